@@ -37,8 +37,9 @@ export async function createClaim(
     cluster,
     metrics,
     decisions,
+    random,
     traces,
-  }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions' | 'traces'>,
+  }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions' | 'random' | 'traces'>,
   planned: PlannedClaim,
   { reason, log, signal, decision }: Creation,
 ): Promise<NodeClaim> {
@@ -48,7 +49,7 @@ export async function createClaim(
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
   const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
   if (exceeded) throw new Error(exceeded);
-  const claim = await createOnce({ client, clock, signal }, NODE_CLAIM, nodeClaimOf(planned, pool));
+  const claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, nodeClaimOf(planned, pool));
   cluster.track(claim, planned.pods);
   // pods of capacity buffers do not exist: nothing would ever end their entries
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);

@@ -22,6 +22,8 @@ export interface Deps {
   readonly settings: Settings;
   /** Takes what is decided; absent where no history is kept. */
   readonly decisions?: DecisionLog | undefined;
+  /** Numbers in [0, 1) for names and for waits after failures; the machine's own when left out. */
+  readonly random?: (() => number) | undefined;
   /** Undefined: nobody wants traces. */
   readonly traces?: NodeTraces | undefined;
 }

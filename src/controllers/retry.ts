@@ -1,6 +1,6 @@
 /** A few quick retries inside one step, for writes that others may get in the way of. */
 import { isNotFound } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
+import type { Deps } from './deps.ts';
 
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 10;
@@ -8,13 +8,16 @@ const FACTOR = 5;
 const JITTER = 0.1;
 
 /** Tries up to four times; an object that is gone is not tried again. */
-export async function retried<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
+export async function retried<T>(
+  { clock, random = Math.random }: Pick<Deps, 'clock' | 'random'>,
+  work: () => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
       if (attempt === ATTEMPTS || isNotFound(error)) throw error;
-      await clock.sleep(FIRST_WAIT_MS * FACTOR ** (attempt - 1) * (1 + JITTER * Math.random()));
+      await clock.sleep(FIRST_WAIT_MS * FACTOR ** (attempt - 1) * (1 + JITTER * random()));
     }
   }
 }

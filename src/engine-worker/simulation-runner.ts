@@ -35,8 +35,16 @@ export interface SimulationRunner {
   check?(): void;
 }
 
+export interface LocalSimulationOptions extends TriedOptions {
+  /** Monotonic milliseconds, for the deadline of a solve alone. Default: the machine's. */
+  readonly now?: () => number;
+}
+
 /** Simulations in this thread, one turn of the event loop for each. */
-export function localSimulationRunner(options: TriedOptions = {}): SimulationRunner {
+export function localSimulationRunner({
+  now = () => performance.now(),
+  ...options
+}: LocalSimulationOptions = {}): SimulationRunner {
   const known = new WeakMap<SimulationInput, Simulator>();
   const tried = new TriedSets(options);
 
@@ -44,7 +52,7 @@ export function localSimulationRunner(options: TriedOptions = {}): SimulationRun
     let simulator = known.get(input);
     if (simulator === undefined) {
       const { snapshot, nodePools, solve } = input;
-      simulator = new Simulator(snapshot, { nodePools, solve: { ...solve, elapsedMs: () => performance.now() } });
+      simulator = new Simulator(snapshot, { nodePools, solve: { ...solve, elapsedMs: now } });
       known.set(input, simulator);
     }
     return simulator;

@@ -13,9 +13,19 @@ const RETRY = { baseMs: 500, maxMs: 5_000 };
 /** Together about 40 seconds: an API server that is started again. */
 const MOST_TRIES = 11;
 
-/** A name as the API server would generate it from `generateName`. */
-export const generatedName = (prefix: string): string =>
-  prefix + Array.from({ length: SUFFIX_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+const machineRandom = (): number => randomInt(LETTERS.length) / LETTERS.length;
+
+/** A name as the API server would generate it from `generateName`. `random` answers numbers in [0, 1). */
+export const generatedName = (prefix: string, random: () => number = machineRandom): string =>
+  prefix + Array.from({ length: SUFFIX_LENGTH }, () => LETTERS[Math.floor(random() * LETTERS.length)]).join('');
+
+interface Creator {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Numbers in [0, 1); the machine's own when left out. */
+  readonly random?: (() => number) | undefined;
+}
 
 /**
  * Creates an object whose name is to be generated. The name is chosen here, so that the request can be sent again when
@@ -23,11 +33,11 @@ export const generatedName = (prefix: string): string =>
  * @throws Error when the server refuses, when it does not answer for longer than the retries take, or on abort
  */
 export async function createOnce<T extends KubeObject>(
-  { client, clock, signal }: { readonly client: KubeClient; readonly clock: Clock; readonly signal: AbortSignal },
+  { client, clock, signal, random }: Creator,
   kind: Kind<T>,
   object: T,
 ): Promise<T> {
-  const name = generatedName(object.metadata.generateName ?? '');
+  const name = generatedName(object.metadata.generateName ?? '', random);
   const named = { ...object, metadata: { ...object.metadata, name } };
   for (let failures = 0; ; failures += 1) {
     try {
@@ -35,7 +45,7 @@ export async function createOnce<T extends KubeObject>(
     } catch (error) {
       if (failures > 0 && isThere(error)) return client.get(kind, { name, namespace: object.metadata.namespace });
       if (!mayHaveTakenEffect(error) || failures + 1 >= MOST_TRIES) throw error;
-      await clock.sleep(backOffMs(RETRY, failures), signal);
+      await clock.sleep(backOffMs(RETRY, failures, random), signal);
       // Who has lost the lease must not create anything any more.
       if (signal.aborted) throw error;
     }

@@ -22,7 +22,7 @@ export interface QueueOptions {
   /** Told how often the key has failed in a row. Must not throw. */
   readonly work: (key: string, failures: number) => Promise<Verdict>;
   readonly meter: QueueMeter;
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
 }
 
 /**

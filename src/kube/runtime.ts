@@ -39,6 +39,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Numbers in [0, 1) for waits after failures; the machine's own when left out. */
+  readonly random?: (() => number) | undefined;
   /** Stops: no new work begins, waits are cut short, steps in hand are finished. */
   readonly signal: AbortSignal;
 }
@@ -134,7 +136,7 @@ function prepareKeyed(worker: KeyedWorker, options: RuntimeOptions): Running {
 }
 
 function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Running {
-  const { clock, signal } = options;
+  const { clock, random, signal } = options;
   const attempt = attempts({ ...singleton, concurrency: 1 }, options);
   const backOff = singleton.backOff ?? BACK_OFF;
   let loop = Promise.resolve();
@@ -145,7 +147,7 @@ function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Runnin
       const verdict = await attempt({}, failures, (context) => singleton.reconcile(context));
       failures = verdict.kind === 'retry' ? failures + 1 : 0;
       if (verdict.kind === 'retry')
-        await clock.sleep(Math.min(backOffMs(backOff, failures - 1), verdict.longestMs ?? Infinity), signal);
+        await clock.sleep(Math.min(backOffMs(backOff, failures - 1, random), verdict.longestMs ?? Infinity), signal);
       else if (verdict.kind === 'again') await clock.sleep(verdict.waitMs, signal);
       // a loop that always wants to run at once must not keep everything else from running
       else await nextTurn();
@@ -166,7 +168,7 @@ function queueFor(
   options: RuntimeOptions,
   work: (key: string, failures: number) => Promise<Verdict>,
 ): WorkQueue {
-  const { clock, metrics } = options;
+  const { clock, metrics, random } = options;
   const { qps, burst } = controller.rateLimit ?? RATE_LIMIT;
   return new WorkQueue({
     clock,
@@ -174,6 +176,7 @@ function queueFor(
     concurrency: controller.concurrency ?? CONCURRENCY,
     backOff: controller.backOff ?? BACK_OFF,
     retries: limiter(clock, qps, burst),
+    random,
     meter: queueMeter(metrics, clock, controller.name),
   });
 }

@@ -10,7 +10,8 @@ interface Timer {
 }
 
 /** Work that the event loop still has to do at this moment; timers and sockets are others' business. */
-const isWork = (resource: string): boolean => resource === 'Immediate' || resource.startsWith('FSReq');
+const isWork = (resource: string): boolean =>
+  resource === 'Immediate' || resource.startsWith('FSReq') || resource === 'CloseReq';
 
 /** Lets everything run that needs no time to pass. */
 async function settle(): Promise<void> {

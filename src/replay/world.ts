@@ -46,6 +46,7 @@ export interface World {
 
 export async function openWorld({ clock, model, startMs, stepSeconds, args, signal }: WorldOptions): Promise<World> {
   const names = randomStream(model.seed);
+  const random = (): number => names.next();
   const aws = openAws({
     clock,
     clusterName: CLUSTER,
@@ -61,7 +62,7 @@ export async function openWorld({ clock, model, startMs, stepSeconds, args, sign
     ...common,
     aws,
     kubelets: kubeletsOf(model),
-    random: { below: (limit) => Math.floor(names.next() * limit), uuid: () => names.uuid() },
+    random: { below: (limit) => Math.floor(random() * limit), uuid: () => names.uuid() },
   });
   const prices = new InstancePrices(aws);
   const measure = new Measure({
@@ -72,9 +73,10 @@ export async function openWorld({ clock, model, startMs, stepSeconds, args, sign
   const operator = await startOperator({
     ...common,
     ...{ api, args },
-    clients: inProcessClients(aws, { clock, random: () => names.next() }),
+    clients: inProcessClients(aws, { clock, random }),
     log: measure.complaints.logger,
     decisions: measure.nodeLog.decisions,
+    random,
   });
   prices.operator = operator;
   const onInterrupted = ({ id }: LocalInstance): void => measure.warned(id);

@@ -24,7 +24,7 @@ const AT_ONCE = 10;
  * empty. A failure is logged: the next run writes again.
  */
 export async function recordBuffers(
-  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers'>,
+  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers' | 'random'>,
   plan: Plan | undefined,
   virtual: readonly Pod[],
   log: Logger,
@@ -50,7 +50,7 @@ export async function recordBuffers(
         { part: 'status', lock: true },
       );
     };
-    await unlessGone(retried(clock, write));
+    await unlessGone(retried(deps, write));
   };
 
   try {

@@ -13,14 +13,15 @@ import { retried } from '../retry.ts';
 
 const REASON = 'DisruptionReason';
 
-type Writer = Pick<Deps, 'client' | 'clock'>;
+type Writer = Pick<Deps, 'client' | 'clock' | 'random'>;
 
 const carriesTaint = (node: Node): boolean =>
   (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
 
 /** Adds or removes the taint. A tainted Node that is being deleted is left as it is: its own drain put it there. */
-async function setTaint({ client, clock }: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
+async function setTaint(writer: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
   if (node === undefined || nodeClaim === undefined) return;
+  const { client } = writer;
   const write = async (): Promise<void> => {
     const before = await client.get(NODE, { name: node.metadata.name });
     const isTainted = carriesTaint(before);
@@ -30,20 +31,21 @@ async function setTaint({ client, clock }: Writer, { node, nodeClaim }: StateNod
     const after: Node = { ...before, spec: { ...before.spec, taints } };
     await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
   };
-  await unlessGone(retried(clock, write));
+  await unlessGone(retried(writer, write));
 }
 
 async function changeStatus(
-  { client, clock }: Writer,
+  writer: Writer,
   { nodeClaim }: StateNode,
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<void> {
   if (nodeClaim === undefined) return;
+  const { client } = writer;
   const write = async (): Promise<void> => {
     const before = await client.get(NODE_CLAIM, { name: nodeClaim.metadata.name });
     await writeChanges(client, NODE_CLAIM, { before, after: change(before) }, { part: 'status', lock: true });
   };
-  await unlessGone(retried(clock, write));
+  await unlessGone(retried(writer, write));
 }
 
 export async function mark(writer: Writer, stateNode: StateNode, reason: DisruptionReason): Promise<void> {

@@ -51,10 +51,11 @@ export class MethodPreparer {
     const pools = await this.#poolsWithTypes(log);
     const session = this.#open();
     const pass = this.#passInput({ pools, unseenPools, simulate: session.simulate });
-    const pause = yielding();
+    const { clock } = this.#deps;
+    // by the cluster's clock: in virtual time the machine's speed must not decide who has a turn first
+    const pause = yielding(() => monotonicMs(clock));
     const preparation = await prepare(method, pass, pause);
     await this.#report(preparation, pass.nodes, pause);
-    const { clock } = this.#deps;
     const startedMs = monotonicMs(clock);
     const input: MethodInput = {
       ...preparation.input,

@@ -145,10 +145,10 @@ export class DisruptionQueue {
   }
 
   async #deleteCandidate({ command, method }: Order, candidate: Candidate): Promise<void> {
-    const { client, clock, events, metrics } = this.#deps;
+    const { client, events, metrics } = this.#deps;
     const { nodeClaim, nodePool, reschedulablePods } = candidate;
     if (this.#deleted.has(nodeClaim.metadata.uid)) return;
-    if (!(await retried(clock, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
+    if (!(await retried(this.#deps, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
     this.#deleted.add(nodeClaim.metadata.uid);
     publishTerminating(events, candidate, command.reason);
     const policy = nodePool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';

@@ -7,6 +7,7 @@ import { backOffMs } from '../../kube/backoff.ts';
 import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { type Limiter, limiter } from '../../kube/limiter.ts';
 import type { BackOff, RateLimit } from '../../kube/reconciler.ts';
+import type { Deps } from '../deps.ts';
 
 interface Failed {
   readonly uid: string | undefined;
@@ -16,13 +17,15 @@ interface Failed {
 
 export class LaunchRetries {
   readonly #clock: Clock;
+  readonly #random: (() => number) | undefined;
   readonly #backOff: BackOff;
   /** Shared by all claims. */
   readonly #limiter: Limiter;
   readonly #byName = new Map<string, Failed>();
 
-  constructor(clock: Clock, backOff: BackOff, { qps, burst }: RateLimit) {
+  constructor({ clock, random }: Pick<Deps, 'clock' | 'random'>, backOff: BackOff, { qps, burst }: RateLimit) {
     this.#clock = clock;
+    this.#random = random;
     this.#backOff = backOff;
     this.#limiter = limiter(clock, qps, burst);
   }
@@ -36,7 +39,7 @@ export class LaunchRetries {
   failed(claim: NodeClaim): void {
     const { uid, name } = claim.metadata;
     const failures = this.#failed(claim)?.failures ?? 0;
-    const waitMs = Math.max(backOffMs(this.#backOff, failures), this.#limiter.reserve());
+    const waitMs = Math.max(backOffMs(this.#backOff, failures, this.#random), this.#limiter.reserve());
     this.#byName.set(name, { uid, failures: failures + 1, notBeforeMs: monotonicMs(this.#clock) + waitMs });
   }
 

@@ -58,7 +58,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     const launched = new LaunchedInstances(clock);
     this.concurrency = concurrency(settings, RANGE);
     this.rateLimit = globalLimit(settings, RANGE, 10);
-    this.#retries = new LaunchRetries(clock, BACK_OFF, this.rateLimit);
+    this.#retries = new LaunchRetries(deps, BACK_OFF, this.rateLimit);
     this.#steps = [
       launch(deps, launched, this.#retries),
       registration(deps, nodeWrites),

@@ -28,7 +28,7 @@ export async function recordRegistration(
   const health = cluster.registrationHealth;
   const of = `${claim.metadata.uid}/${stage}`;
   let pool: NodePool | undefined = known;
-  await retried(clock, async () => {
+  await retried(deps, async () => {
     pool ??= await client.find(NODE_POOL, { name: known.metadata.name });
     const before = pool;
     pool = undefined;

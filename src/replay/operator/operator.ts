@@ -11,6 +11,7 @@ import { recordInterrupted } from '../../controllers/disrupted.ts';
 import type { SearchPace } from '../../controllers/disruption/rest.ts';
 import { controllers } from '../../controllers/index.ts';
 import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
+import { localSolver } from '../../engine-worker/solver.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
@@ -34,6 +35,8 @@ export interface OperatorOptions {
   readonly kubernetesVersion: string;
   readonly log: Logger;
   readonly decisions: DecisionLog;
+  /** Numbers in [0, 1) for names and for waits after failures. */
+  readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -85,7 +88,7 @@ export const settingsOf = (
 
 /** Starts the controllers; nothing happens before the clock moves. */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { api, clients, clock, log, decisions, signal } = options;
+  const { api, clients, clock, log, decisions, random, signal } = options;
   const settings = settingsOf(options, options.args);
   const client = inProcessClient(api);
   const informers = inProcessInformers(api, log, signal);
@@ -102,12 +105,14 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     clients,
   );
   const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
-  const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions };
+  const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions, random };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  const simulations = localSimulationRunner({ knownForMs: KNOWN_FOR_MS, singles: true });
-  const all = [...controllers(deps, { simulations, pace }), ...aws.controllers()].filter(
+  // how long a solve takes on this machine decides nothing
+  const now = (): number => clock.now();
+  const simulations = localSimulationRunner({ knownForMs: KNOWN_FOR_MS, singles: true, now });
+  const all = [...controllers(deps, { simulations, solver: localSolver(now), pace }), ...aws.controllers()].filter(
     ({ name }) => !UNHEARD.has(name),
   );
-  const { done } = runControllers({ controllers: all, informers, clock, log, metrics, signal });
+  const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
   return { deps, done };
 }

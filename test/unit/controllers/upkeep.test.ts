@@ -162,7 +162,7 @@ describe('retried', () => {
   }) => {
     const clock = virtualClock();
     const attempt = failing(failures, error);
-    const result = retried(clock, attempt.work).then(
+    const result = retried({ clock }, attempt.work).then(
       () => true,
       () => false,
     );

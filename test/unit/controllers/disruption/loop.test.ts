@@ -235,6 +235,19 @@ describe('a search', () => {
     expect(count('multi')).toBe((before[0] ?? 0) + 2);
   });
 
+  it('that budgets ended is made again when they let other nodes go, with nothing else changed', async () => {
+    const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
+    const third = { nodes: '1', schedule: '3 0 * * *', duration: '1m' };
+    await withNodes(2, { ...WIDE, budgets: [{ nodes: '100%' }, third] }, 1);
+    await world.pass(60);
+    const before = [count('multi'), count('single')];
+    await world.pass(Math.floor((Date.UTC(2026, 0, 1, 0, 3) - world.clock.now()) / 1000) - 1);
+    expect([count('multi'), count('single')]).toEqual(before);
+    await world.pass(15);
+    // the other one has seen all that there is to see
+    expect([count('multi'), count('single')]).toEqual([before[0], (before[1] ?? 0) + 1]);
+  });
+
   it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
     const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
     const late: MethodResult = {

@@ -9,7 +9,7 @@ const claim = (name: string, uid = name): NodeClaim => ({ metadata: { name, uid 
 
 const retriesAt = (rateLimit = UNLIMITED) => {
   const clock = virtualClock();
-  return { clock, retries: new LaunchRetries(clock, { baseMs: 1000, maxMs: 60_000 }, rateLimit) };
+  return { clock, retries: new LaunchRetries({ clock }, { baseMs: 1000, maxMs: 60_000 }, rateLimit) };
 };
 
 describe('launches that failed', () => {
@@ -50,7 +50,7 @@ describe('launches that failed', () => {
     const { clock } = retriesAt();
     let shiftMs = 0;
     const jumping = { ...clock, now: () => clock.now() + shiftMs, monotonic: () => clock.now() };
-    const retries = new LaunchRetries(jumping, { baseMs: 1000, maxMs: 60_000 }, UNLIMITED);
+    const retries = new LaunchRetries({ clock: jumping }, { baseMs: 1000, maxMs: 60_000 }, UNLIMITED);
     retries.failed(claim('a'));
     shiftMs = -3_600_000;
     expect(retries.restMs(claim('a'))).toBeLessThanOrEqual(1100);

@@ -1,0 +1,232 @@
+/** The API server in the same process, as the world's parts, the operator and the player see it. */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DEPLOYMENT, JOB, NODE, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { ApiError } from '../../../src/kube/client.ts';
+import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
+import { type Api, openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
+import { inProcessClient, inProcessInformers } from '../../../src/replay/operator/in-process-client.ts';
+import { play, Refused } from '../../../src/replay/player.ts';
+import type { TraceEvent } from '../../../src/replay/trace/trace.ts';
+import { recordingLog } from '../kube/fakes.ts';
+import { virtualClock } from '../virtualclock.ts';
+
+let api: Api;
+beforeEach(() => {
+  api = openApi({ clock: virtualClock() });
+});
+
+const NODE_A = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } as KubeObject;
+const container = { name: 'main', image: 'pause' };
+const podOf = (name: string, more: Record<string, unknown> = {}): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', ...more },
+    spec: { containers: [container] },
+  }) as KubeObject;
+const POD_A = { name: 'a', namespace: 'default' };
+
+/** How a request was refused. */
+const refusal = (request: Promise<unknown>): Promise<unknown> =>
+  request.then(
+    () => 'nothing',
+    (error) => (error instanceof ApiError ? `${error.status} ${error.reason}` : error),
+  );
+
+describe.each([
+  ['the world', () => connectInProcess(api)],
+  ['the operator', () => inProcessClient(api)],
+])('a client of %s in process', (_, connect) => {
+  it('refuses as the API server does over HTTP', async () => {
+    const client = connect();
+    const node = await client.create(NODE, NODE_A as never);
+    expect(await refusal(client.create(NODE, NODE_A as never))).toBe('409 AlreadyExists');
+    await client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'y' } } });
+    expect(await refusal(client.update(NODE, node))).toBe('409 Conflict');
+    expect(await refusal(client.patch(NODE, { name: 'b' }, {}))).toBe('404 NotFound');
+    expect(await refusal(client.delete(NODE, { name: 'b' }))).toBe('404 NotFound');
+    expect(await refusal(client.create(NODE, { ...NODE_A, metadata: { name: 'No Name' } } as never))).toBe(
+      '422 Invalid',
+    );
+    expect(await client.find(NODE, { name: 'b' })).toBeUndefined();
+  });
+
+  it('keeps what has a finalizer until it has none', async () => {
+    const client = connect();
+    await client.create(NODE, { ...NODE_A, metadata: { name: 'a', finalizers: ['example.com/wait'] } } as never);
+    await client.delete(NODE, { name: 'a' });
+    const going = await client.find(NODE, { name: 'a' });
+    expect(going?.metadata.deletionTimestamp).toBeDefined();
+    await client.patch(NODE, { name: 'a' }, { metadata: { finalizers: null } });
+    expect(await client.find(NODE, { name: 'a' })).toBeUndefined();
+  });
+
+  it('tells nobody of a write inside of the call that asks for it', async () => {
+    const client = connect();
+    const told: string[] = [];
+    cachesInProcess(api)
+      .of(NODE)
+      .subscribe((now) => told.push(String(now?.metadata.name)));
+    const writing = client.create(NODE, NODE_A as never);
+    expect(told).toEqual([]);
+    await writing;
+    expect(told).toEqual(['a']);
+  });
+});
+
+describe('the operator in process', () => {
+  it('evicts within budgets, and the pod of this uid alone', async () => {
+    const client = inProcessClient(api);
+    const pod = await client.create(POD, podOf('a') as never);
+    expect(await refusal(client.evict({ ...pod, metadata: { ...pod.metadata, uid: 'another' } }))).toMatch(/^409/);
+    await client.evict(pod);
+    const left = await client.find(POD, POD_A);
+    expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(true);
+    expect(await refusal(client.get(POD, { name: 'b', namespace: 'default' }))).toBe('404 NotFound');
+  });
+
+  it('does not select, and says so rather than answer too many', async () => {
+    const client = inProcessClient(api);
+    await client.create(POD, podOf('a') as never);
+    expect(await refusal(client.listAll(POD, { labelSelector: 'x=y' }))).toBe('400 BadRequest');
+    expect((await client.list(POD, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual([
+      'a',
+    ]);
+    expect((await client.list(POD, { namespace: 'kube-system' })).items).toEqual([]);
+  });
+
+  it('has informers that show a write before its answer, one store a kind, until the signal aborts', async () => {
+    const stop = new AbortController();
+    const client = inProcessClient(api);
+    await client.create(NODE, NODE_A as never);
+    const informers = inProcessInformers(api, recordingLog().log, stop.signal);
+    const store = informers.store(NODE);
+    const names = (): readonly string[] => store.list().map(({ metadata }) => metadata.name);
+    expect(informers.store(NODE)).toBe(store);
+    expect(names()).toEqual(['a']);
+    await client.create(NODE, { ...NODE_A, metadata: { name: 'b' } } as never);
+    expect(names()).toEqual(['a', 'b']);
+    await client.delete(NODE, { name: 'a' });
+    expect(names()).toEqual(['b']);
+    stop.abort();
+    await client.delete(NODE, { name: 'b' });
+    expect(names()).toEqual(['b']);
+  });
+});
+
+describe('caches in process', () => {
+  it('tell what is there, and then each change with what was before', async () => {
+    const client = connectInProcess(api);
+    await client.create(NODE, NODE_A as never);
+    const cache = cachesInProcess(api).of(NODE);
+    const told: string[] = [];
+    cache.subscribe((now, before) =>
+      told.push(`${before?.metadata.labels?.x ?? '-'} to ${now?.metadata.labels?.x ?? '-'}`),
+    );
+    await client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'y' } } });
+    await client.delete(NODE, { name: 'a' });
+    expect(told).toEqual(['- to -', '- to y', 'y to -']);
+    expect(cache.list()).toEqual([]);
+  });
+
+  it('file objects under what is asked for, and follow when that changes', async () => {
+    const client = connectInProcess(api);
+    const cache = cachesInProcess(api).of(NODE);
+    const byLabel = ({ metadata }: KubeObject): string | undefined => metadata.labels?.x;
+    const named = (value: string) => cache.by(byLabel, value).map(({ metadata }) => metadata.name);
+    await client.create(NODE, { ...NODE_A, metadata: { name: 'a', labels: { x: 'one' } } } as never);
+    expect([named('one'), named('two')]).toEqual([['a'], []]);
+    await client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'two' } } });
+    expect([named('one'), named('two')]).toEqual([[], ['a']]);
+  });
+});
+
+describe('play', () => {
+  const client = () => connectInProcess(api);
+  const deployment = (replicas: number, name = 'web'): KubeObject =>
+    ({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, labels: { of: String(replicas) } },
+      spec: {
+        replicas,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [container] } },
+      },
+      status: { replicas: 99 },
+    }) as unknown as KubeObject;
+  const WEB = { name: 'web', namespace: 'default' };
+  const plays = async (...events: readonly TraceEvent[]): Promise<void> => {
+    for (const event of events) await play(client(), event);
+  };
+
+  it('makes what is not there, in the default namespace and without its status, and changes what is', async () => {
+    await plays({ at: 0, apply: deployment(3) });
+    const made = await client().find(DEPLOYMENT, WEB);
+    expect(made).toMatchObject({ spec: { replicas: 3 }, metadata: { labels: { of: '3' } } });
+    expect((made as { status?: { replicas?: number } }).status?.replicas).not.toBe(99);
+    await plays({ at: 1, apply: deployment(5) });
+    const changed = await client().find(DEPLOYMENT, WEB);
+    expect(changed).toMatchObject({
+      spec: { replicas: 5 },
+      metadata: { labels: { of: '5' }, uid: made?.metadata.uid },
+    });
+  });
+
+  it('scales, and deletes what is there or gone', async () => {
+    const ref = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+    await plays({ at: 0, apply: deployment(3) }, { at: 1, scale: ref, replicas: 7 });
+    expect(await client().find(DEPLOYMENT, WEB)).toMatchObject({ spec: { replicas: 7 } });
+    await plays({ at: 2, delete: ref }, { at: 3, delete: ref });
+    const left = await client().find(DEPLOYMENT, WEB);
+    expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(true);
+  });
+
+  it('makes the namespaces of what it makes', async () => {
+    const there = { ...deployment(1), metadata: { name: 'web', namespace: 'team' } };
+    await plays(
+      { at: 0, apply: there },
+      { at: 1, apply: { ...there, metadata: { ...there.metadata, name: 'other' } } },
+    );
+    expect(await client().find(DEPLOYMENT, { name: 'other', namespace: 'team' })).toBeDefined();
+  });
+
+  it('makes so many pods, each of which runs for so long', async () => {
+    await plays({ at: 0, apply: podOf('task'), count: 3, runsFor: 89.6 });
+    const { items } = await client().list(POD);
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['task-0', 'task-1', 'task-2']);
+    for (const { spec } of items)
+      expect(spec).toMatchObject({ restartPolicy: 'Never', containers: [{ command: ['sleep', '90'] }] });
+  });
+
+  it('lets the pods of a Job run for so long, a second at the least', async () => {
+    const template = {
+      metadata: {},
+      spec: { restartPolicy: 'OnFailure', containers: [{ ...container, args: ['--all'] }] },
+    };
+    const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'report' }, spec: { template } };
+    await plays({ at: 0, apply: job as unknown as KubeObject, runsFor: 0.2 });
+    expect(await client().find(JOB, { name: 'report', namespace: 'default' })).toMatchObject({
+      spec: { template: { spec: { restartPolicy: 'Never', containers: [{ command: ['sleep', '1'], args: [] }] } } },
+    });
+  });
+
+  it.each<[string, TraceEvent, string]>([
+    [
+      'a kind that is not played',
+      { at: 0, apply: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } as KubeObject },
+      'Node a: objects of v1 Node are not played; leave them out of the trace',
+    ],
+    [
+      'what cannot be scaled because it is not there',
+      { at: 0, scale: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, replicas: 1 },
+      'Deployment web: deployments.apps "web" not found',
+    ],
+    ['an object that the cluster refuses', { at: 0, apply: podOf('No Name') }, 'Pod No Name: '],
+  ])('says what is wrong with %s', async (_, event, message) => {
+    const error = await play(client(), event).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(Refused);
+    expect(error.message).toContain(message);
+  });
+});

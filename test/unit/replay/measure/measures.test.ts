@@ -1,0 +1,254 @@
+/** The parts that a replay's figures come from: spending, pods, nodes, columns and complaints. */
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
+import type { LocalInstance } from '../../../../src/local/aws/types.ts';
+import { Columns } from '../../../../src/replay/measure/columns.ts';
+import { Complaints } from '../../../../src/replay/measure/complaints.ts';
+import { NodeLog } from '../../../../src/replay/measure/node-log.ts';
+import { PodLives } from '../../../../src/replay/measure/pod-lives.ts';
+import { Spending } from '../../../../src/replay/measure/spending.ts';
+import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
+
+const HOUR = 3_600_000;
+
+describe('Spending', () => {
+  const instance = (id: string, capacityType: 'spot' | 'on-demand' = 'on-demand', nodePool = 'default') =>
+    ({ id, type: 'm5.large', capacityType, tags: { 'karpenter.sh/nodepool': nodePool } }) as unknown as LocalInstance;
+
+  it('charges an instance from its start to its end, by the price that it has from one look to the next', () => {
+    let price = 1;
+    const spending = new Spending(() => ({ instance: price, extras: 0.1 }));
+    spending.started(instance('a'), 0);
+    price = 3;
+    expect(spending.usdPerHour).toBeCloseTo(1.1);
+    spending.settle(HOUR);
+    expect(spending.usdPerHour).toBeCloseTo(3.1);
+    spending.ended(instance('a'), 1.5 * HOUR);
+    // neither twice nor what it has never heard of
+    spending.ended(instance('a'), 9 * HOUR);
+    spending.ended(instance('b'), 9 * HOUR);
+    spending.settle(9 * HOUR);
+    const { instancesUsd, extrasUsd, effectiveUsd, nodeHours, hoursByType } = spending.totals;
+    expect(instancesUsd).toBeCloseTo(1 + 1.5);
+    expect(extrasUsd).toBeCloseTo(0.15);
+    expect(effectiveUsd).toBeCloseTo(2.65);
+    expect(nodeHours).toBeCloseTo(1.5);
+    expect(hoursByType).toEqual({ 'm5.large': expect.closeTo(1.5) });
+    expect([spending.nodes, spending.usdPerHour]).toEqual([0, 0]);
+  });
+
+  it('counts a started instance once, and tells kinds and NodePools apart', () => {
+    const spending = new Spending(({ capacityType }) => ({ instance: capacityType === 'spot' ? 1 : 4, extras: 1 }));
+    for (const each of [instance('a'), instance('a'), instance('b', 'spot', 'batch')]) spending.started(each, 0);
+    expect([spending.nodes, spending.spotNodes]).toEqual([2, 1]);
+    spending.ended(instance('a'), HOUR);
+    spending.settle(HOUR);
+    expect(spending.totals).toMatchObject({
+      byCapacityType: { 'on-demand': 5, spot: 2 },
+      byNodePool: { default: 5, batch: 2 },
+      most: 2,
+    });
+  });
+
+  it('takes what commitments make cheaper off what was spent since the last look', () => {
+    const spending = new Spending(() => ({ instance: 1, extras: 0 }));
+    spending.started(instance('a'), 0);
+    spending.settle(HOUR, 0.5);
+    spending.settle(2 * HOUR, 1);
+    expect(spending.totals).toMatchObject({ instancesUsd: 2, effectiveUsd: 1.5 });
+  });
+});
+
+describe('PodLives', () => {
+  const waiting = (name: string): Pod =>
+    pod(name, { spec: { nodeName: '', containers: [] }, status: { phase: 'Pending' } });
+  const lost = { phase: 'Running', conditions: [{ type: 'DisruptionTarget', status: 'True' }] } as NonNullable<
+    Pod['status']
+  >;
+
+  it('measures from the first sight of a pod until it has a node, once', () => {
+    const lives = new PodLives();
+    for (let index = 1; index <= 100; index += 1) {
+      lives.changed(waiting(`pod-${index}`), 1_000);
+      lives.changed(pod(`pod-${index}`), 1_000 + index * 1_000);
+      lives.changed(pod(`pod-${index}`), 900_000);
+    }
+    lives.changed(waiting('late'), 0);
+    expect([lives.running, lives.waiting]).toEqual([100, 1]);
+    expect(lives.summary()).toMatchObject({ pods: 100, p50: 50, p95: 95, p99: 99, longest: 100, stillWaiting: 1 });
+  });
+
+  it('has no waits of nobody', () => {
+    expect(new PodLives().summary()).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
+  });
+
+  it('counts who lost a node once, and nobody who never had one', () => {
+    const lives = new PodLives();
+    lives.changed(pod('a'), 0);
+    lives.changed(pod('a', { status: lost }), 1);
+    lives.changed(pod('a', { status: lost }), 2);
+    lives.changed({ ...waiting('b'), status: lost }, 2);
+    expect(lives.evictions).toBe(1);
+  });
+
+  it('lets go of pods that are done or deleted, and leaves those of DaemonSets out', () => {
+    const lives = new PodLives();
+    for (const name of ['a', 'b', 'c']) lives.changed(pod(name), 0);
+    lives.changed(pod('a', { status: { phase: 'Succeeded' } }), 1);
+    lives.gone(pod('a'));
+    lives.gone(pod('b'));
+    lives.gone(pod('never seen'));
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'uid', controller: true }];
+    lives.changed(pod('agent', { metadata: { ownerReferences } }), 1);
+    expect([lives.running, lives.waiting, lives.summary().pods]).toEqual([1, 0, 3]);
+  });
+});
+
+describe('NodeLog', () => {
+  const at = (seconds: number) => {
+    const time = { seconds };
+    return { time, log: new NodeLog({ now: () => time.seconds, priceOf: (id) => (id.endsWith('a') ? 0.5 : 0.25) }) };
+  };
+  const labelled = (name: string): NodeClaim => {
+    const made = claim(name);
+    const labels = {
+      'karpenter.sh/nodepool': 'default',
+      'node.kubernetes.io/instance-type': 'm5.large',
+      'topology.kubernetes.io/zone': 'us-west-2a',
+      'karpenter.sh/capacity-type': 'spot',
+    };
+    return { ...made, metadata: { ...made.metadata, labels } };
+  };
+  const unlaunched = (name: string): NodeClaim => ({ ...labelled(name), status: {} });
+  const disrupted = (name: string, reason: string): NodeClaim => ({
+    ...labelled(name),
+    status: { conditions: [{ type: 'DisruptionReason', status: 'True', reason }] } as NonNullable<NodeClaim['status']>,
+  });
+  const facts = { nodePool: 'default', instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'spot' };
+
+  it('enters a node when it has an instance and when it is gone, with the reason of its claim', () => {
+    const { time, log } = at(10);
+    log.changed(unlaunched('a'));
+    expect(log.entries).toEqual([]);
+    log.changed(labelled('a'));
+    log.changed(labelled('a'));
+    time.seconds = 70;
+    log.gone(disrupted('a', 'Underutilized'));
+    expect(log.entries).toEqual([
+      { at: 10, what: 'bought', name: 'a', usdPerHour: 0.5, ...facts },
+      { at: 70, what: 'given back', name: 'a', usdPerHour: 0.5, reason: 'Underutilized', ...facts },
+    ]);
+    expect(log.summary()).toEqual({ bought: 1, givenBack: 1, byReason: { Underutilized: 1 } });
+  });
+
+  it('prefers what the operator told, and has a word for what nobody explained', () => {
+    const { log } = at(0);
+    for (const name of ['a', 'b', 'c', 'd']) log.changed(labelled(name));
+    log.decisions.record({
+      kind: 'deleted',
+      nodeClaim: 'a',
+      nodePool: 'default',
+      at: '',
+      reason: 'node_unhealthy',
+    } as never);
+    log.decisions.record({
+      kind: 'interrupted',
+      nodeClaim: 'b',
+      nodePool: 'default',
+      at: '',
+      reason: 'spot_interrupted',
+    } as never);
+    log.gone(disrupted('a', 'Empty'));
+    log.gone(labelled('b'));
+    log.gone(labelled('c'));
+    // a later claim of the same name has its own reasons
+    log.changed(labelled('a'));
+    log.gone(labelled('a'));
+    expect(log.summary().byReason).toEqual({ Deleted: 2, NodeUnhealthy: 1, Interrupted: 1 });
+    expect(log.entries.filter(({ what }) => what === 'interrupted')).toEqual([
+      { at: 0, what: 'interrupted', name: 'b', usdPerHour: 0.25, reason: 'SpotInterrupted', ...facts },
+    ]);
+  });
+
+  it('tells launches that failed from nodes that were given back', () => {
+    const { log } = at(5);
+    log.decisions.record({
+      kind: 'deleted',
+      nodeClaim: 'a',
+      nodePool: 'default',
+      at: '',
+      reason: 'insufficient_capacity',
+    } as never);
+    log.gone(unlaunched('a'));
+    expect(log.entries).toEqual([
+      expect.objectContaining({ what: 'launch failed', name: 'a', instanceType: '', reason: 'InsufficientCapacity' }),
+    ]);
+    expect(log.summary()).toEqual({ bought: 0, givenBack: 0, byReason: {} });
+    log.takenBack(true);
+    log.takenBack(false);
+    expect(log.interruptions()).toEqual({ count: 2, survived: 1, capacityErrors: 1 });
+  });
+});
+
+describe('Columns', () => {
+  const COUNTS = { usdPerHour: 1 / 3, nodes: 2, spotNodes: 1, runningPods: 3, waitingPods: 4 };
+  const requesting = (name: string, phase: 'Running' | 'Succeeded' = 'Running'): Pod =>
+    pod(name, {
+      spec: { containers: [{ name: 'main', resources: { requests: { cpu: '500m', memory: '1Gi' } } }] } as Pod['spec'],
+      status: { phase },
+    });
+  const node = (registered: boolean, ...pods: readonly Pod[]): StateNode => ({
+    ...stateNode('node-1', { pods }),
+    allocatable: { cpu: 2_000, memory: 4 * 2 ** 30 } as StateNode['allocatable'],
+    registered,
+  });
+
+  it('has a row of counts and resources a step, in cores and GiB', () => {
+    const columns = new Columns(60);
+    columns.add(COUNTS, [node(true, requesting('a'), requesting('b', 'Succeeded')), node(false, requesting('c'))]);
+    columns.add(COUNTS, []);
+    expect(columns.series).toEqual({
+      stepSeconds: 60,
+      usdPerHour: [0.333333, 0.333333],
+      nodes: [2, 2],
+      spotNodes: [1, 1],
+      runningPods: [3, 3],
+      waitingPods: [4, 4],
+      cpuRequested: [0.5, 0],
+      cpuAllocatable: [2, 0],
+      memoryRequested: [1, 0],
+      memoryAllocatable: [4, 0],
+    });
+    expect(columns.idle).toEqual({ cpu: 0.75, memory: 0.75 });
+  });
+
+  it('has nothing idle where there is nothing', () => {
+    expect(new Columns(60).idle).toEqual({ cpu: 0, memory: 0 });
+  });
+});
+
+describe('Complaints', () => {
+  it('counts errors by message, the most frequent first, with an example of each', () => {
+    const complaints = new Complaints();
+    const log = complaints.logger.with({ controller: 'nodeclaim', NodeClaim: { name: 'a' }, reconcileID: 'id' });
+    log.error('launch failed', { error: new Error('sold out'), tries: 2 });
+    complaints.logger.error('other');
+    log.error('launch failed', { error: new Error('again') });
+    log.info('all is well');
+    log.debug('very');
+    expect(complaints.told).toEqual([
+      { message: 'launch failed', count: 2, example: 'NodeClaim=a tries=2 sold out' },
+      { message: 'other', count: 1, example: '' },
+    ]);
+  });
+
+  it('tells fifty at the most, and keeps no more than a thousand apart', () => {
+    const complaints = new Complaints();
+    for (let index = 0; index < 1_500; index += 1) complaints.logger.error(`message ${index}`);
+    const { told } = complaints;
+    expect(told).toHaveLength(50);
+    expect(told[0]).toEqual({ message: 'other errors', count: 500, example: '' });
+  });
+});

@@ -1,0 +1,108 @@
+/** One life of a cluster: what it leads to, and that it leads to the same every time. */
+import { describe, expect, it } from '@jest/globals';
+import type { ReplayRun } from '../../../src/replay/result.ts';
+import { run } from '../../../src/replay/run.ts';
+import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
+import { DEFAULT_WORLD, type WorldModel } from '../../../src/replay/world-model/world-model.ts';
+import { NEUTRAL_WORLD, SHORT_LIFE, SHORT_LIFE_OBJECTS } from '../../support/short-life.ts';
+
+interface Change {
+  readonly world?: WorldModel;
+  readonly trace?: Trace;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: () => void;
+}
+
+const played = ({ world = NEUTRAL_WORLD, trace = SHORT_LIFE, signal, onProgress = () => {} }: Change = {}) =>
+  run({
+    ...{ trace, world, signal, onProgress },
+    set: { name: 'as is', says: ['says'], args: [], objects: SHORT_LIFE_OBJECTS },
+  });
+
+const untimed = ({ took: _took, ...result }: ReplayRun) => result;
+const tenMinutes = (events: readonly TraceEvent[]): Trace => ({
+  header: { ...SHORT_LIFE.header, seconds: 600 },
+  events: () => events,
+});
+
+describe('run', () => {
+  it('plays a life: nodes come and go for reasons, pods wait for machines, and all of it costs', async () => {
+    const result = await played();
+    const { nodes, waiting, cost, log, series, interruptions } = result;
+    expect(result).toMatchObject({ name: 'as is', settings: ['says'], playedSeconds: 2400, isComplete: true });
+    expect(result.complaints).toEqual([]);
+    // everything is gone five minutes after the last pods
+    expect(nodes.bought).toBe(nodes.givenBack);
+    expect(Object.values(nodes.byReason).reduce((sum, count) => sum + count, 0)).toBe(nodes.givenBack);
+    expect(nodes.byReason).toMatchObject({ Empty: expect.any(Number), Underutilized: expect.any(Number) });
+    expect(log.filter(({ what }) => what === 'bought')).toHaveLength(nodes.bought);
+    // 14 replicas and 8 tasks at the least; who is evicted waits again
+    expect(waiting.pods).toBeGreaterThanOrEqual(22 + result.evictions);
+    expect(waiting).toMatchObject({ stillWaiting: 0 });
+    // a machine takes 8 s to start, 20 to 30 s to boot and 5 s to be Ready
+    expect(waiting.longest).toBeGreaterThan(33);
+    expect(waiting.longest).toBeLessThan(60);
+    expect(Math.abs(cost.instancesUsd / costOf(result) - 1)).toBeLessThan(0.05);
+    expect(cost.byCapacityType).toEqual({ 'on-demand': expect.closeTo(cost.instancesUsd + cost.extrasUsd, 9) });
+    expect(cost.effectiveUsd).toBeCloseTo(cost.instancesUsd + cost.extrasUsd, 9);
+    expect(cost.extrasUsd).toBeGreaterThan(0);
+    expect(interruptions).toEqual({ count: 0, survived: 0, capacityErrors: 0 });
+    // the sample at 10 minutes sees the burst: 14 x 0.5 + 8 x 1.5 cores beside those of DaemonSets
+    expect(series.stepSeconds).toBe(60);
+    expect(series.runningPods[10]).toBe(22);
+    expect(series.cpuRequested[10]).toBeGreaterThanOrEqual(19);
+    expect(series.nodes.at(-1)).toBe(0);
+  });
+
+  it.each([
+    ['a neutral world', NEUTRAL_WORLD],
+    ['a world with moving prices, shortages and interruptions', { ...DEFAULT_WORLD, seed: 7 }],
+  ])('leads to exactly the same twice in %s, names included', async (_, world) => {
+    const [one, other] = [await played({ world }), await played({ world })];
+    expect(untimed(other)).toEqual(untimed(one));
+  });
+
+  it('leads to something else with another seed', async () => {
+    const [one, other] = [await played(), await played({ world: { ...NEUTRAL_WORLD, seed: 2 } })];
+    expect(other.log).not.toEqual(one.log);
+  });
+
+  it('goes on after what the cluster refuses, and tells of it', async () => {
+    const [first] = SHORT_LIFE.events() as readonly TraceEvent[];
+    const nameless = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'missing' };
+    const trace = tenMinutes([{ at: 0, scale: nameless, replicas: 3 }, first as TraceEvent]);
+    const { complaints, nodes } = await played({ trace });
+    expect(complaints).toEqual([
+      {
+        message: 'the cluster refused what the trace did',
+        count: 1,
+        example: expect.stringContaining('Deployment missing: '),
+      },
+    ]);
+    expect(nodes.bought).toBeGreaterThan(0);
+  });
+
+  it('answers what it has when it is interrupted', async () => {
+    const stop = new AbortController();
+    let reports = 0;
+    const onProgress = (): void => {
+      reports += 1;
+      stop.abort();
+    };
+    const result = await played({ signal: stop.signal, onProgress });
+    expect(reports).toBe(1);
+    expect(result.isComplete).toBe(false);
+    expect(result.playedSeconds).toBeLessThan(2400);
+  });
+});
+
+/** By the log: nodes are paid for from launch to end, but for the seconds of starting and stopping. */
+function costOf({ log }: ReplayRun): number {
+  const sinceSeconds = new Map<string, number>();
+  let usd = 0;
+  for (const { at, what, name, usdPerHour } of log) {
+    if (what === 'bought') sinceSeconds.set(name, at);
+    else usd += ((at - (sinceSeconds.get(name) ?? 0)) / 3600) * usdPerHour;
+  }
+  return usd;
+}
