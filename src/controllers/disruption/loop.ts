@@ -16,7 +16,7 @@ import { forgetAllowances, initDisruptionCounters } from './measures.ts';
 import { MethodPreparer, managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { Rest, type SearchPace } from './rest.ts';
-import { MethodRunner } from './run.ts';
+import { MethodRunner, type RunOutcome } from './run.ts';
 import { sessions } from './simulation-session.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
@@ -61,7 +61,7 @@ export class DisruptionLoop implements Singleton {
     this.#methods = methods;
     const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
     this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
-    this.#rest = new Rest(deps, queue, pace);
+    this.#rest = new Rest(deps, { queue, methods, pace });
     initDisruptionCounters(deps.metrics, methods);
   }
 
@@ -82,24 +82,20 @@ export class DisruptionLoop implements Singleton {
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced()) return after(UNSYNCED_MS);
-    const due = await this.#rest.due();
-    const methods = due === 'nothing' ? [] : this.#methods.filter(({ isSearch }) => due === 'everything' || !isSearch);
+    const methods = await this.#rest.due();
     for (const { name } of this.#methods) this.#lastRunMs.set(name, monotonicMs(clock));
     if (methods.length === 0) return after(POLL_MS);
     await this.#cleanStaleMarks();
     const before = await this.#rest.look();
-    let isOver = true;
+    const outcomes = new Map<Method, RunOutcome>();
     for (const method of methods) {
       this.#lastRunMs.set(method.name, monotonicMs(clock));
       const outcome = await step('disrupting', () => this.#runner.run(method, context));
-      if (outcome === 'started') {
-        this.#rest.passed(due, true, before);
-        return settled;
-      }
-      isOver &&= outcome === 'nothing';
+      outcomes.set(method, outcome);
+      if (outcome === 'started') break;
     }
-    this.#rest.passed(due, !isOver, before);
-    return after(POLL_MS);
+    this.#rest.passed(outcomes, before);
+    return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
   }
 
   #forgetGone(pools: readonly NodePool[]): void {

@@ -4,57 +4,80 @@
  */
 import { isTrue } from '../../api/conditions.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isReschedulable } from '../../engine/pods.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { Deps } from '../deps.ts';
 import { managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
+import type { RunOutcome } from './run.ts';
 
 /** What a pass has not foreseen is looked at again after this at the latest, as Karpenter does it with consolidation. */
 const LONGEST_REST_MS = 5 * 60_000;
 const MINUTE_MS = 60_000;
 
-/** How long no search is made after one that found nothing; for who plays long times, and pays for each search. */
-export type SearchPace = (nodes: number) => number;
+/**
+ * Milliseconds for which a method makes no search after one that found nothing; for who plays long times, and pays for each
+ * search.
+ */
+export type SearchPace = (method: Pick<Method, 'consolidationType'>, nodes: number) => number;
 
-/** What of a pass is to be done now. */
-export type Due = 'everything' | 'no searches' | 'nothing';
+export interface RestOptions {
+  readonly queue: Pick<DisruptionQueue, 'providerIds'>;
+  /** In the order in which they are asked. */
+  readonly methods: readonly Method[];
+  readonly pace?: SearchPace | undefined;
+}
 
 export class Rest {
   readonly #deps: Deps;
   readonly #queue: Pick<DisruptionQueue, 'providerIds'>;
+  readonly #methods: readonly Method[];
   readonly #pace: SearchPace | undefined;
   /** What the last pass looked at, which found nothing; undefined when the next one may find something in the same. */
   #seen: readonly unknown[] | undefined;
   #seenMs = 0;
-  /** By `monotonicMs`. */
-  #searchFromMs = 0;
+  /** By `monotonicMs` and the name of the method. */
+  readonly #searchFromMs = new Map<string, number>();
   /** Whether a node may be given back without a search, by its state. */
   readonly #easy = new WeakMap<StateNode, boolean>();
 
-  constructor(deps: Deps, queue: Pick<DisruptionQueue, 'providerIds'>, pace?: SearchPace) {
+  constructor(deps: Deps, { queue, methods, pace }: RestOptions) {
     this.#deps = deps;
     this.#queue = queue;
+    this.#methods = methods;
     this.#pace = pace;
   }
 
-  async due(): Promise<Due> {
-    if (await this.#isAsSeen()) return 'nothing';
-    if (this.#pace === undefined || monotonicMs(this.#deps.clock) >= this.#searchFromMs) return 'everything';
-    return this.#deps.cluster.nodes().some((node) => this.#isEasy(node)) ? 'no searches' : 'nothing';
+  /** The methods to ask now, in their order. */
+  async due(): Promise<readonly Method[]> {
+    if (await this.#isAsSeen()) return [];
+    if (this.#pace === undefined) return this.#methods;
+    const nowMs = monotonicMs(this.#deps.clock);
+    const open = this.#methods.filter(
+      ({ name, isSearch }) => !isSearch || nowMs >= (this.#searchFromMs.get(name) ?? 0),
+    );
+    const isWorthwhile =
+      open.some(({ isSearch }) => isSearch) || this.#deps.cluster.nodes().some((node) => this.#isEasy(node));
+    return isWorthwhile ? open : [];
   }
 
   /**
    * A pass is over.
-   * @param hasMore whether the next one may find something in the same cluster
+   * @param outcomes of the methods that were asked
    * @param before what it looked at, as `look` had it at its beginning
    */
-  passed(due: Due, hasMore: boolean, before: readonly unknown[] | undefined): void {
+  passed(outcomes: ReadonlyMap<Method, RunOutcome>, before: readonly unknown[] | undefined): void {
     const { clock, cluster } = this.#deps;
     const nowMs = monotonicMs(clock);
-    if (due === 'everything') this.#searchFromMs = hasMore ? 0 : nowMs + (this.#pace?.(cluster.nodes().length) ?? 0);
-    this.#seen = hasMore || due !== 'everything' ? undefined : before;
+    for (const [method, outcome] of outcomes) {
+      const waitMs = outcome === 'nothing' ? this.#pace?.(method, cluster.nodes().length) : undefined;
+      if (waitMs === undefined) this.#searchFromMs.delete(method.name);
+      else this.#searchFromMs.set(method.name, nowMs + waitMs);
+    }
+    const sawAll = this.#methods.every((method) => outcomes.get(method) === 'nothing');
+    this.#seen = sawAll ? before : undefined;
     this.#seenMs = nowMs;
   }
 

@@ -56,8 +56,13 @@ const SETTINGS = [
 
 /** A node whose pods have not changed is looked at again after this. */
 const KNOWN_FOR_MS = 30 * 60_000;
+/** Swaps are searched for longest, and bring least. */
+const SWAPS_EVERY_MS = 30 * 60_000;
 /** Searches that found nothing are made again the later the more nodes there are to look at. */
-const pace: SearchPace = (nodes) => Math.max(10_000, nodes * 600);
+const pace: SearchPace = ({ consolidationType }, nodes) =>
+  consolidationType === 'swap' && nodes > FEW_NODES ? SWAPS_EVERY_MS : Math.max(10_000, nodes * 600);
+/** A cluster of so few is searched as often as the operator does it. */
+const FEW_NODES = 15;
 
 /** Controllers that only tell: they decide nothing, and nobody listens. */
 const UNHEARD: ReadonlySet<string> = new Set([

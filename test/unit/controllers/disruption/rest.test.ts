@@ -5,6 +5,8 @@ import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { Rest, type SearchPace } from '../../../../src/controllers/disruption/rest.ts';
+import type { RunOutcome } from '../../../../src/controllers/disruption/run.ts';
+import type { Method } from '../../../../src/engine/disruption/method.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';
 import { claim, NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
@@ -37,7 +39,7 @@ beforeEach(() => {
   };
 });
 
-function restOf(pace?: SearchPace): Rest {
+function restOf(pace?: SearchPace, more: readonly Method[] = []): Rest {
   const cluster = {
     nodes: () => seen.nodes,
     stores: { pods: { list: () => seen.pods }, nodePools: { list: () => seen.pools } },
@@ -54,14 +56,21 @@ function restOf(pace?: SearchPace): Rest {
       return seen.inProgress;
     },
   };
-  return new Rest({ cluster, clock, cloud } as unknown as Deps, queue, pace);
+  return new Rest({ cluster, clock, cloud } as unknown as Deps, { queue, methods: [QUICK, SEARCH, ...more], pace });
 }
+
+const QUICK = { name: 'quick', consolidationType: 'empty' } as unknown as Method;
+const SEARCH = { name: 'search', consolidationType: 'single', isSearch: true } as unknown as Method;
+
+const wordFor = (due: readonly Method[]): string =>
+  due.length === 0 ? 'nothing' : due.includes(SEARCH) ? 'everything' : 'no searches';
 
 /** A pass of everything that is due. */
 async function passes(rest: Rest, hasMore = false) {
   const due = await rest.due();
-  if (due !== 'nothing') rest.passed(due, hasMore, await rest.look());
-  return due;
+  const outcome: RunOutcome = hasMore ? 'more to see' : 'nothing';
+  if (due.length > 0) rest.passed(new Map(due.map((method) => [method, outcome])), await rest.look());
+  return wordFor(due);
 }
 
 const annotated = (value: string): StateNode =>
@@ -104,8 +113,8 @@ describe('Rest', () => {
     const rest = restOf();
     const before = await rest.look();
     seen.pods = [...seen.pods];
-    rest.passed('everything', false, before);
-    expect(await rest.due()).toBe('everything');
+    rest.passed(new Map([QUICK, SEARCH].map((method) => [method, 'nothing'])), before);
+    expect(wordFor(await rest.due())).toBe('everything');
   });
 
   it('makes one each time while the last one has more to see', async () => {
@@ -150,7 +159,7 @@ describe('Rest', () => {
   });
 
   describe('with a pace of searches', () => {
-    const PACE: SearchPace = (nodes) => nodes * 30_000;
+    const PACE: SearchPace = (_, nodes) => nodes * 30_000;
     const change = (): void => {
       seen.pods = [...seen.pods];
     };
@@ -167,6 +176,17 @@ describe('Rest', () => {
       expect(await passes(rest)).toBe('nothing');
       await clock.advance(1);
       expect(await passes(rest)).toBe('everything');
+    });
+
+    it('keeps a pace for each method', async () => {
+      const seldom = { ...SEARCH, name: 'seldom', consolidationType: 'swap' } as Method;
+      const rest = restOf(({ consolidationType }) => (consolidationType === 'swap' ? 60_000 : 20_000), [seldom]);
+      await passes(rest);
+      change();
+      await clock.advance(20_000);
+      expect(await rest.due()).toEqual([QUICK, SEARCH]);
+      await clock.advance(40_000);
+      expect(await rest.due()).toEqual([QUICK, SEARCH, seldom]);
     });
 
     it('searches at once after a search that found something', async () => {
