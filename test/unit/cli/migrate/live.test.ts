@@ -158,7 +158,8 @@ describe('migrate plan of a live cluster', () => {
   it('has the names of its groups, those of AWS among them, and changes nothing', async () => {
     const id = await instance({});
     // nobody but AWS may write such tags
-    Object.assign(world.aws.instances.get(id)?.tags ?? {}, { 'aws:autoscaling:groupName': 'shop-workers-asg' });
+    const machine = world.aws.instances.get(id) ?? {};
+    Object.assign(machine, { tags: { 'aws:autoscaling:groupName': 'shop-workers-asg' } });
     const { client } = world.kube;
     await client.create(NODE, managed('host-a', 'system') as Node);
     await client.create(NODE, { ...(node('own', {}) as Node), spec: { providerID: `aws:///us-west-2a/${id}` } });
