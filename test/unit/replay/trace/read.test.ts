@@ -101,12 +101,12 @@ describe('a trace', () => {
     });
   });
 
-  it('is read without holding its text: a file of 120 MB takes far less', async () => {
+  it('is read without holding its text: a file of 240 MB takes far less', async () => {
     const path = join(folder, 'large.jsonl');
     const big = { at: 1, apply: pod({ annotations: { note: 'x'.repeat(60_000) } }) };
     await writeTrace(
       HEADER,
-      Array.from({ length: 2_000 }, () => big as TraceEvent),
+      Array.from({ length: 4_000 }, () => big as TraceEvent),
       path,
     );
     let count = 0;
@@ -115,8 +115,9 @@ describe('a trace', () => {
       count += 1;
       most = Math.max(most, process.memoryUsage().arrayBuffers);
     }
-    expect(count).toBe(2_000);
-    expect(most).toBeLessThan(60 * 2 ** 20);
+    expect(count).toBe(4_000);
+    // buffers that nobody holds any more are collected when some 64 MB of them have come
+    expect(most).toBeLessThan(120 * 2 ** 20);
   });
 
   it('of the examples is one', async () => {
