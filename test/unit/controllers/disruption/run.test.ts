@@ -130,15 +130,18 @@ describe('commands that have stood for a while', () => {
 });
 
 describe('the queue of commands', () => {
-  it('knows the nodes that commands are working on', () => {
-    const deps = depsOf();
-    const queue = new DisruptionQueue(deps);
+  it('knows the nodes that commands are working on', async () => {
+    const queue = new DisruptionQueue(depsOf());
     const none = queue.providerIds;
     expect([...none]).toEqual([]);
     expect(queue.providerIds).toBe(none);
-    const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free') }];
+    const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free'), stateNode: {} }];
     const command = { reason: 'Empty', candidates, replacements: [] };
-    queue.enqueue({ id: '1', command, method: emptiness, startedMs: NOW, replacements: [], fields: {} } as never);
+    const order = { id: '1', command, method: emptiness, startedMs: NOW, fields: {} };
+    queue.enqueue({ ...order, replacements: ['gone'] } as never);
     expect([...queue.providerIds]).toEqual(['aws:///free']);
+    // its replacement is not there, so it is taken back
+    await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal } as never);
+    expect([...queue.providerIds]).toEqual([]);
   });
 });
