@@ -52,7 +52,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
   const wanted = new Set(request.candidates);
   const candidates = snapshot.nodes
     .filter(({ providerId }) => wanted.has(providerId))
-    .flatMap((node) => described(node, pools, request.nowMs) ?? []);
+    .flatMap((node) => described(node, pools) ?? []);
   const startedMs = performance.now();
   const input: MethodInput = {
     ...request,

@@ -70,9 +70,11 @@ export function doNotDisrupt(pod: Pod, nowMs: number): boolean {
   return startTime === undefined || nowMs - Date.parse(startTime) < duration;
 }
 
+/** Whether draining evicts it through the eviction API, at the latest when nothing protects it any more. */
+export const isEverEvictable = (pod: Pod): boolean => isActive(pod) && !toleratesDisruption(pod) && !isMirror(pod);
+
 /** Whether draining evicts it through the eviction API. */
-export const isEvictable = (pod: Pod, nowMs: number): boolean =>
-  isActive(pod) && !toleratesDisruption(pod) && !isMirror(pod) && !doNotDisrupt(pod, nowMs);
+export const isEvictable = (pod: Pod, nowMs: number): boolean => isEverEvictable(pod) && !doNotDisrupt(pod, nowMs);
 
 /** Whether a drain waits for it: daemon pods and those that must not be disrupted are waited for as well. */
 export const isDrainable = (pod: Pod, nowMs: number): boolean =>

@@ -45,14 +45,23 @@ const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[
 
 /** The newest live one of a DaemonSet's pods, which shows what admission made of the template; else one from the template. */
 export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
-  const newest = pods
-    .filter(isActive)
-    .reduce<Pod | undefined>((found, pod) => (found && created(found) >= created(pod) ? found : pod), undefined);
+  const newest = newestActive(pods);
   const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
   return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
 }
 
-const created = (pod: Pod): number => timeOf(pod.metadata.creationTimestamp) || 0;
+/** The first of those that were created last. */
+function newestActive(pods: readonly Pod[]): Pod | undefined {
+  let newest: Pod | undefined;
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (const pod of pods) {
+    const createdMs = timeOf(pod.metadata.creationTimestamp) || 0;
+    if (createdMs <= newestMs || !isActive(pod)) continue;
+    newest = pod;
+    newestMs = createdMs;
+  }
+  return newest;
+}
 
 /** The DaemonSet controller pins each pod to its node by affinity: the template's own terms take its place. */
 function unpinned(pod: Pod, template: NodeAffinity | undefined): Pod {

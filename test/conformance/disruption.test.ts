@@ -14,6 +14,7 @@ import {
   isBlock,
   isEmpty,
 } from '../../src/engine/disruption/candidates/candidates.ts';
+import { disruptionCost } from '../../src/engine/disruption/candidates/disruption-cost.ts';
 import { poolTotals } from '../../src/engine/disruption/pricing/balance.ts';
 import type { InstanceType } from '../../src/engine/model.ts';
 import { type Expected, type ExpectedNode, outcomeText, problemOf, purchaseOf } from './outcomes.ts';
@@ -100,7 +101,6 @@ describe('simulate --disruption', () => {
     if (isBlock(found)) return;
     expect(isEmpty(found)).toBe(expected.empty);
     expect(found.usdPerHour).toBeCloseTo(expected.price, 6);
-    expect(found.disruptionCost).toBeCloseTo(expected.disruptionCost, 6);
     expect(found.rescheduleCost).toBeCloseTo(expected.rescheduleDisruptionCost, 6);
     expect(found.savingsRatio).toBeCloseTo(expected.savingsRatio, 6);
   }
@@ -118,7 +118,9 @@ describe('simulate --disruption', () => {
       for (const disruptionClass of ['graceful', 'eventual'] as const) {
         const found = candidateOf(node, { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets });
         expectSame(found, expected, expected.notCandidate?.[disruptionClass]);
-        if (disruptionClass === 'graceful' && !isBlock(found)) graceful.push(found);
+        if (isBlock(found)) continue;
+        expect(disruptionCost(node.pods, found.nodeClaim, nowMs)).toBeCloseTo(expected.disruptionCost, 6);
+        if (disruptionClass === 'graceful') graceful.push(found);
       }
     }
     const totals = [...poolTotals(nodes, graceful, pools)];

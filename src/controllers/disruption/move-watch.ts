@@ -2,10 +2,12 @@
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
+import { remembering } from '../../api/remembering.ts';
 import { timeOf } from '../../api/times.ts';
-import { workloadOf } from '../../engine/disruption/pricing/churn.ts';
+import { workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import type { Given } from '../../engine/disruption/pricing/savings.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
+import { refOf } from '../../kube/store.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
@@ -17,6 +19,11 @@ import { type Move, type MoveHistory, savingsUntil, type Undoing } from './moves
 /** Times in the accounts are exact to this. */
 const INTERVAL_MS = 10_000;
 
+interface DatedClaim {
+  readonly claim: NodeClaim;
+  readonly bornMs: number;
+}
+
 type WorkloadsOf = (claim: NodeClaim) => ReadonlySet<string>;
 
 export class MoveWatch implements Singleton {
@@ -25,6 +32,8 @@ export class MoveWatch implements Singleton {
   readonly #deps: Deps;
   readonly #history: MoveHistory;
   readonly #prices: CostTracker;
+  /** By the list of all claims, which is another one after each change: every move that is watched asks for the same. */
+  readonly #stayingByPool = remembering((_: readonly NodeClaim[]) => new Map<string, readonly DatedClaim[]>());
 
   constructor(deps: Deps, history: MoveHistory) {
     this.#deps = deps;
@@ -64,18 +73,30 @@ export class MoveWatch implements Singleton {
    */
   #boughtAgain(move: Move, workloadsOf: WorkloadsOf): readonly NodeClaim[] {
     const { orderedMs, replacements, nodePools: names, nodesLeft, workloads, given, taken } = move;
-    const { nodeClaims } = this.#deps.cluster.stores;
     const counted = [...taken.keys()].filter((name) => !replacements.includes(name)).length;
-    const claims = [...names].flatMap((name) => nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name)).filter(isStaying);
+    const claims = [...names].flatMap((name) => this.#stayingIn(name));
     if (claims.length <= nodesLeft) return [];
     const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
     return claims
-      .filter((claim) => bornMs(claim) >= sinceMs)
-      .filter((claim) => isTrue(claim, 'Launched') && !this.#history.isReplacement(claim.metadata.name))
-      .filter(({ metadata }) => !this.#history.watched.some((each) => each.taken.has(metadata.name)))
-      .filter((claim) => !workloads.isDisjointFrom(workloadsOf(claim)))
-      .sort((a, b) => bornMs(a) - bornMs(b))
-      .slice(0, Math.max(0, given.size - counted));
+      .filter(({ bornMs }) => bornMs >= sinceMs)
+      .filter(({ claim }) => isTrue(claim, 'Launched') && !this.#history.isReplacement(claim.metadata.name))
+      .filter(({ claim: { metadata } }) => !this.#history.watched.some(({ taken }) => taken.has(metadata.name)))
+      .filter(({ claim }) => !workloads.isDisjointFrom(workloadsOf(claim)))
+      .sort((a, b) => a.bornMs - b.bornMs)
+      .slice(0, Math.max(0, given.size - counted))
+      .map(({ claim }) => claim);
+  }
+
+  /** Claims of a NodePool that nobody deletes. */
+  #stayingIn(nodePool: string): readonly DatedClaim[] {
+    const { nodeClaims } = this.#deps.cluster.stores;
+    const byPool = this.#stayingByPool(nodeClaims.list());
+    const known = byPool.get(nodePool);
+    if (known !== undefined) return known;
+    const claims = nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, nodePool).filter(isStaying);
+    const staying = claims.map((claim) => ({ claim, bornMs: timeOf(claim.metadata.creationTimestamp) }));
+    byPool.set(nodePool, staying);
+    return staying;
   }
 
   /** Enters the rent of a claim once it is launched. */
@@ -136,26 +157,24 @@ export class MoveWatch implements Singleton {
 
 /** Answers whose pods a claim was made for, or holds. What that takes is computed on first use. */
 function workloadsByClaim(cluster: ClusterState): WorkloadsOf {
-  let planned: ReturnType<typeof plannedWorkloads> | undefined;
+  let planned: ReturnType<typeof plannedPods> | undefined;
   return (claim) => {
-    planned ??= plannedWorkloads(cluster);
-    const held = (cluster.nodeOfClaim(claim)?.pods ?? []).map(workloadOf);
-    return new Set([...(planned.get(claim.metadata.name) ?? []), ...held]);
+    planned ??= plannedPods(cluster);
+    const pods = (planned.get(claim.metadata.name) ?? []).flatMap((key) => cluster.stores.pods.get(refOf(key)) ?? []);
+    return workloadsOf([...pods, ...(cluster.nodeOfClaim(claim)?.pods ?? [])]);
   };
 }
 
-/** Whose pods claims were made for, by the claim's name. */
-function plannedWorkloads({ podTimings, stores }: ClusterState): ReadonlyMap<string, ReadonlySet<string>> {
-  const planned = new Map<string, Set<string>>();
+/** The pods that claims were made for, as `namespace/name`, by the claim's name. */
+function plannedPods({ podTimings }: ClusterState): ReadonlyMap<string, readonly string[]> {
+  const planned = new Map<string, string[]>();
   for (const [key, { nodeClaim }] of podTimings.entries()) {
-    const [namespace = '', name = ''] = key.split('/');
-    const pod = nodeClaim === undefined ? undefined : stores.pods.get({ namespace, name });
-    if (nodeClaim === undefined || pod === undefined) continue;
-    planned.set(nodeClaim, (planned.get(nodeClaim) ?? new Set()).add(workloadOf(pod)));
+    if (nodeClaim === undefined) continue;
+    const keys = planned.get(nodeClaim);
+    if (keys) keys.push(key);
+    else planned.set(nodeClaim, [key]);
   }
   return planned;
 }
-
-const bornMs = ({ metadata }: NodeClaim): number => timeOf(metadata.creationTimestamp);
 
 const isStaying = ({ metadata }: NodeClaim): boolean => metadata.deletionTimestamp === undefined;

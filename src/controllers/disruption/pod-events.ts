@@ -2,8 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { timestamp } from '../../api/times.ts';
-import { protectionOf } from '../../engine/disruption/candidates/protection.ts';
-import { isActive } from '../../engine/pods.ts';
+import { annotatedPods, protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import {
@@ -13,7 +12,10 @@ import {
 } from '../../observe/events/pods.ts';
 
 export function publishProtection(events: EventRecorder, pods: readonly Pod[], nowMs: number): void {
-  events.publish(...pods.filter(isActive).flatMap((pod) => eventFor(pod, nowMs) ?? []));
+  for (const pod of annotatedPods(pods)) {
+    const event = eventFor(pod, nowMs);
+    if (event) events.publish(event);
+  }
 }
 
 function eventFor(pod: Pod, nowMs: number): EventNote | undefined {

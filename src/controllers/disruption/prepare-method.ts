@@ -1,4 +1,5 @@
 /** Prepares a disruption method on the cluster as it is now, and reports which nodes are left alone, and why. */
+import { isDeepStrictEqual } from 'node:util';
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -39,6 +40,9 @@ export class MethodPreparer {
   readonly #deps: Deps;
   readonly #queue: DisruptionQueue;
   readonly #open: OpenSession;
+  #pools: ReadonlyMap<string, PoolInput> = new Map();
+  /** What was said of nodes already: several methods find the same at one time. */
+  readonly #reported = new WeakSet<Preparation['blocks']>();
 
   constructor(deps: Deps, queue: DisruptionQueue, open: OpenSession) {
     this.#deps = deps;
@@ -99,7 +103,15 @@ export class MethodPreparer {
       })),
     );
     const usable = inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
-    return new Map(usable.map((pool) => [pool.nodePool.metadata.name, pool]));
+    return this.#sharing(usable);
+  }
+
+  /** By name; the same map as last time when the pools are the same, by which the engine knows that it has judged their nodes. */
+  #sharing(pools: readonly PoolInput[]): ReadonlyMap<string, PoolInput> {
+    const last = [...this.#pools.values()];
+    if (pools.length !== last.length || !pools.every((pool, at) => isSamePool(pool, last[at])))
+      this.#pools = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]));
+    return this.#pools;
   }
 
   async #typesOf(pool: NodePool, log: Logger): Promise<readonly InstanceType[]> {
@@ -134,13 +146,8 @@ export class MethodPreparer {
     pause: () => Promise<void>,
   ): Promise<void> {
     const { events, metrics } = this.#deps;
-    for (const node of nodes) {
-      if (node.nodeClaim) publishProtection(events, node.pods, input.nowMs);
-      const block = blocks.get(node.providerId);
-      if (block !== undefined && block.code !== 'in-progress' && block.code !== 'unmanaged')
-        publishBlocked(events, node, block.text);
-      await pause();
-    }
+    if (!this.#reported.has(blocks)) await this.#reportBlocks(blocks, nodes, { nowMs: input.nowMs, pause });
+    this.#reported.add(blocks);
     for (const { candidate, reason, isReported } of declined.values()) {
       if (isReported) publishUnconsolidatable(events, candidate, reason.text);
       await pause();
@@ -154,4 +161,24 @@ export class MethodPreparer {
       publishBlockedPool(events, pool, { reason: method.reason, allowance });
     }
   }
+
+  async #reportBlocks(
+    blocks: Preparation['blocks'],
+    nodes: readonly StateNode[],
+    { nowMs, pause }: { readonly nowMs: number; readonly pause: () => Promise<void> },
+  ): Promise<void> {
+    const { events } = this.#deps;
+    for (const node of nodes) {
+      if (node.nodeClaim) publishProtection(events, node.pods, nowMs);
+      const block = blocks.get(node.providerId);
+      if (block !== undefined && block.code !== 'in-progress' && block.code !== 'unmanaged')
+        publishBlocked(events, node, block.text);
+      await pause();
+    }
+  }
 }
+
+const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
+  pool.nodePool === other?.nodePool &&
+  pool.instanceTypes === other.instanceTypes &&
+  isDeepStrictEqual(pool.extras, other.extras);

@@ -52,6 +52,7 @@ export class DisruptionQueue {
   /** When the orders came, by `monotonicMs`. */
   readonly #sinceMs = new Map<string, number>();
   readonly #byProviderId = new Map<string, string>();
+  #providerIds: ReadonlySet<string> | undefined;
   /** Replacements seen initialised; what becomes of them later does not matter. */
   readonly #initialized = new Set<string>();
   /** UIDs of candidates' claims that are deleted while others of their command could not be yet. */
@@ -63,8 +64,10 @@ export class DisruptionQueue {
     this.moves = moves;
   }
 
+  /** The same set until another command comes, or one ends. */
   get providerIds(): ReadonlySet<string> {
-    return new Set(this.#byProviderId.keys());
+    this.#providerIds ??= new Set(this.#byProviderId.keys());
+    return this.#providerIds;
   }
 
   has(providerId: string): boolean {
@@ -78,6 +81,7 @@ export class DisruptionQueue {
     const { candidates, reason } = order.command;
     if (reason !== 'Underutilized') this.moves.excused(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
     for (const { providerId } of candidates) this.#byProviderId.set(providerId, order.id);
+    this.#providerIds = undefined;
     this.#add(order.id);
   }
 
@@ -207,6 +211,7 @@ export class DisruptionQueue {
   #forget({ id, command, replacements }: Order): void {
     this.#orders.delete(id);
     this.#sinceMs.delete(id);
+    this.#providerIds = undefined;
     for (const { providerId, nodeClaim } of command.candidates) {
       this.#byProviderId.delete(providerId);
       this.#deleted.delete(nodeClaim.metadata.uid);

@@ -1,6 +1,12 @@
 /** Lets one disruption method decide, checks its commands again after a while, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
-import type { Method, MethodInput, MethodResult, ValidationFailure } from '../../engine/disruption/method.ts';
+import type {
+  Method,
+  MethodInput,
+  MethodResult,
+  Validated,
+  ValidationFailure,
+} from '../../engine/disruption/method.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
@@ -17,7 +23,7 @@ import {
 } from './measures.ts';
 import type { MethodPreparer } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
-import { describe, podsByKey, startCommand } from './start.ts';
+import { describe, startCommand } from './start.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
 const NONE: ReadonlySet<string> = new Set();
@@ -75,9 +81,8 @@ export class MethodRunner {
     const startedMs = monotonicMs(clock);
     try {
       const { commands, isOver } = await this.#decide(method, context);
-      const held = await Promise.all(commands.map((command) => this.#confirmed(method, command, context)));
       // one that no longer holds leaves room for others
-      return { commands: held.filter((command) => command !== undefined), isOver: isOver && commands.length === 0 };
+      return { commands: await this.#confirmed(method, commands, context), isOver: isOver && commands.length === 0 };
     } finally {
       observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
     }
@@ -133,14 +138,31 @@ export class MethodRunner {
     log.debug(timeout.message, { ...timeout.fields, ...(found && describe(found)) });
   }
 
-  /** What is left of a command once it has stood for a while; undefined when the world has moved on. */
-  async #confirmed(method: Method, command: Command, { log, signal }: ReconcileContext): Promise<Command | undefined> {
-    const { clock, events, metrics } = this.#deps;
-    if (method.validate === undefined || method.validateAfterMs === undefined) return command;
-    await clock.sleep(method.validateAfterMs, signal);
+  /** What is left of commands once they have stood for a while: the world may have moved on. All are held against one cluster. */
+  async #confirmed(
+    method: Method,
+    commands: readonly Command[],
+    { log, signal }: ReconcileContext,
+  ): Promise<readonly Command[]> {
+    const { validate, validateAfterMs } = method;
+    if (commands.length === 0 || validate === undefined || validateAfterMs === undefined) return commands;
+    await this.#deps.clock.sleep(validateAfterMs, signal);
     signal.throwIfAborted();
     const { input: later } = await this.#preparer.prepare({ method, log, unseenPools: NONE });
-    const { command: valid, failure, dropped, events: ofNodes = [] } = await method.validate(command, later);
+    const held = await Promise.all(
+      commands.map(async (command) => this.#held(method, command, await validate(command, later), log)),
+    );
+    return held.filter((command) => command !== undefined);
+  }
+
+  /** Records what came of a command's validation. */
+  #held(
+    method: Method,
+    command: Command,
+    { command: valid, failure, dropped, events: ofNodes = [] }: Validated,
+    log: Logger,
+  ): Command | undefined {
+    const { events, metrics } = this.#deps;
     countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
     publishEvents(events, ofNodes);
     if (failure) this.#withdraw(method, command, failure, log);
@@ -157,9 +179,8 @@ export class MethodRunner {
   }
 
   async #start(method: Method, commands: readonly Command[], context: ReconcileContext): Promise<void> {
-    const pods = podsByKey(this.#deps.cluster.stores.pods.list());
     const results = await Promise.allSettled(
-      commands.map((command) => startCommand(this.#deps, this.#queue, { command, method, pods }, context)),
+      commands.map((command) => startCommand(this.#deps, this.#queue, { command, method }, context)),
     );
     const failures = rejections(results);
     if (failures.length > 0) throw together('disrupting candidates', failures);

@@ -5,10 +5,10 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import { type Command, decisionOf, longText, shortText } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
-import { podKey } from '../../engine/pods.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
+import { refOf } from '../../kube/store.ts';
 import type { LogFields } from '../../observe/logger.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
@@ -24,15 +24,13 @@ import type { DisruptionQueue } from './queue.ts';
 export interface Start {
   readonly command: Command;
   readonly method: Method;
-  /** Pods of the simulation, by namespaced name. */
-  readonly pods: ReadonlyMap<string, Pod>;
 }
 
 /** @throws Error when nothing was started; marks that remain are cleaned by the next run of the loop */
 export async function startCommand(
   deps: Deps,
   queue: DisruptionQueue,
-  { command, method, pods }: Start,
+  { command, method }: Start,
   context: ReconcileContext,
 ): Promise<void> {
   if (command.candidates.some(({ providerId }) => queue.has(providerId))) {
@@ -52,7 +50,7 @@ export async function startCommand(
   trace?.started(marked, deps.clock.now());
   // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
   deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
-  recordPlan(deps, command, pods);
+  recordPlan(deps, command);
   queue.enqueue({ id, command: marked, method, startedMs: deps.clock.now(), replacements, fields, trace });
   countDecision(deps.metrics, marked, method);
 }
@@ -101,16 +99,17 @@ async function createReplacements(
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.metadata.name] : []));
 }
 
-function recordPlan(deps: Deps, { plan }: Command, pods: ReadonlyMap<string, Pod>): void {
+function recordPlan(deps: Deps, { plan }: Command): void {
+  const podOf = (key: string): Pod | undefined => deps.cluster.stores.pods.get(refOf(key));
   for (const placement of plan?.placements ?? []) {
     const node = deps.cluster.nodeByProviderId(placement.providerId);
-    const placed = placement.pods.flatMap((key) => pods.get(key) ?? []);
+    const placed = placement.pods.flatMap((key) => podOf(key) ?? []);
     if (node === undefined || placed.length === 0) continue;
     nominateNode(deps, node);
     for (const pod of placed) publishNominated(deps, pod, node);
   }
   for (const [key, refusal] of plan?.refusals ?? []) {
-    const pod = pods.get(key);
+    const pod = podOf(key);
     if (pod) publishRefusal(deps, pod, refusal);
   }
 }
@@ -144,7 +143,3 @@ const capacityTypeOf = ({ requirements }: PlannedClaim): string => {
   const wanted = Requirements.fromRequirements(requirements).get(CAPACITY_TYPE_LABEL);
   return LAUNCH_ORDER.find((type) => wanted.has(type)) ?? 'on-demand';
 };
-
-/** Pods by namespaced name, to find those again that a plan names. */
-export const podsByKey = (pods: readonly Pod[]): ReadonlyMap<string, Pod> =>
-  new Map(pods.map((pod) => [podKey(pod), pod]));

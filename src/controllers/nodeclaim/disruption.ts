@@ -2,9 +2,11 @@
 import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { KubeObject } from '../../api/kubernetes.ts';
+import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
 import type { Store } from '../../kube/client.ts';
@@ -109,11 +111,21 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   }
 }
 
-/** A changed NodePool wakes its claims. */
+/** A changed NodePool wakes its claims, unless only its status changed, as it does with every node that comes and goes. */
 const claimsOfPool = (nodeClaims: Store<NodeClaim>): Trigger => ({
   kind: NODE_POOL,
-  keysFor: ({ metadata }) => keys(nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, metadata.name)),
+  keysFor: (pool, _, before) =>
+    before !== undefined && asksTheSame(pool, before)
+      ? []
+      : keys(nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, pool.metadata.name)),
 });
+
+const asksTheSame = ({ metadata: now }: KubeObject, { metadata: before }: KubeObject): boolean =>
+  now.generation !== undefined &&
+  now.generation === before.generation &&
+  [NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION].every(
+    (annotation) => own(now.annotations, annotation) === own(before.annotations, annotation),
+  );
 
 /** A changed NodeClass wakes the claims that refer to it. */
 const claimsOfNodeClass = (nodeClaims: Store<NodeClaim>, kind: Kind): Trigger => ({

@@ -9,6 +9,7 @@ import { nodePrice } from '../disruption/candidates/disruption-cost.ts';
 import { PricedTypes } from '../disruption/price-table.ts';
 import { readDeadline } from '../drain/deadline.ts';
 import type { PoolInput, StateNode } from '../model.ts';
+import { extrasUsdPerHour } from '../node-extras.ts';
 import type { NodeBlockers, WaitingFor } from './blocker.ts';
 import { type DrainContext, drainBlockers } from './draining.ts';
 import { type StayContext, stayBlockers } from './staying.ts';
@@ -78,7 +79,7 @@ function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: K
   const nodePool = labels[NODEPOOL_LABEL];
   const { instanceTypes = [], extras } = pools.get(nodePool ?? '') ?? {};
   const [type] = PricedTypes.of(instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
-  const usdPerHour = nodePrice(state, type, extras);
+  const usdPerHour = nodePrice(state, type, extrasUsdPerHour(extras));
   const sinceMs = beginOf(state, waitsFor, context.firstReported);
   const deadlineMs = readDeadline(nodeClaim);
   const hours =

@@ -6,12 +6,14 @@
 import { messageOf } from '../../api/error-message.ts';
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { remembering } from '../../api/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { allowances } from './budgets/budgets.ts';
 import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';
 import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
 import { poolTotals } from './pricing/balance.ts';
 import { notWorthRepeating, type Undone } from './pricing/churn.ts';
+import type { DisruptionClass } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { Declined, MethodReview } from './verdicts.ts';
 
@@ -50,8 +52,9 @@ const withoutPause = async (): Promise<void> => undefined;
 /** @param pause is awaited after each node, so that others can have their turn */
 export async function prepare(method: Method, pass: PassInput, pause = withoutPause): Promise<Preparation> {
   const { nodes, nowMs, pools } = pass;
-  const { found, blocks } = await candidatesIn(method, pass, pause);
-  const totals = poolTotals(nodes, found, pools);
+  const survey = await surveyed(method.class, pass, pause);
+  const { found, blocks } = survey;
+  const totals = totalsOf(survey, nodes, pools);
   await pause();
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
@@ -95,31 +98,56 @@ export const simulateOn =
       options,
     );
 
-async function candidatesIn(
-  method: Method,
+/** The candidates of a disruption class, and why other nodes are none. */
+interface Survey {
+  /** Nodes that have been looked at so far, in their order. */
+  looked: number;
+  readonly found: Candidate[];
+  readonly blocks: Map<string, Block>;
+}
+
+const newSurvey = (
+  _nodes: PassInput['nodes'],
+  ..._seen: readonly [number, PassInput['inProgress'], PassInput['pools'], PassInput['podDisruptionBudgets']]
+): Survey => ({ looked: 0, found: [], blocks: new Map() });
+
+/** One for all methods of a class that look at the same cluster at the same time, and for the commands that are validated then. */
+const surveys = { graceful: remembering(newSurvey), eventual: remembering(newSurvey) };
+
+async function surveyed(
+  disruptionClass: DisruptionClass,
   { nodes, nowMs, inProgress, pools, podDisruptionBudgets }: PassInput,
   pause: () => Promise<void>,
-): Promise<{ readonly found: readonly Candidate[]; readonly blocks: ReadonlyMap<string, Block> }> {
-  const context: CandidateContext = { nowMs, class: method.class, inProgress, pools, podDisruptionBudgets };
-  const found: Candidate[] = [];
-  const blocks = new Map<string, Block>();
-  for (const node of nodes) {
+): Promise<Survey> {
+  const context: CandidateContext = { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets };
+  const survey = surveys[disruptionClass](nodes, nowMs, inProgress, pools, podDisruptionBudgets);
+  for (let node = nodes[survey.looked]; node !== undefined; node = nodes[survey.looked]) {
     const result = candidateOf(node, context);
-    if (isBlock(result)) blocks.set(node.providerId, result);
-    else found.push(result);
+    if (isBlock(result)) survey.blocks.set(node.providerId, result);
+    else survey.found.push(result);
+    survey.looked++;
     await pause();
   }
-  return { found, blocks };
+  return survey;
 }
+
+const totalsOf = remembering(({ found }: Survey, nodes: PassInput['nodes'], pools: PassInput['pools']) =>
+  poolTotals(nodes, found, pools),
+);
 
 type Standing = Pick<PassInput, 'nowMs' | 'undone'> & Pick<MethodInput, 'totals'>;
 
 function verdictOn(candidate: Candidate, method: Method, { nowMs, undone, totals }: Standing): FilterVerdict {
-  const verdict = filtered(candidate, method);
+  const verdict = filterOf(method)(candidate);
   if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
   const why = notWorthRepeating(candidate, totals, { undone, nowMs });
   return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
+
+/** A method's filter, which sees nothing but the candidate. */
+const filterOf = remembering((method: Method) =>
+  remembering((candidate: Candidate): FilterVerdict => filtered(candidate, method)),
+);
 
 /** A candidate that cannot be judged keeps no others from it. */
 function filtered(candidate: Candidate, method: Method): FilterVerdict {

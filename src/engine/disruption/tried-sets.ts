@@ -1,4 +1,6 @@
 /** Sets of nodes that a search has weighed lately and found not worth it, so that it does not weigh them every ten seconds. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import type { Candidate } from './candidates/candidates.ts';
 
 /** Prices and the rest of the cluster change: after this a set may be worth it though its own nodes are as they were. */
@@ -48,4 +50,6 @@ export class TriedSets {
 const nameOf = (candidates: readonly Candidate[]): string => candidates.map(({ providerId }) => providerId).join(' ');
 
 const podsOf = (candidates: readonly Candidate[]): string =>
-  candidates.map(({ reschedulablePods }) => reschedulablePods.map(({ metadata }) => metadata.uid).join()).join(' ');
+  candidates.map(({ reschedulablePods }) => uidsOf(reschedulablePods)).join(' ');
+
+const uidsOf = remembering((pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata.uid).join());

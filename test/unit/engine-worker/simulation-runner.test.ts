@@ -46,7 +46,7 @@ function methodInputOn(
   input: SimulationInput,
 ): MethodInput {
   const candidates = snapshot.nodes.flatMap((node): Candidate[] => {
-    const candidate = described(node, pools, NOW_MS);
+    const candidate = described(node, pools);
     return candidate === undefined ? [] : [candidate];
   });
   const methodInput: MethodInput = {

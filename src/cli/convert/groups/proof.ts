@@ -111,7 +111,7 @@ function priceOf({ metadata: { labels = {} } }: KubeObject, types: ReadonlyMap<s
   const isSpot =
     labels['eks.amazonaws.com/capacityType'] === 'SPOT' || /spot/i.test(labels['node.kubernetes.io/lifecycle'] ?? '');
   const own = { ...labels, [CAPACITY_TYPE_LABEL]: isSpot ? 'spot' : 'on-demand' };
-  return nodePrice({ labels: own }, types.get(labels[INSTANCE_TYPE_LABEL] ?? ''), undefined);
+  return nodePrice({ labels: own }, types.get(labels[INSTANCE_TYPE_LABEL] ?? ''), 0);
 }
 
 /** For people. */

@@ -4,6 +4,7 @@ import { parseDuration } from '../../../api/duration.ts';
 import { messageOf } from '../../../api/error-message.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { remembering } from '../../../api/remembering.ts';
 import { timestamp } from '../../../api/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
@@ -116,24 +117,37 @@ export function allowances(
   pools: readonly NodePool[],
   { reason, nowMs }: { readonly reason: DisruptionReason; readonly nowMs: number },
 ): ReadonlyMap<string, Allowance> {
-  const counted = nodes.filter(
-    ({ nodeClaim, initialized }) => nodeClaim !== undefined && initialized && !isTrue(nodeClaim, 'InstanceTerminating'),
-  );
+  const counts = nodeCounts(nodes);
   return new Map(
     pools.map((pool) => {
-      const own = counted.filter(({ labels }) => labels[NODEPOOL_LABEL] === pool.metadata.name);
-      const disrupting = own.filter(isAway).length;
-      const allowed = allowedOrNone(pool, { reason, total: own.length, nowMs });
-      return [
-        pool.metadata.name,
-        { total: own.length, disrupting, allowed, remaining: Math.max(0, allowed - disrupting) },
-      ];
+      const { name } = pool.metadata;
+      const { total, disrupting } = counts.get(name) ?? { total: 0, disrupting: 0 };
+      const allowed = allowedOrNone(pool, { reason, total, nowMs });
+      return [name, { total, disrupting, allowed, remaining: Math.max(0, allowed - disrupting) }];
     }),
   );
 }
 
-const isAway = ({ node, markedForDeletion }: StateNode): boolean =>
-  markedForDeletion || node === undefined || !isTrue(node, 'Ready');
+/** Of each NodePool, the nodes that count, and those of them that are away. */
+const nodeCounts = remembering((nodes: readonly StateNode[]) => {
+  const counts = new Map<string | undefined, { total: number; disrupting: number }>();
+  for (const node of nodes) {
+    const standing = standingOf(node);
+    if (standing === 'not counted') continue;
+    const count = counts.get(node.labels[NODEPOOL_LABEL]) ?? { total: 0, disrupting: 0 };
+    count.total++;
+    if (standing === 'away') count.disrupting++;
+    counts.set(node.labels[NODEPOOL_LABEL], count);
+  }
+  return counts;
+});
+
+const standingOf = remembering(
+  ({ node, nodeClaim, initialized, markedForDeletion }: StateNode): 'not counted' | 'away' | 'there' => {
+    if (nodeClaim === undefined || !initialized || isTrue(nodeClaim, 'InstanceTerminating')) return 'not counted';
+    return markedForDeletion || node === undefined || !isTrue(node, 'Ready') ? 'away' : 'there';
+  },
+);
 
 function allowedOrNone(pool: NodePool, request: Parameters<typeof allowedDisruptions>[1]): number {
   try {

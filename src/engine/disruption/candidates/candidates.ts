@@ -11,12 +11,14 @@ import {
 } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { remembering } from '../../../api/remembering.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
+import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isReschedulable } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { PricedTypes } from '../price-table.ts';
 import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.ts';
-import { BASE_COST, disruptionCost, nodePrice, nodeSpotRisk, rescheduleCost } from './disruption-cost.ts';
+import { BASE_COST, nodePrice, nodeSpotRisk, rescheduleCost } from './disruption-cost.ts';
 import { podBlock } from './pod-blocks.ts';
 
 /** A node that may be disrupted. */
@@ -34,7 +36,6 @@ export interface Candidate {
   readonly zone: string | undefined;
   /** Pods that need another place. */
   readonly reschedulablePods: readonly Pod[];
-  readonly disruptionCost: number;
   readonly rescheduleCost: number;
   /** What the node costs, everything included; 0 when the price of its instance is not known. */
   readonly usdPerHour: number;
@@ -94,7 +95,7 @@ function judged(stateNode: StateNode, context: CandidateContext): Candidate | Bl
   }
   const isCleared = context.class === 'eventual' && nodeClaim.spec.terminationGracePeriod !== undefined;
   const byPods = isCleared ? undefined : podBlock(stateNode.pods, context.podDisruptionBudgets, context.nowMs);
-  return byPods ?? describe({ stateNode, node, nodeClaim, pool }, context.nowMs);
+  return byPods ?? describe(stateNode, { node, nodeClaim, pool });
 }
 
 function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | undefined {
@@ -112,48 +113,62 @@ function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | 
 }
 
 /** What is known of a node that may be disrupted; undefined when it cannot be, whatever its pods say. */
-export function described(
-  stateNode: StateNode,
-  pools: ReadonlyMap<string, PoolInput>,
-  nowMs: number,
-): Candidate | undefined {
+export function described(stateNode: StateNode, pools: ReadonlyMap<string, PoolInput>): Candidate | undefined {
   const { node, nodeClaim, labels } = stateNode;
   const pool = pools.get(labels[NODEPOOL_LABEL] ?? '');
   if (node === undefined || nodeClaim === undefined || pool === undefined) return undefined;
-  return describe({ stateNode, node, nodeClaim, pool }, nowMs);
+  return describe(stateNode, { node, nodeClaim, pool });
 }
 
 interface Parts {
-  readonly stateNode: StateNode;
   readonly node: Node;
   readonly nodeClaim: NodeClaim;
   readonly pool: PoolInput;
 }
 
-function describe({ stateNode, node, nodeClaim, pool }: Parts, nowMs: number): Candidate {
-  const { labels, pods, name, providerId } = stateNode;
-  const [instanceType] = PricedTypes.of(pool.instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
-  const reschedulablePods = pods.filter(isReschedulable);
-  const usdPerHour = nodePrice(stateNode, instanceType, pool.extras);
-  const cost = rescheduleCost(reschedulablePods);
-  return {
-    name,
-    providerId,
-    stateNode,
-    node,
-    nodeClaim,
-    nodePool: pool.nodePool,
-    instanceType,
-    capacityType: labels[CAPACITY_TYPE_LABEL],
-    zone: labels[ZONE_LABEL],
-    reschedulablePods,
-    disruptionCost: disruptionCost(pods, nodeClaim, nowMs),
-    rescheduleCost: cost,
-    usdPerHour,
-    spotRiskUsdPerHour: nodeSpotRisk(stateNode, instanceType),
-    savingsRatio: usdPerHour / cost,
-  };
+/** Always the same object while nothing of it changes. */
+function describe(stateNode: StateNode, { node, nodeClaim, pool }: Parts): Candidate {
+  const { nodePool, instanceTypes, extras } = pool;
+  const instanceType = PricedTypes.of(instanceTypes).type(stateNode.labels[INSTANCE_TYPE_LABEL] ?? '');
+  return candidateOn(stateNode, node, nodeClaim, nodePool, instanceType, extrasUsdPerHour(extras));
 }
+
+const candidateOn = remembering(
+  (
+    stateNode: StateNode,
+    node: Node,
+    nodeClaim: NodeClaim,
+    nodePool: NodePool,
+    instanceType: InstanceType | undefined,
+    extrasUsd: number,
+  ): Candidate => {
+    const { labels, name, providerId } = stateNode;
+    const { reschedulablePods, cost } = movedPods(stateNode.pods);
+    const usdPerHour = nodePrice(stateNode, instanceType, extrasUsd);
+    return {
+      name,
+      providerId,
+      stateNode,
+      node,
+      nodeClaim,
+      nodePool,
+      instanceType,
+      capacityType: labels[CAPACITY_TYPE_LABEL],
+      zone: labels[ZONE_LABEL],
+      reschedulablePods,
+      rescheduleCost: cost,
+      usdPerHour,
+      spotRiskUsdPerHour: nodeSpotRisk(stateNode, instanceType),
+      savingsRatio: usdPerHour / cost,
+    };
+  },
+);
+
+/** Of a node's pods those that need another place, and what moving them costs. */
+const movedPods = remembering((pods: readonly Pod[]) => {
+  const reschedulablePods = pods.filter(isReschedulable);
+  return { reschedulablePods, cost: rescheduleCost(reschedulablePods) };
+});
 
 /**
  * Best savings for the least disturbance first; of equals, the first in the alphabet. Where commitments cover a node, giving

@@ -5,10 +5,10 @@ import type { Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { own } from '../../../api/own.ts';
+import { remembering } from '../../../api/remembering.ts';
 import { timeOf } from '../../../api/times.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, Offering, StateNode } from '../../model.ts';
-import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { evictionCost } from '../../pods.ts';
 
 /** Taking a node away costs something even when nothing runs on it. */
@@ -45,12 +45,9 @@ export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType
  * USD per hour that a node costs, by its type, zone and capacity type, with what it costs besides its instance; 0 when
  * the price of the instance is not known.
  */
-export function nodePrice(
-  node: Pick<StateNode, 'labels'>,
-  type: InstanceType | undefined,
-  extras: NodeExtras | undefined,
-): number {
-  const offering = offeringOfNode(node, type);
-  if (offering === undefined || Number.isNaN(offering.usdPerHour)) return 0;
-  return offering.usdPerHour + extrasUsdPerHour(extras);
-}
+export const nodePrice = remembering(
+  (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined, extrasUsdPerHour: number): number => {
+    const offering = offeringOfNode(node, type);
+    return offering === undefined || Number.isNaN(offering.usdPerHour) ? 0 : offering.usdPerHour + extrasUsdPerHour;
+  },
+);

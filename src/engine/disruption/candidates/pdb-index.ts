@@ -1,10 +1,11 @@
 /** Which PodDisruptionBudgets select a pod, found without looking at all of them for every pod. */
 import type { LabelSelector, ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import { remembering } from '../../../api/remembering.ts';
 import { selects } from '../../selectors.ts';
 
 interface Entry {
-  readonly budget: PodDisruptionBudget;
-  /** Position in the list that was indexed. */
+  readonly selector: LabelSelector | undefined;
+  /** Position of the budget in the list that was indexed. */
   readonly position: number;
 }
 
@@ -29,53 +30,66 @@ function readablePart(selector: LabelSelector | undefined): LabelSelector | unde
 /** Manifests may leave it to the user's context, which is taken to be the default. */
 export const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
 
-class BudgetIndex {
+/** Whom the budgets of a list select. */
+export class BudgetIndex {
   /** By namespace and a label that the selector asks for. */
   readonly #byLabel = new Map<string, Entry[]>();
   /** By namespace: selectors that ask for no label in particular. */
   readonly #others = new Map<string, Entry[]>();
 
   constructor(budgets: readonly PodDisruptionBudget[]) {
-    for (const [position, budget] of budgets.entries()) {
-      const namespace = namespaceOf(budget.metadata);
-      const [label] = Object.entries(budget.spec.selector?.matchLabels ?? {});
+    for (const [position, { metadata, spec }] of budgets.entries()) {
+      const namespace = namespaceOf(metadata);
+      const [label] = Object.entries(spec.selector?.matchLabels ?? {});
       const [index, key] =
         label === undefined ? [this.#others, namespace] : [this.#byLabel, labelKey(namespace, ...label)];
+      const entry = { selector: spec.selector, position };
       const entries = index.get(key);
-      if (entries === undefined) index.set(key, [{ budget, position }]);
-      else entries.push({ budget, position });
+      if (entries === undefined) index.set(key, [entry]);
+      else entries.push(entry);
     }
   }
 
-  /** In the order of the list. */
-  matching({ metadata }: Pod): readonly PodDisruptionBudget[] {
+  /** Positions in the list, ascending. */
+  matching({ metadata }: Pod): readonly number[] {
     const namespace = namespaceOf(metadata);
-    const found: Entry[] = [];
+    const found: number[] = [];
     const look = (entries: readonly Entry[] | undefined): void => {
-      for (const entry of entries ?? [])
-        if (selects(readablePart(entry.budget.spec.selector), metadata.labels)) found.push(entry);
+      for (const { selector, position } of entries ?? [])
+        if (selects(readablePart(selector), metadata.labels)) found.push(position);
     };
     look(this.#others.get(namespace));
     if (this.#byLabel.size > 0)
       for (const [key, value] of Object.entries(metadata.labels ?? {}))
         look(this.#byLabel.get(labelKey(namespace, key, value)));
-    if (found.length > 1) found.sort((a, b) => a.position - b.position);
-    return found.map(({ budget }) => budget);
+    return found.length > 1 ? found.sort((a, b) => a - b) : found;
   }
 }
 
 const labelKey = (namespace: string, key: string, value: string): string => `${namespace} ${key} ${value}`;
 
-/** Lists of budgets never change; a new one comes with every snapshot. */
-const indexes = new WeakMap<readonly PodDisruptionBudget[], BudgetIndex>();
+const selectionOf = remembering(({ metadata, spec }: PodDisruptionBudget): string =>
+  JSON.stringify([namespaceOf(metadata), spec.selector]),
+);
+
+/** Of the last list that was indexed. */
+let last: { readonly selections: string; readonly index: BudgetIndex } | undefined;
+
+/**
+ * The index of a list. Lists never change, and a new one comes with every change of a budget's status: those in a row that
+ * select the same have the same index.
+ */
+export const budgetIndex = remembering((budgets: readonly PodDisruptionBudget[]): BudgetIndex => {
+  const selections = budgets.map(selectionOf).join('\n');
+  if (last?.selections !== selections) last = { selections, index: new BudgetIndex(budgets) };
+  return last.index;
+});
 
 /** The budgets of a list that select a pod, in the order of the list. */
-export function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] {
-  if (budgets.length === 0) return budgets;
-  let index = indexes.get(budgets);
-  if (index === undefined) {
-    index = new BudgetIndex(budgets);
-    indexes.set(budgets, index);
-  }
-  return index.matching(pod);
-}
+export const budgetsOf = (pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] =>
+  budgets.length === 0 ? budgets : atPositions(budgets, budgetIndex(budgets).matching(pod));
+
+export const atPositions = (
+  budgets: readonly PodDisruptionBudget[],
+  positions: readonly number[],
+): readonly PodDisruptionBudget[] => positions.flatMap((position) => budgets[position] ?? []);

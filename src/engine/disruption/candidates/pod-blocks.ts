@@ -1,12 +1,13 @@
 /** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import { remembering } from '../../../api/remembering.ts';
 import { compareText } from '../../instance-types.ts';
 import type { StateNode } from '../../model.ts';
-import { doNotDisrupt, isActive, isEvictable, isReschedulable, podKey } from '../../pods.ts';
+import { doNotDisrupt, isActive, isEverEvictable, isEvictable, isReschedulable, podKey } from '../../pods.ts';
 import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
-import { budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
-import { protectionOf } from './protection.ts';
+import { atPositions, type BudgetIndex, budgetIndex, budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
+import { annotatedPods, protectionOf } from './protection.ts';
 
 /** Which budgets block: those that allow no eviction at this moment, or those that never will. */
 export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
@@ -21,8 +22,11 @@ export function blockingBudgets(
   budgets: readonly PodDisruptionBudget[],
   { nowMs, test }: { readonly nowMs: number; readonly test: BudgetTest },
 ): readonly string[] {
-  if (!isEvictable(pod, nowMs)) return [];
-  const matching = budgetsOf(pod, budgets);
+  return isEvictable(pod, nowMs) ? blockingOf(pod, budgetsOf(pod, budgets), test) : [];
+}
+
+/** Of all budgets that select a pod which the eviction API is used for. */
+function blockingOf(pod: Pod, matching: readonly PodDisruptionBudget[], test: BudgetTest): readonly string[] {
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
   const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
@@ -63,20 +67,38 @@ export function podBlock(
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
 ): Reason<BlockCode> | undefined {
-  const untouchable = firstByName(pods.filter((pod) => isActive(pod) && doNotDisrupt(pod, nowMs)));
-  if (untouchable) return protectedBlock(untouchable, nowMs);
-  const blockingOf = (pod: Pod): readonly string[] =>
-    blockingBudgets(pod, budgets, { nowMs, test: 'no-disruption-now' });
-  const held = firstByName(pods.filter((pod) => blockingOf(pod).length > 0));
-  if (held === undefined) return undefined;
-  const [only, ...others] = blockingOf(held);
-  if (only !== undefined && others.length === 0) return budgetBlock(only, budgets);
-  return {
-    code: 'several-pdbs',
-    text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${blockingOf(held).join(' ')}])`,
-    object: podName(held),
-  };
+  const untouchable = firstByName(annotatedPods(pods).filter((pod) => doNotDisrupt(pod, nowMs)));
+  return untouchable ? protectedBlock(untouchable, nowMs) : blockByBudgets(pods, budgets);
 }
+
+/** Pods of a node that budgets select, with the positions of these budgets in their list. */
+const selectedPods = remembering((pods: readonly Pod[], index: BudgetIndex) =>
+  pods.filter(isEverEvictable).flatMap((pod) => {
+    const positions = index.matching(pod);
+    return positions.length === 0 ? [] : { pod, positions };
+  }),
+);
+
+/** Why budgets keep a node on which nothing protects a pod: time changes nothing about it. */
+const blockByBudgets = remembering(
+  (pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> | undefined => {
+    const blocked = new Map<Pod, readonly string[]>();
+    for (const { pod, positions } of selectedPods(pods, budgetIndex(budgets))) {
+      const keys = blockingOf(pod, atPositions(budgets, positions), 'no-disruption-now');
+      if (keys.length > 0) blocked.set(pod, keys);
+    }
+    const held = firstByName([...blocked.keys()]);
+    if (held === undefined) return undefined;
+    const keys = blocked.get(held) ?? [];
+    const [only, ...others] = keys;
+    if (only !== undefined && others.length === 0) return budgetBlock(only, budgets);
+    return {
+      code: 'several-pdbs',
+      text: `eviction does not support multiple PDBs (PodDisruptionBudget(s)=[${keys.join(' ')}])`,
+      object: podName(held),
+    };
+  },
+);
 
 /** Of several pods, the same one is named each time. */
 const firstByName = (pods: readonly Pod[]): Pod | undefined =>

@@ -2,6 +2,8 @@
 import { parseDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
+import { remembering } from '../../../api/remembering.ts';
+import { isActive } from '../../pods.ts';
 
 export type Protection =
   | { readonly kind: 'none' }
@@ -12,6 +14,11 @@ export type Protection =
   | { readonly kind: 'elapsed' }
   /** Cannot be read, or is not positive: counts as absent. */
   | { readonly kind: 'invalid'; readonly error: string };
+
+/** The active ones of a node's pods that have the annotation, whatever it amounts to: mostly none. */
+export const annotatedPods = remembering((pods: readonly Pod[]): readonly Pod[] =>
+  pods.filter((pod) => isActive(pod) && pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] !== undefined),
+);
 
 export function protectionOf(pod: Pod, nowMs: number): Protection {
   const value = pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION];

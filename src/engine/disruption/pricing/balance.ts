@@ -1,7 +1,9 @@
 /** The `Balanced` policy: a move must bring a fair share of savings for its share of disturbance. */
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import { remembering } from '../../../api/remembering.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
+import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
@@ -25,14 +27,16 @@ export function poolTotals(
 ): ReadonlyMap<string, PoolTotals> {
   const known = new Map(candidates.map((candidate) => [candidate.providerId, candidate]));
   const names = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
+  const byPool = nodesByPool(nodes);
   return new Map(
     [...names].map((name) => {
       const { instanceTypes = [], extras } = pools.get(name) ?? {};
       const types = PricedTypes.of(instanceTypes);
-      const own = nodes.filter(({ labels }) => labels[NODEPOOL_LABEL] === name);
+      const extrasUsd = extrasUsdPerHour(extras);
+      const own = byPool.get(name) ?? [];
       const claimed = own.filter(({ nodeClaim }) => nodeClaim !== undefined);
       const usdPerHour = sum(
-        claimed.map((node) => nodePrice(node, types.type(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extras)),
+        claimed.map((node) => nodePrice(node, types.type(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extrasUsd)),
       );
       const disruption = sum(own.map((node) => known.get(node.providerId)?.rescheduleCost ?? costOfOther(node)));
       return [name, { usdPerHour, disruption }] as const;
@@ -42,8 +46,13 @@ export function poolTotals(
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 
-const costOfOther = ({ pods }: StateNode): number =>
-  rescheduleCost(pods.filter((pod) => !isOwnedByDaemonSet(pod) && !isTerminal(pod)));
+const nodesByPool = remembering((nodes: readonly StateNode[]) =>
+  Map.groupBy(nodes, ({ labels }) => labels[NODEPOOL_LABEL]),
+);
+
+const costOfOther = remembering(({ pods }: StateNode): number =>
+  rescheduleCost(pods.filter((pod) => !isOwnedByDaemonSet(pod) && !isTerminal(pod))),
+);
 
 /** How a move looks from one NodePool. */
 export interface Evaluation {

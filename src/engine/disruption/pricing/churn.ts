@@ -6,6 +6,7 @@
  */
 import { formatDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
+import { remembering } from '../../../api/remembering.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type PoolTotals, THRESHOLD } from './balance.ts';
@@ -31,12 +32,15 @@ export function workloadOf({ metadata }: Pod): string {
   return `${namespace}/Deployment/${owner.name.slice(0, -suffix.length)}`;
 }
 
+/** One for each of a node's pods. */
+const workloadPerPod = remembering((pods: readonly Pod[]): readonly string[] => pods.map(workloadOf));
+
 export const workloadsOf = (pods: readonly Pod[]): ReadonlySet<string> => new Set(pods.map(workloadOf));
 
 /** The move that taking the candidate would repeat: one of its NodePool that moved the workloads of half its pods. */
 export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs: number): Undone | undefined {
   if (undone.length === 0) return undefined;
-  const workloads = candidate.reschedulablePods.map(workloadOf);
+  const workloads = workloadPerPod(candidate.reschedulablePods);
   const repeats = ({ nodePools, workloads: moved, untilMs }: Undone): boolean =>
     untilMs > nowMs &&
     workloads.length > 0 &&

@@ -235,7 +235,8 @@ describe('the conditions of disruption', () => {
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
     b.put(NODE_CLAIM, young(b));
     await b.clock.advance(SECOND);
-    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '0s', budgets: [] } }));
+    const quick = poolOf({ disruption: { consolidateAfter: '0s', budgets: [] } });
+    b.put(NODE_POOL, { ...quick, metadata: { ...quick.metadata, generation: 2 } });
     await b.clock.advance(SECOND);
     expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
     const fixed = start();
@@ -244,6 +245,21 @@ describe('the conditions of disruption', () => {
     await fixed.clock.advance(SECOND);
     expect(fixed.condition('claim', CONSOLIDATABLE)).toBeUndefined();
     expect(drift.asked).toBe(1);
+  });
+
+  it('are looked at again when the hash of their NodePool changes, not when only its status does', async () => {
+    const b = start();
+    const pool = poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } });
+    b.put(NODE_POOL, pool);
+    b.put(NODE_CLAIM, young(b));
+    await b.clock.advance(SECOND);
+    const asked = drift.asked;
+    b.put(NODE_POOL, { ...pool, status: { resources: { nodes: '2' } } });
+    await b.clock.advance(SECOND);
+    expect(drift.asked).toBe(asked);
+    b.put(NODE_POOL, { ...pool, metadata: { ...pool.metadata, annotations: { [NODEPOOL_HASH_ANNOTATION]: '2' } } });
+    await b.clock.advance(SECOND);
+    expect(drift.asked).toBe(asked + 1);
   });
 
   it.each<{ what: string; change: (claim: NodeClaim) => NodeClaim }>([

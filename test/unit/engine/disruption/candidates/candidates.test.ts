@@ -11,7 +11,7 @@ import {
 import { longText, shortText } from '../../../../../src/engine/disruption/command.ts';
 import { emptiness } from '../../../../../src/engine/disruption/methods/emptiness.ts';
 import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
-import { budget, claim, instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
+import { at, budget, claim, instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1), instanceType('m.xlarge', 4, 0.2)];
 
@@ -166,6 +166,81 @@ describe('candidateOf', () => {
       metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-2147483648' } },
     });
     expect(isEmpty(candidate(stateNode('a', { pods: [gladly] })))).toBe(true);
+  });
+});
+
+describe('a node that was judged before', () => {
+  const codeOf = (node: StateNode, more: Partial<CandidateContext> = {}): string | undefined => {
+    const result = candidateOf(node, context(more));
+    return isBlock(result) ? result.code : undefined;
+  };
+  const timed = pod('job', {
+    metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: '1h' } },
+    status: { phase: 'Running', startTime: at(NOW) },
+  });
+
+  it('may go when its nomination ends', () => {
+    const node = stateNode('a', { state: { nominatedUntilMs: NOW + 1 } });
+    expect([NOW, NOW + 1, NOW].map((nowMs) => codeOf(node, { nowMs }))).toEqual(['nominated', undefined, 'nominated']);
+  });
+
+  it('may go when the time is over for which a pod of it is protected', () => {
+    const node = stateNode('a', { pods: [web, timed] });
+    const times = [NOW, NOW + 3_599_999, NOW + 3_600_000];
+    expect(times.map((nowMs) => codeOf(node, { nowMs }))).toEqual([
+      'pod-do-not-disrupt',
+      'pod-do-not-disrupt',
+      undefined,
+    ]);
+  });
+
+  it('goes by what its budgets allow and select by then', () => {
+    const node = stateNode('a', { pods: [web] });
+    const other = budget('web', { selector: { matchLabels: { app: 'other' } } }, 0);
+    const lists = [
+      [webBudget],
+      [{ ...webBudget, status: { disruptionsAllowed: 1 } }],
+      [webBudget],
+      [other],
+      [],
+      [webBudget],
+    ];
+    expect(lists.map((podDisruptionBudgets) => codeOf(node, { podDisruptionBudgets }))).toEqual([
+      'pdb',
+      undefined,
+      'pdb',
+      undefined,
+      undefined,
+      'pdb',
+    ]);
+  });
+
+  it('tells how many healthy pods its budget misses by then', () => {
+    const node = stateNode('a', { pods: [web] });
+    const missing = [1, 2].map((currentHealthy) => {
+      const status = { disruptionsAllowed: 0, currentHealthy, desiredHealthy: 3 };
+      return candidateOf(node, context({ podDisruptionBudgets: [{ ...webBudget, status }] }));
+    });
+    expect(missing).toMatchObject([
+      { nearestMiss: 'healthy pods: 1, required: 3' },
+      { nearestMiss: 'healthy pods: 2, required: 3' },
+    ]);
+  });
+
+  it('has the price and the NodePool of now', () => {
+    const node = stateNode('a', { pods: [web] });
+    const nodePool = pool();
+    const fee = { feeUsdPerHour: 0.5, volumesUsdPerHour: 0.25, publicIpv4UsdPerHour: 0 };
+    const inputs = [
+      { nodePool, instanceTypes: types },
+      { nodePool, instanceTypes: [instanceType('m.large', 2, 0.3)] },
+      { nodePool, instanceTypes: types, extras: fee },
+      { nodePool, instanceTypes: [] },
+      { nodePool: pool('default', { consolidateAfter: 'Never' }), instanceTypes: types },
+    ];
+    const found = inputs.map((input) => candidate(node, { pools: new Map([['default', input]]) }));
+    expect(found.map(({ usdPerHour }) => usdPerHour)).toEqual([0.1, 0.3, 0.85, 0, 0.1]);
+    expect(found.map((each) => each.nodePool)).toEqual(inputs.map((input) => input.nodePool));
   });
 });
 

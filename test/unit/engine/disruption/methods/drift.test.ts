@@ -15,7 +15,7 @@ const drifted = (name: string, minutes: number, pods = 1, poolName = 'default'):
     claim: claim(name, { status: { conditions } }),
     pods: Array.from({ length: pods }, (_, index) => pod(`${name}-${index}`)),
   });
-  return described(node, pools, NOW) as Candidate;
+  return described(node, pools) as Candidate;
 };
 
 const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };

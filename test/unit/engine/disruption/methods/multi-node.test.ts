@@ -138,7 +138,7 @@ describe('the Balanced policy', () => {
       stateNode('b', { type: 'm.16' }),
       stateNode('c', { pool: 'lean', type: 'm.1', pods: [pod('s')] }),
     ];
-    const all = scene.flatMap((node) => described(node, members, NOW) ?? []);
+    const all = scene.flatMap((node) => described(node, members) ?? []);
     const moved = all.filter(({ name }) => name !== 'b');
     const { commands, evaluations, events } = await multiNode.decide(
       asking(moved, () => solved(), {

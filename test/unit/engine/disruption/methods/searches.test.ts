@@ -9,7 +9,7 @@ import { singleNode } from '../../../../../src/engine/disruption/methods/single-
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
 import type { Simulation } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import type { InstanceType, PlannedClaim } from '../../../../../src/engine/model.ts';
-import { instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
+import { instanceType, methodInputOf, pod, pool, stateNode } from '../objects.ts';
 
 const types = [1, 2, 4, 8].map((cpu) => instanceType(`m.${cpu}`, cpu, cpu * 0.05));
 
@@ -20,7 +20,7 @@ function candidate(
 ): Candidate {
   const node = stateNode(name, { type: 'm.4', pods: [pod(`on-${name}`)] });
   const pools = new Map([['default', { nodePool: pool(), instanceTypes: known }]]);
-  return described({ ...node, labels: { ...node.labels, ...labels } }, pools, NOW) as Candidate;
+  return described({ ...node, labels: { ...node.labels, ...labels } }, pools) as Candidate;
 }
 
 const planned = (names: readonly string[]): PlannedClaim => ({

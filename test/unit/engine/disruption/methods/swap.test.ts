@@ -23,7 +23,7 @@ function candidate(name: string, options: { type?: string; capacityType?: string
   const plain = stateNode(name, { type, pool: poolName, pods: [pod(`on-${name}`)] });
   const labels = { ...plain.labels, [CAPACITY_TYPE_LABEL]: capacityType, [ZONE_LABEL]: zone };
   const pools = new Map([[poolName, { nodePool: pool(poolName), instanceTypes: types }]]);
-  return described({ ...plain, labels }, pools, NOW) as Candidate;
+  return described({ ...plain, labels }, pools) as Candidate;
 }
 
 const planned = (
@@ -169,7 +169,7 @@ describe('swap consolidation', () => {
       ),
       stateNode('big', { type: 'm.16', pods: [pod('p')] }),
     ];
-    const all = nodes.map((node) => described(node, own, NOW) as Candidate);
+    const all = nodes.map((node) => described(node, own) as Candidate);
     const decide = async (candidates: readonly Candidate[]) =>
       (await swap.decide(asking(candidates, () => solved([]), { pools: own, totals: poolTotals(nodes, all, own) })))
         .commands;

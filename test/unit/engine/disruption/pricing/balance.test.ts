@@ -17,7 +17,7 @@ const balanced = (name: string) => pool(name, { consolidateAfter: '0s', consolid
 const types = [instanceType('m.large', 2, 0.1)];
 const pools = new Map(['default', 'other'].map((name) => [name, { nodePool: balanced(name), instanceTypes: types }]));
 
-const candidateIn = (node: StateNode): Candidate => described(node, pools, NOW) as Candidate;
+const candidateIn = (node: StateNode): Candidate => described(node, pools) as Candidate;
 
 /** Of one pool, with figures that are exact in binary. */
 const candidate = (name: string, usdPerHour: number, rescheduleCost: number, poolName = 'default'): Candidate => ({

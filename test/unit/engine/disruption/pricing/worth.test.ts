@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api
 import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
 import { byWaste, unitPrices } from '../../../../../src/engine/disruption/pricing/worth.ts';
 import type { InstanceType } from '../../../../../src/engine/model.ts';
-import { instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
+import { instanceType, pod, pool, stateNode } from '../objects.ts';
 
 const GIB = 2 ** 30;
 
@@ -20,7 +20,7 @@ const input = { nodePool: pool(), instanceTypes: types };
 const candidate = (name: string, cpu: string, memory: string): Candidate => {
   const containers = [{ name: 'main', resources: { requests: { cpu, memory } } }];
   const node = stateNode(name, { pods: [pod(`on-${name}`, { spec: { nodeName: name, containers } })] });
-  return described(node, new Map([['default', input]]), NOW) as Candidate;
+  return described(node, new Map([['default', input]])) as Candidate;
 };
 
 describe('waste', () => {

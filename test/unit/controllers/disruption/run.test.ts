@@ -1,0 +1,147 @@
+/** How what a method decides is held against the cluster later, and what is said of nodes on the way. */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
+import type { Deps } from '../../../../src/controllers/deps.ts';
+import { MethodPreparer } from '../../../../src/controllers/disruption/prepare-method.ts';
+import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
+import { MethodRunner } from '../../../../src/controllers/disruption/run.ts';
+import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
+import type { Command } from '../../../../src/engine/disruption/command.ts';
+import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
+import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
+import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
+import { multiNode } from '../../../../src/engine/disruption/methods/multi-node.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { parseSettings } from '../../../../src/observe/settings.ts';
+import { ClusterState } from '../../../../src/state/cluster.ts';
+import { storesWith } from '../../../support/stores.ts';
+import { claim, instanceType, NOW, pool, stateNode } from '../../engine/disruption/objects.ts';
+import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
+
+let clock: VirtualClock;
+let events: EventNote[];
+beforeEach(() => {
+  clock = virtualClock(NOW);
+  events = [];
+});
+
+/** A cluster of one node that may go, and one that says that it may not. */
+function depsOf(): Deps {
+  const nodes = [stateNode('free'), stateNode('kept', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })];
+  const claims = nodes.map(({ name, labels, nodeClaim }) => ({
+    ...claim(name, { status: { ...nodeClaim?.status } }),
+    metadata: { ...nodeClaim?.metadata, name, labels },
+  }));
+  const informers = storesWith({
+    [NODE.plural]: nodes.flatMap(({ node }) => node ?? []),
+    [NODE_CLAIM.plural]: claims,
+    [NODE_POOL.plural]: [pool()],
+  });
+  const types = [instanceType('m.large', 2, 0.1)];
+  return {
+    informers,
+    cluster: new ClusterState({ informers, clock, manages: () => true }),
+    cloud: { instanceTypes: async () => types },
+    events: { publish: (...notes: readonly EventNote[]) => events.push(...notes) },
+    clock,
+    log: silent,
+    metrics: createMetrics(),
+    settings: parseSettings(['--cluster-name=test'], {}),
+  } as unknown as Deps;
+}
+
+const NO_SIMULATION = () => ({
+  simulate: async () => undefined,
+  decide: async () => ({ commands: [], exhausted: true, events: [] }),
+});
+
+describe('the preparation of methods', () => {
+  const preparerOf = (deps: Deps): ((method: Method) => Promise<unknown>) => {
+    const preparer = new MethodPreparer(deps, new DisruptionQueue(deps), NO_SIMULATION);
+    return (method) => preparer.prepare({ method, log: silent, unseenPools: new Set() });
+  };
+  const blocked = (): readonly string[] =>
+    events
+      .filter(({ reason }) => reason === 'DisruptionBlocked')
+      .map(({ object, message }) => `${object.kind}/${object.metadata.name}: ${message}`);
+  const because = 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation';
+  const KEPT = [`Node/kept: ${because}`, `NodeClaim/kept: ${because}`];
+
+  it('says once at one time, for all methods of a class, why a node stays', async () => {
+    const prepare = preparerOf(depsOf());
+    await prepare(emptiness);
+    expect(blocked()).toEqual(KEPT);
+    await prepare(multiNode);
+    expect(blocked()).toEqual(KEPT);
+    await prepare(drift);
+    expect(blocked()).toEqual([...KEPT, ...KEPT]);
+  });
+
+  it('says it again when time has passed', async () => {
+    const prepare = preparerOf(depsOf());
+    await prepare(emptiness);
+    await clock.advance(10_000);
+    await prepare(multiNode);
+    expect(blocked()).toEqual([...KEPT, ...KEPT]);
+  });
+});
+
+describe('commands that have stood for a while', () => {
+  it('are held against one state of the cluster, each by itself', async () => {
+    const deps = depsOf();
+    const preparer = new MethodPreparer(deps, new DisruptionQueue(deps), NO_SIMULATION);
+    const prepared: { readonly ms: number; readonly input: MethodInput }[] = [];
+    const counting: Pick<MethodPreparer, 'prepare'> = {
+      prepare: async (request) => {
+        const preparation = await preparer.prepare(request);
+        prepared.push({ ms: clock.now(), input: preparation.input });
+        const { candidates } = preparation.input;
+        const command: Command = { reason: 'Empty', candidates, replacements: [] };
+        return {
+          ...preparation,
+          decide: async () => ({ commands: [command, { ...command }], exhausted: false, events: [] }),
+        };
+      },
+    };
+    const validated: { readonly command: Command; readonly later: MethodInput }[] = [];
+    const method: Method = {
+      ...emptiness,
+      validate: async (command, later) => {
+        validated.push({ command, later });
+        return { failure: { category: 'churn', text: 'changed', failed: 1 }, dropped: 0 };
+      },
+    };
+    const runner = new MethodRunner(deps, new DisruptionQueue(deps), counting, new VerdictHistory());
+    const outcome = runner.run(method, { log: silent, signal: new AbortController().signal } as never);
+    await clock.advance(emptiness.validateAfterMs ?? 0);
+    // something was decided on that did not last
+    expect(await outcome).toBe('more to see');
+    expect(prepared.map(({ ms }) => ms - NOW)).toEqual([0, emptiness.validateAfterMs]);
+    expect(validated).toHaveLength(2);
+    expect(new Set(validated.map(({ command }) => command)).size).toBe(2);
+    for (const { later } of validated) expect(later).toBe(prepared[1]?.input);
+    expect(await deps.metrics.text()).toContain(
+      'karpenter_voluntary_disruption_failed_validations_total{consolidation_type="empty"} 2',
+    );
+  });
+});
+
+describe('the queue of commands', () => {
+  it('knows the nodes that commands are working on', async () => {
+    const queue = new DisruptionQueue(depsOf());
+    const none = queue.providerIds;
+    expect([...none]).toEqual([]);
+    expect(queue.providerIds).toBe(none);
+    const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free'), stateNode: {} }];
+    const command = { reason: 'Empty', candidates, replacements: [] };
+    const order = { id: '1', command, method: emptiness, startedMs: NOW, fields: {} };
+    queue.enqueue({ ...order, replacements: ['gone'] } as never);
+    expect([...queue.providerIds]).toEqual(['aws:///free']);
+    // its replacement is not there, so it is taken back
+    await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal } as never);
+    expect([...queue.providerIds]).toEqual([]);
+  });
+});
