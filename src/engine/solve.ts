@@ -151,7 +151,6 @@ class VariationSolve {
   #newTopology(): Topology {
     return new Topology({
       base: this.#common.topology,
-      preferences: this.#options.preferencePolicy === 'Respect',
       leaving: this.#leavingAt,
       pendingPods: this.#pendingPods,
     });

@@ -35,7 +35,7 @@ export function toleratesAll(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[] | undefined,
 ): boolean {
-  return untolerated(tolerations, taints).length === 0;
+  return taints === undefined || taints.length === 0 || untolerated(tolerations, taints).length === 0;
 }
 
 /** `key=value:Effect`, without the value part when there is none. */

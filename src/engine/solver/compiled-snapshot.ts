@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { spreading } from '../default-spread.ts';
 import { LeftOuts } from '../left-out.ts';
-import type { IdlePool, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import type { IdlePool, InstanceType, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { podRequests } from '../resources.ts';
@@ -49,7 +49,7 @@ export class CompiledSnapshot {
     this.dimensions = new Dimensions([
       ...this.daemons.map(({ requests }) => requests),
       ...snapshot.nodes.map(({ allocatable }) => allocatable),
-      ...snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ capacity }) => capacity)),
+      ...snapshot.pools.map(({ instanceTypes }) => capacitiesIn(instanceTypes)),
     ]);
     const { templates, emptyPools, idle } = compileTemplates(snapshot, {
       dimensions: this.dimensions,
@@ -63,7 +63,7 @@ export class CompiledSnapshot {
     this.idlePools = [...idle, ...(snapshot.idlePools ?? [])];
     const pools = snapshot.pools.filter(({ nodePool }) => !leftOuts.has('NodePool', nodePool.metadata.name));
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
-    this.topology = new TopologyBase(this.snapshot, leftOuts);
+    this.topology = new TopologyBase(this.snapshot, { preferences: options.preferencePolicy === 'Respect', leftOuts });
     this.volumes = new Volumes(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
@@ -120,6 +120,15 @@ export class CompiledSnapshot {
       requestsOf,
     });
   }
+}
+
+const capacities = new WeakMap<readonly InstanceType[], Resources>();
+
+/** All that types have, each with some amount: lists of types stay the same for minutes. */
+function capacitiesIn(types: readonly InstanceType[]): Resources {
+  const all = capacities.get(types) ?? Object.fromEntries(types.flatMap(({ capacity }) => Object.entries(capacity)));
+  capacities.set(types, all);
+  return all;
 }
 
 /** State nodes never change, and a cluster is solved again and again. */

@@ -109,6 +109,13 @@ export function daemonGroups(
   });
 }
 
+/** All that decides on which nodes a daemon runs, and what it takes of them. */
+export const demandsOnNodes = ({ pod, requests, alternatives }: Daemon): readonly unknown[] => [
+  requests,
+  pod.spec.tolerations,
+  alternatives.map(({ identity }) => identity),
+];
+
 /** What daemons will take of a node that exists. */
 export function daemonRequestsOn(
   daemons: readonly Daemon[],

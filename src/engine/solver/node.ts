@@ -1,4 +1,5 @@
 /** Nodes that exist or are launching, as places for pods. */
+import { ByText } from '../../api/by-text.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import { compareText } from '../instance-types.ts';
@@ -9,8 +10,8 @@ import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
-import { VolumeSlots, type Volumes } from '../volumes.ts';
-import { type Daemon, daemonRequestsOn } from './daemons.ts';
+import { VolumeSlots, Volumes } from '../volumes.ts';
+import { type Daemon, daemonRequestsOn, demandsOnNodes } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
@@ -21,6 +22,14 @@ export interface NodeContext {
   readonly volumes: Volumes;
   readonly leftOuts: LeftOuts;
 }
+
+/** Stands for daemons and dimensions: one object for equal ones, for as long as nodes have it. */
+type Outlook = object;
+
+const outlooks = new ByText<Outlook>();
+
+const outlookOf = ({ daemons, dimensions }: NodeContext): Outlook =>
+  outlooks.of(JSON.stringify([dimensions.names, daemons.map(demandsOnNodes)]), () => ({}));
 
 /** What a node has left. Only ever less. */
 export class Room {
@@ -64,18 +73,13 @@ export class CompiledNode {
   /** A negative amount says that the node is overcommitted already: it takes nothing. */
   readonly #overcommitted: boolean;
 
-  constructor(index: number, position: number, node: StateNode, { daemons, dimensions, volumes }: NodeContext) {
+  constructor(index: number, position: number, node: StateNode, { room, overcommitted }: Ground) {
     this.index = index;
     this.position = position;
     this.node = node;
     this.requirements = placeOf(node).requirements;
-    const { running, ports, free, takenByDaemons } = loadOf(node);
-    const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: this.requirements });
-    const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
-    const remaining = subtractResources(free, toCome);
-    this.#overcommitted = Object.values(remaining).some((amount) => amount < 0);
-    const used = running.map((pod) => volumes.of(pod));
-    this.room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(node.csiNode, used));
+    this.room = room;
+    this.#overcommitted = overcommitted;
   }
 
   /** Whether pods of a class could be here if there were room: what is no matter of room never changes. */
@@ -91,11 +95,12 @@ export class CompiledNode {
 
 /** What runs on a node, and what that leaves. */
 interface Load {
-  readonly running: readonly Pod[];
   readonly ports: readonly HostPort[];
   /** Allocatable less what runs. */
   readonly free: Resources;
   readonly takenByDaemons: Resources;
+  /** The running pods that use claims of volumes. */
+  readonly claiming: readonly Pod[];
 }
 
 /** State nodes never change, and a cluster is solved again and again: what follows from a node is kept. */
@@ -106,14 +111,44 @@ function loadOf(node: StateNode): Load {
   if (load === undefined) {
     const running = node.pods.filter((pod) => !isTerminal(pod));
     load = {
-      running,
       ports: running.flatMap(hostPortsOf),
       free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
       takenByDaemons: addResources(...running.filter(isOwnedByDaemonSet).map(podRequests)),
+      claiming: running.filter((pod) => Volumes.claimNames(pod).length > 0),
     };
     loads.set(node, load);
   }
   return load;
+}
+
+/** What a node has left before anything is placed. */
+interface Ground {
+  readonly room: Room;
+  readonly overcommitted: boolean;
+}
+
+interface KeptGround extends Ground {
+  readonly outlook: Outlook;
+}
+
+/** Of the nodes on which no pod uses volumes: what those leave of the others depends on more than nodes. */
+const grounds = new WeakMap<StateNode, KeptGround>();
+
+function groundOf(node: StateNode, { daemons, dimensions, volumes }: NodeContext, outlook: Outlook): Ground {
+  const known = grounds.get(node);
+  if (known?.outlook === outlook) return known;
+  const { ports, free, takenByDaemons, claiming } = loadOf(node);
+  const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: placeOf(node).requirements });
+  const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
+  const remaining = subtractResources(free, toCome);
+  const slots = new VolumeSlots(
+    node.csiNode,
+    claiming.map((pod) => volumes.of(pod)),
+  );
+  const room = new Room(dimensions.amounts(remaining), ports, slots);
+  const ground = { room, overcommitted: Object.values(remaining).some((amount) => amount < 0), outlook };
+  if (claiming.length === 0) grounds.set(node, ground);
+  return ground;
 }
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
@@ -149,11 +184,12 @@ export class NodeTable {
       );
     // what runs on a node that is left out, and what it takes of its pool's limits, still counts
     let index = 0;
+    const outlook = outlookOf(context);
     this.nodes = context.leftOuts.kept(
       staying,
       ({ node }) => named('Node', { name: node.name }),
       ({ node, position }) => {
-        const compiled = new CompiledNode(index, position, node, context);
+        const compiled = new CompiledNode(index, position, node, groundOf(node, context, outlook));
         index++;
         return compiled;
       },

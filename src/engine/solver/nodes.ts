@@ -22,7 +22,8 @@ interface UsedNode {
 
 export class Nodes {
   readonly #parts: NodesParts;
-  readonly #used: (UsedNode | undefined)[] = [];
+  /** By index: a simulation uses a few nodes of thousands. */
+  readonly #used = new Map<number, UsedNode>();
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
   readonly #leaving: readonly number[];
   /** Indexes of nodes that only exempt pods may go to. */
@@ -71,7 +72,7 @@ export class Nodes {
   /** Topology aside. Once false, false for the rest of the solve: nothing is ever taken away. */
   #holds(node: CompiledNode, podClass: PodClass, verdicts: Uint8Array): boolean {
     const { index } = node;
-    const used = this.#used[index];
+    const used = this.#used.get(index);
     const holds = (used?.room ?? node.room).holds(podClass) && (verdicts[index] === SUITS || node.suits(podClass));
     verdicts[index] = holds ? SUITS : REFUSES;
     if (used === undefined) this.#learn(podClass.kind, index, holds);
@@ -86,10 +87,10 @@ export class Nodes {
   }
 
   #put(node: CompiledNode, pod: Pod, podClass: PodClass): void {
-    let used = this.#used[node.index];
+    let used = this.#used.get(node.index);
     if (used === undefined) {
       used = { room: node.room.copy(), pods: [] };
-      this.#used[node.index] = used;
+      this.#used.set(node.index, used);
     }
     used.room.take(podClass);
     used.pods.push(pod);
@@ -98,9 +99,10 @@ export class Nodes {
 
   get placements(): readonly Placement[] {
     const { nodes } = this.#parts.table;
-    return this.#used.flatMap((used, index) => {
+    const inOrder = [...this.#used].sort(([a], [b]) => a - b);
+    return inOrder.map(([index, { pods }]) => {
       const { node } = nodes[index] as CompiledNode;
-      return used === undefined ? [] : [{ node: node.name, providerId: node.providerId, pods: used.pods.map(podKey) }];
+      return { node: node.name, providerId: node.providerId, pods: pods.map(podKey) };
     });
   }
 }

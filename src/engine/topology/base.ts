@@ -3,7 +3,7 @@
  * all solves of a snapshot, each of which takes off what leaves or moves in it.
  */
 
-import type { Namespace, Pod, Taint } from '../../api/kubernetes.ts';
+import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
 import { LeftOuts, nameOf } from '../left-out.ts';
@@ -14,20 +14,15 @@ import { Requirements } from '../requirements.ts';
 import { DomainIds } from './domain-ids.ts';
 import { Domains } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
-import { passes } from './node-filter.ts';
-import { inverseRulesOf, repellingTerms, ruleIdentity } from './rules.ts';
+import { filterIdentity, isOpen, type NodeFilter, passes } from './node-filter.ts';
+import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
+import { type RunningPod, RunningPods } from './running-pods.ts';
 
 /** Where a pod may go: a node that exists, or a claim with the requirements that it has by now. */
 export interface Place {
   readonly hostname: string;
   readonly requirements: Requirements;
   readonly taints: readonly Taint[];
-}
-
-export interface RunningPod {
-  readonly pod: Pod;
-  /** Position of its node in the snapshot. */
-  readonly node: number;
 }
 
 /** A rule and what it counts while nothing has moved. */
@@ -37,14 +32,29 @@ export interface BaseGroup {
   readonly counts: Int32Array;
   /** Nodes that make a domain known, per domain id. */
   readonly registrars: Int32Array;
-  /** How many times a running pod counts. */
-  readonly weightOf: (pod: Pod) => number;
+}
+
+/** A rule of a pod's own. */
+export interface OwnRule {
+  readonly id: string;
+  readonly rule: Rule;
+  readonly group: BaseGroup;
+  /** Domains that the pod could have on nodes to buy. */
+  readonly visible: readonly number[];
+}
+
+export interface TopologyBaseOptions {
+  /** Whether preferences count as rules. */
+  readonly preferences: boolean;
+  readonly leftOuts?: LeftOuts;
 }
 
 /** Counts that are kept of the rules by which running pods keep others away: their number times that of the domains. */
 const MOST_REPELLING_COUNTS = 10_000_000;
 const NOWHERE = -1;
 const NO_RULES: readonly (readonly [string, Rule])[] = [];
+const NO_TOLERATIONS: readonly Toleration[] = [];
+const NO_PODS: readonly Pod[] = [];
 
 export const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
@@ -74,8 +84,19 @@ function repellersOn(node: StateNode): readonly Pod[] {
   return found;
 }
 
-const runningOn = ({ pods }: StateNode): readonly Pod[] =>
-  pods.filter((pod) => !isTerminal(pod) && !isTerminating(pod));
+const isRunning = (pod: Pod): boolean => !isTerminal(pod) && !isTerminating(pod);
+
+const running = new WeakMap<StateNode, readonly Pod[]>();
+
+function runningOn(stateNode: StateNode): readonly Pod[] {
+  let pods = running.get(stateNode);
+  if (pods === undefined) {
+    // nearly always all of them: no list of its own
+    pods = stateNode.pods.every(isRunning) ? stateNode.pods : stateNode.pods.filter(isRunning);
+    running.set(stateNode, pods);
+  }
+  return pods;
+}
 
 export class TopologyBase {
   readonly domains: Domains;
@@ -86,11 +107,19 @@ export class TopologyBase {
   readonly #groups = new Map<string, BaseGroup>();
   readonly #inverse = new Map<string, BaseGroup>();
   readonly #inverseRules = new WeakMap<Pod, readonly (readonly [id: string, rule: Rule])[]>();
+  readonly #ownRules = new WeakMap<Pod, readonly OwnRule[]>();
+  readonly #repelling = new WeakMap<Pod, readonly (readonly [id: string, rule: Rule])[]>();
+  readonly #visible = new Map<string, Map<readonly Toleration[] | undefined, readonly number[]>>();
+  readonly #eligible = new Map<string, Uint8Array>();
+  readonly #empty = new Map<string, Pick<BaseGroup, 'counts' | 'registrars'>>();
+  readonly #preferences: boolean;
   #repellingCounts = 0;
-  #running: readonly RunningPod[] | undefined;
-  #byKey: ReadonlyMap<string, RunningPod> | undefined;
+  #running: RunningPods | undefined;
+  #positions: ReadonlyMap<string, number> | undefined;
+  #strays: ReadonlyMap<string, RunningPod> | undefined;
 
-  constructor({ pools, namespaces, nodes }: Snapshot, leftOuts = new LeftOuts()) {
+  constructor({ pools, namespaces, nodes }: Snapshot, { preferences, leftOuts = new LeftOuts() }: TopologyBaseOptions) {
+    this.#preferences = preferences;
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
     this.nodes = nodes;
@@ -110,7 +139,7 @@ export class TopologyBase {
 
   /** What a rule by which pods keep others away, and no running pod has, counts. */
   emptyInverse(rule: Rule): BaseGroup {
-    return this.#emptyGroup(rule, () => 0);
+    return this.#emptyGroup(rule);
   }
 
   /** The domain ids of all nodes, negative where a node has none. */
@@ -127,16 +156,42 @@ export class TopologyBase {
     return domains;
   }
 
-  /** The running pod of a name, if there is one. */
-  running(key: string): RunningPod | undefined {
-    this.#byKey ??= new Map(this.#runningPods().map((running) => [podKey(running.pod), running]));
-    return this.#byKey.get(key);
+  /** The running pod that bears the name of this one, if there is one. */
+  running(pod: Pod): RunningPod | undefined {
+    const { nodeName } = pod.spec;
+    const node = nodeName ? this.#positionOf(nodeName) : undefined;
+    const key = podKey(pod);
+    const there = node === undefined ? undefined : this.#runningAt(node).find((other) => podKey(other) === key);
+    if (there !== undefined && node !== undefined) return { pod: there, node };
+    this.#strays ??= this.#findStrays();
+    return this.#strays.get(key);
   }
 
-  #runningPods(): readonly RunningPod[] {
-    this.#running ??= this.nodes.flatMap((node, index) =>
-      node.node === undefined ? [] : runningOn(node).map((pod) => ({ pod, node: index })),
-    );
+  #positionOf(nodeName: string): number | undefined {
+    this.#positions ??= new Map(this.nodes.map(({ name }, position) => [name, position]));
+    return this.#positions.get(nodeName);
+  }
+
+  /** Running pods that do not name the node that they are on. */
+  #findStrays(): ReadonlyMap<string, RunningPod> {
+    const strays = new Map<string, RunningPod>();
+    for (const [position, { name }] of this.nodes.entries())
+      for (const pod of this.#runningAt(position))
+        if (pod.spec.nodeName !== name) strays.set(podKey(pod), { pod, node: position });
+    return strays;
+  }
+
+  #runningAt(position: number): readonly Pod[] {
+    const node = this.nodes[position];
+    return node?.node === undefined ? NO_PODS : runningOn(node);
+  }
+
+  #runningPods(): RunningPods {
+    if (this.#running === undefined) {
+      this.#running = new RunningPods();
+      for (const position of this.nodes.keys())
+        for (const pod of this.#runningAt(position)) this.#running.add(pod, position);
+    }
     return this.#running;
   }
 
@@ -145,25 +200,69 @@ export class TopologyBase {
     return this.#inverse;
   }
 
-  group(rule: Rule, id: string): BaseGroup {
+  /** The rules that bind a pod. */
+  ownRulesOf(pod: Pod): readonly OwnRule[] {
+    let own = this.#ownRules.get(pod);
+    if (own === undefined) {
+      own = rulesOf(pod, { namespaces: this.namespaces, preferences: this.#preferences }).map((rule) => {
+        const id = ruleIdentity(rule);
+        const seesTaints = rule.filter === undefined || rule.filter.tolerations !== undefined;
+        const tolerations = seesTaints ? (pod.spec.tolerations ?? NO_TOLERATIONS) : undefined;
+        return { id, rule, group: this.#group(rule, id), visible: this.visible(rule.key, tolerations) };
+      });
+      this.#ownRules.set(pod, own);
+    }
+    return own;
+  }
+
+  /** Ids of the domains that nodes to buy can have; without tolerations taints are not looked at. */
+  visible(key: string, tolerations: readonly Toleration[] | undefined): readonly number[] {
+    const byTolerations = this.#visible.get(key) ?? new Map<readonly Toleration[] | undefined, readonly number[]>();
+    this.#visible.set(key, byTolerations);
+    let visible = byTolerations.get(tolerations);
+    if (visible === undefined) {
+      const ids = this.idsOf(key);
+      visible = this.domains.visible(key, tolerations).map((domain) => ids.idOf(domain));
+      byTolerations.set(tolerations, visible);
+    }
+    return visible;
+  }
+
+  /** The rules by which running pods keep a pod away, with their identities. */
+  repelling(pod: Pod): readonly (readonly [id: string, rule: Rule])[] {
+    let rules = this.#repelling.get(pod);
+    if (rules === undefined) {
+      rules = [...this.#inverse].flatMap(([id, { rule }]) => (ruleCounts(rule, pod) ? [[id, rule] as const] : []));
+      this.#repelling.set(pod, rules);
+    }
+    return rules;
+  }
+
+  #group(rule: Rule, id: string): BaseGroup {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      const { selector, namespaces } = rule;
-      // a rule without a selector selects nothing, and yet counts every pod that runs
-      const counts = (pod: Pod): boolean =>
-        selector === undefined ? namespaces.has(pod.metadata.namespace ?? 'default') : ruleCounts(rule, pod);
-      group = this.#emptyGroup(rule, (pod) => Number(counts(pod)));
+      group = this.#emptyGroup(rule);
       const domains = this.domainsOfNodes(rule.key);
-      for (const { pod, node } of this.#runningPods())
-        if (counts(pod) && this.passesFilter(rule, node)) countIn(group, domains, node);
+      for (const positions of this.#runningPods().countedBy(rule))
+        for (const node of positions) if (this.passesFilter(rule, node)) countIn(group, domains, node);
       this.#groups.set(id, group);
     }
     return group;
   }
 
   passesFilter({ filter }: Rule, node: number): boolean {
-    const stateNode = this.nodes[node];
-    return stateNode !== undefined && passes(filter, placeOf(stateNode));
+    return filter === undefined || isOpen(filter) || this.#eligibleFor(filter)[node] === 1;
+  }
+
+  /** 1 at the positions of the nodes that pass. */
+  #eligibleFor(filter: NodeFilter): Uint8Array {
+    const id = filterIdentity(filter);
+    let eligible = this.#eligible.get(id);
+    if (eligible === undefined) {
+      eligible = Uint8Array.from(this.nodes, (node) => Number(passes(filter, placeOf(node))));
+      this.#eligible.set(id, eligible);
+    }
+    return eligible;
   }
 
   /** Whether a node makes its domain known to a rule. */
@@ -174,14 +273,19 @@ export class TopologyBase {
   }
 
   /** Knows the domains of nodes and counts nothing. */
-  #emptyGroup(rule: Rule, weightOf: BaseGroup['weightOf']): BaseGroup {
-    const domains = this.domainsOfNodes(rule.key);
-    const { size } = this.idsOf(rule.key);
-    const registrars = new Int32Array(size);
-    for (const [node, id] of domains.entries())
-      if (id >= 0 && this.registers(rule, node)) registrars[id] = (registrars[id] ?? 0) + 1;
-    const counts = registrars.map((nodes) => (nodes > 0 ? 0 : UNKNOWN));
-    return { rule, counts, registrars, weightOf };
+  #emptyGroup(rule: Rule): BaseGroup {
+    const { key, filter } = rule;
+    const id = filter === undefined || isOpen(filter) ? key : `${key} ${filterIdentity(filter)}`;
+    let empty = this.#empty.get(id);
+    if (empty === undefined) {
+      const domains = this.domainsOfNodes(key);
+      const registrars = new Int32Array(this.idsOf(key).size);
+      for (const [node, domain] of domains.entries())
+        if (domain >= 0 && this.registers(rule, node)) registrars[domain] = (registrars[domain] ?? 0) + 1;
+      empty = { registrars, counts: registrars.map((nodes) => (nodes > 0 ? 0 : UNKNOWN)) };
+      this.#empty.set(id, empty);
+    }
+    return { rule, registrars: empty.registrars, counts: empty.counts.slice() };
   }
 
   /** @throws RangeError when the pod has too many terms, or is the first with which all have too many */
@@ -192,7 +296,7 @@ export class TopologyBase {
       let group = this.#inverse.get(id);
       if (group === undefined) {
         if (this.#isTooMuch(rule)) continue;
-        group = this.#emptyGroup(rule, (each) => this.inverseRulesOf(each).filter(([other]) => other === id).length);
+        group = this.#emptyGroup(rule);
         this.#inverse.set(id, group);
       }
       countIn(group, domains, node);

@@ -1,9 +1,10 @@
 /** Which values a topology label can have on nodes that could be bought. */
 import type { Taint, Toleration } from '../../api/kubernetes.ts';
 import { requirementsOf } from '../instance-types.ts';
-import type { PoolInput } from '../model.ts';
+import type { InstanceType, PoolInput } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';
+import type { ValueSet } from '../value-set.ts';
 
 type TaintLists = Set<readonly Taint[]>;
 
@@ -44,8 +45,7 @@ export class Domains {
       const own = Requirements.fromRequirements(spec.requirements)
         .intersect(Requirements.fromLabels(metadata?.labels))
         .get(key);
-      const sets = new Set([own, ...instanceTypes.map((type) => requirementsOf(type).get(key).intersect(own))]);
-      for (const set of sets) {
+      for (const set of [own, ...setsOf(instanceTypes, key).map((each) => each.intersect(own))]) {
         if (set.complement) continue;
         for (const value of set.values) {
           const lists = domains.get(value) ?? new Set();
@@ -55,4 +55,26 @@ export class Domains {
     }
     return domains;
   }
+}
+
+/** Keys of which the sets of a list of types are kept. Topology keys can be anything that somebody writes. */
+const MOST_KEYS = 100;
+
+/** Lists of types stay the same for minutes, and a cluster is solved again and again. */
+const kept = new WeakMap<readonly InstanceType[], Map<string, readonly ValueSet[]>>();
+
+/** The different sets that instance types have for a key. */
+function setsOf(types: readonly InstanceType[], key: string): readonly ValueSet[] {
+  const byKey = kept.get(types) ?? new Map<string, readonly ValueSet[]>();
+  kept.set(types, byKey);
+  let sets = byKey.get(key);
+  if (sets === undefined) {
+    const byIdentity = new Map<string, ValueSet>();
+    for (const set of new Set(types.map((type) => requirementsOf(type).get(key))))
+      if (!byIdentity.has(set.identity)) byIdentity.set(set.identity, set);
+    sets = [...byIdentity.values()];
+    if (byKey.size >= MOST_KEYS) byKey.clear();
+    byKey.set(key, sets);
+  }
+  return sets;
 }

@@ -38,5 +38,21 @@ export function passes(
   );
 }
 
-export const filterIdentity = (filter: NodeFilter | undefined): string =>
-  JSON.stringify([filter?.alternatives?.map(({ identity }) => identity) ?? null, filter?.tolerations ?? null]);
+/** Whether every node passes. */
+export const isOpen = ({ alternatives, tolerations }: NodeFilter): boolean =>
+  tolerations === undefined &&
+  (alternatives === undefined || alternatives.some((requirements) => requirements.identity === ''));
+
+const identities = new WeakMap<NodeFilter, string>();
+
+/** The same text for filters that let the same nodes pass. */
+export function filterIdentity(filter: NodeFilter | undefined): string {
+  if (filter === undefined) return 'none';
+  let identity = identities.get(filter);
+  if (identity === undefined) {
+    const { alternatives, tolerations } = filter;
+    identity = JSON.stringify([alternatives?.map((each) => each.identity) ?? null, tolerations ?? null]);
+    identities.set(filter, identity);
+  }
+  return identity;
+}

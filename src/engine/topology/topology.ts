@@ -2,18 +2,17 @@
  * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
  * that run, count what runs, and go on counting as pods are placed.
  */
-import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
+import type { Pod, PodSpec } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import type { Misfit } from '../model.ts';
-import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
-import type { BaseGroup, Place, RunningPod, TopologyBase } from './base.ts';
+import type { BaseGroup, OwnRule, Place, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
-import { Group, type Rule, ruleCounts, UNKNOWN } from './group.ts';
+import { Group, type Rule, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
-import { ruleIdentity, rulesOf } from './rules.ts';
+import { RunningPods } from './running-pods.ts';
 
 /** A class of pods, by what rules of topology look at. */
 export interface TopologyPods {
@@ -61,10 +60,16 @@ export type Prefer = (key: string, domains: readonly string[]) => string | undef
 
 export interface TopologyParts {
   readonly base: TopologyBase;
-  readonly preferences: boolean;
   /** Positions of the nodes that are about to go. */
   readonly leaving: ReadonlySet<number>;
   readonly pendingPods: readonly Pod[];
+}
+
+/** Pods to place that run now: they count no more where they are. */
+interface Moving {
+  readonly pods: RunningPods;
+  /** Where those are that keep others away, by the identity of the rule. */
+  readonly repellers: ReadonlyMap<string, readonly number[]>;
 }
 
 export class Topology {
@@ -79,7 +84,7 @@ export class Topology {
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
   readonly #narrowings = new Map<string, Requirements>();
-  #moving: readonly RunningPod[] | undefined;
+  #moving: Moving | undefined;
 
   constructor(parts: TopologyParts) {
     this.#parts = parts;
@@ -104,51 +109,38 @@ export class Topology {
   /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
   register(podClass: TopologyPods): void {
     if (this.#owned.has(podClass)) return;
-    const own = this.#rulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass));
-    const inverse = this.#parts.base.inverseRulesOf(podClass.pod);
+    const { base } = this.#parts;
+    const own = base.ownRulesOf(podClass.pod).map((rule) => this.#groupOf(rule));
+    const inverse = base.inverseRulesOf(podClass.pod);
     this.#owned.set(podClass, { own, repelling: inverse.map(([id, rule]) => this.#inverseOf(id, rule)) });
-  }
-
-  #rulesOf(pod: Pod): readonly Rule[] {
-    const { base, preferences } = this.#parts;
-    return rulesOf(pod, { namespaces: base.namespaces, preferences });
   }
 
   #inverseOf(id: string, rule: Rule): Group {
     let group = this.#inverse.get(id);
     if (group === undefined) {
       const { base } = this.#parts;
-      group = this.#newGroup(rule, base.inverse.get(id) ?? base.emptyInverse(rule), []);
-      this.#registerVisible(group, undefined);
+      const from = base.inverse.get(id) ?? base.emptyInverse(rule);
+      const counts = this.#countsOf(rule, from, [this.#movingPods().repellers.get(id) ?? []]);
+      group = new Group(rule, base.idsOf(rule.key), counts);
+      for (const domain of base.visible(rule.key, undefined)) group.register(domain);
       this.#inverse.set(id, group);
     }
     return group;
   }
 
-  #groupOf(rule: Rule, { pod }: TopologyPods): Group {
-    const id = ruleIdentity(rule);
+  #groupOf({ id, rule, group: from, visible }: OwnRule): Group {
     let group = this.#groups.get(id);
     if (group === undefined) {
-      group = this.#newGroup(rule, this.#parts.base.group(rule, id), this.#newHosts);
-      const seesTaints = rule.filter === undefined || rule.filter.tolerations !== undefined;
-      this.#registerVisible(group, seesTaints ? (pod.spec.tolerations ?? []) : undefined);
+      const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
+      group = new Group(rule, this.#parts.base.idsOf(rule.key), counts, this.#newHosts);
+      for (const domain of visible) group.register(domain);
       this.#groups.set(id, group);
     }
     return group;
   }
 
-  #newGroup(rule: Rule, from: BaseGroup, newHosts: readonly number[]): Group {
-    return new Group(rule, this.#parts.base.idsOf(rule.key), this.#countsOf(rule, from), newHosts);
-  }
-
-  #registerVisible(group: Group, tolerations: readonly Toleration[] | undefined): void {
-    const { base } = this.#parts;
-    const ids = base.idsOf(group.rule.key);
-    for (const domain of base.domains.visible(group.rule.key, tolerations)) group.register(ids.idOf(domain));
-  }
-
-  /** What the cluster counts for a rule, less what leaves and what moves. */
-  #countsOf(rule: Rule, from: BaseGroup): Int32Array {
+  /** What the cluster counts for a rule, less what leaves and what moves. `moving` has the node of each pod that does. */
+  #countsOf(rule: Rule, from: BaseGroup, moving: readonly (readonly number[])[]): Int32Array {
     const { base, leaving } = this.#parts;
     const counts = from.counts.slice();
     const domains = base.domainsOfNodes(rule.key);
@@ -160,10 +152,11 @@ export class Topology {
       left.set(id, known);
       return known;
     };
-    for (const { pod, node } of this.#movingPods()) {
-      const weight = from.weightOf(pod);
-      const at = weight > 0 && base.passesFilter(rule, node) ? leftAt(node) : undefined;
-      if (at !== undefined) at.pods -= weight;
+    for (const nodes of moving) {
+      for (const node of nodes) {
+        const at = base.passesFilter(rule, node) ? leftAt(node) : undefined;
+        if (at !== undefined) at.pods--;
+      }
     }
     for (const node of leaving) {
       const at = base.registers(rule, node) ? leftAt(node) : undefined;
@@ -173,10 +166,23 @@ export class Topology {
     return counts;
   }
 
-  /** Pods to place that run now: they count no more where they are. */
-  #movingPods(): readonly RunningPod[] {
-    const { base, pendingPods } = this.#parts;
-    this.#moving ??= pendingPods.flatMap((pod) => base.running(podKey(pod)) ?? []);
+  #movingPods(): Moving {
+    if (this.#moving === undefined) {
+      const { base, pendingPods } = this.#parts;
+      const pods = new RunningPods();
+      const repellers = new Map<string, number[]>();
+      for (const pending of pendingPods) {
+        const found = base.running(pending);
+        if (found === undefined) continue;
+        pods.add(found.pod, found.node);
+        for (const [id] of base.inverseRulesOf(found.pod)) {
+          const nodes = repellers.get(id) ?? [];
+          repellers.set(id, nodes);
+          nodes.push(found.node);
+        }
+      }
+      this.#moving = { pods, repellers };
+    }
     return this.#moving;
   }
 
@@ -212,7 +218,7 @@ export class Topology {
     if (sight === undefined) {
       const { base } = this.#parts;
       const repelled = new Set<Group>();
-      for (const [id, { rule }] of base.inverse) if (ruleCounts(rule, pod)) repelled.add(this.#inverseOf(id, rule));
+      for (const [id, rule] of base.repelling(pod)) repelled.add(this.#inverseOf(id, rule));
       for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.add(group);
       const counting = new Set([...this.#groups.values()].filter((group) => group.counts(pod)));
       sight = { counting, repelled: [...repelled] };

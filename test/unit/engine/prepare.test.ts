@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Plan, Snapshot } from '../../../src/engine/model.ts';
+import { defined } from '../../../src/api/defined.ts';
+import type { CSINode, PersistentVolumeClaim, Pod, StorageClass } from '../../../src/api/kubernetes.ts';
+import type { Plan, Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { prepare, solve, type Variation } from '../../../src/engine/solve.ts';
-import { OPTIONS, pod, replicas, snapshot } from './build.ts';
+import { daemon, OPTIONS, pod, replicas, snapshot, stateNode } from './build.ts';
 import { Draw, drawnSnapshot } from './scenarios.ts';
 
 const EXPERIMENT = { ...OPTIONS, packing: 'compatible', reservedMode: 'fallback' } as const;
@@ -54,10 +56,117 @@ describe('a prepared snapshot', () => {
     expect(prepared.solve({ pendingPods: replicas(3, 'shard', apart) }).claims).toHaveLength(3);
   });
 
+  it.each([
+    ['names its node', { nodeName: 'n' }],
+    ['names no node', {}],
+    ['names another node', { nodeName: 'other' }],
+  ])('does not count a pod that moves where it was, when it %s', (_, bound) => {
+    const spread = {
+      labels: { app: 'web' },
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'topology.kubernetes.io/zone',
+          whenUnsatisfiable: 'DoNotSchedule' as const,
+          labelSelector: { matchLabels: { app: 'web' } },
+        },
+      ],
+    };
+    const [first, second] = replicas(2, 'web', { ...spread, ...bound }) as [Pod, Pod];
+    const prepared = prepare(snapshot({ nodes: [stateNode('n', { pods: [first, second] })] }), EXPERIMENT);
+    // if it still counted there, the zone would be closed to it
+    expect(prepared.solve({ pendingPods: [first, second] }).placements.flatMap(({ pods }) => pods)).toContain(
+      'default/web-0',
+    );
+  });
+
   it('stops once more claims than wanted would be needed, and names the pods left', () => {
     const prepared = prepare(snapshot({ pendingPods: replicas(5, 'web', { cpu: '7' }) }), EXPERIMENT);
     const plan = prepared.solve({}, { mostClaims: 2 });
     expect(plan.claims).toHaveLength(3);
     expect(plan.notEvaluated).toEqual(['default/web-3', 'default/web-4']);
   });
+});
+
+/** The cluster a little later: the objects that did not change are the same. */
+function later(draw: Draw, step: number, { nodes, pools, ...base }: Snapshot): Snapshot {
+  const seed = 5000 + 10 * step + draw.below(10);
+  const fresh = drawnSnapshot(seed, { nodes: 2, workloads: 4 });
+  const kept = nodes.filter(() => draw.chance(0.9));
+  const come = fresh.nodes.map((node, index) => ({ ...node, ...named(`later-${step}-${index}`) }));
+  return {
+    ...base,
+    nodes: draw.chance(0.5) ? [...kept, ...come] : [...come, ...kept.toReversed()],
+    pools: pools.map((pool) => (draw.chance(0.3) ? { ...pool, instanceTypes: pool.instanceTypes.slice(1) } : pool)),
+    pendingPods: draw.chance(0.5) ? fresh.pendingPods : base.pendingPods,
+    daemonPods: draw.chance(0.5) ? [daemon('agent', { cpu: `${100 * draw.below(20)}m` })] : base.daemonPods,
+    storageClasses: draw.chance(0.3) ? base.storageClasses.slice(1) : base.storageClasses,
+  };
+}
+
+const named = (name: string): Pick<StateNode, 'name' | 'providerId'> => ({ name, providerId: `aws:///${name}` });
+
+describe('a cluster that is solved again and again', () => {
+  it.each(
+    Array.from({ length: 12 }, (_, seed) => seed),
+  )('has the plans that it would have if nothing were known of it (seed %i)', (seed) => {
+    const draw = new Draw(seed + 2000);
+    let present = drawnSnapshot(seed, { nodes: 12, workloads: 8 });
+    for (let step = 0; step < 8; step++) {
+      const variation = drawnVariation(draw, present);
+      const unknown = structuredClone({ present, variation });
+      expect(textOf(prepare(present, EXPERIMENT).solve(variation))).toBe(
+        textOf(prepare(unknown.present, EXPERIMENT).solve(unknown.variation)),
+      );
+      present = later(draw, step, present);
+    }
+  });
+
+  it('gives a node the room that other daemons leave', () => {
+    const nodes = [stateNode('n', { allocatable: { cpu: '4' } })];
+    const pendingPods = [pod('web', { cpu: '3' })];
+    const placed = (cpu: string): number =>
+      solve(snapshot({ nodes, pendingPods, daemonPods: [daemon('agent', { cpu })] }), OPTIONS).placements.length;
+    expect(['500m', '2', '500m'].map(placed)).toEqual([1, 0, 1]);
+  });
+
+  it('counts the slots of volumes by what their claims are now', () => {
+    const drivers = [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }];
+    const csiNode: CSINode = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name: 'n' },
+      spec: { drivers },
+    };
+    const using = (name: string, claimName: string, nodeName?: string): Pod =>
+      pod(name, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }], ...defined({ nodeName }) });
+    const nodes = [{ ...stateNode('n', { pods: [using('db', 'old', 'n')] }), csiNode }];
+    const placed = (driver: string): number =>
+      solve(
+        snapshot({
+          nodes,
+          pendingPods: [using('web', 'new')],
+          persistentVolumeClaims: [claimOf('old', driver), claimOf('new', 'ebs.csi.aws.com')],
+          storageClasses: ['ebs.csi.aws.com', 'other'].map(storageClassOf),
+        }),
+        OPTIONS,
+      ).placements.length;
+    expect(['other', 'ebs.csi.aws.com', 'other'].map(placed)).toEqual([1, 0, 1]);
+  });
+});
+
+const claimOf = (name: string, storageClassName: string): PersistentVolumeClaim => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name, namespace: 'default' },
+  spec: { storageClassName },
+  status: { phase: 'Pending' },
+});
+
+const storageClassOf = (name: string): StorageClass => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: { name },
+  provisioner: name,
+  volumeBindingMode: 'WaitForFirstConsumer',
 });
