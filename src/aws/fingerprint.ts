@@ -15,10 +15,15 @@ export function canonicalJson(value: unknown): string {
 
 /** Sorts every list of a value, so that values which differ in list order only get one fingerprint. */
 function orderless(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(orderless).sort((a, b) => (canonicalJson(a) < canonicalJson(b) ? -1 : 1));
+  if (Array.isArray(value)) return sorted(value.map(orderless));
   if (value !== null && typeof value === 'object' && !(value instanceof Uint8Array))
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, orderless(member)]));
   return value;
+}
+
+function sorted(items: readonly unknown[]): readonly unknown[] {
+  const written = items.map((item) => ({ item, text: canonicalJson(item) }));
+  return written.sort((a, b) => (a.text < b.text ? -1 : 1)).map(({ item }) => item);
 }
 
 const digest = (value: unknown): Buffer => createHash('sha256').update(canonicalJson(value)).digest();

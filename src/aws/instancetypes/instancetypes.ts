@@ -33,7 +33,7 @@ import { type Zone, zonesOf } from '../subnets/zones.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
-import { classKey, memoryKey } from './class-keys.ts';
+import { classKey, listKey, memoryKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
 import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
@@ -200,8 +200,7 @@ export class InstanceTypes {
     const resolved = this.#resolvedFor(key, nodeClass);
     const zones = zonesOf(nodeClass);
     const shifted = zones.filter(({ id }) => this.#options.shifts.until(id) !== undefined).map(({ id }) => id);
-    const { connectionTracking, cpuOptions } = nodeClass.spec;
-    const scope = fingerprint([key, connectionTracking, cpuOptions, group, shifted]);
+    const scope = listKey(nodeClass, [group, shifted]);
     const view = { nodeClass, group, zones };
     const reservations = nodeClass.status?.capacityReservations ?? [];
     return this.#lists.of(scope, {

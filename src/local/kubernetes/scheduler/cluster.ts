@@ -12,6 +12,7 @@ import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
 import type { Caches } from '../../cache.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
+import { DomainCounts } from './domain-counts.ts';
 import { antiTerms } from './pod-affinity.ts';
 import type { ClusterView, NodeView } from './view.ts';
 
@@ -90,6 +91,7 @@ export class Cluster implements ClusterView {
   /** Where each pod is counted. */
   readonly #whereabouts = new Map<string, string>();
   readonly #repelling = new Set<Place>();
+  readonly domainCounts = new DomainCounts(this.#places);
   #list: readonly NodeView[] | undefined;
   #version = 0;
 
@@ -150,11 +152,16 @@ export class Cluster implements ClusterView {
     const place = now && this.#place(now.metadata.name);
     if (!place?.known) this.#list = undefined;
     if (now) place?.setNode(now);
-    else if (before) {
-      const place = this.#places.get(before.metadata.name);
-      if (place?.isEmpty) this.#places.delete(before.metadata.name);
-      else if (place) place.known = false;
-    }
+    else if (before) this.#nodeGone(before.metadata.name);
+    if (place) this.domainCounts.changed(place);
+  }
+
+  #nodeGone(name: string): void {
+    const place = this.#places.get(name);
+    if (place === undefined) return;
+    place.known = false;
+    if (place.isEmpty) this.#places.delete(name);
+    this.domainCounts.changed(place);
   }
 
   #pod(now: Pod | undefined, before: Pod | undefined): void {
@@ -179,6 +186,7 @@ export class Cluster implements ClusterView {
 
   #changed(place: Place): void {
     this.#version += 1;
+    this.domainCounts.changed(place);
     if (place.isRepelling) this.#repelling.add(place);
     else this.#repelling.delete(place);
   }
