@@ -39,7 +39,10 @@ const THREADS = { 'engine-worker': 'src/engine-worker/worker.ts' };
 
 /** The operator shares nothing with the command line, whose local world needs all of the AWS SDK. */
 const BUNDLES: readonly BuildOptions[] = [
-  { outdir: join(outdir, 'cli'), entryPoints: { cli: 'src/cli.ts', ...THREADS } },
+  {
+    outdir: join(outdir, 'cli'),
+    entryPoints: { cli: 'src/cli.ts', ...THREADS, 'replay-thread': 'src/replay/threads/replay-thread.ts' },
+  },
   {
     outdir: join(outdir, 'operator'),
     entryPoints: { main, ...THREADS },

@@ -9,16 +9,13 @@ import { NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
-import { readCost } from './controllers/cost/cost-reader.ts';
 import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
+import { debugViews } from './controllers/debug-views.ts';
 import type { Deps } from './controllers/deps.ts';
 import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
-import { blockerViews, budgetViews } from './controllers/disruption/wait-views.ts';
-import { holdViews } from './controllers/hold-views.ts';
 import { controllers } from './controllers/index.ts';
-import { instanceTypeView } from './controllers/instance-type-view.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
@@ -41,8 +38,7 @@ import { crdsServed, serverVersion } from './kube/server-facts.ts';
 import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
-import { type Endpoints, type Look, serveEndpoints, Unavailable } from './observe/health.ts';
-import { historyView } from './observe/history/view.ts';
+import { type Endpoints, type Look, serveEndpoints } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
@@ -267,8 +263,14 @@ async function wireControllers(
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
   const leadership: Leadership = { isLeading: false };
-  const viewed = { deps, aws, leadership, costHistory, ...histories };
-  serveViews(parts, viewed);
+  const viewed = { deps, aws, leadership, costHistory, history: histories.history };
+  const views = debugViews({
+    ...{ deps, ...histories, costHistory, solver },
+    offerings: () => aws.offerings(),
+    isLeading: () => leadership.isLeading,
+    leaseNamespace: () => leaseNamespace(parts),
+  });
+  Object.assign(parts.debug, views);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
   const all = [...controllers(deps, { ...histories, costHistory, solver, simulations }), ...aws.controllers()];
   return { all, leadership, viewed };
@@ -312,37 +314,7 @@ interface Viewed {
   readonly aws: AwsProvider;
   readonly leadership: Readonly<Leadership>;
   readonly history: VerdictHistory;
-  readonly moves: MoveHistory;
-  readonly holds: PodHolds;
   readonly costHistory: KeptHistory | undefined;
-}
-
-/** The views of what the controllers know, which only the replica that works can give. */
-function serveViews(parts: Parts, { deps, aws, leadership, history, moves, holds, costHistory }: Viewed): void {
-  const { settings, clock, debug, solver } = parts;
-  const leading =
-    <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
-    (...query: Query): unknown => {
-      if (leadership.isLeading) return look(...query);
-      const lease = `kubectl get lease ${settings.leaderElectionName} -n ${leaseNamespace(parts)}`;
-      throw new Unavailable(
-        `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
-      );
-    };
-  debug['/debug/verdicts'] = leading(() => history.verdicts(deps.cluster.nodes(), clock.now()));
-  debug['/debug/offerings'] = leading(() => aws.offerings());
-  debug['/debug/instancetypes'] = leading(() => instanceTypeView(deps));
-  debug['/debug/moves'] = leading(() => moves.views(clock.now()));
-  debug['/debug/cost'] = leading(() => readCost(deps));
-  debug['/debug/history'] = {
-    page: leading((query: URLSearchParams) => {
-      if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');
-      return historyView(costHistory, query);
-    }),
-  };
-  debug['/debug/budgets'] = leading(() => budgetViews(deps));
-  debug['/debug/blockers'] = leading(() => blockerViews(deps));
-  debug['/debug/holds'] = leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod)));
 }
 
 /** Loaded by those alone who want it. */

@@ -4,7 +4,8 @@ import type { World } from '../local/world.ts';
 import { withExamples } from './describe/tree.ts';
 import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
-import { machineSpeedOption, machinesAt, positive } from './machines.ts';
+import { machineSpeedOption, machinesAt } from './machines.ts';
+import { positive } from './number-arguments.ts';
 import { quoted } from './render/shell.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 

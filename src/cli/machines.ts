@@ -1,13 +1,7 @@
 /** How fast the local world's machines are. */
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import type { WorldOptions } from '../local/world.ts';
-
-/** A factor above 0. @throws InvalidArgumentError */
-export function positive(text: string): number {
-  const value = Number(text);
-  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number above 0.');
-  return value;
-}
+import { positive } from './number-arguments.ts';
 
 export const machineSpeedOption = (byDefault: number): Option =>
   new Option('--machine-speed <factor>', 'how much faster than real ones instances boot, join and stop')

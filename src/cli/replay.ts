@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe/tree.ts';
+import { wholeFrom } from './number-arguments.ts';
 import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
@@ -15,6 +16,8 @@ import { collect, filenameOption, priceBookOption, writeNotes } from './scenario
 interface Flags extends PlayOptions {
   readonly output?: readonly Destination[];
 }
+
+const MOST_AT_ONCE = 64;
 
 const EXAMPLES: readonly Example[] = [
   {
@@ -65,6 +68,11 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
     .addOption(new Option('--sets <file>', 'YAML with sets of settings, which may differ in their objects as well'))
     .addOption(priceBookOption())
     .addOption(new Option('--until <duration>', 'how much of the trace to play, such as 3d or 36h').argParser(period))
+    .addOption(
+      new Option('--parallel <number>', 'how many sets to play at a time (default: by cores and memory)').argParser(
+        wholeFrom(1, MOST_AT_ONCE),
+      ),
+    )
     .addOption(destinationsOption())
     .addHelpText('after', HELP)
     .action(async (flags: Flags) => {

@@ -1,5 +1,5 @@
 /** `karpenter trace`: makes traces for `karpenter replay`, and looks at them. */
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { timestamp } from '../api/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
 import { readTrace } from '../replay/trace/read.ts';
@@ -8,6 +8,7 @@ import type { Trace } from '../replay/trace/trace.ts';
 import { writeTrace } from '../replay/trace/write.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe/tree.ts';
+import { numberFrom, wholeFrom } from './number-arguments.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted } from './render/table.ts';
 import { collect, time, writeNotes } from './scenario.ts';
@@ -18,24 +19,6 @@ import { historyNotes } from './trace/notes.ts';
 import { summaryText } from './trace/summary-text.ts';
 
 const MOST_PODS = 50_000;
-
-function numberFrom(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (!(value >= least && value <= most))
-      throw new InvalidArgumentError(`It must be a number from ${least} to ${most}.`);
-    return value;
-  };
-}
-
-const wholeFrom =
-  (least: number, most: number): ((text: string) => number) =>
-  (text) => {
-    const value = text.trim() === '' ? Number.NaN : Number(text);
-    if (!Number.isInteger(value) || value < least || value > most)
-      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
-    return value;
-  };
 
 const toOption = (): Option =>
   new Option('-o, --output <file>', 'where to write; compressed when it ends in .gz').default('-', 'standard output');

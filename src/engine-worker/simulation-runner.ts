@@ -4,7 +4,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import { type TriedOptions, TriedSets } from '../engine/disruption/tried-sets.ts';
+import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { Reports } from './supervision.ts';
 
@@ -35,18 +35,24 @@ export interface SimulationRunner {
   check?(): void;
 }
 
-export interface LocalSimulationOptions extends TriedOptions {
+export interface LocalSimulationOptions {
+  /** What searches need not weigh again, by the number of nodes in the cluster. Default: as engine workers have it. */
+  readonly triedOf?: (nodes: number) => TriedSets;
   /** Monotonic milliseconds, for the deadline of a solve alone. Default: the machine's. */
   readonly now?: () => number;
 }
 
+const always =
+  <T>(value: T) =>
+  (): T =>
+    value;
+
 /** Simulations in this thread, one turn of the event loop for each. */
 export function localSimulationRunner({
   now = () => performance.now(),
-  ...options
+  triedOf = always(new TriedSets()),
 }: LocalSimulationOptions = {}): SimulationRunner {
   const known = new WeakMap<SimulationInput, Simulator>();
-  const tried = new TriedSets(options);
 
   function simulatorOn(input: SimulationInput): Simulator {
     let simulator = known.get(input);
@@ -63,8 +69,8 @@ export function localSimulationRunner({
       await nextTurn();
       return simulatorOn(input).without(without, options);
     },
-    async decide(_, method, methodInput, signal) {
-      const result = await method.decide({ ...methodInput, tried });
+    async decide({ snapshot }, method, methodInput, signal) {
+      const result = await method.decide({ ...methodInput, tried: triedOf(snapshot.nodes.length) });
       signal.throwIfAborted();
       return result;
     },

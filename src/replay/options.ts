@@ -30,6 +30,8 @@ export interface ReplayOptions {
   readonly trace: Trace;
   readonly world: WorldModel;
   readonly sets: readonly SettingsSet[];
+  /** How many sets are played at a time, each in a thread of its own; 1 when left out, in this thread. */
+  readonly parallel?: number;
   /** Aborted: what was played until then is answered. */
   readonly signal?: AbortSignal;
   /** Called several times a second of real time. */

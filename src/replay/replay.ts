@@ -1,27 +1,39 @@
 /** Plays a trace against the operator in virtual time, once for each set of settings. */
 import { defined } from '../api/defined.ts';
-import type { Progress, ReplayOptions } from './options.ts';
+import { withBoundedConcurrency } from '../kube/bounded-concurrency.ts';
+import type { ReplayOptions } from './options.ts';
 import type { ReplayResult, ReplayRun } from './result.ts';
 import { run } from './run.ts';
+import type { RunProgress } from './threads/protocol.ts';
+import { runInThread } from './threads/run-in-thread.ts';
 import { worldSummary } from './world-model/world-summary.ts';
 
 export type { Progress, ReplayOptions, SettingsSet } from './options.ts';
 
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 
-/** One run after the other, each in a world of its own that is made of the same seed. */
-export const replay: Replay = async ({ trace, world, sets, signal, onProgress }) => {
-  const runs: ReplayRun[] = [];
-  for (const [index, set] of sets.entries()) {
-    const progress = (now: Omit<Progress, 'set' | 'index' | 'sets'>): void =>
-      onProgress?.({ set: set.name, index, sets: sets.length, ...now });
-    runs.push(await run({ trace, world, set, signal, onProgress: progress }));
-    if (signal?.aborted) break;
-  }
+/** Runs of the same trace, each in a world of its own that is made of the same seed; they do not depend on each other. */
+export const replay: Replay = async ({ trace, world, sets, signal, onProgress, parallel = 1 }) => {
+  const runs: (ReplayRun | undefined)[] = [];
+  const failed = new AbortController();
+  const ended = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
+  const atOnce = Math.min(parallel, sets.length);
+  const play = atOnce > 1 ? runInThread : run;
+  await withBoundedConcurrency([...sets.entries()], atOnce, async ([index, set]) => {
+    if (ended.aborted) return;
+    const progress = (now: RunProgress): void => onProgress?.({ set: set.name, index, sets: sets.length, ...now });
+    try {
+      runs[index] = await play({ trace, world, set, signal: ended, onProgress: progress });
+    } catch (error) {
+      // the others would be played in vain
+      failed.abort();
+      throw error;
+    }
+  });
   const { name, start, seconds, source } = trace.header;
   return {
     trace: { name, start, seconds, ...defined({ source }) },
     world: worldSummary(world),
-    runs,
+    runs: runs.filter((each) => each !== undefined),
   };
 };

@@ -2,9 +2,10 @@
 import type { KubeApi } from '../local/client.ts';
 import { fitted } from './fitted.ts';
 import { paidShare } from './measure/paid-share.ts';
-import type { Progress, ReplayOptions, SettingsSet } from './options.ts';
+import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';
+import type { RunProgress } from './threads/protocol.ts';
 import type { TraceEvent } from './trace/trace.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { CLUSTER, openWorld, type World } from './world.ts';
@@ -12,7 +13,7 @@ import { CLUSTER, openWorld, type World } from './world.ts';
 export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly set: SettingsSet;
   readonly signal: AbortSignal | undefined;
-  readonly onProgress: (progress: Omit<Progress, 'set' | 'index' | 'sets'>) => void;
+  readonly onProgress: (progress: RunProgress) => void;
 }
 
 /** For NodeClasses and NodePools to become Ready before anything else happens. */
@@ -59,6 +60,7 @@ class Run {
         signal: life.signal,
       });
       await this.#events(world);
+      this.#report(world, true);
       return this.#result(world);
     } finally {
       life.abort();
@@ -90,9 +92,9 @@ class Run {
     return !signal?.aborted;
   }
 
-  #report({ measure }: World): void {
+  #report({ measure }: World, isLast = false): void {
     const nowMs = performance.now();
-    if (nowMs - this.#reportedMs < REPORT_MS) return;
+    if (!isLast && nowMs - this.#reportedMs < REPORT_MS) return;
     this.#reportedMs = nowMs;
     this.#highestRss = Math.max(this.#highestRss, process.memoryUsage.rss());
     const { instancesUsd, extrasUsd } = measure.spending.totals;

@@ -10,9 +10,11 @@ import { DEPLOYMENT, JOB, type Kind, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { record } from '../../src/cli/record/record.ts';
 import { connect } from '../../src/kube/http.ts';
+import { run } from '../../src/replay/run.ts';
 import { readTrace } from '../../src/replay/trace/read.ts';
 import { summaryOf } from '../../src/replay/trace/summary.ts';
 import type { TraceEvent } from '../../src/replay/trace/trace.ts';
+import { NEUTRAL_WORLD } from '../support/short-life.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
 const BIN = join(import.meta.dirname, '../../bin/karpenter.js');
@@ -64,6 +66,23 @@ const eventsOf = async (path: string): Promise<readonly TraceEvent[]> =>
   Array.fromAsync((await readTrace(path)).events());
 const applied = (events: readonly TraceEvent[], kind: string) =>
   events.flatMap((event) => ('apply' in event && event.apply.kind === kind ? [event] : []));
+
+/** What was recorded can be replayed as it is, with its own NodePool: every pod gets a node, and nobody complains. */
+async function playsWell(path: string): Promise<void> {
+  const trace = await readTrace(path);
+  const { nodes, waiting, complaints } = await run({
+    trace: { ...trace, header: { ...trace.header, seconds: 600 } },
+    world: NEUTRAL_WORLD,
+    set: { name: 'as recorded', says: [], args: [], objects: [] },
+    signal: undefined,
+    onProgress: () => {},
+  });
+  expect(complaints).toEqual([]);
+  expect(nodes.bought).toBeGreaterThan(0);
+  // web's five, the Job's two and three pods of their own at the least; who is evicted waits again
+  expect(waiting.pods).toBeGreaterThanOrEqual(9);
+  expect(waiting.stillWaiting).toBe(0);
+}
 
 describe('karpenter record', () => {
   it('writes what was there, what changed, and for how long pods ran', async () => {
@@ -125,6 +144,7 @@ describe('karpenter record', () => {
     const written = await readFile(path, 'utf8');
     expect(written).not.toContain(SECRET);
     expect((await summaryOf(await readTrace(path))).warnings).toEqual([]);
+    await playsWell(path);
   });
 
   it('ends at its limit, and says so', async () => {

@@ -7,6 +7,7 @@ import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
 import { unknownFields } from '../objects/stored.ts';
 import { readText } from '../objects/text.ts';
+import { runsAtOnce } from './parallel.ts';
 import type { ReplayParts } from './parts.ts';
 import { setsOf } from './sets.ts';
 import { beginningOf, until } from './trace-source.ts';
@@ -20,6 +21,8 @@ export interface PlayOptions {
   readonly priceBook?: string;
   /** Milliseconds of the trace to play. */
   readonly until?: number;
+  /** Sets at a time; as many as the machine can when left out. */
+  readonly parallel?: number;
 }
 
 /** Something that can be played. */
@@ -54,6 +57,7 @@ export async function prepare(options: PlayOptions, parts: ReplayParts): Promise
     seconds: trace.header.seconds,
     sets,
     notes: [...unknownFields(manifests), ...ofBook, ...notes],
-    play: (signal, onProgress) => parts.replay({ trace, world, sets, signal, onProgress }),
+    play: (signal, onProgress) =>
+      parts.replay({ trace, world, sets, signal, onProgress, parallel: options.parallel ?? runsAtOnce() }),
   };
 }

@@ -36,12 +36,18 @@ export function progressLine(options: ProgressOptions): ProgressLine {
   const { output = process.stderr, nowMs = () => performance.now() } = options;
   const startedMs = nowMs();
   let shownMs: number | undefined;
-  let told = '';
+  /** By the place of the set: several may be played at a time. */
+  const shares = new Map<number, number>();
+  const told = new Map<number, number>();
   return {
     at(progress) {
+      const { index, share } = progress;
+      shares.set(index, share);
       const now = nowMs();
-      const left = leftText(progress, now - startedMs);
+      const left = leftText(progress, [...shares.values()], now - startedMs);
       if (output.isTTY === true) {
+        // there is room for one of them: the one that takes longest
+        if ([...shares.values()].some((other) => other < share)) return;
         if (shownMs !== undefined && now - shownMs < BETWEEN_MS) return;
         shownMs = now;
         output.write(
@@ -50,9 +56,9 @@ export function progressLine(options: ProgressOptions): ProgressLine {
         );
         return;
       }
-      const step = `${progress.index} ${Math.floor(progress.share * STEPS)}`;
-      if (step === told) return;
-      told = step;
+      const step = Math.floor(share * STEPS);
+      if (step === told.get(index)) return;
+      told.set(index, step);
       output.write(`${lineText(progress, options, left)}\n`);
     },
     done() {
@@ -76,8 +82,8 @@ function lineText(progress: Progress, { startMs, seconds }: ProgressOptions, lef
 }
 
 /** Of all sets together: they take about as long as each other. */
-function leftText({ index, sets, share }: Progress, elapsedMs: number): string {
-  const done = (index + share) / Math.max(1, sets);
+function leftText({ sets }: Progress, shares: readonly number[], elapsedMs: number): string {
+  const done = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, sets);
   if (done < SURE_SHARE || done >= 1) return '';
   return `, ${spanText((elapsedMs / 1000) * (1 / done - 1))} left`;
 }

@@ -10,6 +10,7 @@ import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
 import type { SearchPace } from '../../controllers/disruption/rest.ts';
 import { controllers } from '../../controllers/index.ts';
+import { TriedSets } from '../../engine/disruption/tried-sets.ts';
 import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
 import type { Clock } from '../../kube/clock.ts';
@@ -54,7 +55,7 @@ const SETTINGS = [
   '--log-level=error',
 ];
 
-/** A node whose pods have not changed is looked at again after this. */
+/** A node whose pods have not changed is looked at again after this, among many. */
 const KNOWN_FOR_MS = 30 * 60_000;
 /** Swaps are searched for longest, and bring least. */
 const SWAPS_EVERY_MS = 30 * 60_000;
@@ -114,7 +115,8 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   // how long a solve takes on this machine decides nothing
   const now = (): number => clock.now();
-  const simulations = localSimulationRunner({ knownForMs: KNOWN_FOR_MS, singles: true, now });
+  const [inFew, inMany] = [new TriedSets(), new TriedSets({ knownForMs: KNOWN_FOR_MS, singles: true })];
+  const simulations = localSimulationRunner({ triedOf: (nodes) => (nodes > FEW_NODES ? inMany : inFew), now });
   const all = [
     ...controllers(deps, { simulations, solver: localSolver(now), pace, lookoutMs: Infinity }),
     ...aws.controllers(),

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ReplayResult } from '../../../src/replay/result.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PARTS = 'bin build.ts charts crds examples src package.json tsconfig.json README.md LICENSE .npmrc'.split(' ');
@@ -123,6 +124,19 @@ describe('what is delivered', () => {
     const simulated = karpenter(process.execPath, 'simulate', '-f', examples, '-o', 'json');
     expect({ status: simulated.status, stderr: simulated.stderr }).toMatchObject({ status: 0 });
     expect(JSON.parse(String(simulated.stdout))).toHaveProperty('nodeClaims');
+  });
+
+  it('the npm package replays several sets at a time', () => {
+    const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
+    const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
+    const sets = ['--compare', 'a=--packing=compatible', '--compare', 'b=', '--parallel', '2'];
+    const { status, stdout, stderr } = karpenter(process.execPath, 'replay', ...what, ...sets, '-o', 'json');
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    const { runs } = JSON.parse(String(stdout)) as ReplayResult;
+    expect(runs.map(({ name, isComplete }) => ({ name, isComplete }))).toEqual([
+      { name: 'a', isComplete: true },
+      { name: 'b', isComplete: true },
+    ]);
   });
 
   describe('on an old Node.js', () => {

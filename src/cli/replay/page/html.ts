@@ -20,8 +20,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** No document may hold them, and names that were made to harm do. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/g;
+const CONTROLS = /(?![\t\n\r])[\p{Cc}\ufffe\uffff]/gu;
 
 /** For text and for values of attributes in quotes. */
 export const escaped = (text: string): string =>

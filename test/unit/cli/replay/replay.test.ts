@@ -8,6 +8,7 @@ import { OUTPUTS } from '../../../../src/cli/output/catalogue.ts';
 import { generated } from '../../../../src/cli/replay/generated.ts';
 import { stoppable } from '../../../../src/cli/replay/interruption.ts';
 import { destination, withSummary } from '../../../../src/cli/replay/outputs.ts';
+import { runsAtOnce } from '../../../../src/cli/replay/parallel.ts';
 import type { ReplayParts } from '../../../../src/cli/replay/parts.ts';
 import { replayCommand } from '../../../../src/cli/replay.ts';
 import type { ReplayOptions } from '../../../../src/replay/replay.ts';
@@ -95,6 +96,18 @@ describe('karpenter replay', () => {
       ['a', ['--packing=compatible']],
       ['b', []],
     ]);
+  });
+
+  it('plays as many sets at a time as --parallel says, or as the machine can', async () => {
+    await run([...MANIFESTS, '--parallel', '3']);
+    expect(played?.parallel).toBe(3);
+    await run(MANIFESTS);
+    expect(played?.parallel).toBe(runsAtOnce());
+    const GiB = 2 ** 30;
+    expect(runsAtOnce({ cores: 8, freeBytes: 32 * GiB })).toBe(8);
+    expect(runsAtOnce({ cores: 8, freeBytes: 4 * GiB })).toBe(3);
+    expect(runsAtOnce({ cores: 2, freeBytes: 0.5 * GiB })).toBe(1);
+    await expect(run([...MANIFESTS, '--parallel', '0'])).rejects.toThrow('a whole number from 1 to 64');
   });
 
   it('plays as much of the trace as --until says', async () => {

@@ -179,6 +179,33 @@ describe('the line of progress', () => {
     ]);
   });
 
+  it('is that of the slowest of the sets that are played at a time', () => {
+    const steps = [
+      [0, 0, 0],
+      [1000, 0.3, 1],
+      [2000, 0.1, 0],
+      [3000, 0.4, 1],
+      [4000, 1, 0],
+      [5000, 0.5, 1],
+    ] as const;
+    expect(shown(true, steps).map((line) => /(compatible|ours) .*? %/.exec(line)?.[0])).toEqual([
+      'compatible (1/2) 0 %',
+      'compatible (1/2) 10 %',
+      'ours (2/2) 50 %',
+      undefined,
+    ]);
+    // both together: three quarters in five seconds
+    expect(shown(true, steps).at(-2)).toMatch(/, 1\.7 s left$/);
+    expect(shown(false, [...steps, [6000, 0.55, 1]]).map((line) => /^\w+/.exec(line)?.[0])).toEqual([
+      'compatible',
+      'ours',
+      'compatible',
+      'ours',
+      'compatible',
+      'ours',
+    ]);
+  });
+
   it('fits the terminal', () => {
     const written: string[] = [];
     const output = { isTTY: true, columns: 40, write: (text: string) => written.push(text) };

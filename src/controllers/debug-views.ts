@@ -1,0 +1,59 @@
+/** What the controllers know, by the path under which the operator shows it. Only the replica that works can tell. */
+import type { PodHolds } from '../engine-worker/pod-holds.ts';
+import type { Solver } from '../engine-worker/solver.ts';
+import { type Look, Unavailable } from '../observe/health.ts';
+import { historyView } from '../observe/history/view.ts';
+import { readCost } from './cost/cost-reader.ts';
+import type { KeptHistory } from './cost/index.ts';
+import type { Deps } from './deps.ts';
+import type { MoveHistory } from './disruption/moves.ts';
+import type { VerdictHistory } from './disruption/verdict-history.ts';
+import { blockerViews, budgetViews } from './disruption/wait-views.ts';
+import { holdViews } from './hold-views.ts';
+import { instanceTypeView } from './instance-type-view.ts';
+
+export interface DebugViewParts {
+  readonly deps: Deps;
+  /** What the provider knows of offerings. */
+  readonly offerings: () => unknown;
+  readonly history: VerdictHistory;
+  readonly moves: MoveHistory;
+  readonly holds: PodHolds;
+  readonly costHistory: KeptHistory | undefined;
+  readonly solver: Solver | undefined;
+  /** Whether this replica is the one that works. */
+  readonly isLeading: () => boolean;
+  /** The namespace of the lease that says which one does. */
+  readonly leaseNamespace: () => string;
+}
+
+/** Each throws `Unavailable`, with the command that finds the replica to ask, while this one stands by. */
+export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
+  const { deps, offerings, history, moves, holds, costHistory, solver } = parts;
+  const { clock, cluster } = deps;
+  const leading =
+    <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
+    (...query: Query): unknown => {
+      if (parts.isLeading()) return look(...query);
+      const lease = `kubectl get lease ${deps.settings.leaderElectionName} -n ${parts.leaseNamespace()}`;
+      throw new Unavailable(
+        `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+      );
+    };
+  return {
+    '/debug/verdicts': leading(() => history.verdicts(cluster.nodes(), clock.now())),
+    '/debug/offerings': leading(offerings),
+    '/debug/instancetypes': leading(() => instanceTypeView(deps)),
+    '/debug/moves': leading(() => moves.views(clock.now())),
+    '/debug/cost': leading(() => readCost(deps)),
+    '/debug/history': {
+      page: leading((query: URLSearchParams) => {
+        if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');
+        return historyView(costHistory, query);
+      }),
+    },
+    '/debug/budgets': leading(() => budgetViews(deps)),
+    '/debug/blockers': leading(() => blockerViews(deps)),
+    '/debug/holds': leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod))),
+  };
+}
