@@ -54,7 +54,8 @@ class Place implements NodeView {
     this.known = true;
   }
 
-  put(key: string, pod: Pod): void {
+  /** Answers what was there under this key. */
+  put(key: string, pod: Pod): Pod | undefined {
     const requests = podRequests(pod);
     const before = this.#pods.get(key);
     if (before?.requests !== requests) {
@@ -64,15 +65,18 @@ class Place implements NodeView {
     this.#repelling += repels(pod) - (before ? repels(before.pod) : 0);
     this.#pods.set(key, { pod, requests });
     this.#list = undefined;
+    return before?.pod;
   }
 
-  take(key: string): void {
+  /** Answers what was there under this key. */
+  take(key: string): Pod | undefined {
     const entry = this.#pods.get(key);
-    if (!entry) return;
+    if (!entry) return undefined;
     add(this.requested, entry.requests, -1);
     this.#repelling -= repels(entry.pod);
     this.#pods.delete(key);
     this.#list = undefined;
+    return entry.pod;
   }
 
   /** Whether any of its pods has required anti-affinity. */
@@ -150,10 +154,11 @@ export class Cluster implements ClusterView {
   #node(now: Node | undefined, before: Node | undefined): void {
     this.#version += 1;
     const place = now && this.#place(now.metadata.name);
+    const isCounted = place?.known === true && place.labels === now?.metadata.labels;
     if (!place?.known) this.#list = undefined;
     if (now) place?.setNode(now);
     else if (before) this.#nodeGone(before.metadata.name);
-    if (place) this.domainCounts.changed(place);
+    if (place && !isCounted) this.domainCounts.placeChanged(place);
   }
 
   #nodeGone(name: string): void {
@@ -161,7 +166,7 @@ export class Cluster implements ClusterView {
     if (place === undefined) return;
     place.known = false;
     if (place.isEmpty) this.#places.delete(name);
-    this.domainCounts.changed(place);
+    this.domainCounts.placeChanged(place);
   }
 
   #pod(now: Pod | undefined, before: Pod | undefined): void {
@@ -180,13 +185,12 @@ export class Cluster implements ClusterView {
     if (this.#whereabouts.get(key) !== name) this.#drop(key);
     this.#whereabouts.set(key, name);
     const place = this.#place(name);
-    place.put(key, pod);
+    this.domainCounts.podChanged(place, place.put(key, pod), pod);
     this.#changed(place);
   }
 
   #changed(place: Place): void {
     this.#version += 1;
-    this.domainCounts.changed(place);
     if (place.isRepelling) this.#repelling.add(place);
     else this.#repelling.delete(place);
   }
@@ -197,7 +201,7 @@ export class Cluster implements ClusterView {
     this.#whereabouts.delete(key);
     const place = this.#places.get(name);
     if (place === undefined) return;
-    place.take(key);
+    this.domainCounts.podChanged(place, place.take(key), undefined);
     this.#changed(place);
     if (place.isEmpty && !place.known) this.#places.delete(name);
   }

@@ -1,4 +1,4 @@
-/** How many pods of a kind there are in each domain of a topology, brought up to date by what changed since it was last asked. */
+/** How many pods of a kind there are in each domain of a topology, kept up to date by what changes. */
 import type { LabelSelector, Pod, StringMap } from '../../../api/kubernetes.ts';
 import { own } from '../../../api/own.ts';
 import { matchesLabels } from './selectors.ts';
@@ -28,61 +28,74 @@ export const isSpread = ({ namespace, selector }: Pick<Spread, 'namespace' | 'se
 
 /** More than the workloads of a large cluster have: each has one or two. */
 const MOST_SPREADS = 2_000;
-/** Changes that are remembered for each place: who asks after more of them counts anew. */
-const REMEMBERED = 4;
 
 export class DomainCounts {
   readonly #places: ReadonlyMap<string, Place>;
-  /** Places that changed, latest last. */
-  #changes: Place[] = [];
-  /** The number of changes that are no longer remembered. */
-  #forgotten = 0;
   readonly #counts = new Map<string, Count>();
+  /** By a label that all pods have which are counted; by '' where their selector does not say one. */
+  readonly #byLabel = new Map<string, Set<Count>>();
 
   /** @param places all that are to be counted, kept up to date by the caller */
   constructor(places: ReadonlyMap<string, Place>) {
     this.#places = places;
   }
 
-  /** A node, its labels or its pods are not what they were. */
-  changed(place: Place): void {
+  /** A node came, went, or has other labels. */
+  placeChanged(place: Place): void {
+    for (const count of this.#counts.values()) count.take(place);
+  }
+
+  /** A pod of the place came, went, or is another than before. */
+  podChanged(place: Place, before: Pod | undefined, now: Pod | undefined): void {
     if (this.#counts.size === 0) return;
-    this.#changes.push(place);
-    if (this.#changes.length < 100 + REMEMBERED * this.#places.size) return;
-    const kept = this.#changes.length >> 1;
-    this.#forgotten += this.#changes.length - kept;
-    this.#changes = this.#changes.slice(-kept);
+    for (const [pod, sign] of [[before, -1] as const, [now, 1] as const]) {
+      if (pod === undefined) continue;
+      for (const count of this.#byLabel.get('') ?? []) count.add(place, pod, sign);
+      for (const [name, value] of Object.entries(pod.metadata.labels ?? {}))
+        for (const count of this.#byLabel.get(labelled(name, value)) ?? []) count.add(place, pod, sign);
+    }
   }
 
   /** Pods by domain, over the nodes that have all labels that are asked for; domains without pods are there with 0. */
   of(spread: Spread): ReadonlyMap<string, number> {
     const key = JSON.stringify([spread.namespace, spread.topologyKey, spread.nodeLabels, spread.selector]);
-    const now = this.#forgotten + this.#changes.length;
-    let count = this.#counts.get(key);
-    this.#counts.delete(key);
-    if (count === undefined || count.seen < this.#forgotten) count = new Count(spread, this.#places.values());
-    else for (const place of new Set(this.#changes.slice(count.seen - this.#forgotten))) count.take(place);
-    count.seen = now;
-    if (this.#counts.size >= MOST_SPREADS) this.#counts.delete(this.#counts.keys().next().value ?? '');
+    const known = this.#counts.get(key);
+    if (known !== undefined) return known.pods;
+    if (this.#counts.size >= MOST_SPREADS) this.#forgetAll();
+    const count = new Count(spread, this.#places.values());
     this.#counts.set(key, count);
+    const label = labelOf(spread.selector);
+    this.#byLabel.set(label, (this.#byLabel.get(label) ?? new Set()).add(count));
     return count.pods;
   }
+
+  /** Those that are asked for are soon there again. */
+  #forgetAll(): void {
+    this.#counts.clear();
+    this.#byLabel.clear();
+  }
+}
+
+const labelled = (name: string, value: string): string => `${name}=${value}`;
+
+function labelOf(selector: LabelSelector | undefined): string {
+  const [first] = Object.entries(selector?.matchLabels ?? {});
+  return first === undefined ? '' : labelled(...first);
 }
 
 /** Of one kind of pods. */
 class Count {
-  /** The number of changes that it knows of. */
-  seen = 0;
   readonly pods = new Map<string, number>();
   readonly #spread: Spread;
   readonly #nodes = new Map<string, number>();
-  readonly #parts = new Map<Place, { readonly domain: string; readonly pods: number }>();
+  readonly #parts = new Map<Place, { readonly domain: string; pods: number }>();
 
   constructor(spread: Spread, places: Iterable<Place>) {
     this.#spread = spread;
     for (const place of places) this.take(place);
   }
 
+  /** Counts the pods of a place anew. */
   take(place: Place): void {
     const before = this.#parts.get(place);
     if (before !== undefined) this.#add(before.domain, -1, -before.pods);
@@ -95,6 +108,13 @@ class Count {
     for (const pod of place.pods) if (isSpread(this.#spread, pod)) pods += 1;
     this.#parts.set(place, { domain, pods });
     this.#add(domain, 1, pods);
+  }
+
+  add(place: Place, pod: Pod, sign: 1 | -1): void {
+    const part = this.#parts.get(place);
+    if (part === undefined || !isSpread(this.#spread, pod)) return;
+    part.pods += sign;
+    this.#add(part.domain, 0, sign);
   }
 
   #add(domain: string, nodes: number, pods: number): void {
