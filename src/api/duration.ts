@@ -48,10 +48,19 @@ export function durationNanos(text: string): bigint {
  * @throws {RangeError} when the text is not a duration.
  */
 export function parseDuration(text: string): number {
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
   const nanos = durationNanos(text);
   // whole milliseconds apart, because nanoseconds of a few months no longer fit a number
-  return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+  const ms = Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
+  if (parsed.size >= MOST_PARSED) parsed.clear();
+  parsed.set(text, ms);
+  return ms;
 }
+
+/** Durations are read for each node in each pass, and there are few of them. */
+const parsed = new Map<string, number>();
+const MOST_PARSED = 1_000;
 
 /** The milliseconds of a duration; `Infinity` for `Never` and for a duration that is not set. */
 export const durationOrNever = (text: string | undefined): number =>

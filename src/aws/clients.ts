@@ -98,6 +98,8 @@ export interface ClientOptions {
   readonly random?: () => number;
   /** Where services are. Default: what the SDK finds in the environment and in the shared config, else AWS. */
   readonly endpoints?: Endpoints;
+  /** Whether the steps around a call are put together once for each kind of call. They must not be changed after that. */
+  readonly cacheMiddleware?: boolean;
 }
 
 /**
@@ -114,13 +116,15 @@ export async function createClients(options: ClientOptions = {}): Promise<Client
 /** The same in a region that is known. */
 export function clientsIn(
   region: string,
-  { clock = realClock(), answerMs = ANSWER_MS, random = Math.random, endpoints }: ClientOptions = {},
+  { clock = realClock(), answerMs = ANSWER_MS, random = Math.random, ...options }: ClientOptions = {},
 ): Clients {
+  const { endpoints, cacheMiddleware = false } = options;
   const trying = (maxAttempts: number) => ({
     region,
     maxAttempts,
     retryStrategy: standardRetries(clock, maxAttempts, random),
     requestHandler: requestLimits(answerMs),
+    cacheMiddleware,
     ...endpoints,
   });
   const bounded = <C extends Bounded>(client: C): C => {

@@ -54,6 +54,8 @@ export interface Parts {
   readonly holds?: PodHolds | undefined;
   /** Of disruption's searches; as often as the cluster changes when left out. */
   readonly pace?: SearchPace | undefined;
+  /** How long the provisioner waits for pods at a time. Nothing depends on it but how often it says that it is there. */
+  readonly lookoutMs?: number | undefined;
   /** What was decided, and what the nodes cost. */
   readonly costHistory?: KeptHistory | undefined;
 }
@@ -65,7 +67,11 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const overlays = new Overlays();
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
-  const batcher = new Batcher(clock, { idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
+  const batcher = new Batcher(clock, {
+    idleMs: settings.batchIdleMs,
+    maxMs: settings.batchMaxMs,
+    lookoutMs: parts.lookoutMs,
+  });
   const held = heldPods(deps, holds);
   const purchases = new Purchases(deps, held, holds);
   const queue = new DisruptionQueue(deps, moves);

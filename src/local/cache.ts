@@ -50,14 +50,17 @@ const versionOf = (object: KubeObject): number => Number(object.metadata.resourc
 const RETRY_MS = 500;
 const RECONNECT_MS = 50;
 
-export function startCaches(source: CacheSource): Caches {
+export const startCaches = (source: CacheSource): Caches => cachesOf((kind) => watchList(kind, source));
+
+/** Makes the cache of each kind when it is first asked for. */
+export function cachesOf(make: <T extends KubeObject>(kind: Kind<T>) => Cache<T>): Caches {
   const open = new Map<string, Cache<KubeObject>>();
   return {
     of<T extends KubeObject>(kind: Kind<T>): Cache<T> {
       const id = `${kind.group}/${kind.plural}`;
       const found = open.get(id);
       if (found) return found as unknown as Cache<T>;
-      const cache = watchList(kind, source);
+      const cache = make(kind);
       open.set(id, cache as unknown as Cache<KubeObject>);
       return cache;
     },

@@ -6,15 +6,15 @@ import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
-import type { Cache, Caches, Listener } from './cache.ts';
+import { type Cache, type Caches, cachesOf, type Listener } from './cache.ts';
 import { ApiError, type KubeApi } from './client.ts';
 import { type Filing, IndexedObjects } from './indexed-objects.ts';
 import type { Api } from './kubernetes/apiserver/api.ts';
 import type { KindName, ObjectRef } from './kubernetes/apiserver/objects.ts';
 import { StatusError } from './kubernetes/apiserver/status.ts';
 
-const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
-const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
+export const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
+export const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
 
 /** Runs a request in a turn of its own, as if it had gone over a wire: never inside the write that led to it. */
 export async function answered<T>(request: () => T): Promise<T> {
@@ -70,17 +70,7 @@ export function connectInProcess({ objects }: Api): KubeApi {
 }
 
 /** Caches that are the API server's own objects. */
-export function cachesInProcess({ objects }: Api): Caches {
-  const open = new Map<string, Cache<KubeObject>>();
-  return {
-    of<T extends KubeObject>(kind: Kind<T>): Cache<T> {
-      const id = `${kind.group}/${kind.plural}`;
-      const found = open.get(id) ?? (new ServedCache(kind, objects) as unknown as Cache<KubeObject>);
-      open.set(id, found);
-      return found as unknown as Cache<T>;
-    },
-  };
-}
+export const cachesInProcess = ({ objects }: Api): Caches => cachesOf((kind) => new ServedCache(kind, objects));
 
 class ServedCache<T extends KubeObject> implements Cache<T> {
   readonly synced = Promise.resolve();

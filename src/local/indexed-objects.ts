@@ -15,6 +15,8 @@ interface Held<T> {
 /** The objects under one value of an index. */
 interface Files<T> {
   readonly held: Map<string, Held<T>>;
+  /** The serial of the last one in `held`; undefined when they are not in the order of their serials. */
+  last: number | undefined;
   list: readonly T[] | undefined;
 }
 
@@ -44,7 +46,7 @@ export class IndexedObjects<T extends KubeObject> {
   by(filing: Filing<T>, value: string): readonly T[] {
     const files = this.#index(filing).get(value);
     if (files === undefined) return NOTHING;
-    files.list ??= [...files.held.values()].sort((a, b) => a.serial - b.serial).map(({ object }) => object);
+    files.list ??= listed(files);
     return files.list;
   }
 
@@ -92,11 +94,19 @@ export class IndexedObjects<T extends KubeObject> {
 
 function file<T>(index: Map<string, Files<T>>, value: string, key: string, held: Held<T>): void {
   const files = index.get(value);
-  if (files === undefined) index.set(value, { held: new Map([[key, held]]), list: undefined });
-  else {
-    files.held.set(key, held);
-    files.list = undefined;
+  if (files === undefined) {
+    index.set(value, { held: new Map([[key, held]]), last: held.serial, list: undefined });
+    return;
   }
+  if (!files.held.has(key)) files.last = (files.last ?? Infinity) < held.serial ? held.serial : undefined;
+  files.held.set(key, held);
+  files.list = undefined;
+}
+
+function listed<T>({ held, last }: Files<T>): readonly T[] {
+  const all = Array.from(held.values());
+  if (last === undefined) all.sort((a, b) => a.serial - b.serial);
+  return all.map(({ object }) => object);
 }
 
 function unfile<T>(index: Map<string, Files<T>>, value: string, key: string): void {

@@ -14,6 +14,7 @@ import type {
 } from './metrics/declaration.ts';
 import type { Sample, Series } from './samples.ts';
 import { type MetricState, type SeriesWatch, scrape } from './scrape.ts';
+import { UNSERVED } from './unserved-metrics.ts';
 
 type Named<Label extends string> = Pick<MetricDeclaration, 'name' | 'help'> & { readonly labels: readonly Label[] };
 
@@ -47,30 +48,24 @@ export interface Metrics {
 /** A summary forgets values older than this, so that its quantiles speak of the recent past. */
 const SUMMARY_AGE = { maxAgeSeconds: 600, ageBuckets: 5 };
 
-/** @param view what is served; by default all that there is */
-export function createMetrics({ view = 'karpenter' }: { readonly view?: MetricsView } = {}): Metrics {
+export interface MetricsOptions {
+  /** What is served; by default all that there is. */
+  readonly view?: MetricsView;
+  /** False where nobody ever asks for a value: then none is kept. */
+  readonly isServed?: boolean;
+}
+
+export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOptions = {}): Metrics {
+  const kinds = isServed ? { Counter, Gauge, Histogram, Summary } : UNSERVED;
   const registry = new Registry();
   const updates: (() => void | Promise<void>)[] = [];
   const readers = new Map<string, (() => Iterable<Sample>)[]>();
   const shares = new Map<string, Share>();
   let watch: SeriesWatch | undefined;
 
-  const once = <T>(
-    { name, share }: MetricDeclaration,
-    known: abstract new (...args: never[]) => T,
-    make: () => T,
-  ): T => {
-    const found: unknown = registry.getSingleMetric(name);
-    if (share !== undefined) shares.set(name, share);
-    if (found === undefined) return make();
-    if (found instanceof known) return found;
-    throw new TypeError(`Cannot declare metric "${name}" as a ${known.name}: it exists with another type`);
-  };
-  const common = <Label extends string>(declaration: Named<Label>) => ({
-    ...optionsOf(declaration),
-    registers: [registry],
-  });
-  const gauge: Metrics['gauge'] = (declaration) => once(declaration, Gauge, () => new Gauge(common(declaration)));
+  const once = registering(registry, shares);
+  const common = <Label extends string>(declaration: Named<Label>) => optionsOf(declaration, registry);
+  const gauge: Metrics['gauge'] = (declaration) => once(declaration, Gauge, () => new kinds.Gauge(common(declaration)));
 
   const names = (): readonly string[] => registry.getMetricsAsArray().map(({ name }) => name);
 
@@ -90,15 +85,19 @@ export function createMetrics({ view = 'karpenter' }: { readonly view?: MetricsV
   const parts = (): AsyncGenerator<string> => scrape({ view, names, state, updates, watch });
 
   return {
-    counter: (declaration) => once(declaration, Counter, () => new Counter(common(declaration))),
+    counter: (declaration) => once(declaration, Counter, () => new kinds.Counter(common(declaration))),
     gauge,
     histogram: (declaration) =>
-      once(declaration, Histogram, () => new Histogram({ ...common(declaration), buckets: [...declaration.buckets] })),
+      once(
+        declaration,
+        Histogram,
+        () => new kinds.Histogram({ ...common(declaration), buckets: [...declaration.buckets] }),
+      ),
     summary: (declaration) =>
       once(
         declaration,
         Summary,
-        () => new Summary({ ...common(declaration), percentiles: [...declaration.quantiles], ...SUMMARY_AGE }),
+        () => new kinds.Summary({ ...common(declaration), percentiles: [...declaration.quantiles], ...SUMMARY_AGE }),
       ),
     readAtScrape: (declaration, read) => {
       const { name } = declaration;
@@ -118,10 +117,20 @@ export function createMetrics({ view = 'karpenter' }: { readonly view?: MetricsV
   };
 }
 
-const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Named<Label>) => ({
-  name,
-  help,
-  labelNames,
+/** Makes each metric once, and notes what it shares. */
+const registering =
+  (registry: Registry, shares: Map<string, Share>) =>
+  <T>({ name, share }: MetricDeclaration, known: abstract new (...args: never[]) => T, make: () => T): T => {
+    const found: unknown = registry.getSingleMetric(name);
+    if (share !== undefined) shares.set(name, share);
+    if (found === undefined) return make();
+    if (found instanceof known) return found;
+    throw new TypeError(`Cannot declare metric "${name}" as a ${known.name}: it exists with another type`);
+  };
+
+const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Named<Label>, registry: Registry) => ({
+  ...{ name, help, labelNames },
+  registers: [registry],
 });
 
 interface Value {

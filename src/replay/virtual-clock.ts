@@ -21,6 +21,8 @@ async function settle(): Promise<void> {
 
 export class VirtualClock implements Clock {
   readonly #timers = new TimerHeap();
+  /** What ends early those who sleep under a signal. */
+  readonly #sleepers = new WeakMap<AbortSignal, Set<() => void>>();
   #nowMs: number;
   #serial = 0;
 
@@ -47,16 +49,30 @@ export class VirtualClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve();
+      const sleepers = signal && this.#sleepersUnder(signal);
       const stop = (): void => {
         cancel();
         resolve();
       };
       const cancel = this.after(ms, () => {
-        signal?.removeEventListener('abort', stop);
+        sleepers?.delete(stop);
         resolve();
       });
-      signal?.addEventListener('abort', stop, { once: true });
+      sleepers?.add(stop);
     });
+  }
+
+  /** One listener for all who sleep under a signal: signals look for a new listener among all that they have. */
+  #sleepersUnder(signal: AbortSignal): Set<() => void> {
+    const known = this.#sleepers.get(signal);
+    if (known !== undefined) return known;
+    const sleepers = new Set<() => void>();
+    this.#sleepers.set(signal, sleepers);
+    const wake = (): void => {
+      for (const stop of sleepers) stop();
+    };
+    signal.addEventListener('abort', wake, { once: true });
+    return sleepers;
   }
 
   /** Moves time on until `untilMs`, or until the signal aborts; what falls due fires in order, each moment at once. */

@@ -1,20 +1,22 @@
 /** Lists that are sets or have keys hold nothing twice. */
+import { own } from '../own.ts';
 import { type Cause, duplicate, invalid, show } from './cause.ts';
 import { fieldOf, isObject, mapKey, type OpenApiSchema } from './openapi.ts';
 
-export function duplicates(schema: OpenApiSchema | undefined, value: unknown, path = ''): Cause[] {
-  if (!schema) return [];
+/** @param old the stored value that this one replaces: what is shared with it was looked at then */
+export function duplicates(schema: OpenApiSchema | undefined, value: unknown, old?: unknown, path = ''): Cause[] {
+  if (!schema || (value === old && typeof value === 'object')) return [];
   if (Array.isArray(value)) {
     return [
       ...repeated(schema, value, path),
-      ...value.flatMap((item, index) => duplicates(schema.items, item, `${path}[${index}]`)),
+      ...value.flatMap((item, index) => duplicates(schema.items, item, undefined, `${path}[${index}]`)),
     ];
   }
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, field]) => {
     const declared = schema.properties !== undefined && Object.hasOwn(schema.properties, key);
     const at = declared ? (path === '' ? key : `${path}.${key}`) : `${path}[${key}]`;
-    return duplicates(fieldOf(schema, key), field, at);
+    return duplicates(fieldOf(schema, key), field, isObject(old) ? own(old, key) : undefined, at);
   });
 }
 

@@ -12,6 +12,10 @@ interface CompiledRule extends CelRule {
 /** Rules of a schema, compiled when it is first met. */
 const compiledRules = new WeakMap<OpenApiSchema, readonly CompiledRule[]>();
 const carriers = new WeakMap<OpenApiSchema, boolean>();
+/** Whether a schema has rules that compare with an earlier state. */
+const comparers = new WeakMap<OpenApiSchema, boolean>();
+/** Holds wherever nothing has changed. */
+const UNCHANGED = 'self == oldSelf';
 
 /** Lists the rules that a value breaks. Rules that compare with an earlier state hold where there is none. */
 export const brokenRules = (schema: OpenApiSchema, value: unknown, old?: unknown): Cause[] =>
@@ -19,6 +23,8 @@ export const brokenRules = (schema: OpenApiSchema, value: unknown, old?: unknown
 
 function walk(schema: OpenApiSchema | undefined, value: unknown, old: unknown, path: string): Cause[] {
   if (!schema || value === null || !carriesRules(schema)) return [];
+  // a part of the stored object itself: what does not compare was found to hold when it was stored
+  if (value === old && typeof value === 'object' && !compares(schema)) return [];
   const own = rulesOf(schema).flatMap((rule) => evaluate(rule, schema, value, old, path));
   if (Array.isArray(value)) {
     const before = counterpartIn(schema, old);
@@ -57,6 +63,14 @@ function carriesRules(schema: OpenApiSchema): boolean {
   return found;
 }
 
+function compares(schema: OpenApiSchema): boolean {
+  const known = comparers.get(schema);
+  if (known !== undefined) return known;
+  const found = rulesOf(schema).some(({ program }) => program.usesOldSelf) || partsOf(schema).some(compares);
+  comparers.set(schema, found);
+  return found;
+}
+
 function rulesOf(schema: OpenApiSchema): readonly CompiledRule[] {
   const known = compiledRules.get(schema);
   if (known) return known;
@@ -73,6 +87,7 @@ function evaluate(rule: CompiledRule, schema: OpenApiSchema, value: unknown, old
   const { program, optionalOldSelf } = rule;
   if (program.usesOldSelf && old === undefined && !optionalOldSelf) return [];
   if (!program.usesOldSelf && old !== undefined && sameJson(value, old)) return [];
+  if (value === old && rule.rule === UNCHANGED && !optionalOldSelf) return [];
   const self = celValue(schema, value);
   const oldSelf = earlier(schema, old, optionalOldSelf === true);
   try {

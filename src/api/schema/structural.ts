@@ -44,7 +44,7 @@ export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): 
       const structural = [
         ...structuralFaults(schema, object, old, part),
         ...(scale ? scaleFaults(scale, object, part) : []),
-        ...duplicates(schema, object),
+        ...duplicates(schema, object, old),
       ];
       if (structural.some(blocksRules)) return [...structural, RULES_NOT_CHECKED];
       return [...structural, ...brokenRules(schema, object, old)];

@@ -91,9 +91,16 @@ const RUN = Type.Object({
   ),
   series: SERIES,
   log: Type.Array(NODE_EVENT, { description: 'Every node that was bought or given back, in order' }),
-  complaints: Type.Array(Type.Object({ message: Type.String(), count: count('How often'), example: Type.String() }), {
-    description: 'Errors and warnings that the operator logged, the most frequent first',
-  }),
+  complaints: Type.Array(
+    Type.Object({
+      message: Type.String(),
+      count: count('How often; once for each object that it is about'),
+      example: Type.String(),
+    }),
+    {
+      description: 'Errors and warnings that the operator logged, the most frequent first',
+    },
+  ),
   took: Type.Object({ seconds: amount('Real seconds'), rssBytes: amount('Highest resident memory of the process') }),
 });
 

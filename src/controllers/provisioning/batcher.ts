@@ -6,6 +6,8 @@ export interface BatchWindow {
   readonly idleMs: number;
   /** Longest time that a window stays open. */
   readonly maxMs: number;
+  /** How long `wait` looks out for a first trigger. Default: a second. */
+  readonly lookoutMs?: number | undefined;
 }
 
 /** A window that is closed, by the clock's time. */
@@ -14,7 +16,6 @@ export interface BatchSpan {
   readonly toMs: number;
 }
 
-/** How long `wait` looks out for a first trigger. */
 const LOOKOUT_MS = 1000;
 
 export class Batcher {
@@ -54,7 +55,7 @@ export class Batcher {
 
   /** Answers true once a window has closed, false when nothing arrived for a while or the process stops. */
   async wait(signal: AbortSignal): Promise<boolean> {
-    const opened = await this.#signalled(LOOKOUT_MS, signal);
+    const opened = await this.#signalled(this.#window.lookoutMs ?? LOOKOUT_MS, signal);
     const closesMs = monotonicMs(this.#clock) + this.#window.maxMs;
     while (opened && !signal.aborted) {
       const quietMs = Math.max(this.#noiseMs, this.#unsettledMs) + this.#window.idleMs;

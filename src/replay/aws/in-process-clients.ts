@@ -63,7 +63,7 @@ interface Answered {
  */
 export function inProcessClients(aws: OpenAws, options: Pick<ClientOptions, 'clock' | 'random'>): Clients {
   const clients: Clients = {
-    ...clientsIn(aws.region, { ...options, endpoints: ENDPOINTS }),
+    ...clientsIn(aws.region, { ...options, endpoints: ENDPOINTS, cacheMiddleware: true }),
     shifts: { shifts: async () => [] },
   };
   const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;

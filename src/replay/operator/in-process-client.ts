@@ -4,14 +4,9 @@ import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
 import { ObjectStore } from '../../kube/store.ts';
 import { trimmedObject } from '../../kube/trimmed-object.ts';
-import { answered } from '../../local/in-process.ts';
+import { answered, nameOf, refOf } from '../../local/in-process.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
-import type { KindName, ObjectRef } from '../../local/kubernetes/apiserver/objects.ts';
 import type { Logger } from '../../observe/logger.ts';
-
-const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
-const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
-const sent = <T>(body: T): T => JSON.parse(JSON.stringify(body)) as T;
 
 /** A client whose requests are answered in the next turn of the event loop's microtasks. */
 export function inProcessClient({ objects, core }: Api): KubeClient {
@@ -34,9 +29,9 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
         return list(kind, namespace);
       }),
     create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
-      answered(() => objects.create({ ...sent(object), ...nameOf(kind) }) as unknown as T),
+      answered(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
     update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
-      answered(() => objects.update({ ...sent(object), ...nameOf(kind) }, options) as unknown as T),
+      answered(() => objects.update({ ...object, ...nameOf(kind) }, options) as unknown as T),
     patch: <T extends KubeObject>(
       kind: Kind<T>,
       ref: Ref,
@@ -45,7 +40,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
         type = 'merge',
         subresource,
       }: { readonly type?: 'merge' | 'json' | 'strategic'; readonly subresource?: 'status' } = {},
-    ) => answered(() => objects.patch(refOf(kind, ref), type, sent(patch), { subresource }) as unknown as T),
+    ) => answered(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
     delete: async (kind, ref, options = {}) => {
       await answered(() => objects.delete(refOf(kind, ref), options));
     },

@@ -98,7 +98,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const settings = settingsOf(options, options.args);
   const client = inProcessClient(api);
   const informers = inProcessInformers(api, log, signal);
-  const metrics = createMetrics();
+  const metrics = createMetrics({ isServed: false });
   const hearing: { interrupted: (claim: NodeClaim, kind: string) => void } = { interrupted: () => {} };
   const common = { settings, client, informers, events: NO_EVENTS, clock, log, metrics };
   const aws: AwsProvider = await assemble(
@@ -117,9 +117,10 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const now = (): number => clock.now();
   const [inFew, inMany] = [new TriedSets(), new TriedSets({ knownForMs: KNOWN_FOR_MS, singles: true })];
   const simulations = localSimulationRunner({ triedOf: (nodes) => (nodes > FEW_NODES ? inMany : inFew), now });
-  const all = [...controllers(deps, { simulations, solver: localSolver(now), pace }), ...aws.controllers()].filter(
-    ({ name }) => !UNHEARD.has(name),
-  );
+  const all = [
+    ...controllers(deps, { simulations, solver: localSolver(now), pace, lookoutMs: Infinity }),
+    ...aws.controllers(),
+  ].filter(({ name }) => !UNHEARD.has(name));
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
   return { deps, done };
 }

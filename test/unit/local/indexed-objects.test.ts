@@ -37,6 +37,16 @@ it('moves objects between values, and forgets those that went', () => {
   expect(names(pods.list())).toBe('a');
 });
 
+it('keeps the order of a value when an object comes back to it', () => {
+  const pods = new IndexedObjects<Pod>();
+  for (const name of ['a', 'b', 'c']) pods.put(name, pod(name, 'n1'));
+  expect(names(pods.by(nodeName, 'n1'))).toBe('a b c');
+  pods.put('b', pod('b', 'n2'));
+  pods.put('b', pod('b', 'n1'));
+  pods.put('d', pod('d', 'n1'));
+  expect(names(pods.by(nodeName, 'n1'))).toBe('a b c d');
+});
+
 it('shows the newest state, and leaves lists that were handed out as they were', () => {
   const pods = new IndexedObjects<Pod>();
   pods.put('a', pod('a', 'n1'));

@@ -1,4 +1,5 @@
 /** Time of a replay: it waits for whoever works, and wakes whoever sleeps in order. */
+import { getEventListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
@@ -24,6 +25,19 @@ describe('VirtualClock', () => {
     await clock.runUntil(START + 100);
     expect(told).toEqual(['overdue at 0', 'first at 10', 'first again at 10', 'second at 20', 'third at 30']);
     expect(clock.now()).toBe(START + 100);
+  });
+
+  it('ends the sleep of all under a signal with it, and has it listen for them once', async () => {
+    const stop = new AbortController();
+    const sleeps = Array.from({ length: 100 }, (_, index) => clock.sleep(10 + index, stop.signal));
+    await clock.runUntil(START + 10);
+    await sleeps[0];
+    expect(clock.waiting).toBe(99);
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+    stop.abort();
+    await Promise.all(sleeps);
+    expect(clock.waiting).toBe(0);
+    await clock.sleep(1, stop.signal);
   });
 
   it('leaves what is due later, and fires what falls due at the very end', async () => {

@@ -14,11 +14,12 @@ import { claimUses } from '../scheduler/volumes.ts';
 
 /** From the last pod's end to the volume being free. */
 const DETACH_MS = 2_000;
-/** A claim may vanish together with its pod, so attached volumes are looked at now and then. */
-const RECHECK_MS = 60_000;
 
 const attachmentName = (volume: string, node: string): string =>
   `csi-${createHash('sha256').update(`${volume}/${node}`).digest('hex')}`;
+
+/** An index of attachments: by the name of their volume. */
+const attachedVolume = ({ spec }: VolumeAttachment): string | undefined => spec.source?.persistentVolumeName;
 
 /** Starts the loop; its keys are `volume/node`. */
 export async function startAttachments(parts: Parts): Promise<void> {
@@ -53,6 +54,10 @@ class Attachments {
 
   async start(): Promise<void> {
     this.#pods.subscribe((now, before) => this.#look(now ?? before));
+    // A claim may vanish together with its pod, whose volumes nobody knows any more.
+    this.#claims.subscribe((now, before) => {
+      if (now === undefined && before?.spec.volumeName) this.#lookWhereAttached(before.spec.volumeName);
+    });
     // After a restart: what is attached may not be used any more.
     this.#attachments.subscribe((now) => {
       const { nodeName, source } = now?.spec ?? {};
@@ -105,7 +110,11 @@ class Attachments {
     for (const { metadata } of this.#volumesOf(pod)) this.#loop.add(`${metadata.name}/${pod.spec.nodeName}`);
   }
 
-  async #reconcile(key: string): Promise<60000 | undefined> {
+  #lookWhereAttached(volume: string): void {
+    for (const { spec } of this.#attachments.by(attachedVolume, volume)) this.#loop.add(`${volume}/${spec.nodeName}`);
+  }
+
+  async #reconcile(key: string): Promise<void> {
     const slash = key.indexOf('/');
     const [volumeName, nodeName] = [key.slice(0, slash), key.slice(slash + 1)];
     const name = attachmentName(volumeName, nodeName);
@@ -113,17 +122,16 @@ class Attachments {
     const volume = this.#volumes.get({ name: volumeName });
     if (volume && this.#isUsed(volumeName, nodeName)) {
       if (!present) await this.#attach(volume, nodeName);
-      return RECHECK_MS;
+      return;
     }
-    if (!present) return undefined;
+    if (!present) return;
     await this.#clock.sleep(DETACH_MS, this.#parts.signal);
-    if (this.#parts.signal.aborted || this.#isUsed(volumeName, nodeName)) return undefined;
+    if (this.#parts.signal.aborted || this.#isUsed(volumeName, nodeName)) return;
     try {
       await this.#client.delete(VOLUME_ATTACHMENT, { name });
     } catch (error) {
       if (!isGone(error)) throw error;
     }
     this.#attachments.removed(present);
-    return undefined;
   }
 }

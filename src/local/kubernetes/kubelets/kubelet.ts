@@ -51,7 +51,8 @@ export class Kubelet {
     this.#config = config;
     this.#context = context;
     this.#life = new AbortController();
-    context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true });
+    const { signal } = this.#life;
+    context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true, signal });
   }
 
   get nodeName(): string {

@@ -12,6 +12,7 @@ import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
 import type { Caches } from '../../cache.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
+import { DomainCounts } from './domain-counts.ts';
 import { antiTerms } from './pod-affinity.ts';
 import type { ClusterView, NodeView } from './view.ts';
 
@@ -53,7 +54,8 @@ class Place implements NodeView {
     this.known = true;
   }
 
-  put(key: string, pod: Pod): void {
+  /** Answers what was there under this key. */
+  put(key: string, pod: Pod): Pod | undefined {
     const requests = podRequests(pod);
     const before = this.#pods.get(key);
     if (before?.requests !== requests) {
@@ -63,15 +65,18 @@ class Place implements NodeView {
     this.#repelling += repels(pod) - (before ? repels(before.pod) : 0);
     this.#pods.set(key, { pod, requests });
     this.#list = undefined;
+    return before?.pod;
   }
 
-  take(key: string): void {
+  /** Answers what was there under this key. */
+  take(key: string): Pod | undefined {
     const entry = this.#pods.get(key);
-    if (!entry) return;
+    if (!entry) return undefined;
     add(this.requested, entry.requests, -1);
     this.#repelling -= repels(entry.pod);
     this.#pods.delete(key);
     this.#list = undefined;
+    return entry.pod;
   }
 
   /** Whether any of its pods has required anti-affinity. */
@@ -90,6 +95,7 @@ export class Cluster implements ClusterView {
   /** Where each pod is counted. */
   readonly #whereabouts = new Map<string, string>();
   readonly #repelling = new Set<Place>();
+  readonly domainCounts = new DomainCounts(this.#places);
   #list: readonly NodeView[] | undefined;
   #version = 0;
 
@@ -148,13 +154,19 @@ export class Cluster implements ClusterView {
   #node(now: Node | undefined, before: Node | undefined): void {
     this.#version += 1;
     const place = now && this.#place(now.metadata.name);
+    const isCounted = place?.known === true && place.labels === now?.metadata.labels;
     if (!place?.known) this.#list = undefined;
     if (now) place?.setNode(now);
-    else if (before) {
-      const place = this.#places.get(before.metadata.name);
-      if (place?.isEmpty) this.#places.delete(before.metadata.name);
-      else if (place) place.known = false;
-    }
+    else if (before) this.#nodeGone(before.metadata.name);
+    if (place && !isCounted) this.domainCounts.placeChanged(place);
+  }
+
+  #nodeGone(name: string): void {
+    const place = this.#places.get(name);
+    if (place === undefined) return;
+    place.known = false;
+    if (place.isEmpty) this.#places.delete(name);
+    this.domainCounts.placeChanged(place);
   }
 
   #pod(now: Pod | undefined, before: Pod | undefined): void {
@@ -173,7 +185,7 @@ export class Cluster implements ClusterView {
     if (this.#whereabouts.get(key) !== name) this.#drop(key);
     this.#whereabouts.set(key, name);
     const place = this.#place(name);
-    place.put(key, pod);
+    this.domainCounts.podChanged(place, place.put(key, pod), pod);
     this.#changed(place);
   }
 
@@ -189,7 +201,7 @@ export class Cluster implements ClusterView {
     this.#whereabouts.delete(key);
     const place = this.#places.get(name);
     if (place === undefined) return;
-    place.take(key);
+    this.domainCounts.podChanged(place, place.take(key), undefined);
     this.#changed(place);
     if (place.isEmpty && !place.known) this.#places.delete(name);
   }

@@ -83,15 +83,17 @@ export function feasibleNodes(pod: Pod, cluster: ClusterView, filters: readonly 
   if (cluster.nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const total = cluster.nodes.length;
   const checks: Check[] = [];
+  const besideRoom: Check[] = [];
   for (const filter of filters) {
     const answer = filter(pod, cluster);
     if (answer === undefined) continue;
     if (isRefusal(answer)) return { message: `0/${total} nodes are available: ${answer.refusal}.` };
     checks.push(answer);
+    if (filter !== resourcesFit) besideRoom.push(answer);
   }
   // most nodes of a full cluster have no room, and reasons are asked for only where no node fits
   const demands = filters.includes(resourcesFit) ? demandsOf(pod) : [];
-  const fits = cluster.nodes.filter((node) => hasRoom(demands, node) && firstRefusal(checks, node) === undefined);
+  const fits = cluster.nodes.filter((node) => hasRoom(demands, node) && firstRefusal(besideRoom, node) === undefined);
   return fits.length > 0 ? { fits } : { message: messageOf(checks, cluster.nodes) };
 }
 

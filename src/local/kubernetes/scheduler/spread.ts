@@ -1,5 +1,6 @@
 import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
 import { own } from '../../../api/own.ts';
+import { isSpread, type Spread } from './domain-counts.ts';
 import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
 import { toleratesNode } from './taints.ts';
 import type { Check, ClusterView, Filter, NodeView } from './view.ts';
@@ -19,6 +20,12 @@ function counts(constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeVi
   );
 }
 
+/** Whether it does so for every node, whatever it is. */
+const countsAll = ({ nodeTaintsPolicy }: TopologySpreadConstraint, { spec }: Pod): boolean =>
+  nodeTaintsPolicy !== 'Honor' &&
+  spec.nodeSelector === undefined &&
+  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution === undefined;
+
 export interface Domains {
   /** Matching pods per value of the topology key. */
   readonly counts: ReadonlyMap<string, number>;
@@ -33,19 +40,20 @@ export function domainsOf(
   pod: Pod,
   cluster: ClusterView,
 ): Domains {
+  const { topologyKey } = constraint;
   const selector = withLabelKeys(constraint.labelSelector, pod, constraint.matchLabelKeys);
-  const isSpread = (other: Pod): boolean =>
-    other.metadata.namespace === pod.metadata.namespace &&
-    other.metadata.deletionTimestamp === undefined &&
-    matchesLabels(selector, other.metadata.labels);
+  const self = matchesLabels(selector, pod.metadata.labels);
+  const nodeLabels = all.map((one) => one.topologyKey);
+  const spread: Spread = { namespace: pod.metadata.namespace, selector, topologyKey, nodeLabels };
+  if (cluster.domainCounts && countsAll(constraint, pod)) return { counts: cluster.domainCounts.of(spread), self };
   const found = new Map<string, number>();
   for (const view of cluster.nodes) {
-    const domain = own(view.labels, constraint.topologyKey);
-    if (domain === undefined || all.some((one) => own(view.labels, one.topologyKey) === undefined)) continue;
+    const domain = own(view.labels, topologyKey);
+    if (domain === undefined || nodeLabels.some((name) => own(view.labels, name) === undefined)) continue;
     if (!counts(constraint, pod, view)) continue;
-    found.set(domain, (found.get(domain) ?? 0) + view.pods.filter(isSpread).length);
+    found.set(domain, (found.get(domain) ?? 0) + view.pods.filter((other) => isSpread(spread, other)).length);
   }
-  return { counts: found, self: matchesLabels(selector, pod.metadata.labels) };
+  return { counts: found, self };
 }
 
 /** Topology spread constraints that must hold. */

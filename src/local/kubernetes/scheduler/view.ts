@@ -10,6 +10,7 @@ import type {
   StringMap,
 } from '../../../api/kubernetes.ts';
 import type { Amounts } from './amounts.ts';
+import type { DomainCounts } from './domain-counts.ts';
 
 export interface NodeView {
   readonly node: Node;
@@ -25,6 +26,8 @@ export interface ClusterView {
   readonly nodes: readonly NodeView[];
   /** Those with pods that have required anti-affinity. */
   readonly repelling: readonly NodeView[];
+  /** Of all nodes, where somebody keeps them. */
+  readonly domainCounts?: Pick<DomainCounts, 'of'>;
   namespace(name: string): Namespace | undefined;
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;

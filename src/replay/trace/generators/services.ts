@@ -40,7 +40,7 @@ interface Step {
 }
 
 /** Load on one service around 1, with noise and bursts. */
-function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: GeneratorOptions): (at: number) => number {
+function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: GeneratorOptions): Load {
   const random = new Random(options.seed, `${shape.namespace}/${shape.name}/load`);
   const expected = curveOf(options, curve);
   const kept = Math.exp(-LOOK_SECONDS / NOISE_MEMORY);
@@ -59,9 +59,36 @@ function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: Generat
   };
 }
 
+/** Loads that are remembered for all services together: corrections of longer traces work them out each time. */
+const MOST_REMEMBERED = 4_000_000;
+
+type Load = (at: number) => number;
+
+/** Makes a load that is the same each time that it is asked for the same moments. */
+function remembered(load: Load): () => Load {
+  const values: number[] = [];
+  return () => {
+    let look = 0;
+    return (at) => {
+      if (look === values.length) values.push(load(at));
+      look += 1;
+      return values[look - 1] ?? 0;
+    };
+  };
+}
+
+function loadsOf(services: readonly Service[], options: GeneratorOptions): readonly (() => Load)[] {
+  const isShort = (services.length * options.seconds) / LOOK_SECONDS < MOST_REMEMBERED;
+  return services.map((service) => (isShort ? remembered(loadOf(service, options)) : () => loadOf(service, options)));
+}
+
 /** What the autoscaler sets, the first number at 0. @param pods at a load of 1 */
-function* stepsOf(service: Service, options: GeneratorOptions, pods: number): Generator<Step> {
-  const load = loadOf(service, options);
+function* stepsOf(
+  service: Service,
+  options: GeneratorOptions,
+  pods: number,
+  load = loadOf(service, options),
+): Generator<Step> {
   // autoscalers do not look at all services at the same time
   const phase = new Random(options.seed, `${service.shape.name}/phase`).between(0, LOOK_SECONDS);
   const wishes: number[] = [];
@@ -79,10 +106,10 @@ function* stepsOf(service: Service, options: GeneratorOptions, pods: number): Ge
   }
 }
 
-function averageOf(service: Service, options: GeneratorOptions, pods: number): number {
+function averageOf(service: Service, options: GeneratorOptions, pods: number, load: Load): number {
   let sum = 0;
   let last: Step = { at: 0, replicas: 0 };
-  for (const step of stepsOf(service, options, pods)) {
+  for (const step of stepsOf(service, options, pods, load)) {
     sum += last.replicas * (step.at - last.at);
     last = step;
   }
@@ -92,10 +119,14 @@ function averageOf(service: Service, options: GeneratorOptions, pods: number): n
 /** Pods of each service at a load of 1, such that all together are as many as asked for. */
 function podsOf(services: readonly Service[], options: GeneratorOptions): readonly number[] {
   const weights = services.reduce((sum, { weight }) => sum + weight, 0);
+  const loads = loadsOf(services, options);
   let total = options.pods;
   const share = ({ weight }: Service): number => (total * weight) / weights;
   for (let round = 0; round < CORRECTIONS; round++) {
-    const average = services.reduce((sum, service) => sum + averageOf(service, options, share(service)), 0);
+    const averages = services.map((service, index) =>
+      averageOf(service, options, share(service), loads[index]?.() ?? loadOf(service, options)),
+    );
+    const average = averages.reduce((sum, each) => sum + each, 0);
     total *= options.pods / average;
   }
   return services.map(share);

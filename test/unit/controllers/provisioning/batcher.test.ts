@@ -3,9 +3,9 @@ import { Batcher } from '../../../../src/controllers/provisioning/batcher.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 /** A batcher with its answers in the order of time. */
-function batching() {
+function batching(lookoutMs?: number) {
   const clock = settableClock(0);
-  const batcher = new Batcher(clock, { idleMs: 1000, maxMs: 10_000 });
+  const batcher = new Batcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs });
   const stop = new AbortController();
   const answers: { readonly atMs: number; readonly triggered: boolean }[] = [];
   const wait = (): Promise<void> =>
@@ -24,6 +24,19 @@ describe('Batcher', () => {
     await clock.advance(2000);
     await waiting;
     expect(answers).toEqual([{ atMs: 1900, triggered: true }]);
+  });
+
+  it.each([
+    [undefined, [{ atMs: 1_000, triggered: false }]],
+    [60_000, [{ atMs: 5_500, triggered: true }]],
+  ])('looks out for a first trigger as long as it is told (%s)', async (lookoutMs, expected) => {
+    const { clock, batcher, answers, wait } = batching(lookoutMs);
+    const waiting = wait();
+    await clock.advance(4_500);
+    batcher.trigger('a');
+    await clock.advance(5_000);
+    await waiting;
+    expect(answers).toEqual(expected);
   });
 
   it('closes a window that never falls silent after ten seconds', async () => {

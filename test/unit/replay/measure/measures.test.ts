@@ -244,6 +244,14 @@ describe('Complaints', () => {
     ]);
   });
 
+  it('counts an object once, however often it is tried', () => {
+    const complaints = new Complaints();
+    const log = complaints.logger.with({ controller: 'provisioner' });
+    for (const name of ['a', 'b', 'a', 'a'])
+      log.with({ reconcileID: Math.random() }).error('no room', { Pod: { name, namespace: 'web' }, error: 'full' });
+    expect(complaints.told).toEqual([{ message: 'no room', count: 2, example: 'Pod=web/a full' }]);
+  });
+
   it('tells fifty at the most, and keeps no more than a thousand apart', () => {
     const complaints = new Complaints();
     for (let index = 0; index < 1_500; index += 1) complaints.logger.error(`message ${index}`);

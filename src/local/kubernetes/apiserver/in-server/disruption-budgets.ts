@@ -3,20 +3,20 @@ import { defined } from '../../../../api/defined.ts';
 import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
 import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
 import type { Core } from '../core.ts';
-import { type ApiObject, at, clone, equal, type Json, record, records, timestamp } from '../json.ts';
-import { BUDGETS, isReady } from '../operations/eviction.ts';
+import { type ApiObject, at, clone, equal, type Json, type Owner, record, records, timestamp } from '../json.ts';
+import { BUDGETS } from '../operations/eviction.ts';
 import { commit } from '../operations/update.ts';
-import { objectSelector } from '../selectors.ts';
 import type { Entry } from '../storage/entry.ts';
 import type { Change } from '../storage/history.ts';
 import { background } from './background.ts';
+import { type Guarded, GuardedPods } from './guarded-pods.ts';
 
 /** An eviction that led to no deletion after this long no longer counts. */
 const EVICTION_TIMEOUT_MS = 120_000;
 
 /** Starts the controller; answers a function that stops it. */
 export function keepBudgets(core: Core): () => void {
-  const guarded = new GuardedPods(core);
+  const guarded = new GuardedPods(core.store);
   const queue = background('disruption controller', (key) => {
     const [namespace = '', name = ''] = key.split('/');
     const entry = core.store.get(BUDGETS, namespace, name);
@@ -29,9 +29,11 @@ export function keepBudgets(core: Core): () => void {
       if (type === 'DELETED') guarded.forget(entry);
       queue.add(entry.key);
     } else if (storage === 'pods') {
-      for (const budget of guarded.changed(change)) queue.add(budget.key);
+      for (const key of guarded.changed(change)) queue.add(key);
     } else if (related.has(storage)) {
-      for (const budget of core.store.list(BUDGETS, entry.object.metadata.namespace)) queue.add(budget.key);
+      const isOther = wantsOthers(change);
+      for (const budget of core.store.list(BUDGETS, entry.object.metadata.namespace))
+        if (isOther || isAwaiting(budget)) queue.add(budget.key);
     }
   });
   return () => {
@@ -40,94 +42,50 @@ export function keepBudgets(core: Core): () => void {
   };
 }
 
-interface Guard {
-  /** What `selects` was made of. */
-  readonly selector: unknown;
-  readonly selects: (labels: Readonly<Record<string, string>>) => boolean;
-  readonly pods: Map<string, ApiObject>;
+/** Whether a controller of pods came, went, or wants another number of them than before. */
+function wantsOthers({ type, entry, before }: Change): boolean {
+  if (type !== 'MODIFIED' || before === undefined) return true;
+  const [now, once] = [entry.object, before.object];
+  return (
+    at(now, 'spec', 'replicas') !== at(once, 'spec', 'replicas') ||
+    !equal(now.metadata.ownerReferences, once.metadata.ownerReferences)
+  );
 }
 
-/** The pods of each budget, kept up to date by changes instead of being looked for among all. */
-class GuardedPods {
-  readonly #core: Core;
-  readonly #guards = new Map<string, Guard>();
-
-  constructor(core: Core) {
-    this.#core = core;
-  }
-
-  of(budget: Entry): Iterable<ApiObject> {
-    return this.#guard(budget).pods.values();
-  }
-
-  forget(budget: Entry): void {
-    this.#guards.delete(budget.key);
-  }
-
-  /** Takes in a change of a pod; answers the budgets whose pod it is or was. */
-  changed({ type, entry, before }: Change): readonly Entry[] {
-    const { key, object } = entry;
-    const budgets = this.#core.store.list(BUDGETS, object.metadata.namespace);
-    if (budgets.length === 0) return budgets;
-    const labels = object.metadata.labels ?? {};
-    const labelsBefore = before?.object.metadata.labels ?? labels;
-    const [now, once]: [Entry[], Entry[]] = [[], []];
-    for (const budget of budgets) {
-      const { selects, pods } = this.#guard(budget);
-      if (selects(labels)) now.push(budget);
-      else if (labelsBefore !== labels && selects(labelsBefore)) once.push(budget);
-      if (now.at(-1) === budget && type !== 'DELETED') pods.set(key, object);
-      else pods.delete(key);
-    }
-    return [...now, ...once];
-  }
-
-  #guard({ key, object }: Entry): Guard {
-    const known = this.#guards.get(key);
-    const selector = at(object, 'spec', 'selector');
-    if (known && equal(known.selector, selector)) return known;
-    const selects = objectSelector(selector);
-    const present = this.#core.store.list('pods', object.metadata.namespace);
-    const mine = present.filter((pod) => selects(pod.object.metadata.labels ?? {}));
-    const guard = { selector, selects, pods: new Map(mine.map((pod) => [pod.key, pod.object])) };
-    this.#guards.set(key, guard);
-    return guard;
-  }
-}
+/** Whether it counts evicted pods, which it does for some time only. */
+const isAwaiting = ({ object }: Entry): boolean => at(object, 'status', 'disruptedPods') !== undefined;
 
 /** Replicas that the pods' controllers want; each counted once. */
-function expectedByControllers(core: Core, pods: readonly ApiObject[]): number {
+function expectedByControllers(core: Core, controllers: Iterable<Owner>): number {
   const wanted = new Map<string, number>();
-  for (const pod of pods) {
-    const root = rootController(core, pod);
+  for (const owner of controllers) {
+    const root = rootController(core, owner);
     if (root) wanted.set(root.metadata.uid ?? '', Number(at(root, 'spec', 'replicas') ?? 0));
   }
   return [...wanted.values()].reduce((sum, replicas) => sum + replicas, 0);
 }
 
 /** The controller at the end of the chain of owners that says how many replicas there should be. */
-function rootController(core: Core, object: ApiObject): ApiObject | undefined {
-  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
-  const place = owner && core.store.placeOf(owner.uid);
+function rootController(core: Core, owner: Owner): ApiObject | undefined {
+  const place = core.store.placeOf(owner.uid);
   const found = place && core.store.at(place)?.object;
   if (!found) return undefined;
-  const above = rootController(core, found);
-  if (above) return above;
+  const owners = found.metadata.ownerReferences ?? [];
+  const above = owners.find(({ controller }) => controller === true);
+  const root = above && rootController(core, above);
+  if (root) return root;
   const resource = core.registry.byKind(found.apiVersion, found.kind);
   return resource?.scale ? found : undefined;
 }
 
-function refresh(core: Core, entry: Entry, guarded: Iterable<ApiObject>): void {
+function refresh(core: Core, entry: Entry, guarded: Guarded): void {
   const budget = entry.object;
   const resource = core.registry.stored(BUDGETS);
   if (!resource) return;
-  const pods = [...guarded].filter((pod) => !isTerminal(pod));
   const disruptedPods = stillDisrupted(core, budget);
-  const currentHealthy = pods.filter(
-    (pod) =>
-      isReady(pod) && pod.metadata.deletionTimestamp === undefined && !Object.hasOwn(disruptedPods, pod.metadata.name),
-  ).length;
-  const { expectedPods, desiredHealthy: required } = wanted(core, record(budget.spec), pods);
+  const leaving = Object.keys(disruptedPods).filter((name) => guarded.isHealthy(name)).length;
+  const currentHealthy = guarded.healthy - leaving;
+  const { expectedPods, desiredHealthy: required } = wanted(core, record(budget.spec), guarded);
   const spare = currentHealthy - required;
   const disruptionsAllowed = expectedPods <= 0 || spare <= 0 ? 0 : spare;
   const next = clone(budget);
@@ -143,12 +101,10 @@ function refresh(core: Core, entry: Entry, guarded: Iterable<ApiObject>): void {
   commit(core, resource, entry, next);
 }
 
-const isTerminal = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(String(at(pod, 'status', 'phase')));
-
-function wanted(core: Core, spec: Json, pods: readonly ApiObject[]): { expectedPods: number; desiredHealthy: number } {
+function wanted(core: Core, spec: Json, guarded: Guarded): { expectedPods: number; desiredHealthy: number } {
   const { minAvailable, maxUnavailable } = spec as PodDisruptionBudget['spec'];
   const isOfReplicas = maxUnavailable !== undefined || typeof minAvailable === 'string';
-  const expectedPods = isOfReplicas ? expectedByControllers(core, pods) : pods.length;
+  const expectedPods = isOfReplicas ? expectedByControllers(core, guarded.controllers) : guarded.pods;
   return { expectedPods, desiredHealthy: desiredHealthy(defined({ minAvailable, maxUnavailable }), expectedPods) };
 }
 

@@ -29,7 +29,7 @@ interface Reading {
 }
 
 function read(value: unknown, shape: Shape, reading: Reading, path: string, known?: unknown): unknown {
-  if (value === known && isRecord(value)) return value;
+  if (value === known && typeof value === 'object' && value !== null) return value;
   switch (shape.type) {
     case 'any':
       return value;

@@ -185,7 +185,7 @@ function customNext(resource: Resource, sent: ApiObject, old: ApiObject, options
   if (options.subresource === 'status') {
     const managedFields = sent.metadata.managedFields ?? old.metadata.managedFields;
     const metadata = { ...old.metadata, ...(managedFields && { managedFields }) };
-    return clone(withStatus({ ...old, metadata }, sent.status));
+    return withStatus({ ...old, metadata }, sent.status);
   }
   const next = { ...sent, metadata: nextMetadata(sent.metadata, old.metadata) };
   return resource.status ? withStatus(next, clone(old.status)) : next;

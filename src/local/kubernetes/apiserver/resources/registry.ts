@@ -66,29 +66,36 @@ export interface Registry {
   readonly generation: number;
 }
 
+const kindKey = (apiVersion: string, kind: string): string => `${apiVersion} ${kind}`;
+
 export function createRegistry(): Registry {
   const served = new Map<string, Resource>();
   const stored = new Map<string, Resource>();
+  /** Those served by `kindKey`, until one comes or goes. */
+  let byKind: ReadonlyMap<string, Resource> | undefined;
   let generation = 0;
+  const changed = (): void => {
+    byKind = undefined;
+    generation++;
+  };
   return {
     find: (group, version, plural) => served.get(`${group}/${version}/${plural}`),
     byKind: (apiVersion, kind) => {
-      for (const resource of served.values()) {
-        if (resource.kind === kind && groupVersion(resource) === apiVersion) return resource;
-      }
-      return undefined;
+      // the first of a kind counts
+      byKind ??= new Map([...served.values()].reverse().map((one) => [kindKey(groupVersion(one), one.kind), one]));
+      return byKind.get(kindKey(apiVersion, kind));
     },
     stored: (storage) => stored.get(storage),
     all: () => [...served.values()],
     add: (resource, isStored = true) => {
       served.set(`${resource.group}/${resource.version}/${resource.plural}`, resource);
       if (isStored || !stored.has(resource.storage)) stored.set(resource.storage, resource);
-      generation++;
+      changed();
     },
     removeStorage: (storage) => {
       for (const [key, resource] of served) if (resource.storage === storage) served.delete(key);
       stored.delete(storage);
-      generation++;
+      changed();
     },
     get generation() {
       return generation;

@@ -1,157 +1,99 @@
 /** DaemonSets: one pod on every node that its selector, affinity and tolerations allow, pinned there by name. */
-
-import { DAEMON_SET, NODE } from '../../../../api/kinds.ts';
-import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
-import type { Clock } from '../../../../kube/clock.ts';
+import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
+import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import { keyOf } from '../../../../kube/store.ts';
 import type { Cache } from '../../../cache.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { sameJson } from '../../../same-json.ts';
-import { isOver } from '../../scheduler/cluster.ts';
-import { matchesNodeSelection } from '../../scheduler/selectors.ts';
-import { untolerated } from '../../scheduler/taints.ts';
 import type { Loop } from '../loop.ts';
 import { control } from './control.ts';
-import { createPod, deletePod, hashOf, isAvailable, isReady, podOf, podsOf } from './pods.ts';
+import { Coverage } from './daemon-coverage.ts';
+import { nodeOf, podFor } from './daemon-pods.ts';
+import { controllerUid, createPod, deletePod, hashOf } from './pods.ts';
 import { writeStatus } from './status.ts';
-
-const REVISION_LABEL = 'controller-revision-hash';
-
-const exists = (key: string, effect: Taint['effect']): Toleration => ({ key, operator: 'Exists', effect });
-
-/** What every DaemonSet pod tolerates. */
-const TOLERATIONS: readonly Toleration[] = [
-  exists('node.kubernetes.io/not-ready', 'NoExecute'),
-  exists('node.kubernetes.io/unreachable', 'NoExecute'),
-  exists('node.kubernetes.io/disk-pressure', 'NoSchedule'),
-  exists('node.kubernetes.io/memory-pressure', 'NoSchedule'),
-  exists('node.kubernetes.io/pid-pressure', 'NoSchedule'),
-  exists('node.kubernetes.io/unschedulable', 'NoSchedule'),
-];
-const HOST_NETWORK = exists('node.kubernetes.io/network-unavailable', 'NoSchedule');
-
-export function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): readonly Toleration[] {
-  return [...tolerations, ...TOLERATIONS, ...(hostNetwork ? [HOST_NETWORK] : [])];
-}
-
-/** Whether a pod of the DaemonSet belongs on the node, and whether one that runs there may stay. */
-export function belongs(set: DaemonSet, node: Node): { readonly run: boolean; readonly stay: boolean } {
-  const spec = set.spec.template.spec;
-  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: '' }, spec };
-  if (!matchesNodeSelection(pod, node)) return { run: false, stay: false };
-  const tolerations = tolerationsOf(spec);
-  return {
-    run: !untolerated(node.spec?.taints, tolerations, ['NoSchedule', 'NoExecute']),
-    stay: !untolerated(node.spec?.taints, tolerations, ['NoExecute']),
-  };
-}
-
-/** The pod for one node: required node affinity by the node's name replaces the terms that chose the node. */
-export function podFor(set: DaemonSet, node: Node, revision: string): Pod {
-  const pod = podOf(set.spec.template, set);
-  const field = { key: 'metadata.name', operator: 'In', values: [node.metadata.name] } as const;
-  const { affinity } = pod.spec;
-  return {
-    ...pod,
-    metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, [REVISION_LABEL]: revision } },
-    spec: {
-      ...pod.spec,
-      tolerations: tolerationsOf(pod.spec),
-      affinity: {
-        ...affinity,
-        nodeAffinity: {
-          ...affinity?.nodeAffinity,
-          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [field] }] },
-        },
-      },
-    },
-  };
-}
-
-/** The node that a daemon pod runs on or is pinned to. */
-function nodeOf(pod: Pod): string {
-  const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return pod.spec.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
-}
 
 export async function startDaemonSets(parts: Parts): Promise<void> {
   const sets = new DaemonSets(parts);
   await control(parts, {
     kind: DAEMON_SET,
     reads: [NODE],
-    also: (loop) => sets.followNodes(loop),
+    also: (loop) => sets.follow(loop),
     reconcile: (set) => sets.reconcile(set),
   });
 }
 
 class DaemonSets {
   readonly #parts: Parts;
-  readonly #clock: Clock;
   readonly #sets: Cache<DaemonSet>;
   readonly #nodes: Cache<Node>;
+  readonly #pods: Cache<Pod>;
+  /** By the UID of the DaemonSet. */
+  readonly #coverage = new Map<string, Coverage>();
+  /** Of each node its place among them all, in which they are looked at. */
+  readonly #places = new Map<string, number>();
   readonly #report: Report;
+  #arrived = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#clock = parts.clock;
     this.#sets = parts.caches.of(DAEMON_SET);
     this.#nodes = parts.caches.of(NODE);
+    this.#pods = parts.caches.of(POD);
     this.#report = eventReporter('daemonset-controller', parts);
   }
 
-  followNodes(loop: Loop): void {
-    this.#nodes.subscribe((now, before) => {
-      if (matters(now, before)) for (const set of this.#sets.list()) loop.add(keyOf(set.metadata));
+  /** Notes what changed, and has those DaemonSets looked at whose nodes did. */
+  follow(loop: Loop): void {
+    this.#sets.subscribe((now, before) => {
+      if (now === undefined && before !== undefined) this.#coverage.delete(before.metadata.uid ?? '');
     });
-  }
-
-  /** What to delete and where to create, so that every node that should has exactly one pod. */
-  #difference(set: DaemonSet, revision: string): { leaving: Pod[]; missing: Node[] } {
-    const leaving: Pod[] = [];
-    const missing: Node[] = [];
-    const byNode = Map.groupBy(podsOf(this.#parts, set), nodeOf);
-    // One pod of an old template leaves at a time, as maxUnavailable 1 has it.
-    let mayReplace = podsOf(this.#parts, set).every((pod) => isReady(pod) && !pod.metadata.deletionTimestamp);
-    for (const node of this.#nodes.list()) {
-      const present = byNode.get(node.metadata.name) ?? [];
-      byNode.delete(node.metadata.name);
-      const { run, stay } = belongs(set, node);
-      const alive = present.filter((pod) => !pod.metadata.deletionTimestamp);
-      const ended = alive.filter(isOver);
-      const [first, ...doubles] = alive.filter((pod) => !isOver(pod));
-      leaving.push(...ended, ...doubles);
-      if (first && !stay) leaving.push(first);
-      else if (first && mayReplace && first.metadata.labels?.[REVISION_LABEL] !== revision) {
-        mayReplace = false;
-        leaving.push(first);
-      }
-      if (run && present.length === 0) missing.push(node);
-    }
-    for (const orphans of byNode.values()) leaving.push(...orphans.filter((pod) => !pod.metadata.deletionTimestamp));
-    return { leaving, missing };
+    this.#pods.subscribe((now, before) => {
+      for (const pod of [now, before])
+        if (pod !== undefined) this.#coverage.get(controllerUid(pod) ?? '')?.changed(nodeOf(pod));
+    });
+    this.#nodes.subscribe((now, before) => {
+      const name = (now ?? before)?.metadata.name ?? '';
+      if (now === undefined) this.#places.delete(name);
+      else if (!this.#places.has(name)) this.#places.set(name, ++this.#arrived);
+      if (!matters(now, before)) return;
+      for (const coverage of this.#coverage.values()) coverage.changed(name);
+      for (const set of this.#sets.list()) loop.add(keyOf(set.metadata));
+    });
   }
 
   async reconcile(set: DaemonSet): Promise<void> {
     const revision = hashOf(set.spec.template);
-    const { leaving, missing } = this.#difference(set, revision);
-    await Promise.all(leaving.map((pod) => deletePod(this.#parts, pod)));
-    await Promise.all(missing.map((node) => createPod(this.#parts, podFor(set, node, revision))));
+    const coverage = this.#coverageOf(set, revision);
+    const changed = this.#inOrder(coverage.take());
+    const { leaving, missing } = coverage.difference(changed);
+    try {
+      await Promise.all(leaving.map((pod) => deletePod(this.#parts, pod)));
+      await Promise.all(missing.map((node) => createPod(this.#parts, podFor(set, node, revision))));
+    } catch (error) {
+      for (const name of changed) coverage.changed(name);
+      throw error;
+    }
     if (missing.length > 0) this.#report(set, 'Normal', 'SuccessfulCreate', `Created ${missing.length} pods`);
+    const observedGeneration = set.metadata.generation ?? 1;
+    await writeStatus(this.#parts, DAEMON_SET, set, { ...coverage.status(), observedGeneration });
+  }
 
-    const now = this.#clock.now();
-    const wanted = new Set(this.#nodes.list().flatMap((node) => (belongs(set, node).run ? [node.metadata.name] : [])));
-    const pods = podsOf(this.#parts, set).filter((pod) => !pod.metadata.deletionTimestamp && !isOver(pod));
-    const placed = pods.filter((pod) => wanted.has(nodeOf(pod)));
-    const available = placed.filter((pod) => isAvailable(pod, now)).length;
-    await writeStatus(this.#parts, DAEMON_SET, set, {
-      desiredNumberScheduled: wanted.size,
-      currentNumberScheduled: placed.length,
-      numberMisscheduled: pods.length - placed.length,
-      numberReady: placed.filter(isReady).length,
-      numberAvailable: available,
-      numberUnavailable: wanted.size - available,
-      updatedNumberScheduled: placed.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision).length,
-      observedGeneration: set.metadata.generation ?? 1,
+  /** What is known of a DaemonSet's nodes; with another template all of them are to be looked at. */
+  #coverageOf(set: DaemonSet, revision: string): Coverage {
+    const uid = set.metadata.uid ?? '';
+    const known = this.#coverage.get(uid);
+    if (known?.revision === revision) return known;
+    const coverage = new Coverage({ set, revision, nodes: this.#nodes, pods: this.#pods });
+    this.#coverage.set(uid, coverage);
+    return coverage;
+  }
+
+  /** As the cache lists them; those that are gone come last. */
+  #inOrder(names: Iterable<string>): readonly string[] {
+    const placeOf = (name: string): number => this.#places.get(name) ?? Number.POSITIVE_INFINITY;
+    return [...names].sort((one, other) => {
+      const [a, b] = [placeOf(one), placeOf(other)];
+      return a === b ? 0 : a - b;
     });
   }
 }

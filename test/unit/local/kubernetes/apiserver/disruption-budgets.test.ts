@@ -56,6 +56,68 @@ it('counts pods that were there and that come, change their labels, end and go',
   expect(await healthy('web')).toBe(0);
 });
 
+it('counts for each budget the pods that it selects, by whatever it selects them', async () => {
+  pod('one', { app: 'web', tier: 'front' });
+  const selectors = {
+    'by-label': { matchLabels: { app: 'web' } },
+    'by-both': { matchLabels: { app: 'web', tier: 'back' } },
+    'by-expression': { matchExpressions: [{ key: 'tier', operator: 'Exists' }] },
+    all: {},
+  };
+  for (const [name, selector] of Object.entries(selectors))
+    objects.create({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name, namespace: 'default' },
+      spec: { minAvailable: 0, selector },
+    });
+  const counts = async () => Promise.all(Object.keys(selectors).map(healthy));
+  expect(await counts()).toEqual([1, 0, 1, 1]);
+  pod('two', { app: 'web', tier: 'back' });
+  pod('three', { app: 'other' });
+  expect(await counts()).toEqual([2, 1, 2, 3]);
+  objects.patch({ ...POD, name: 'two' }, 'merge', { metadata: { labels: { tier: null } } });
+  objects.delete({ ...POD, name: 'three' });
+  expect(await counts()).toEqual([2, 0, 1, 2]);
+});
+
+it('expects as many pods as their controllers want, whenever these want others', async () => {
+  const labels = { app: 'web' };
+  const controller = (name: string, replicas: number) =>
+    objects.create({
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: { name, namespace: 'default' },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'x' }] } },
+      },
+    });
+  const own = (name: string, owner: string, uid = ''): void => {
+    pod(name, labels);
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid, controller: true }];
+    objects.patch({ ...POD, name }, 'merge', { metadata: { ownerReferences } });
+  };
+  own('one', 'a', controller('a', 3).metadata.uid);
+  own('two', 'b', controller('b', 5).metadata.uid);
+  objects.create({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+  });
+  const expected = async (): Promise<unknown> => {
+    await healthy('web');
+    return (objects.get({ ...BUDGET, name: 'web' }).status as { expectedPods?: number }).expectedPods;
+  };
+  expect(await expected()).toBe(8);
+  objects.patch({ ...POD, apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'a' }, 'merge', { spec: { replicas: 4 } });
+  expect(await expected()).toBe(9);
+  objects.delete({ ...POD, name: 'two' });
+  expect(await expected()).toBe(4);
+});
+
 it('looks for its pods anew when its selector changes, and when it comes back', async () => {
   pod('one', { app: 'web' });
   pod('two', { app: 'other' });

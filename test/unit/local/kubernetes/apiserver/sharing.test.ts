@@ -95,6 +95,79 @@ it('leaves the spec of a workload alone when its status is written', () => {
   expect(written.status).toEqual({ replicas: 1 });
 });
 
+describe('a custom resource', () => {
+  const WIDGET = { apiVersion: 'example.com/v1', kind: 'Widget' } as const;
+  const ref = { ...WIDGET, name: 'a' };
+  const text = { type: 'string' };
+  const parts = { type: 'object', properties: { size: { type: 'integer', default: 1 }, name: text } };
+  const spec = {
+    ...parts,
+    'x-kubernetes-validations': [
+      { rule: 'self.size < 10', message: 'too large' },
+      { rule: "!has(self.name) || self.name == oldSelf.name || oldSelf.name == ''", message: 'stays' },
+    ],
+  };
+  const schema = { type: 'object', properties: { spec, status: parts } };
+  const define = (openAPIV3Schema: object): unknown => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'widgets', kind: 'Widget' },
+      versions: [
+        { name: 'v1', served: true, storage: true, subresources: { status: {} }, schema: { openAPIV3Schema } },
+      ],
+    },
+  });
+  const write = (change: object, subresource?: 'status', warnings: string[] = []): ApiObject =>
+    objects.patch(ref, 'merge', change, { subresource, warnings });
+
+  beforeEach(() => {
+    objects.create(define(schema));
+    objects.subscribe(WIDGET, (_type, object) => frozen(object));
+    objects.create({ ...WIDGET, metadata: { name: 'a' }, spec: { name: 'x', bogus: 1 } });
+  });
+
+  it('keeps its spec as it is when its status is written, and is held to all rules for what changes', () => {
+    const { spec: stored } = objects.get(ref);
+    expect(stored).toEqual({ name: 'x', size: 1 });
+    const warnings: string[] = [];
+    const written = write({ status: { name: 'y', bogus: 1 } }, 'status', warnings);
+    expect(written.spec).toBe(stored);
+    expect(written.status).toEqual({ name: 'y', size: 1 });
+    expect(warnings).toEqual(['unknown field "status.bogus"']);
+    expect(write({ status: { size: 2 } }, 'status')).toMatchObject({
+      spec: { size: 1 },
+      status: { name: 'y', size: 2 },
+    });
+    expect(() => write({ status: { size: 'z' } }, 'status')).toThrow(/status\.size/);
+    expect(() => write({ spec: { size: 11 } })).toThrow(/too large/);
+    expect(() => write({ spec: { name: 'z' } })).toThrow(/stays/);
+    const changed = write({ spec: { size: null, other: 1 }, status: { size: 3 } });
+    expect(changed).toMatchObject({ spec: { name: 'x', size: 1 }, status: { size: 2 } });
+    expect(changed.spec).not.toHaveProperty('other');
+  });
+
+  it('takes the fields and the defaults of another schema with the next write', () => {
+    write({ status: { size: 2 } }, 'status');
+    const wider = { ...parts, properties: { ...parts.properties, colour: { ...text, default: 'red' } } };
+    const versions = [
+      {
+        ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: wider, status: wider } } },
+      },
+    ];
+    const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+    objects.patch({ ...definition, name: 'widgets.example.com' }, 'merge', { spec: { versions } });
+    expect(write({ status: { size: 3 } }, 'status')).toMatchObject({
+      spec: { name: 'x', size: 1, colour: 'red' },
+      status: { size: 3, colour: 'red' },
+    });
+  });
+});
+
 it('makes deep copies, without what is undefined', () => {
   const inner = { b: [1, { c: undefined, d: null }] };
   const copy = clone({ a: inner, e: undefined });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DaemonSet, Node, Pod, Taint, Toleration } from '../../../../../src/api/kubernetes.ts';
 import { correctedTaints, evictionTime } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
-import { belongs, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemonset.ts';
+import { belongs, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
 import { resolveCount, rolloutStep } from '../../../../../src/local/kubernetes/controllers/workloads/deployment.ts';
 import { activeWished } from '../../../../../src/local/kubernetes/controllers/workloads/job.ts';
 import type { Job, Scaled } from '../../../../../src/local/kubernetes/controllers/workloads/kinds.ts';

@@ -1,13 +1,16 @@
 /** The scheduler's picture of the cluster: what it counts again, and what it need not. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NAMESPACE, NODE, POD } from '../../../../../src/api/kinds.ts';
-import type { PodSpec } from '../../../../../src/api/kubernetes.ts';
+import type { PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
 import { realClock } from '../../../../../src/kube/clock.ts';
+import { randomStream } from '../../../../../src/local/aws/random.ts';
 import type { KubeApi } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
 import { Refusals } from '../../../../../src/local/kubernetes/scheduler/refusals.ts';
+import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/spread.ts';
+import type { ClusterView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 import { podWith } from './fixtures.ts';
 
 let client: KubeApi;
@@ -20,11 +23,11 @@ beforeEach(() => {
 });
 
 const addNode = (name: string) => client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
-const addPod = (name: string, spec: Partial<PodSpec>) =>
+const addPod = (name: string, spec: Partial<PodSpec>, labels: StringMap = {}) =>
   client.create(POD, {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace: 'default', labels },
     spec: { containers: [{ name: 'main', image: 'x', resources: { requests: { cpu: '500m' } } }], ...spec },
   });
 const APART: Partial<PodSpec> = {
@@ -35,7 +38,44 @@ const APART: Partial<PodSpec> = {
   },
 };
 
+const podAt = (name: string) => ({ name, namespace: 'default' });
+
 describe('the cluster that the scheduler sees', () => {
+  it('counts pods by domain as if it looked at all of them each time', async () => {
+    const draws = randomStream(7);
+    const one = <T>(choices: readonly T[]): T => choices[Math.floor(draws.next() * choices.length)] as T;
+    const names = Array.from({ length: 12 }, (_, index) => `${index}`);
+    const labels = { app: 'web' };
+    const constraint = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' } as const;
+    const constraints = [
+      { ...constraint, labelSelector: { matchLabels: labels } },
+      { ...constraint, topologyKey: 'rack', labelSelector: { matchLabels: { app: 'store' } } },
+    ];
+    const asked = podWith({ labels });
+    const compare = (): void => {
+      const { domainCounts: _, nodes, ...rest } = cluster as ClusterView;
+      for (const each of constraints)
+        for (const all of [[each], constraints])
+          expect(domainsOf(each, all, asked, cluster)).toEqual(domainsOf(each, all, asked, { nodes, ...rest }));
+    };
+    for (let step = 0; step < 600; step += 1) {
+      const [name, nodeName] = [one(names), one(names)];
+      const nodeLabels = { ...(draws.next() < 0.8 && { zone: one(['a', 'b', 'c']) }), rack: one(['1', '2']) };
+      const change = one([
+        () => client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: nodeLabels } }),
+        () => client.patch(NODE, { name }, { metadata: { labels: { zone: null, ...nodeLabels } } }),
+        () => client.delete(NODE, { name }),
+        () => addPod(name, { nodeName }, { app: one(['web', 'store']) }),
+        () => client.patch(POD, podAt(name), { metadata: { labels: { app: one(['web', 'store']) } } }),
+        () => client.delete(POD, podAt(name), { gracePeriodSeconds: one([0, 30]) }),
+      ]);
+      await change().catch(() => undefined);
+      // some ask rarely
+      if (draws.next() < 0.5) compare();
+    }
+    compare();
+  });
+
   it('knows on which nodes pods with anti-affinity are', async () => {
     await addNode('a');
     await addNode('b');

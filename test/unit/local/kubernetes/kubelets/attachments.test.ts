@@ -1,0 +1,71 @@
+/** Volumes are detached when nobody uses them any more, whatever goes first. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../../src/api/kinds.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../../../src/api/kubernetes.ts';
+import { steadyClock } from '../../../../../src/kube/clock.ts';
+import type { KubeApi } from '../../../../../src/local/client.ts';
+import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
+import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
+import { startAttachments } from '../../../../../src/local/kubernetes/kubelets/attachments.ts';
+
+const stop = new AbortController();
+let client: KubeApi;
+const DATA = { name: 'data', namespace: 'default' };
+const WRITER = { name: 'writer', namespace: 'default' };
+
+beforeEach(async () => {
+  // a volume is free two seconds after its last pod, which are a tenth of one here
+  const clock = steadyClock(20);
+  const api = openApi({ clock });
+  client = connectInProcess(api);
+  const parts = { client, caches: cachesInProcess(api), clock, signal: stop.signal, log: () => {} };
+  await startAttachments(parts);
+  const volume = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'v' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-1' },
+    },
+  };
+  await client.create(PERSISTENT_VOLUME, volume as unknown as PersistentVolume);
+  const claim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: DATA,
+    spec: { volumeName: 'v', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  };
+  await client.create(PERSISTENT_VOLUME_CLAIM, claim as unknown as PersistentVolumeClaim);
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: WRITER,
+    spec: {
+      nodeName: 'n1',
+      containers: [{ name: 'main', image: 'x' }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+    },
+  };
+  await client.create(POD, pod as unknown as Pod);
+  await until(async () => (await attached()) === 1);
+});
+
+afterEach(() => stop.abort());
+
+const attached = async (): Promise<number> => (await client.list(VOLUME_ATTACHMENT)).items.length;
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let round = 0; round < 100 && !(await holds()); round += 1) await sleep(10);
+  expect(await holds()).toBe(true);
+}
+
+it('detaches the volume of a claim that went together with its pod', async () => {
+  await client.patch(PERSISTENT_VOLUME_CLAIM, DATA, { metadata: { finalizers: null } });
+  await client.delete(PERSISTENT_VOLUME_CLAIM, DATA);
+  // its volumes cannot be told any more
+  await client.delete(POD, WRITER, { gracePeriodSeconds: 0 });
+  await until(async () => (await attached()) === 0);
+});
