@@ -3,38 +3,35 @@ import { createHash } from 'node:crypto';
 /** JSON with sorted keys; members that are undefined are left out. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-    return `{${members.join(',')}}`;
+  return isFields(value) ? membersJson(value, canonicalJson) : (JSON.stringify(value) ?? 'null');
+}
+
+/** The same with every list sorted, so that values which differ in list order only get one text. */
+function orderlessJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(orderlessJson).sort().join(',')}]`;
+  if (value instanceof Uint8Array) return canonicalJson(value);
+  return isFields(value) ? membersJson(value, orderlessJson) : (JSON.stringify(value) ?? 'null');
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object';
+
+function membersJson(fields: Record<string, unknown>, write: (value: unknown) => string): string {
+  let members = '';
+  for (const key of Object.keys(fields).sort()) {
+    const member = fields[key];
+    if (member !== undefined) members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${write(member)}`;
   }
-  return JSON.stringify(value) ?? 'null';
+  return `{${members}}`;
 }
 
-/** Sorts every list of a value, so that values which differ in list order only get one fingerprint. */
-function orderless(value: unknown): unknown {
-  if (Array.isArray(value)) return byText(value.map(orderless));
-  if (value !== null && typeof value === 'object' && !(value instanceof Uint8Array))
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, orderless(member)]));
-  return value;
-}
-
-/** In the order of their texts, each of which is made once. */
-const byText = (values: readonly unknown[]): readonly unknown[] =>
-  values
-    .map((value) => ({ value, text: canonicalJson(value) }))
-    .sort((a, b) => (a.text < b.text ? -1 : 1))
-    .map(({ value }) => value);
-
-const digest = (value: unknown): Buffer => createHash('sha256').update(canonicalJson(value)).digest();
+const digest = (json: string): Buffer => createHash('sha256').update(json).digest();
 
 /** 32 hex digits that stand for a value; the order of lists counts. */
-export const fingerprint = (value: unknown): string => digest(value).toString('hex', 0, 16);
+export const fingerprint = (value: unknown): string => digest(canonicalJson(value)).toString('hex', 0, 16);
 
 /** As `fingerprint`, lists compared as sets. */
-export const setFingerprint = (value: unknown): string => fingerprint(orderless(value));
+export const setFingerprint = (value: unknown): string => digest(orderlessJson(value)).toString('hex', 0, 16);
 
 /** Decimal unsigned 64-bit number that stands for a value, lists compared as sets. */
-export const decimalFingerprint = (value: unknown): string => digest(orderless(value)).readBigUInt64BE(0).toString();
+export const decimalFingerprint = (value: unknown): string =>
+  digest(orderlessJson(value)).readBigUInt64BE(0).toString();

@@ -1,6 +1,7 @@
 /** Joins equal CreateFleet requests into one with a higher target, and never loses what one has bought. */
 import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, EC2Client } from '@aws-sdk/client-ec2';
 import { messageOf } from '../../api/error-message.ts';
+import { remembering } from '../../api/remembering.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { StepTraces } from '../../observe/traces/tracer.ts';
@@ -52,6 +53,9 @@ interface Doubt {
   repeated: Promise<readonly FleetAnswer[]> | undefined;
 }
 
+/** Used for the batch of an order, and for its token. */
+const fingerprintOf = remembering((request: FleetRequest): string => setFingerprint(request));
+
 export class Fleets {
   readonly #options: FleetsOptions;
   readonly #batcher: Batcher<FleetOrder, FleetAnswer>;
@@ -70,7 +74,7 @@ export class Fleets {
       idleMs: 35,
       maxMs: 1000,
       maxItems: MAX_FLEET,
-      bucket: ({ request }) => setFingerprint(request),
+      bucket: ({ request }) => fingerprintOf(request),
       run: (orders) => this.#run(orders),
       observe: (batcher, seconds, size) => {
         options.metrics.batchSeconds.observe({ batcher }, seconds);
@@ -105,9 +109,9 @@ export class Fleets {
    * Equal for the same request for the same claims, so that a repetition after a lost answer buys nothing twice; another
    * one once EC2 has answered, so that a failure is not replayed.
    */
-  #token(orders: readonly FleetOrder[]): string {
+  #token(request: FleetRequest, orders: readonly FleetOrder[]): string {
     const claims = orders.map(({ claimUid }) => `${claimUid}#${this.#attempts.get(claimUid) ?? 0}`).sort();
-    return fingerprint([setFingerprint(orders[0]?.request), claims]);
+    return fingerprint([fingerprintOf(request), claims]);
   }
 
   #answered(orders: readonly FleetOrder[]): void {
@@ -122,7 +126,7 @@ export class Fleets {
     const call = new FleetCall({
       ...request,
       TargetCapacitySpecification: { ...request.TargetCapacitySpecification, TotalTargetCapacity: orders.length },
-      ClientToken: this.#token(orders),
+      ClientToken: this.#token(request, orders),
     });
     try {
       const answers = await this.#send(call, orders);

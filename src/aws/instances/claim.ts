@@ -16,6 +16,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { put } from '../../api/own.ts';
+import { remembering } from '../../api/remembering.ts';
 import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
@@ -41,20 +42,19 @@ const RESERVATION_LABELS = new Set<string>([
 ]);
 
 /** Every label of the type: what a pod may select by must be on the node, or the pod is never bound to it. */
-function typeLabels(type: InstanceType | undefined): Record<string, string> {
+const typeLabels = remembering((type: InstanceType): Readonly<Record<string, string>> => {
   const labels: Record<string, string> = {};
-  if (type === undefined) return labels;
   for (const [key, set] of requirementsOf(type).entries())
     if (!set.complement && set.values.size === 1 && !RESERVATION_LABELS.has(key)) put(labels, key, set.any());
   return labels;
-}
+});
 
 export function instanceLabels(instance: Instance, context: ClaimContext): Record<string, string> {
   const { placementGroup, zoneId } = context;
   const { reservation } = instance;
   const nodePool = instance.tags[NODEPOOL_LABEL];
   return {
-    ...typeLabels(context.type),
+    ...(context.type === undefined ? {} : typeLabels(context.type)),
     [INSTANCE_TYPE_LABEL]: instance.type,
     [ZONE_LABEL]: instance.zone,
     ...(zoneId === undefined || zoneId === '' ? {} : { [ZONE_ID_LABEL]: zoneId }),
@@ -74,22 +74,24 @@ export function instanceLabels(instance: Instance, context: ClaimContext): Recor
 }
 
 /** Without zeros; network adapters for EFA count only where the instance was started with them. */
-const shown = (resources: Resources, instance: Instance): Record<string, string> =>
+const shown = (resources: Resources, hasEfa: boolean): Readonly<Record<string, string>> =>
   quantityList(
     Object.fromEntries(
-      Object.entries(resources).filter(
-        ([name, amount]) => amount !== 0 && (name !== EFA_RESOURCE || instance.efaCount > 0),
-      ),
+      Object.entries(resources).filter(([name, amount]) => amount !== 0 && (name !== EFA_RESOURCE || hasEfa)),
     ),
   );
+
+/** The same for all instances of a type, which are listed again and again. */
+const amountsOf = remembering((type: InstanceType, hasEfa: boolean) => ({
+  capacity: shown(type.capacity, hasEfa),
+  allocatable: shown(allocatable(type), hasEfa),
+}));
 
 export function claimStatus(instance: Instance, type: InstanceType | undefined): NonNullable<NodeClaim['status']> {
   return {
     providerID: providerId(instance),
     imageID: instance.imageId,
-    ...(type === undefined
-      ? {}
-      : { capacity: shown(type.capacity, instance), allocatable: shown(allocatable(type), instance) }),
+    ...(type === undefined ? {} : amountsOf(type, instance.efaCount > 0)),
   };
 }
 

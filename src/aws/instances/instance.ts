@@ -3,6 +3,7 @@ import type { Instance as Described } from '@aws-sdk/client-ec2';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quoted } from '../../api/quoted.ts';
+import { remembering } from '../../api/remembering.ts';
 
 export interface Instance {
   readonly id: string;
@@ -54,7 +55,7 @@ function capacityTypeOf(described: Described, reservedCapacity: boolean): Instan
 }
 
 /** `reservedCapacity`: the feature gate. */
-export function fromDescription(described: Described, reservedCapacity: boolean): Instance {
+export const fromDescription = remembering((described: Described, reservedCapacity: boolean): Instance => {
   const capacityType = capacityTypeOf(described, reservedCapacity);
   const lifecycle: string | undefined = described.InstanceLifecycle;
   const interfaces = described.NetworkInterfaces ?? [];
@@ -84,4 +85,4 @@ export function fromDescription(described: Described, reservedCapacity: boolean)
     efaCount: interfaces.filter(({ InterfaceType = '' }) => InterfaceType === 'efa' || InterfaceType === 'efa-only')
       .length,
   };
-}
+});

@@ -1,4 +1,5 @@
 /** The instance types of the region, as each NodeClass sees them. */
+import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
@@ -9,7 +10,6 @@ import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
-import { fingerprint } from '../fingerprint.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
 import { eniLimitedPods, familyPods, podLimit } from '../kubelet/pod-limit.ts';
@@ -143,7 +143,7 @@ export class InstanceTypes {
 
   async #refreshTypes(): Promise<void> {
     const infos = await confirmed(this.#infos, () => this.#fetchTypes());
-    if (this.loaded && fingerprint([...infos]) === fingerprint([...this.#infos])) return;
+    if (this.loaded && isDeepStrictEqual(infos, this.#infos)) return;
     this.#infos = infos;
     this.#resolved.clear();
     this.#lists.clear();
@@ -165,9 +165,7 @@ export class InstanceTypes {
 
   async #refreshZones(): Promise<void> {
     const offeredIn = await confirmed(this.#offeredIn, () => fetchZones(this.#options.ec2));
-    const plain = (map: ReadonlyMap<string, ReadonlySet<string>>): unknown =>
-      [...map].map(([type, zones]) => [type, [...zones]]);
-    if (this.#offeredIn.size > 0 && fingerprint(plain(offeredIn)) === fingerprint(plain(this.#offeredIn))) return;
+    if (this.#offeredIn.size > 0 && isDeepStrictEqual(offeredIn, this.#offeredIn)) return;
     this.#offeredIn = offeredIn;
     this.#allZones = [...new Set([...offeredIn.values()].flatMap((zones) => [...zones]))].sort();
     this.#resolved.clear();

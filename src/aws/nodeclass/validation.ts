@@ -66,27 +66,35 @@ const OWN_ANNOTATIONS = new Set<string>([EC2_NODECLASS_HASH_ANNOTATION, EC2_NODE
 /** Verdicts of dry runs, by everything they depend on. */
 export class ValidationCache {
   readonly #verdicts: TtlCache<string, Verdict>;
+  /** The last key of each NodeClass, with the text that it was made of: NodeClasses are looked at every minute. */
+  readonly #keys = new Map<string, { readonly text: string; readonly key: string }>();
 
   constructor(clock: Clock) {
     this.#verdicts = new TtlCache(clock, CACHE_TTL_MS);
   }
 
-  static key({ metadata, spec, status }: EC2NodeClass): string {
-    const depends = [status?.subnets, status?.securityGroups, status?.amis, status?.instanceProfile, spec];
-    const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !OWN_ANNOTATIONS.has(key));
-    return `${metadata.name}:${setFingerprint([...depends, annotations]).slice(0, 16)}`;
+  #key({ metadata: { name, annotations = {} }, spec, status }: EC2NodeClass): string {
+    const others = Object.entries(annotations).filter(([key]) => !OWN_ANNOTATIONS.has(key));
+    const depends = [status?.subnets, status?.securityGroups, status?.amis, status?.instanceProfile, spec, others];
+    const text = JSON.stringify(depends);
+    const known = this.#keys.get(name);
+    if (known?.text === text) return known.key;
+    const key = `${name}:${setFingerprint(depends).slice(0, 16)}`;
+    this.#keys.set(name, { text, key });
+    return key;
   }
 
   get(nodeClass: EC2NodeClass): Verdict | undefined {
-    return this.#verdicts.get(ValidationCache.key(nodeClass));
+    return this.#verdicts.get(this.#key(nodeClass));
   }
 
   set(nodeClass: EC2NodeClass, verdict: Verdict): void {
     this.#verdicts.sweep();
-    this.#verdicts.set(ValidationCache.key(nodeClass), verdict);
+    this.#verdicts.set(this.#key(nodeClass), verdict);
   }
 
   forget(name: string): void {
+    this.#keys.delete(name);
     for (const key of this.#verdicts.keys()) if (key.startsWith(`${name}:`)) this.#verdicts.delete(key);
   }
 }

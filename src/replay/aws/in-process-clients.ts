@@ -8,8 +8,8 @@ import { type ClientOptions, type Clients, clientsIn, type Endpoints } from '../
 import type { CallAnswer, OpenAws } from '../../local/aws/options.ts';
 import { serviceError } from './service-errors.ts';
 
-/** Commands put the step that finds the endpoint before the one of this name. */
-const SERIALIZER = 'serializerMiddleware';
+/** Each command brings this step, which finds the endpoint. Nothing is sent there, but other steps stand beside it. */
+const ENDPOINT = 'endpointV2Middleware';
 /** Given all of them, nobody looks for any in the environment or in files, which would take real time. */
 const ENDPOINTS: Endpoints = {
   endpoint: 'http://in-process.invalid',
@@ -20,7 +20,7 @@ const ENDPOINTS: Endpoints = {
 /** Steps of the SDK's and of our own that make an HTTP request of the input, and an output of the HTTP response. */
 const OF_THE_WIRE = [
   'httpAuthSchemeMiddleware',
-  SERIALIZER,
+  'serializerMiddleware',
   'contentLengthMiddleware',
   'getUserAgentMiddleware',
   'hostHeaderMiddleware',
@@ -34,13 +34,17 @@ const OF_THE_WIRE = [
 
 /** What is needed of any SDK client. */
 interface Stacked {
-  readonly middlewareStack: {
-    add(
-      middleware: (next: Answering, context: Context) => Answering,
-      at: { readonly step: 'serialize' | 'deserialize'; readonly name: string; readonly priority: 'low' | 'normal' },
-    ): void;
-    remove(name: string): boolean;
-  };
+  readonly middlewareStack: Stack;
+}
+
+interface Stack {
+  add(
+    middleware: (next: Answering, context: Context) => Answering,
+    at: { readonly step: 'serialize' | 'deserialize'; readonly name: string; readonly priority: 'low' | 'normal' },
+  ): void;
+  remove(name: string): boolean;
+  /** These steps with those of a command. */
+  concat(ofCommand: Stack): Stack;
 }
 
 type Answering = (args: { readonly input: object }) => Promise<Answered>;
@@ -72,11 +76,20 @@ export function inProcessClients(aws: OpenAws, options: Pick<ClientOptions, 'clo
 }
 
 function shorten({ middlewareStack: stack }: Stacked, aws: OpenAws): void {
-  for (const name of OF_THE_WIRE)
-    if (!stack.remove(name))
-      throw new Error(`the AWS SDK has no step ${name}: its clients cannot be answered in process`);
-  stack.add((next) => next, { step: 'serialize', name: SERIALIZER, priority: 'normal' });
+  for (const name of OF_THE_WIRE) removeFrom(stack, name);
   stack.add(answering(aws), { step: 'deserialize', name: 'inProcess', priority: 'low' });
+  const { concat } = stack;
+  stack.concat = (ofCommand) => {
+    const whole = concat(ofCommand);
+    removeFrom(whole, ENDPOINT);
+    whole.add((next) => next, { step: 'serialize', name: ENDPOINT, priority: 'normal' });
+    return whole;
+  };
+}
+
+function removeFrom(stack: Stack, name: string): void {
+  if (!stack.remove(name))
+    throw new Error(`the AWS SDK has no step ${name}: its clients cannot be answered in process`);
 }
 
 const answering =
