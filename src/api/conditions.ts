@@ -65,8 +65,9 @@ export const causesOf = (object: Conditioned): readonly Condition[] =>
 
 /** Adds Ready and the conditions it depends on, as Unknown since the object's creation, where they are missing. */
 export function initConditions<T extends Conditioned>(object: T, set: ConditionSet): T {
-  const missing = [...set.dependents, set.root].filter((type) => !getCondition(object, type));
-  if (missing.length === 0) return object;
+  const isMissing = (type: string): boolean => getCondition(object, type) === undefined;
+  if (!isMissing(set.root) && !set.dependents.some(isMissing)) return object;
+  const missing = [...set.dependents, set.root].filter(isMissing);
   const initial = missing.map(
     (type): Condition => ({
       type,

@@ -103,7 +103,11 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
     if (gone.delete(key)) reconciler.removed?.(ref);
     const object = store.get(ref);
     if (object === undefined) return { kind: 'done' };
-    return attempt(contextOf(watches, ref), failures, (context) => reconciler.reconcile(object, context));
+    return attempt(
+      () => contextOf(watches, ref),
+      failures,
+      (context) => reconciler.reconcile(object, context),
+    );
   });
 
   const unsubscribes = [
@@ -129,7 +133,11 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
 function prepareKeyed(worker: KeyedWorker, options: RuntimeOptions): Running {
   const attempt = attempts(worker, options);
   const queue = queueFor(worker, options, (key, failures) =>
-    attempt(worker.describe?.(key) ?? {}, failures, (context) => worker.reconcile(key, context)),
+    attempt(
+      () => worker.describe?.(key) ?? {},
+      failures,
+      (context) => worker.reconcile(key, context),
+    ),
   );
   worker.bind((key) => queue.add(key));
   return stoppingFirst(queue, () => undefined);
@@ -144,7 +152,11 @@ function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Runnin
   const work = async (): Promise<void> => {
     let failures = 0;
     while (!signal.aborted) {
-      const verdict = await attempt({}, failures, (context) => singleton.reconcile(context));
+      const verdict = await attempt(
+        () => ({}),
+        failures,
+        (context) => singleton.reconcile(context),
+      );
       failures = verdict.kind === 'retry' ? failures + 1 : 0;
       if (verdict.kind === 'retry')
         await clock.sleep(Math.min(backOffMs(backOff, failures - 1, random), verdict.longestMs ?? Infinity), signal);
@@ -193,19 +205,33 @@ function stoppingFirst(queue: WorkQueue, unsubscribe: () => void): Running {
 
 /** @param failures in a row before this one */
 type Attempt = (
-  fields: LogFields,
+  fields: () => LogFields,
   failures: number,
   step: (context: ReconcileContext) => Promise<Outcome>,
 ) => Promise<Verdict>;
+
+/** Most steps have nothing to say: the log with its fields is made for those that do. */
+function contextWith(signal: AbortSignal, open: () => Logger): ReconcileContext {
+  let log: Logger | undefined;
+  return {
+    signal,
+    get log(): Logger {
+      log ??= open();
+      return log;
+    },
+  };
+}
 
 /** Runs one step of a controller and answers its outcome; never throws. */
 function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): Attempt {
   const meter = reconcileMeter(metrics, controller.name, controller.concurrency ?? CONCURRENCY);
   return async (fields, failures, step) => {
-    const context = { signal, log: log.with({ controller: controller.name, ...fields, reconcileID: randomUUID() }) };
+    const context = contextWith(signal, () =>
+      log.with({ controller: controller.name, ...fields(), reconcileID: randomUUID() }),
+    );
     const finished = meter.started();
     try {
-      const outcome = await inController(controller.name, () => step(context));
+      const outcome = await (metrics.isServed ? inController(controller.name, () => step(context)) : step(context));
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {

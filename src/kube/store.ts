@@ -14,9 +14,15 @@ export function refOf(key: string): { readonly name: string; readonly namespace?
 
 type Index<T extends KubeObject> = {
   readonly valuesOf: (object: T) => readonly string[];
-  /** Value → key → object. */
-  readonly filed: Map<string, Map<string, T>>;
+  readonly filed: Map<string, Files<T>>;
 };
+
+/** The objects under one value of an index. */
+interface Files<T> {
+  readonly byKey: Map<string, T>;
+  /** The last answer of `byIndex`, until something changes. */
+  listed: readonly T[] | undefined;
+}
 
 const NOTHING: readonly never[] = [];
 /** A few milliseconds' worth. */
@@ -53,8 +59,10 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
   byIndex(index: string, value: string): readonly T[] {
     const found = this.#indexes.get(index);
     if (!found) throw new RangeError(`Cannot look up ${this.kind.plural} by "${index}": there is no such index`);
-    const filed = found.filed.get(value);
-    return filed ? [...filed.values()] : NOTHING;
+    const files = found.filed.get(value);
+    if (files === undefined) return NOTHING;
+    files.listed ??= [...files.byKey.values()];
+    return files.listed;
   }
 
   subscribe(listener: StoreListener<T>): () => void {
@@ -137,15 +145,21 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
 function file<T extends KubeObject>({ valuesOf, filed }: Index<T>, key: string, object: T): void {
   for (const value of valuesOf(object)) {
     const files = filed.get(value);
-    if (files) files.set(key, object);
-    else filed.set(value, new Map([[key, object]]));
+    if (files === undefined) {
+      filed.set(value, { byKey: new Map([[key, object]]), listed: undefined });
+      continue;
+    }
+    files.byKey.set(key, object);
+    files.listed = undefined;
   }
 }
 
 function unfile<T extends KubeObject>({ valuesOf, filed }: Index<T>, key: string, object: T): void {
   for (const value of valuesOf(object)) {
     const files = filed.get(value);
-    files?.delete(key);
-    if (files?.size === 0) filed.delete(value);
+    if (files === undefined) continue;
+    files.byKey.delete(key);
+    files.listed = undefined;
+    if (files.byKey.size === 0) filed.delete(value);
   }
 }

@@ -43,6 +43,8 @@ export interface Metrics {
   /** Undefined when there is no metric of that name. */
   state(name: string): Promise<MetricState | undefined>;
   readonly contentType: string;
+  /** False where nobody ever asks for a value: what is only measured for metrics need not be. */
+  readonly isServed: boolean;
 }
 
 /** A summary forgets values older than this, so that its quantiles speak of the recent past. */
@@ -85,6 +87,7 @@ export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOp
   const parts = (): AsyncGenerator<string> => scrape({ view, names, state, updates, watch });
 
   return {
+    isServed,
     counter: (declaration) => once(declaration, Counter, () => new kinds.Counter(common(declaration))),
     gauge,
     histogram: (declaration) =>

@@ -66,7 +66,8 @@ export class ClusterState {
   readonly #stale = new Set<string>();
   #list: readonly StateNode[] | undefined;
   /** What was summed up of a list of nodes. */
-  #totals: { readonly nodes: readonly StateNode[]; readonly byPool: Map<string, Resources> } | undefined;
+  /** Of the last list of nodes, by NodePool, and of the list before. */
+  #totals: { readonly nodes: readonly StateNode[]; readonly byPool: Totals; readonly before: Totals } | undefined;
   /** Claims that this process created and the store has not shown yet, by name. */
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
   readonly #marks = new Set<string>();
@@ -246,14 +247,19 @@ export class ClusterState {
   /** Capacity of a NodePool's nodes that stay, `nodes` being their number. */
   poolTotals(nodePool: string): Resources {
     const nodes = this.nodes();
-    if (this.#totals?.nodes !== nodes) this.#totals = { nodes, byPool: new Map() };
-    const { byPool } = this.#totals;
+    if (this.#totals?.nodes !== nodes)
+      this.#totals = { nodes, byPool: new Map(), before: this.#totals?.byPool ?? new Map() };
+    const { byPool, before } = this.#totals;
     const known = byPool.get(nodePool);
-    if (known !== undefined) return known;
-    const own = nodes.filter((node) => node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion);
-    const totals = addResources(...own.map(({ capacity }) => capacity));
-    byPool.set(nodePool, totals);
-    return totals;
+    if (known !== undefined) return known.sum;
+    const of: Resources[] = [];
+    for (const node of nodes)
+      if (node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion) of.push(node.capacity);
+    // most changes are of the nodes' pods
+    const last = before.get(nodePool);
+    const sum = last !== undefined && isSameList(last.of, of) ? last.sum : addResources(...of);
+    byPool.set(nodePool, { of, sum });
+    return sum;
   }
 
   #nodeChanged(node: Node): void {
@@ -326,6 +332,12 @@ export class ClusterState {
     });
   }
 }
+
+/** Sums of capacities with what was added up, by NodePool. */
+type Totals = Map<string, { readonly of: readonly Resources[]; readonly sum: Resources }>;
+
+const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((each, at) => each === other[at]);
 
 /**
  * Whether a claim is ending and no instance can come of it any more, whoever else still holds it back: launches are

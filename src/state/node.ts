@@ -1,7 +1,7 @@
 /** Joins a Node and a NodeClaim into what the engine sees of one machine. */
 
 import { isTrue } from '../api/conditions.ts';
-import type { CSINode, Node, Pod, Taint } from '../api/kubernetes.ts';
+import type { CSINode, Node, Pod, QuantityList, Taint } from '../api/kubernetes.ts';
 import {
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
@@ -11,6 +11,7 @@ import {
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { own } from '../api/own.ts';
+import { remembering } from '../api/remembering.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { amountIn, readableResources } from '../engine/resources.ts';
 import { sameTaint } from '../engine/taints.ts';
@@ -68,7 +69,7 @@ export function stateNode(halves: Halves): StateNode {
     labels: view.metadata.labels ?? {},
     annotations: view.metadata.annotations ?? {},
     taints: effectiveTaints(node, nodeClaim, registered, initialized),
-    capacity: { ...amounts(halves, initialized, 'capacity'), nodes: 1 },
+    capacity: withItself(amounts(halves, initialized, 'capacity')),
     allocatable: amounts(halves, initialized, 'allocatable'),
     pods: halves.pods,
     markedForDeletion: halves.marked || isLeaving(node, nodeClaim),
@@ -76,6 +77,9 @@ export function stateNode(halves: Halves): StateNode {
     bufferPods: halves.bufferPods,
   };
 }
+
+/** A node counts under limits of nodes. */
+const withItself = remembering((capacity: Resources): Resources => ({ ...capacity, nodes: 1 }));
 
 const hasLabel = (node: Node, label: string): boolean => own(node.metadata.labels, label) === 'true';
 
@@ -97,12 +101,17 @@ function effectiveTaints(
   return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((expected) => sameTaint(expected, taint)));
 }
 
+/** Of lists that are read again with every change of a node's pods. */
+const readOnce = remembering((list: QuantityList): Resources => readableResources(list));
+
+const amountsIn = (list: QuantityList | undefined): Resources => (list === undefined ? {} : readOnce(list));
+
 /** Until a managed node is initialised, its kubelet may not have reported everything: the claim's promise fills in. */
 function amounts(halves: Halves, initialized: boolean, field: 'capacity' | 'allocatable'): Resources {
-  const reported = readableResources(halves.node?.status?.[field]);
+  const reported = amountsIn(halves.node?.status?.[field]);
   if (halves.nodeClaim === undefined || initialized) return reported;
   const completed: Record<string, number> = { ...reported };
-  for (const [name, amount] of Object.entries(readableResources(halves.nodeClaim.status?.[field]))) {
+  for (const [name, amount] of Object.entries(amountsIn(halves.nodeClaim.status?.[field]))) {
     if (amountIn(completed, name) === 0) completed[name] = amount;
   }
   return completed;

@@ -1,5 +1,6 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
+import { remembering } from '../api/remembering.ts';
 import { timeOf } from '../api/times.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
@@ -43,7 +44,10 @@ export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [],
 const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[] =>
   uid === undefined ? [] : stores.pods.byIndex(PODS_BY_DAEMON_SET, uid);
 
-/** The newest live one of a DaemonSet's pods, which shows what admission made of the template; else one from the template. */
+/**
+ * The newest live one of a DaemonSet's pods, which shows what admission made of the template; else one from the template.
+ * The same object as long as it is made of the same: the engine knows by it what it has looked at already.
+ */
 export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
   const newest = newestActive(pods);
   const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
@@ -51,7 +55,7 @@ export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod 
 }
 
 /** The first of those that were created last. */
-function newestActive(pods: readonly Pod[]): Pod | undefined {
+const newestActive = remembering((pods: readonly Pod[]): Pod | undefined => {
   let newest: Pod | undefined;
   let newestMs = Number.NEGATIVE_INFINITY;
   for (const pod of pods) {
@@ -61,10 +65,10 @@ function newestActive(pods: readonly Pod[]): Pod | undefined {
     newestMs = createdMs;
   }
   return newest;
-}
+});
 
 /** The DaemonSet controller pins each pod to its node by affinity: the template's own terms take its place. */
-function unpinned(pod: Pod, template: NodeAffinity | undefined): Pod {
+const unpinned = remembering((pod: Pod, template: NodeAffinity | undefined): Pod => {
   const required = template?.requiredDuringSchedulingIgnoredDuringExecution;
   const { nodeName: _, ...spec } = pod.spec;
   const { requiredDuringSchedulingIgnoredDuringExecution: pin, ...affinity } = spec.affinity?.nodeAffinity ?? {};
@@ -74,13 +78,13 @@ function unpinned(pod: Pod, template: NodeAffinity | undefined): Pod {
     ...(kept === undefined ? {} : { requiredDuringSchedulingIgnoredDuringExecution: kept }),
   };
   return { ...pod, spec: { ...spec, affinity: { ...spec.affinity, nodeAffinity } } };
-}
+});
 
 /** The controller's pin names the node by a field, which no template can satisfy before it exists. */
 const isPin = (required: NodeAffinity['requiredDuringSchedulingIgnoredDuringExecution']): boolean =>
   (required?.nodeSelectorTerms ?? []).some((term) => (term.matchFields ?? []).length > 0);
 
-function fromTemplate(daemonSet: DaemonSet): Pod {
+const fromTemplate = remembering((daemonSet: DaemonSet): Pod => {
   const { metadata, spec } = daemonSet.spec.template;
   const { name, uid = '', namespace = 'default' } = daemonSet.metadata;
   return {
@@ -94,4 +98,4 @@ function fromTemplate(daemonSet: DaemonSet): Pod {
     },
     spec: defaultRequests(spec),
   };
-}
+});

@@ -1,8 +1,10 @@
 /** The loop that looks for nodes to give back or replace. */
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { remembering } from '../../api/remembering.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import type { StateNode } from '../../engine/model.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
@@ -106,13 +108,13 @@ export class DisruptionLoop implements Singleton {
 
   /** Nodes that carry marks of a command which this process knows nothing of: it failed to start, or died with us. */
   async #cleanStaleMarks(): Promise<void> {
-    const nodes = this.#deps.cluster.nodes();
-    const outdated = nodes.filter((node) => !this.#queue.has(node.providerId) && !node.markedForDeletion);
+    const { tainted, withReason } = markedAmong(this.#deps.cluster.nodes());
+    const isOutdated = (node: StateNode): boolean => !this.#queue.has(node.providerId) && !node.markedForDeletion;
     await step('removing taint from nodes', () =>
-      withBoundedConcurrency(outdated.filter(isTainted), AT_ONCE, (node) => untaint(this.#deps, node)),
+      withBoundedConcurrency(tainted.filter(isOutdated), AT_ONCE, (node) => untaint(this.#deps, node)),
     );
     await step('removing condition from nodeclaims', () =>
-      withBoundedConcurrency(outdated.filter(hasReason), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
+      withBoundedConcurrency(withReason.filter(isOutdated), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
     );
   }
 
@@ -123,6 +125,12 @@ export class DisruptionLoop implements Singleton {
     }
   }
 }
+
+/** Nodes that carry marks, by the list of all nodes, which is another one after each change. */
+const markedAmong = remembering((nodes: readonly StateNode[]) => ({
+  tainted: nodes.filter(isTainted),
+  withReason: nodes.filter(hasReason),
+}));
 
 /** @throws Requeue when others only wrote first, else an Error that names the step */
 async function step<T>(name: string, work: () => Promise<T>): Promise<T> {

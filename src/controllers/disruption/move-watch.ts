@@ -74,11 +74,12 @@ export class MoveWatch implements Singleton {
   #boughtAgain(move: Move, workloadsOf: WorkloadsOf): readonly NodeClaim[] {
     const { orderedMs, replacements, nodePools: names, nodesLeft, workloads, given, taken } = move;
     const counted = [...taken.keys()].filter((name) => !replacements.includes(name)).length;
-    const claims = [...names].flatMap((name) => this.#stayingIn(name));
-    if (claims.length <= nodesLeft) return [];
+    const pools = [...names].map((name) => this.#stayingIn(name));
+    const count = pools.reduce((sum, claims) => sum + claims.length, 0);
+    if (count <= nodesLeft) return [];
     const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
-    return claims
-      .filter(({ bornMs }) => bornMs >= sinceMs)
+    return pools
+      .flatMap((claims) => claims.slice(claims.findLastIndex(({ bornMs }) => bornMs < sinceMs) + 1))
       .filter(({ claim }) => isTrue(claim, 'Launched') && !this.#history.isReplacement(claim.metadata.name))
       .filter(({ claim: { metadata } }) => !this.#history.watched.some(({ taken }) => taken.has(metadata.name)))
       .filter(({ claim }) => !workloads.isDisjointFrom(workloadsOf(claim)))
@@ -87,14 +88,14 @@ export class MoveWatch implements Singleton {
       .map(({ claim }) => claim);
   }
 
-  /** Claims of a NodePool that nobody deletes. */
+  /** Claims of a NodePool that nobody deletes, the oldest first. */
   #stayingIn(nodePool: string): readonly DatedClaim[] {
     const { nodeClaims } = this.#deps.cluster.stores;
     const byPool = this.#stayingByPool(nodeClaims.list());
     const known = byPool.get(nodePool);
     if (known !== undefined) return known;
     const claims = nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, nodePool).filter(isStaying);
-    const staying = claims.map((claim) => ({ claim, bornMs: timeOf(claim.metadata.creationTimestamp) }));
+    const staying = claims.map((claim) => ({ claim, bornMs: bornMs(claim) })).sort((a, b) => a.bornMs - b.bornMs);
     byPool.set(nodePool, staying);
     return staying;
   }
@@ -175,6 +176,12 @@ function plannedPods({ podTimings }: ClusterState): ReadonlyMap<string, readonly
     else planned.set(nodeClaim, [key]);
   }
   return planned;
+}
+
+/** One of which nobody knows when it was made was not made since any move. */
+function bornMs({ metadata }: NodeClaim): number {
+  const ms = timeOf(metadata.creationTimestamp);
+  return Number.isNaN(ms) ? Number.NEGATIVE_INFINITY : ms;
 }
 
 const isStaying = ({ metadata }: NodeClaim): boolean => metadata.deletionTimestamp === undefined;

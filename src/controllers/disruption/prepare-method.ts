@@ -146,11 +146,13 @@ export class MethodPreparer {
     pause: () => Promise<void>,
   ): Promise<void> {
     const { events, metrics } = this.#deps;
-    if (!this.#reported.has(blocks)) await this.#reportBlocks(blocks, nodes, { nowMs: input.nowMs, pause });
-    this.#reported.add(blocks);
-    for (const { candidate, reason, isReported } of declined.values()) {
-      if (isReported) publishUnconsolidatable(events, candidate, reason.text);
-      await pause();
+    if (events.isHeard !== false) {
+      if (!this.#reported.has(blocks)) await this.#reportBlocks(blocks, nodes, { nowMs: input.nowMs, pause });
+      this.#reported.add(blocks);
+      for (const { candidate, reason, isReported } of declined.values()) {
+        if (isReported) publishUnconsolidatable(events, candidate, reason.text);
+        await pause();
+      }
     }
     // budgets keep nobody back where there is nobody
     if (candidates.length === 0) return;

@@ -1,5 +1,6 @@
 /** The columns of a run, and what follows from them. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isTerminal } from '../../engine/pods.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
@@ -30,8 +31,6 @@ export class Columns {
     memoryRequested: [] as number[],
     memoryAllocatable: [] as number[],
   };
-  /** Pods are looked at again and again. */
-  readonly #requests = new WeakMap<Pod, Resources>();
 
   constructor(stepSeconds: number) {
     this.#stepSeconds = stepSeconds;
@@ -49,25 +48,14 @@ export class Columns {
       if (!registered) continue;
       sums.cpuOf += amountIn(allocatable, 'cpu');
       sums.memoryOf += amountIn(allocatable, 'memory');
-      for (const pod of pods) {
-        if (isTerminal(pod)) continue;
-        const requests = this.#requestsOf(pod);
-        sums.cpu += amountIn(requests, 'cpu');
-        sums.memory += amountIn(requests, 'memory');
-      }
+      const { cpu, memory } = requestedBy(pods);
+      sums.cpu += cpu;
+      sums.memory += memory;
     }
     columns.cpuRequested.push(rounded(sums.cpu / MILLI));
     columns.cpuAllocatable.push(rounded(sums.cpuOf / MILLI));
     columns.memoryRequested.push(rounded(sums.memory / GIB));
     columns.memoryAllocatable.push(rounded(sums.memoryOf / GIB));
-  }
-
-  #requestsOf(pod: Pod): Resources {
-    const known = this.#requests.get(pod);
-    if (known !== undefined) return known;
-    const requests = podRequests(pod);
-    this.#requests.set(pod, requests);
-    return requests;
   }
 
   get series(): Series {
@@ -80,6 +68,20 @@ export class Columns {
     return { cpu: idleShare(cpuRequested, cpuAllocatable), memory: idleShare(memoryRequested, memoryAllocatable) };
   }
 }
+
+const requestsOf = remembering((pod: Pod): Resources => podRequests(pod));
+
+/** Of all pods of a node, whose list is another one after each change. */
+const requestedBy = remembering((pods: readonly Pod[]): { readonly cpu: number; readonly memory: number } => {
+  const sums = { cpu: 0, memory: 0 };
+  for (const pod of pods) {
+    if (isTerminal(pod)) continue;
+    const requests = requestsOf(pod);
+    sums.cpu += amountIn(requests, 'cpu');
+    sums.memory += amountIn(requests, 'memory');
+  }
+  return sums;
+});
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 

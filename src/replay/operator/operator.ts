@@ -74,7 +74,7 @@ const UNHEARD: ReadonlySet<string> = new Set([
   'node.hydration',
 ]);
 
-const NO_EVENTS: EventRecorder = { publish: () => {} };
+const NO_EVENTS: EventRecorder = { isHeard: false, publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
 export const settingsOf = (

@@ -7,6 +7,7 @@ import {
   type Key,
   type KeyedWorker,
   type Outcome,
+  type ReconcileContext,
   Requeue,
   settled,
 } from '../../../src/kube/reconciler.ts';
@@ -60,6 +61,27 @@ describe('runControllers', () => {
     store.put(widget('a', 1));
     await clock.advance(2_000);
     expect([...seen, currentController()]).toEqual(['widget.paint', '']);
+  });
+
+  it('gives each step a log of its own, which is the same as long as the step lasts', async () => {
+    const { clock, store, lines } = world({
+      ...NAMED,
+      reconcile: async (_: Widget, context: ReconcileContext) => {
+        const { log } = { ...context };
+        log.info('once');
+        context.log.info('twice');
+        return settled;
+      },
+    });
+    store.put(widget('a', 1));
+    await clock.settle();
+    store.put(widget('a', 2));
+    await clock.settle();
+    const ids = lines.map(({ fields }) => fields?.reconcileID);
+    expect(lines).toHaveLength(4);
+    expect(lines[0]?.fields).toMatchObject({ controller: 'widget.paint', Widget: { name: 'a' }, name: 'a' });
+    expect([ids[1], ids[3]]).toEqual([ids[0], ids[2]]);
+    expect(ids[2]).not.toBe(ids[0]);
   });
 
   it('comes back after the time that the outcome names', async () => {

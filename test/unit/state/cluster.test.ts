@@ -329,6 +329,21 @@ describe('poolTotals', () => {
     cluster.markForDeletion(ID);
     expect(cluster.poolTotals('default')).toEqual({});
   });
+
+  it('are added up again only where the capacity of nodes changed', () => {
+    const ready = { [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' };
+    putClaim();
+    putNode(ready);
+    const totals = cluster.poolTotals('default');
+    putPod('web', 'node-1');
+    expect(cluster.nodes()[0]?.pods).toHaveLength(1);
+    expect(cluster.poolTotals('default')).toBe(totals);
+    putNode(ready, { status: { capacity: { cpu: '8' } } });
+    expect(cluster.poolTotals('default')).toMatchObject({ cpu: 8000, nodes: 1 });
+    cluster.poolTotals('another');
+    putNode({ ...ready, [NODEPOOL_LABEL]: 'another' });
+    expect([cluster.poolTotals('default'), cluster.poolTotals('another').cpu]).toEqual([{}, 4000]);
+  });
 });
 
 describe('takeSnapshot', () => {
@@ -382,6 +397,19 @@ describe('takeSnapshot', () => {
     expect(pod?.metadata.name).toBe('agent-x');
     expect(pod?.spec.nodeName).toBeUndefined();
     expect(pod?.spec.affinity?.nodeAffinity).toEqual({});
+  });
+
+  it('shows the same daemon pod until it is another, whatever else changes', () => {
+    daemonSet();
+    const [template] = daemonPods();
+    expect(daemonPods()[0]).toBe(template);
+    stores.store(POD).put(pinned({}));
+    const [live] = daemonPods();
+    putPod('other', 'node-1');
+    expect(live).not.toBe(template);
+    expect(daemonPods()[0]).toBe(live);
+    stores.store(POD).put(pinned({}));
+    expect(daemonPods()[0]).not.toBe(live);
   });
 
   it("puts the template's own node affinity in the place of the pin", () => {

@@ -11,6 +11,7 @@ import {
 import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
 import type { Caches } from '../../cache.ts';
+import { sameJson } from '../../same-json.ts';
 import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
 import { DomainCounts } from './domain-counts.ts';
 import { antiTerms } from './pod-affinity.ts';
@@ -154,7 +155,7 @@ export class Cluster implements ClusterView {
   #node(now: Node | undefined, before: Node | undefined): void {
     this.#version += 1;
     const place = now && this.#place(now.metadata.name);
-    const isCounted = place?.known === true && place.labels === now?.metadata.labels;
+    const isCounted = place?.known === true && sameJson(place.labels, now?.metadata.labels ?? {});
     if (!place?.known) this.#list = undefined;
     if (now) place?.setNode(now);
     else if (before) this.#nodeGone(before.metadata.name);

@@ -21,7 +21,7 @@ import { sameJson } from '../../same-json.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { feasibleNodes } from './filters.ts';
-import { SchedulingQueue } from './queue.ts';
+import { type Helped, SchedulingQueue } from './queue.ts';
 import { Refusals } from './refusals.ts';
 import { bestNode } from './scores.ts';
 
@@ -93,11 +93,11 @@ class Scheduler {
     });
     this.#caches
       .of(PERSISTENT_VOLUME_CLAIM)
-      .subscribe((now: PersistentVolumeClaim | undefined) => now && this.#retry(usesClaims));
-    this.#caches.of(PERSISTENT_VOLUME).subscribe(() => this.#retry(usesClaims));
-    this.#caches.of(STORAGE_CLASS).subscribe(() => this.#retry(usesClaims));
-    this.#caches.of(CSI_NODE).subscribe(() => this.#retry(usesClaims));
-    this.#caches.of(NAMESPACE).subscribe(() => this.#retry((pod) => pod.spec.affinity !== undefined));
+      .subscribe((now: PersistentVolumeClaim | undefined) => now && this.#retry('with-volumes'));
+    this.#caches.of(PERSISTENT_VOLUME).subscribe(() => this.#retry('with-volumes'));
+    this.#caches.of(STORAGE_CLASS).subscribe(() => this.#retry('with-volumes'));
+    this.#caches.of(CSI_NODE).subscribe(() => this.#retry('with-volumes'));
+    this.#caches.of(NAMESPACE).subscribe(() => this.#retry('choosy'));
     this.#signal.addEventListener('abort', () => this.#cancelTimer(), { once: true });
     const kinds = [POD, NODE, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE, NAMESPACE] as const;
     await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
@@ -180,8 +180,8 @@ class Scheduler {
     }
   }
 
-  #retry(helps?: (pod: Pod) => boolean): void {
-    this.#queue.retry(helps);
+  #retry(helped?: Helped): void {
+    this.#queue.retry(helped);
     this.#plan();
   }
 
@@ -194,8 +194,7 @@ class Scheduler {
     this.#queue.remove(pod);
     if (isOver(pod)) this.#retry();
     // A pod that came to run may be what others want to be near.
-    else if (pod.spec.nodeName && !before?.spec.nodeName)
-      this.#retry((one) => one.spec.affinity?.podAffinity !== undefined);
+    else if (pod.spec.nodeName && !before?.spec.nodeName) this.#retry('drawn');
   }
 
   #waits(pod: Pod): void {
@@ -208,8 +207,4 @@ class Scheduler {
       this.#plan();
     }
   }
-}
-
-function usesClaims(pod: Pod): boolean {
-  return (pod.spec.volumes?.length ?? 0) > 0;
 }

@@ -7,6 +7,17 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** A refused pod is looked at again after this long even when nothing seems to have changed. */
 const LONGEST_WAIT_MS = 60_000;
 
+/** What a change may help: pods that want to be near others, those with affinity of any kind, those with volumes, or all. */
+export type Helped = 'all' | 'drawn' | 'choosy' | 'with-volumes';
+
+const IS_HELPED: Readonly<Record<Helped, (pod: Pod) => boolean>> = {
+  all: () => true,
+  drawn: ({ spec }) => spec.affinity?.podAffinity !== undefined,
+  choosy: ({ spec }) => spec.affinity !== undefined,
+  'with-volumes': ({ spec }) => (spec.volumes?.length ?? 0) > 0,
+};
+const ALL_HELPED = Object.keys(IS_HELPED) as readonly Helped[];
+
 interface Entry {
   pod: Pod;
   readonly since: number;
@@ -18,8 +29,13 @@ interface Entry {
 
 export class SchedulingQueue {
   readonly #entries = new Map<string, Entry>();
-  /** Those that wait for something to change. */
-  readonly #aside = new Set<Entry>();
+  /** Those that wait for something to change, by what may help them: with each pod that is bound somebody asks. */
+  readonly #aside: Readonly<Record<Helped, Set<Entry>>> = {
+    all: new Set(),
+    drawn: new Set(),
+    choosy: new Set(),
+    'with-volumes': new Set(),
+  };
 
   /** Adds a pod or takes in its new state. */
   put(pod: Pod, now: number): void {
@@ -27,7 +43,7 @@ export class SchedulingQueue {
     const entry = this.#entries.get(key);
     if (entry && entry.pod.metadata.uid === pod.metadata.uid) entry.pod = pod;
     else {
-      if (entry) this.#aside.delete(entry);
+      if (entry) this.#back(entry);
       this.#entries.set(key, { pod, since: now, attempts: 0, refusedAt: 0, dueAt: 0 });
     }
   }
@@ -37,16 +53,20 @@ export class SchedulingQueue {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.pod.metadata.uid !== pod.metadata.uid) return;
     this.#entries.delete(key);
-    this.#aside.delete(entry);
+    this.#back(entry);
   }
 
   /** Something changed that may help refused pods: they come back after their back-off. */
-  retry(helps: (pod: Pod) => boolean = () => true): void {
-    for (const entry of this.#aside) {
-      if (!helps(entry.pod)) continue;
+  retry(helped: Helped = 'all'): void {
+    for (const entry of this.#aside[helped]) {
       entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
-      this.#aside.delete(entry);
+      this.#back(entry);
     }
+  }
+
+  /** Takes it from those that were put aside. */
+  #back(entry: Entry): void {
+    for (const helped of ALL_HELPED) this.#aside[helped].delete(entry);
   }
 
   /** Puts a pod aside that found no node. */
@@ -56,7 +76,7 @@ export class SchedulingQueue {
     entry.attempts += 1;
     entry.refusedAt = now;
     entry.dueAt = now + LONGEST_WAIT_MS;
-    this.#aside.add(entry);
+    for (const helped of ALL_HELPED) if (IS_HELPED[helped](entry.pod)) this.#aside[helped].add(entry);
   }
 
   /** The pods that are due, highest priority first, then those that wait longest. */

@@ -80,6 +80,13 @@ describe('the preparation of methods', () => {
     expect(blocked()).toEqual([...KEPT, ...KEPT]);
   });
 
+  it('says nothing where nobody hears events', async () => {
+    const deps = depsOf();
+    const prepare = preparerOf({ ...deps, events: { ...deps.events, isHeard: false } });
+    await prepare(emptiness);
+    expect(events).toEqual([]);
+  });
+
   it('says it again when time has passed', async () => {
     const prepare = preparerOf(depsOf());
     await prepare(emptiness);
