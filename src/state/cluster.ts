@@ -65,8 +65,7 @@ export class ClusterState {
   /** Provider ids whose pods changed since their state node was built. */
   readonly #stale = new Set<string>();
   #list: readonly StateNode[] | undefined;
-  /** What was summed up of a list of nodes. */
-  /** Of the last list of nodes, by NodePool, and of the list before. */
+  /** What was summed up of the last list of nodes, by NodePool, and of the list before. */
   #totals: { readonly nodes: readonly StateNode[]; readonly byPool: Totals; readonly before: Totals } | undefined;
   /** Claims that this process created and the store has not shown yet, by name. */
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
