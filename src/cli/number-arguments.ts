@@ -1,5 +1,6 @@
 /** Numbers on the command line. Each reader throws an InvalidArgumentError that says what is expected. */
 import { InvalidArgumentError } from 'commander';
+import { parseQuantity } from '../api/quantity.ts';
 
 /** A factor above 0. */
 export function positive(text: string): number {
@@ -15,6 +16,21 @@ export function numberFrom(least: number, most: number): (text: string) => numbe
     if (!(value >= least && value <= most))
       throw new InvalidArgumentError(`It must be a number from ${least} to ${most}.`);
     return value;
+  };
+}
+
+/** A size in bytes within bounds, both included, which are written as users write it: `64Ki`. */
+export function sizeFrom(least: string, most: string, example: string): (text: string) => number {
+  const [from, to] = [parseQuantity(least), parseQuantity(most)];
+  return (text) => {
+    let value = Number.NaN;
+    try {
+      value = parseQuantity(text);
+    } catch {
+      // said below
+    }
+    if (value >= from && value <= to) return value;
+    throw new InvalidArgumentError(`It must be a size from ${least} to ${most}, such as ${example}.`);
   };
 }
 

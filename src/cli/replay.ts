@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe/tree.ts';
-import { wholeFrom } from './number-arguments.ts';
+import { sizeFrom, wholeFrom } from './number-arguments.ts';
 import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
@@ -72,6 +72,12 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
       new Option('--parallel <number>', 'how many sets to play at a time (default: by cores and memory)').argParser(
         wholeFrom(1, MOST_AT_ONCE),
       ),
+    )
+    .addOption(
+      new Option(
+        '--memory <size>',
+        "what the replay may take of memory, such as 4Gi, shared by the sets that are played at a time (default: three quarters of the machine's, or of its container's)",
+      ).argParser(sizeFrom('256Mi', '16Ti', '4Gi')),
     )
     .addOption(destinationsOption())
     .addHelpText('after', HELP)

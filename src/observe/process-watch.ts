@@ -1,8 +1,9 @@
 /** What concerns the process as a whole, whatever runs in it: its memory, its threads, and the metrics of both. */
 import { totalmem } from 'node:os';
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
 import { shareGcCounts } from './gc-seconds.ts';
+import { forgetHeapFlags } from './heap-flags.ts';
 import type { Logger } from './logger.ts';
 import { type HeapLimits, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
 import { memoryWatch } from './memory-watch.ts';
@@ -25,9 +26,7 @@ export interface ProcessWatch {
 export function watchProcess(memorySetting: number): ProcessWatch {
   const limit = memoryLimit(memorySetting, process.constrainedMemory(), totalmem());
   const budget = memoryBudget(limit.bytes, getHeapStatistics().heap_size_limit);
-  // The main thread's heap keeps the limit that it was given on the command line; a worker's would be the same one
-  // otherwise, whatever its own limits say.
-  for (const flag of ['max-old-space-size', 'max-semi-space-size', 'max-heap-size']) setFlagsFromString(`--${flag}=0`);
+  forgetHeapFlags();
 
   const workers = new Map<string, Worker>();
   process.on('worker', (worker) => {

@@ -30,8 +30,10 @@ export interface ReplayOptions {
   readonly trace: Trace;
   readonly world: WorldModel;
   readonly sets: readonly SettingsSet[];
-  /** How many sets are played at a time, each in a thread of its own; 1 when left out, in this thread. */
+  /** How many sets are played at a time, each in a thread of its own; 1 when left out. */
   readonly parallel?: number;
+  /** What all threads together may take; three quarters of what the machine has, or its container, when left out. */
+  readonly memoryBytes?: number;
   /** Aborted: what was played until then is answered. */
   readonly signal?: AbortSignal;
   /** Called several times a second of real time. */

@@ -3,7 +3,7 @@ import { defined } from '../api/defined.ts';
 import { withBoundedConcurrency } from '../kube/bounded-concurrency.ts';
 import type { ReplayOptions } from './options.ts';
 import type { ReplayResult, ReplayRun } from './result.ts';
-import { run } from './run.ts';
+import { collectEarly, replayMemory } from './threads/memory.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import { runInThread } from './threads/run-in-thread.ts';
 import { worldSummary } from './world-model/world-summary.ts';
@@ -12,18 +12,22 @@ export type { Progress, ReplayOptions, SettingsSet } from './options.ts';
 
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 
-/** Runs of the same trace, each in a world of its own that is made of the same seed; they do not depend on each other. */
-export const replay: Replay = async ({ trace, world, sets, signal, onProgress, parallel = 1 }) => {
+/**
+ * Runs of the same trace, each in a world of its own that is made of the same seed; they do not depend on each other.
+ * Each has a thread of its own, whose heap has a limit.
+ */
+export const replay: Replay = async ({ trace, world, sets, signal, onProgress, parallel = 1, memoryBytes }) => {
   const runs: (ReplayRun | undefined)[] = [];
   const failed = new AbortController();
   const ended = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
   const atOnce = Math.min(parallel, sets.length);
-  const play = atOnce > 1 ? runInThread : run;
+  const memory = replayMemory(atOnce, memoryBytes);
+  collectEarly();
   await withBoundedConcurrency([...sets.entries()], atOnce, async ([index, set]) => {
     if (ended.aborted) return;
     const progress = (now: RunProgress): void => onProgress?.({ set: set.name, index, sets: sets.length, ...now });
     try {
-      runs[index] = await play({ trace, world, set, signal: ended, onProgress: progress });
+      runs[index] = await runInThread({ trace, world, set, signal: ended, onProgress: progress }, memory);
     } catch (error) {
       // the others would be played in vain
       failed.abort();

@@ -21,8 +21,7 @@ async function settle(): Promise<void> {
 
 export class VirtualClock implements Clock {
   readonly #timers = new TimerHeap();
-  /** What ends early those who sleep under a signal. */
-  readonly #sleepers = new WeakMap<AbortSignal, Set<() => void>>();
+  readonly #sleepers = new WeakMap<AbortSignal, Sleepers>();
   #nowMs: number;
   #serial = 0;
 
@@ -62,16 +61,11 @@ export class VirtualClock implements Clock {
     });
   }
 
-  /** One listener for all who sleep under a signal: signals look for a new listener among all that they have. */
-  #sleepersUnder(signal: AbortSignal): Set<() => void> {
+  #sleepersUnder(signal: AbortSignal): Sleepers {
     const known = this.#sleepers.get(signal);
     if (known !== undefined) return known;
-    const sleepers = new Set<() => void>();
+    const sleepers = new Sleepers(signal);
     this.#sleepers.set(signal, sleepers);
-    const wake = (): void => {
-      for (const stop of sleepers) stop();
-    };
-    signal.addEventListener('abort', wake, { once: true });
     return sleepers;
   }
 
@@ -93,6 +87,36 @@ export class VirtualClock implements Clock {
   get waiting(): number {
     return this.#timers.size;
   }
+}
+
+/**
+ * Those who sleep under a signal: one listener for all, because a signal looks for a new listener among all that it has.
+ * None while nobody sleeps: Node keeps a signal of `AbortSignal.any` for as long as it has a listener.
+ */
+class Sleepers {
+  readonly #signal: AbortSignal;
+  readonly #stops = new Set<() => void>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** @param stop  ends a sleep early */
+  add(stop: () => void): void {
+    if (this.#stops.size === 0) this.#signal.addEventListener('abort', this.#wake);
+    this.#stops.add(stop);
+  }
+
+  delete(stop: () => void): void {
+    this.#stops.delete(stop);
+    if (this.#stops.size === 0) this.#signal.removeEventListener('abort', this.#wake);
+  }
+
+  readonly #wake = (): void => {
+    for (const stop of this.#stops) stop();
+    this.#stops.clear();
+    this.#signal.removeEventListener('abort', this.#wake);
+  };
 }
 
 const isEarlier = (one: Timer, other: Timer): boolean =>

@@ -12,6 +12,11 @@ export interface Machine {
 
 const thisMachine = (): Machine => ({ cores: availableParallelism(), freeBytes: process.availableMemory() });
 
-/** As many as there are cores, and memory for. */
-export const runsAtOnce = ({ cores, freeBytes }: Machine = thisMachine()): number =>
-  Math.max(1, Math.min(cores, Math.floor(freeBytes / RUN_BYTES)));
+/**
+ * As many as there are cores, and memory for.
+ * @param mostBytes  what they may take together
+ */
+export const runsAtOnce = (
+  mostBytes = Number.POSITIVE_INFINITY,
+  { cores, freeBytes }: Machine = thisMachine(),
+): number => Math.max(1, Math.min(cores, Math.floor(Math.min(freeBytes, mostBytes) / RUN_BYTES)));

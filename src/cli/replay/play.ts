@@ -1,5 +1,6 @@
 /** Reads what a replay needs, and plays it: everything that can be wrong with the input is said before anything is played. */
 
+import { defined } from '../../api/defined.ts';
 import { readPriceBook } from '../../api/price-book/read.ts';
 import type { Progress, SettingsSet } from '../../replay/replay.ts';
 import type { ReplayResult } from '../../replay/result.ts';
@@ -23,6 +24,8 @@ export interface PlayOptions {
   readonly until?: number;
   /** Sets at a time; as many as the machine can when left out. */
   readonly parallel?: number;
+  /** Bytes for all sets that are played at a time. */
+  readonly memory?: number;
 }
 
 /** Something that can be played. */
@@ -58,6 +61,10 @@ export async function prepare(options: PlayOptions, parts: ReplayParts): Promise
     sets,
     notes: [...unknownFields(manifests), ...ofBook, ...notes],
     play: (signal, onProgress) =>
-      parts.replay({ trace, world, sets, signal, onProgress, parallel: options.parallel ?? runsAtOnce() }),
+      parts.replay({
+        ...{ trace, world, sets, signal, onProgress },
+        parallel: options.parallel ?? runsAtOnce(options.memory),
+        ...defined({ memoryBytes: options.memory }),
+      }),
   };
 }

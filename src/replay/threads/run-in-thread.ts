@@ -4,6 +4,7 @@ import { messageOf } from '../../api/error-message.ts';
 import type { ReplayRun } from '../result.ts';
 import type { RunOptions } from '../run.ts';
 import type { Trace, TraceEvent } from '../trace/trace.ts';
+import { heapMib, type ReplayMemory } from './memory.ts';
 import type { Order, Report, ThreadData } from './protocol.ts';
 
 /** Beside this file in the sources, beside the entry points in the bundle. */
@@ -16,9 +17,10 @@ const BATCH = 500;
  * As `run` answers, from a thread of its own.
  * @throws Error when the trace cannot be read, or with what the run failed with, or when the thread runs out of memory
  */
-export async function runInThread({ trace, world, set, signal, onProgress }: RunOptions): Promise<ReplayRun> {
+export async function runInThread(options: RunOptions, memory: ReplayMemory): Promise<ReplayRun> {
+  const { trace, world, set, signal, onProgress } = options;
   const data: ThreadData = { header: trace.header, world, set };
-  const worker = new Worker(PROGRAM, { workerData: data, name: `replay ${set.name}` });
+  const worker = new Worker(PROGRAM, { workerData: data, name: `replay ${set.name}`, resourceLimits: memory.heap });
   const send = (order: Order): void => worker.postMessage(order);
   const stop = (): void => send('stop');
   const batches = batchesOf(trace);
@@ -34,7 +36,7 @@ export async function runInThread({ trace, world, set, signal, onProgress }: Run
         else if ('run' in message) resolve(message.run);
         else reject(message.error);
       });
-      worker.on('error', (error) => reject(new Error(`set ${set.name}: ${failure(error)}`, { cause: error })));
+      worker.on('error', (error) => reject(new Error(`set ${set.name}: ${failure(error, memory)}`, { cause: error })));
       worker.on('exit', () => reject(new Error(`set ${set.name}: its thread ended`)));
       if (signal?.aborted) stop();
       signal?.addEventListener('abort', stop, { once: true });
@@ -47,10 +49,14 @@ export async function runInThread({ trace, world, set, signal, onProgress }: Run
 }
 
 const isOutOfMemory = (error: unknown): boolean =>
-  error instanceof Error && (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
+  (error as Partial<NodeJS.ErrnoException> | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
-const failure = (error: unknown): string =>
-  isOutOfMemory(error) ? 'it needs more memory than a thread may have; try --parallel 1' : messageOf(error);
+function failure(error: unknown, memory: ReplayMemory): string {
+  if (!isOutOfMemory(error)) return messageOf(error);
+  const { bytes, threads } = memory;
+  const share = threads === 1 ? '' : `, which ${threads} sets at a time share; or play fewer with --parallel 1`;
+  return `it needs more than a heap of ${heapMib(memory)} MiB; raise --memory, now ${Math.round(bytes / 2 ** 20)}Mi${share}`;
+}
 
 /** The trace in portions, the last of which may be short. */
 async function* batchesOf(trace: Trace): AsyncGenerator<Exclude<Order, 'stop'>> {

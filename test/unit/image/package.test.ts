@@ -139,6 +139,16 @@ describe('what is delivered', () => {
     ]);
   });
 
+  it('the npm package says in one line that a replay needs more memory', () => {
+    const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
+    const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
+    const { status, stdout, stderr } = karpenter(process.execPath, 'replay', ...what, '--memory', '256Mi');
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^karpenter replay: set default: it needs more than a heap of .* raise --memory, now 256Mi\n$/m,
+    );
+  });
+
   describe('on an old Node.js', () => {
     const shim = join(folder, 'old.mjs');
     beforeAll(() =>

@@ -1,7 +1,8 @@
-/** Several sets at a time, each in a thread of its own. */
+/** Sets in threads of their own, one or several at a time. */
 import { describe, expect, it } from '@jest/globals';
 import { type Progress, type ReplayOptions, replay, type SettingsSet } from '../../../src/replay/replay.ts';
-import type { ReplayResult } from '../../../src/replay/result.ts';
+import type { ReplayResult, ReplayRun } from '../../../src/replay/result.ts';
+import { run } from '../../../src/replay/run.ts';
 import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
 import { SHORT_LIFE, SHORT_LIFE_OBJECTS } from '../../support/short-life.ts';
@@ -23,13 +24,21 @@ const WORLD = { ...DEFAULT_WORLD, seed: 7 };
 const played = (options: Partial<ReplayOptions> = {}): Promise<ReplayResult> =>
   replay({ trace: TRACE, world: WORLD, sets: SETS, parallel: 2, ...options });
 
-const untimed = ({ runs }: ReplayResult) => runs.map(({ took: _took, ...run }) => run);
+const untimed = (runs: readonly ReplayRun[]) => runs.map(({ took: _took, ...rest }) => rest);
+
+/** In this thread, one after the other. */
+async function playedHere(trace: Trace, sets: readonly SettingsSet[]): Promise<readonly ReplayRun[]> {
+  const runs: ReplayRun[] = [];
+  for (const set of sets)
+    runs.push(await run({ trace, world: WORLD, set, signal: undefined, onProgress: () => undefined }));
+  return runs;
+}
 
 describe('replay with several sets at a time', () => {
   it('leads to what playing one after the other leads to, and tells how far each is', async () => {
     const told = new Map<string, Progress>();
     const result = await played({ onProgress: (progress) => told.set(progress.set, progress) });
-    expect(untimed(result)).toEqual(untimed(await played({ parallel: 1 })));
+    expect(untimed(result.runs)).toEqual(untimed(await playedHere(TRACE, SETS)));
     expect(result.runs.map(({ name }) => name)).toEqual(['ours', 'compatible', 'again']);
     expect([...told.values()].map(({ set, index, sets, share }) => [set, index, sets, share]).sort()).toEqual([
       ['again', 2, 3, 1],
@@ -59,8 +68,18 @@ describe('replay with several sets at a time', () => {
         for (let at = 1; at < 1_200; at++) yield { at: at / 4, scale, replicas: 1 + (at % 3) };
       },
     };
-    const result = await played({ trace, sets: SETS.slice(0, 2) });
-    expect(untimed(result)).toEqual(untimed(await played({ trace, sets: SETS.slice(0, 2), parallel: 1 })));
+    const { runs } = await played({ trace, sets: SETS.slice(0, 1) });
+    expect(untimed(runs)).toEqual(untimed(await playedHere(trace, SETS.slice(0, 1))));
+  });
+
+  it('says how to give it more memory when it needs more than it may have', async () => {
+    const memoryBytes = 256 * 2 ** 20;
+    await expect(played({ sets: SETS.slice(0, 1), memoryBytes })).rejects.toThrow(
+      /^set ours: it needs more than a heap of \d+ MiB; raise --memory, now 256Mi$/,
+    );
+    await expect(played({ memoryBytes })).rejects.toThrow(
+      /^set (ours|compatible): .* --memory, now 256Mi, which 2 sets at a time share; or play fewer with --parallel 1$/,
+    );
   });
 
   it('fails with what the trace, or a set, cannot be read for', async () => {

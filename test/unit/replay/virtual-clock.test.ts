@@ -40,6 +40,17 @@ describe('VirtualClock', () => {
     await clock.sleep(1, stop.signal);
   });
 
+  it('listens to no signal under which nobody sleeps any more', async () => {
+    const { signal } = new AbortController();
+    const sleep = clock.sleep(10, signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await clock.runUntil(START + 10);
+    await sleep;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    void clock.sleep(10, signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  });
+
   it('leaves what is due later, and fires what falls due at the very end', async () => {
     clock.after(100, tell('now'));
     clock.after(101, tell('later'));

@@ -104,10 +104,20 @@ describe('karpenter replay', () => {
     await run(MANIFESTS);
     expect(played?.parallel).toBe(runsAtOnce());
     const GiB = 2 ** 30;
-    expect(runsAtOnce({ cores: 8, freeBytes: 32 * GiB })).toBe(8);
-    expect(runsAtOnce({ cores: 8, freeBytes: 4 * GiB })).toBe(3);
-    expect(runsAtOnce({ cores: 2, freeBytes: 0.5 * GiB })).toBe(1);
+    expect(runsAtOnce(undefined, { cores: 8, freeBytes: 32 * GiB })).toBe(8);
+    expect(runsAtOnce(undefined, { cores: 8, freeBytes: 4 * GiB })).toBe(3);
+    expect(runsAtOnce(undefined, { cores: 2, freeBytes: 0.5 * GiB })).toBe(1);
+    expect(runsAtOnce(3 * GiB, { cores: 8, freeBytes: 32 * GiB })).toBe(2);
     await expect(run([...MANIFESTS, '--parallel', '0'])).rejects.toThrow('a whole number from 1 to 64');
+  });
+
+  it('may take as much memory as --memory says, or a share of what there is', async () => {
+    await run([...MANIFESTS, '--memory', '1Gi']);
+    expect(played).toMatchObject({ memoryBytes: 2 ** 30, parallel: 1 });
+    await run(MANIFESTS);
+    expect(played).not.toHaveProperty('memoryBytes');
+    await expect(run([...MANIFESTS, '--memory', '64Mi'])).rejects.toThrow('a size from 256Mi to 16Ti, such as 4Gi');
+    await expect(run([...MANIFESTS, '--memory', 'much'])).rejects.toThrow('a size from 256Mi to 16Ti, such as 4Gi');
   });
 
   it('plays as much of the trace as --until says', async () => {
