@@ -43,10 +43,16 @@ const claimNamesOf = remembering((pod: Pod): readonly string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
 );
 
-/** What the slots that a pod takes follow from: claims, and the volume or storage class of each. */
-type Sources = readonly (object | undefined)[];
+/** The claims of a pod that take slots, and what that follows from. */
+interface KnownSlots {
+  /** Of all its claims, as `namespace/name`. */
+  readonly ids: readonly string[];
+  /** The claims, each followed by its volume or storage class. */
+  readonly sources: readonly (object | undefined)[];
+  readonly claims: ClaimsByDriver;
+}
 
-const slotsOf = new WeakMap<Pod, { readonly sources: Sources; readonly claims: ClaimsByDriver }>();
+const slotsOf = new WeakMap<Pod, KnownSlots>();
 
 const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
 
@@ -132,23 +138,28 @@ export class Volumes {
 
   /** The claims of a pod that take slots. For the same pod it is the same object until something that counts changes. */
   claimsOf(pod: Pod): ClaimsByDriver {
-    const names = Volumes.claimNames(pod);
-    if (names.length === 0) return NO_VOLUMES.claims;
-    const ids = names.map((name) => `${namespaceOf(pod)}/${name}`);
-    const sources = ids.flatMap((id) => {
-      const claim = this.#claims.get(id);
-      return [claim, claim && this.#makerOf(claim)];
-    });
     const known = slotsOf.get(pod);
-    if (known?.sources.every((source, at) => source === sources[at])) return known.claims;
+    if (known !== undefined && this.#stillHolds(known)) return known.claims;
+    const ids = Volumes.claimNames(pod).map((name) => `${namespaceOf(pod)}/${name}`);
+    const sources: (object | undefined)[] = [];
     const claims = new Map<string, Set<string>>();
     for (const id of ids) {
       const claim = this.#claims.get(id);
+      sources.push(claim, claim && this.#makerOf(claim));
       const driver = claim && this.#driverOf(claim);
       if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
     }
-    slotsOf.set(pod, { sources, claims });
+    slotsOf.set(pod, { ids, sources, claims });
     return claims;
+  }
+
+  /** In a loop, because it is asked of every pod with volumes in every snapshot. */
+  #stillHolds({ ids, sources }: KnownSlots): boolean {
+    for (const [at, id] of ids.entries()) {
+      const claim = this.#claims.get(id);
+      if (claim !== sources[2 * at] || (claim && this.#makerOf(claim)) !== sources[2 * at + 1]) return false;
+    }
+    return true;
   }
 
   /** The volume of a claim that is bound, the storage class of one that is not. */
