@@ -14,6 +14,15 @@ const UNIQUE: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'podIP', 
 /** Names of nodes come and go: what has not been read for longest is forgotten. */
 const strings = new LRUCache<string, string>({ max: 20_000 });
 
+/** Parts that many objects share, whose strings were replaced when the first of these came. */
+const done = new WeakSet<object>();
+
+/** The same, for a part that comes again and again in other objects: these do not look into it. */
+export function internShared<T extends object>(part: T): T {
+  done.add(internStrings(part));
+  return part;
+}
+
 /** The object itself. Its strings, and those of all that it holds unless `flat`, are replaced by equal ones in place. */
 export function internStrings<T extends object>(object: T, extent: 'flat' | 'deep' = 'deep'): T {
   intern(object as Record<string, unknown>, extent === 'flat' ? 0 : DEEPEST);
@@ -25,7 +34,7 @@ function intern(fields: Record<string, unknown>, levels: number): void {
     const value = fields[key];
     if (typeof value === 'string') {
       if (value.length > SHORTEST && value.length <= LONGEST && !isUnique(key, fields)) fields[key] = interned(value);
-    } else if (levels > 0 && typeof value === 'object' && value !== null)
+    } else if (levels > 0 && typeof value === 'object' && value !== null && !done.has(value))
       intern(value as Record<string, unknown>, levels - 1);
   }
 }

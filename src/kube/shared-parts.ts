@@ -4,7 +4,7 @@
  */
 import { ByText } from '../api/by-text.ts';
 import type { Pod, PodSpec, PodStatus } from '../api/kubernetes.ts';
-import { internStrings } from './interned-strings.ts';
+import { internShared, internStrings } from './interned-strings.ts';
 
 /** For as long as an object has them: workloads come and go. */
 const parts = new ByText<object>();
@@ -15,7 +15,7 @@ const LONGEST_SHARED = 20_000;
 export function shared<T extends object>(part: T): T {
   const text = JSON.stringify(part);
   // it is of the type that has this text
-  return text.length > LONGEST_SHARED ? part : (parts.of(text, () => part) as T);
+  return text.length > LONGEST_SHARED ? part : (parts.of(text, () => internShared(part)) as T);
 }
 
 /** A copy, with the one object for all that are equal in each of these fields. */

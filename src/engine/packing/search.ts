@@ -10,8 +10,9 @@ import { type Budget, Shop } from './shop.ts';
 const ROUNDS = 24;
 /** Looks at one kind for one node; some 20 ns each. */
 const WORK = 6_000_000;
-/** Vain attempts at an improvement after which the search ends. */
-const PATIENCE = 400;
+/** Vain attempts at an improvement after which the search ends: of few nodes there is little to choose from. */
+const PATIENCE_PER_NODE = 50;
+const MOST_PATIENCE = 400;
 /** More nodes than these are not taken apart. */
 const MAX_SINGLE_NODES = 2_000;
 
@@ -91,7 +92,8 @@ function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth, s
     (price + surcharge) / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
   const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
   nodes = nodesByRatio();
-  for (let vain = 0; vain < PATIENCE && budget.left > 0 && !budget.isLate(); vain++) {
+  const patience = Math.min(MOST_PATIENCE, PATIENCE_PER_NODE * nodes.length);
+  for (let vain = 0; vain < patience && budget.left > 0 && !budget.isLate(); vain++) {
     const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
     const chosen = new Set<number>();
     // the dear ones stand in front: squaring draws them more often
@@ -104,9 +106,10 @@ function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth, s
       worth: worth.map((each) => each * (0.7 + 0.6 * random())),
       filling: random() < 0.3 ? 'dearest' : 'scarcity',
       surcharge,
+      usdLimit: countedCost(before, surcharge) * (1 - 1e-9),
       considers: (row) => rows.has(row) || random() < share,
     });
-    if (after === undefined || countedCost(after, surcharge) >= countedCost(before, surcharge) * (1 - 1e-9)) continue;
+    if (after === undefined) continue;
     nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...singleNodes(after)];
     nodes = nodesByRatio();
     vain = 0;

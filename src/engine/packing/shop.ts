@@ -3,20 +3,12 @@
  * an estimate of what it will cost to house one of its kind.
  */
 import type { Amounts } from '../solver/dimensions.ts';
-import { type Bin, type Mix, type Problem, worthwhileRows } from './problem.ts';
+import { type Offer, Offers } from './offers.ts';
+import { type Bin, type Kind, type Mix, type Problem, worthwhileRows } from './problem.ts';
+import { WorthBound } from './worth-bound.ts';
 
 /** How a node is filled: by worth of what is scarce on it, or with the dearest pods first. */
 export type Filling = 'scarcity' | 'dearest';
-
-/** A node as it would be filled now. */
-interface Offer {
-  readonly mix: number;
-  readonly row: number;
-  readonly price: number;
-  counts: Int32Array;
-  /** Price per worth. */
-  ratio: number;
-}
 
 /** Work that a search may still do, in looks at one kind for one node. */
 export interface Budget {
@@ -32,6 +24,8 @@ export interface PurchaseRequest {
   readonly filling: Filling;
   /** USD per hour that every node counts more than its price: the more, the fewer nodes. */
   readonly surcharge: number;
+  /** With surcharges: nodes for as much or more are of no use. No limit when left out. */
+  readonly usdLimit?: number;
   /** Rows to look at; all worthwhile ones when left out. */
   readonly considers?: (row: number) => boolean;
 }
@@ -41,25 +35,46 @@ const TINY = 1e-9;
 const CONSTRUCTIONS = 6;
 const LOOKS_PER_KIND = 20;
 
+/** What a pod wants. Most kinds want little of what there is. */
+interface Wants {
+  readonly positions: Int32Array;
+  /** By the index in `positions`. */
+  readonly amounts: Float64Array;
+}
+
+function wantsOf({ amounts }: Kind): Wants {
+  const positions = [...amounts.keys()].filter((at) => (amounts[at] ?? 0) > 0);
+  return { positions: Int32Array.from(positions), amounts: Float64Array.from(positions, (at) => amounts[at] ?? 0) };
+}
+
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: Budget;
-  readonly #rows: readonly (readonly number[])[];
+  /** By kind. */
+  readonly #wants: readonly Wants[];
+  /** All nodes that could be bought, by mix and from cheap to dear. */
+  readonly #catalogue: readonly (readonly Offer[])[];
+  readonly #offers = new Offers();
+  /** Of the node that is being filled: what is left of it, and the kinds that may still have room on it. */
   readonly #rest: Amounts;
-  /** Positions at which each kind wants something: most kinds want little of what there is. */
-  readonly #wanted: readonly Int32Array[];
+  readonly #room: Int32Array;
 
   constructor(problem: Problem, budget: Budget) {
+    const { kinds, mixes } = problem;
     this.#problem = problem;
     this.#budget = budget;
-    this.#rest = new Float64Array(problem.kinds[0]?.amounts.length ?? 0);
-    this.#wanted = problem.kinds.map(({ amounts }) => {
-      const positions = [...amounts.keys()];
-      return Int32Array.from(positions.filter((at) => (amounts[at] ?? 0) > 0));
-    });
-    const looks = problem.mixes.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
+    this.#wants = kinds.map(wantsOf);
+    this.#rest = new Float64Array(kinds[0]?.amounts.length ?? 0);
+    this.#room = new Int32Array(kinds.length);
+    const looks = mixes.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
     const most = Math.max(1, Math.floor(budget.left / CONSTRUCTIONS / looks));
-    this.#rows = problem.mixes.map((mix) => this.#thinned(mix, worthwhileRows(problem, mix), most));
+    let order = 0;
+    this.#catalogue = mixes.map((mix, index) =>
+      this.#thinned(mix, worthwhileRows(problem, mix), most).map((row) => ({
+        ...{ order: order++, mix: index, row, price: mix.prices[row] ?? 0 },
+        ...{ counts: new Int32Array(kinds.length), isFilled: false, ratio: 0 },
+      })),
+    );
   }
 
   /** So many rows that the budget is enough: the best for each kind by itself, and others evenly from cheap to dear. */
@@ -88,92 +103,118 @@ export class Shop {
     const { kinds, mixes, capacities } = this.#problem;
     const worth = new Float64Array(kinds.length).fill(Number.POSITIVE_INFINITY);
     for (const [index, mix] of mixes.entries()) {
-      for (const row of this.#rows[index] ?? []) {
+      for (const { row, price } of this.#catalogue[index] ?? []) {
         for (const kind of mix.kinds) {
           const load = this.#loadOf(kind, capacities[row] as Amounts);
-          if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, load * (mix.prices[row] ?? 0));
+          if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, load * price);
         }
       }
     }
     return worth;
   }
 
-  /** Nodes for all pods of the request; undefined when some fit nowhere or the budget, or the time, is used up. */
+  /** Nodes for all pods of the request; undefined when some fit nowhere, or the money, the budget or the time is used up. */
   buy(request: PurchaseRequest): Bin[] | undefined {
+    const { usdLimit = Number.POSITIVE_INFINITY } = request;
     const left = request.counts.slice();
     let open = left.reduce((sum, count) => sum + count, 0);
-    const offers = this.#offers(left, request);
+    this.#offer(left, request);
     const bins: Bin[] = [];
+    let usd = 0;
     while (open > 0 && !this.#budget.isLate()) {
-      const best = this.#best(offers, left, request);
+      const best = this.#best(left, request);
       if (best === undefined) return undefined;
-      const copies = copiesOf(best.counts, left);
+      usd += best.copies * (best.price + request.surcharge);
+      if (usd >= usdLimit) return undefined;
       for (let kind = 0; kind < left.length; kind++) {
-        const taken = (best.counts[kind] ?? 0) * copies;
+        const taken = (best.counts[kind] ?? 0) * best.copies;
         left[kind] = (left[kind] ?? 0) - taken;
         open -= taken;
       }
-      bins.push({ mix: best.mix, row: best.row, price: best.price, counts: best.counts, copies });
+      bins.push(best);
     }
     return open > 0 ? undefined : bins;
   }
 
-  #offers(left: Int32Array, request: PurchaseRequest): Offer[] {
-    const { mixes } = this.#problem;
-    const offers: Offer[] = [];
+  #offer(left: Int32Array, { worth, surcharge, considers }: PurchaseRequest): void {
+    const { kinds, mixes, capacities } = this.#problem;
+    this.#offers.clear();
     for (const [index, mix] of mixes.entries()) {
-      if (!mix.kinds.some((kind) => (left[kind] ?? 0) > 0)) continue;
-      for (const row of this.#rows[index] ?? []) {
-        if (request.considers !== undefined && !request.considers(row)) continue;
-        const offer = { mix: index, row, price: mix.prices[row] ?? 0, counts: new Int32Array(0), ratio: 0 };
-        this.#fill(offer, mix, left, request);
-        offers.push(offer);
+      const open = mix.kinds.filter((kind) => (left[kind] ?? 0) > 0);
+      if (open.length === 0) continue;
+      const bound = new WorthBound(kinds, open, left, worth);
+      for (const offer of this.#catalogue[index] ?? []) {
+        if (considers !== undefined && !considers(offer.row)) continue;
+        this.#budget.left -= bound.looks;
+        offer.isFilled = false;
+        offer.ratio = ratioOf(offer.price + surcharge, bound.of(capacities[offer.row] as Amounts));
+        if (offer.ratio < Number.POSITIVE_INFINITY) this.#offers.add(offer);
       }
     }
-    return offers;
+    this.#offers.arrange();
   }
 
   /** The offer with the least price per worth. Those that count on pods housed meanwhile are filled anew when met. */
-  #best(offers: readonly Offer[], left: Int32Array, request: PurchaseRequest): Offer | undefined {
+  #best(left: Int32Array, request: PurchaseRequest): Bin | undefined {
     while (this.#budget.left > 0) {
-      let best: Offer | undefined;
-      for (const offer of offers) if (best === undefined || offer.ratio < best.ratio) best = offer;
+      const best = this.#offers.first;
       if (best === undefined || best.ratio === Number.POSITIVE_INFINITY) return undefined;
-      if (copiesOf(best.counts, left) > 0) return { ...best };
-      this.#fill(best, this.#problem.mixes[best.mix] as Mix, left, request);
+      const { mix, row, price, counts } = best;
+      const copies = best.isFilled ? copiesOf(counts, left) : 0;
+      if (copies > 0) return { mix, row, price, counts: counts.slice(), copies };
+      this.#fill(best, left, request);
+      this.#offers.firstHasChanged();
     }
     return undefined;
   }
 
-  #fill(offer: Offer, mix: Mix, left: Int32Array, request: PurchaseRequest): void {
-    const { kinds, capacities } = this.#problem;
-    const rest = this.#rest;
-    rest.set(capacities[offer.row] as Amounts);
-    const counts = new Int32Array(left.length);
-    const room = mix.kinds.filter((kind) => (left[kind] ?? 0) > 0);
-    let worth = 0;
-    for (;;) {
-      this.#budget.left -= room.length + 1;
-      const next = this.#next(room, (kind) => (left[kind] as number) - (counts[kind] as number), request);
-      if (next === undefined) break;
-      const { kind, batch } = next;
-      counts[kind] = (counts[kind] ?? 0) + batch;
-      worth += batch * (request.worth[kind] ?? 0);
-      takeFrom(rest, kinds[kind]?.amounts as Amounts, batch);
+  #fill(offer: Offer, left: Int32Array, { worth, filling, surcharge }: PurchaseRequest): void {
+    const { mixes, capacities } = this.#problem;
+    const { mix, row, price, counts } = offer;
+    this.#rest.set(capacities[row] as Amounts);
+    counts.fill(0);
+    let kinds = 0;
+    for (const kind of (mixes[mix] as Mix).kinds) if ((left[kind] as number) > 0) this.#room[kinds++] = kind;
+    let total = 0;
+    while (kinds > 0) {
+      this.#budget.left -= kinds + 1;
+      let best = -1;
+      let bestValue = 0;
+      let bestLoad = 0;
+      let kept = 0;
+      for (let index = 0; index < kinds; index++) {
+        const kind = this.#room[index] as number;
+        const load = this.#loadOf(kind, this.#rest);
+        if (load > 1 || (counts[kind] as number) >= (left[kind] as number)) continue; // never again on this node
+        this.#room[kept++] = kind;
+        const each = worth[kind] as number;
+        const value = filling === 'dearest' ? each : each / (load + TINY);
+        if (value > bestValue) {
+          best = kind;
+          bestValue = value;
+          bestLoad = load;
+        }
+      }
+      if (best < 0) break;
+      kinds = kept;
+      // half of what would fit: what is scarce changes as the node fills up
+      const fitting = Math.floor(1 / Math.max(bestLoad, TINY) + TINY);
+      const batch = Math.max(1, Math.min(fitting >> 1, (left[best] as number) - (counts[best] as number)));
+      counts[best] = (counts[best] as number) + batch;
+      total += batch * (worth[best] as number);
+      this.#take(best, batch);
     }
-    offer.counts = counts;
-    offer.ratio = worth > 0 ? (offer.price + request.surcharge) / worth : Number.POSITIVE_INFINITY;
+    offer.isFilled = true;
+    offer.ratio = ratioOf(price + surcharge, total);
   }
 
   /** The largest part that a pod takes of what is there; above 1 when it does not fit. */
   #loadOf(kind: number, there: Amounts): number {
-    const amounts = this.#problem.kinds[kind]?.amounts as Amounts;
-    const wanted = this.#wanted[kind] as Int32Array;
+    const { positions, amounts } = this.#wants[kind] as Wants;
     let load = 0;
-    for (let index = 0; index < wanted.length; index++) {
-      const at = wanted[index] as number;
-      const amount = amounts[at] as number;
-      const rest = there[at] as number;
+    for (let index = 0; index < positions.length; index++) {
+      const amount = amounts[index] as number;
+      const rest = there[positions[index] as number] as number;
       if (amount > rest) return 2;
       const part = amount / rest;
       if (part > load) load = part;
@@ -181,39 +222,16 @@ export class Shop {
     return load;
   }
 
-  /** The kind to add next to the node being filled, and how many of it. Kinds that fit no more leave the list. */
-  #next(
-    room: number[],
-    leftOf: (kind: number) => number,
-    request: PurchaseRequest,
-  ): { kind: number; batch: number } | undefined {
-    let best = -1;
-    let bestValue = 0;
-    let bestLoad = 0;
-    let kept = 0;
-    for (const kind of room) {
-      const load = this.#loadOf(kind, this.#rest);
-      if (load > 1 || leftOf(kind) <= 0) continue;
-      room[kept++] = kind;
-      const each = request.worth[kind] as number;
-      const value = request.filling === 'dearest' ? each : each / (load + TINY);
-      if (value > bestValue) {
-        best = kind;
-        bestValue = value;
-        bestLoad = load;
-      }
+  #take(kind: number, times: number): void {
+    const { positions, amounts } = this.#wants[kind] as Wants;
+    for (let index = 0; index < positions.length; index++) {
+      const at = positions[index] as number;
+      this.#rest[at] = (this.#rest[at] as number) - times * (amounts[index] as number);
     }
-    room.length = kept;
-    if (best < 0) return undefined;
-    // half of what would fit: what is scarce changes as the node fills up
-    const fitting = Math.floor(1 / Math.max(bestLoad, TINY) + TINY);
-    return { kind: best, batch: Math.max(1, Math.min(fitting >> 1, leftOf(best))) };
   }
 }
 
-function takeFrom(rest: Amounts, amounts: Amounts, times: number): void {
-  for (let at = 0; at < rest.length; at++) rest[at] = (rest[at] as number) - times * (amounts[at] as number);
-}
+const ratioOf = (price: number, worth: number): number => (worth > 0 ? price / worth : Number.POSITIVE_INFINITY);
 
 /** How many nodes can be filled in the same way. */
 function copiesOf(counts: Int32Array, left: Int32Array): number {

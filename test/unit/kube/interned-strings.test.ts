@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { internStrings } from '../../../src/kube/interned-strings.ts';
+import { internShared, internStrings } from '../../../src/kube/interned-strings.ts';
 import { heapUsed } from '../../support/heap.ts';
 
 describe('interned strings', () => {
@@ -41,5 +41,20 @@ describe('interned strings', () => {
     };
     const [interned, plain] = [bytesOf((object) => internStrings(object)), bytesOf((object) => object)];
     expect(interned).toBeLessThan(plain / 3);
+  });
+
+  it('are looked for once in a part that many objects share', () => {
+    let reads = 0;
+    const part = {
+      get value(): string {
+        reads++;
+        return 'short';
+      },
+    };
+    internShared(part);
+    for (const name of ['one', 'two']) internStrings({ name, part });
+    expect(reads).toBe(1);
+    internStrings({ part: { ...part } });
+    expect(reads).toBe(2); // by the copy
   });
 });

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { costOf, type Problem } from '../../../../src/engine/packing/problem.ts';
 import { cheapestPacking } from '../../../../src/engine/packing/search.ts';
+import { Shop } from '../../../../src/engine/packing/shop.ts';
 
 const isLate = (): boolean => false;
 
@@ -43,5 +44,28 @@ describe('a packing', () => {
       ]);
       expect(packed(sizes, 0.005).usdPerHour).toBeLessThanOrEqual(6.4 * 1.005 + 1e-9);
     }
+  });
+
+  it('goes through no more than the money that there is', () => {
+    const budget = { left: 1_000_000, isLate };
+    const shop = new Shop(problem(16, [[4, 0.4]]), budget);
+    const request = {
+      counts: Int32Array.of(16),
+      worth: Float64Array.of(0.1),
+      filling: 'scarcity',
+      surcharge: 0.1,
+    } as const;
+    expect(shop.buy({ ...request, usdLimit: 2.01 })).toHaveLength(1); // four nodes in one go
+    expect(shop.buy({ ...request, usdLimit: 2 })).toBeUndefined();
+  });
+
+  it('fills few of the nodes that it could buy', () => {
+    const sizes = Array.from({ length: 200 }, (_, index) => [index + 1, 0.1 * (index + 1) ** 1.01] as const);
+    const budget = { left: 1_000_000, isLate };
+    new Shop(problem(1_000, sizes), budget).buy({
+      ...{ counts: Int32Array.of(1_000), worth: Float64Array.of(0.1), filling: 'scarcity', surcharge: 0 },
+    });
+    // each node that is filled takes some ten looks, each bound one
+    expect(1_000_000 - budget.left).toBeLessThan(200 + 10 * 20);
   });
 });

@@ -1,0 +1,35 @@
+/** Offers in the order of their price per worth. */
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type Offer, Offers } from '../../../../src/engine/packing/offers.ts';
+
+const offerOf = (order: number, ratio: number): Offer => ({
+  ...{ order, mix: 0, row: 0, price: 1, counts: new Int32Array(0), isFilled: false },
+  ratio,
+});
+
+it('has the least ratio in front, of equal ones the first, also after that has changed', () => {
+  const ratios = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 30 });
+  fc.assert(
+    fc.property(ratios, ratios, (before, changes) => {
+      const all = before.map((ratio, order) => offerOf(order, ratio));
+      const offers = new Offers();
+      for (const offer of all) offers.add(offer);
+      offers.arrange();
+      for (const ratio of changes) {
+        const [expected] = all.toSorted((a, b) => a.ratio - b.ratio || a.order - b.order);
+        expect(offers.first).toBe(expected);
+        (offers.first as Offer).ratio = ratio;
+        offers.firstHasChanged();
+      }
+    }),
+  );
+});
+
+it('has none once it is cleared', () => {
+  const offers = new Offers();
+  offers.add(offerOf(0, 1));
+  offers.clear();
+  offers.arrange();
+  expect(offers.first).toBeUndefined();
+});

@@ -1,0 +1,68 @@
+/** The most worth that a node can hold: never less than what it does hold. */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { WorthBound } from '../../../../src/engine/packing/worth-bound.ts';
+
+interface Pods {
+  readonly cpu: number;
+  readonly memory: number;
+  readonly gpu: number;
+  readonly count: number;
+  readonly worth: number;
+}
+
+const PODS = fc.record({
+  cpu: fc.integer({ min: 0, max: 4 }),
+  memory: fc.integer({ min: 1, max: 6 }),
+  gpu: fc.integer({ min: 0, max: 1 }),
+  count: fc.integer({ min: 1, max: 4 }),
+  worth: fc.integer({ min: 1, max: 20 }),
+});
+
+function boundOf(pods: readonly Pods[], capacity: readonly number[]): number {
+  const kinds = pods.map(({ cpu, memory, gpu, count }) => ({ amounts: new Float64Array([cpu, memory, gpu]), count }));
+  const left = Int32Array.from(pods, ({ count }) => count);
+  const worth = Float64Array.from(pods, (each) => each.worth);
+  return new WorthBound(kinds, [...pods.keys()], left, worth).of(new Float64Array(capacity));
+}
+
+/** By trying everything. */
+function most([first, ...others]: readonly Pods[], [cpu, memory, gpu]: readonly [number, number, number]): number {
+  if (first === undefined) return 0;
+  let best = 0;
+  for (let taken = 0; taken <= first.count; taken++) {
+    const rest = [cpu - taken * first.cpu, memory - taken * first.memory, gpu - taken * first.gpu] as const;
+    if (rest.some((amount) => amount < 0)) break;
+    best = Math.max(best, taken * first.worth + most(others, rest));
+  }
+  return best;
+}
+
+describe('the bound on what a node holds', () => {
+  it('is never below the most that fits', () => {
+    const capacities = fc.tuple(...[16, 16, 2].map((max) => fc.integer({ min: 0, max }))) as fc.Arbitrary<
+      [number, number, number]
+    >;
+    fc.assert(
+      fc.property(fc.array(PODS, { minLength: 1, maxLength: 4 }), capacities, (pods, capacity) => {
+        expect(boundOf(pods, capacity)).toBeGreaterThanOrEqual(most(pods, capacity) - 1e-9);
+      }),
+    );
+  });
+
+  it('takes those with the most worth for the scarcest resource, and a part of the last one', () => {
+    const cheap = { cpu: 2, memory: 1, gpu: 0, count: 10, worth: 2 };
+    const dear = { cpu: 2, memory: 1, gpu: 0, count: 2, worth: 10 };
+    expect(boundOf([cheap, dear], [7, 100, 0])).toBe(2 * 10 + 1.5 * 2);
+  });
+
+  it('counts no pods that do not fit an empty node', () => {
+    const large = { cpu: 8, memory: 1, gpu: 0, count: 1, worth: 100 };
+    const small = { cpu: 1, memory: 1, gpu: 0, count: 3, worth: 1 };
+    expect(boundOf([large, small], [4, 100, 0])).toBe(3);
+  });
+
+  it('is what all pods are worth where there is room for all', () => {
+    expect(boundOf([{ cpu: 1, memory: 1, gpu: 0, count: 3, worth: 7 }], [64, 64, 0])).toBe(21);
+  });
+});
