@@ -150,6 +150,14 @@ export interface Quiet {
   readonly exempt: ReadonlySet<string>;
 }
 
+/** What nodes to buy must be together, so that there is a use for them. */
+export interface PackingLimit {
+  /** They cost no more than this, spot risk included. */
+  readonly usdPerHour: number;
+  /** None of them may be of this capacity type. */
+  readonly avoided?: string;
+}
+
 export interface SolveOptions {
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
@@ -163,6 +171,8 @@ export interface SolveOptions {
   readonly packing?: 'cheapest' | 'compatible';
   /** How much work the search for cheaper nodes may be; see `packing/search.ts`. */
   readonly packingWork?: number | undefined;
+  /** Cheaper nodes are not looked for where even the cheapest ones would be too dear for whoever asks. */
+  readonly packingLimit?: PackingLimit | undefined;
   /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
   readonly deadlineMs?: number;
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */

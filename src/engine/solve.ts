@@ -19,6 +19,7 @@ import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/pod-class.ts';
+import { priceFloor } from './solver/price-floor.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { Reservations } from './solver/reservations.ts';
 import { Scheduler } from './solver/scheduler.ts';
@@ -29,6 +30,8 @@ import { Topology } from './topology/topology.ts';
 import type { Volumes } from './volumes.ts';
 
 const NONE: ReadonlySet<string> = new Set();
+/** By which part sums of prices may differ that are equal. */
+const ROUNDING = 1e-9;
 
 /** How a solve departs from the snapshot that it was prepared for. */
 export interface Variation {
@@ -42,7 +45,7 @@ export interface Variation {
 /** Options that each solve of a prepared snapshot can have for itself. */
 export type SolveLimits = Pick<
   SolveOptions,
-  'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork'
+  'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
 >;
 
 /** A snapshot compiled, to be solved many times with small changes: what follows from it alone is computed once. */
@@ -171,9 +174,19 @@ class VariationSolve {
     });
   }
 
+  /** Whether no packing of the pods is within the limit. */
+  #areTooDear(bought: readonly Claim[]): boolean {
+    const { packingLimit: limit, reservedMode } = this.#options;
+    // of several attempts the cheapest counts: all would have to be too dear
+    if (limit === undefined || reservedMode !== 'fallback' || this.#common.committedUse !== undefined) return false;
+    // a claim that fails for `minValues` in the end would cost nothing
+    if (bought.some(({ state }) => state.shape.hasMinValues)) return false;
+    return priceFloor(bought, this.#common.dimensions, limit.avoided) > limit.usdPerHour * (1 + ROUNDING);
+  }
+
   /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
-    if (this.#options.packing === 'compatible') return bought;
+    if (this.#options.packing === 'compatible' || this.#areTooDear(bought)) return bought;
     const parts = {
       topology,
       order: this.#order,

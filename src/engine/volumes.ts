@@ -11,6 +11,7 @@ import type {
 } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
 import { own } from '../api/own.ts';
+import { remembering } from '../api/remembering.ts';
 import { DeviceClaims, deviceClaimNames } from './devices.ts';
 import type { Snapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
@@ -37,6 +38,21 @@ const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, claims
 /** The name of the claim behind a volume; undefined for volumes that need none. */
 const claimNameOf = (pod: Pod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
   persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${pod.metadata.name}-${name}`);
+
+const claimNamesOf = remembering((pod: Pod): readonly string[] =>
+  (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
+);
+
+/** The claims of a pod that take slots, and what that follows from. */
+interface KnownSlots {
+  /** Of all its claims, as `namespace/name`. */
+  readonly ids: readonly string[];
+  /** The claims, each followed by its volume or storage class. */
+  readonly sources: readonly (object | undefined)[];
+  readonly claims: ClaimsByDriver;
+}
+
+const slotsOf = new WeakMap<Pod, KnownSlots>();
 
 const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
 
@@ -65,7 +81,7 @@ export class Volumes {
 
   /** Names of a pod's claims, in order. Pods that agree on them and on their namespace have the same volumes. */
   static claimNames(pod: Pod): readonly string[] {
-    return (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []);
+    return claimNamesOf(pod);
   }
 
   /** Why a pod's volumes cannot be used, if they cannot. */
@@ -111,18 +127,44 @@ export class Volumes {
     const devices = this.devices?.placesOf(pod) ?? [];
     if (names.length === 0 && devices.length === 0) return NO_VOLUMES;
     const places = new Places(devices);
-    const claims = new Map<string, Set<string>>();
     for (const name of names) {
-      const id = `${namespaceOf(pod)}/${name}`;
-      const claim = this.#claims.get(id);
-      if (claim === undefined) continue;
-      places.add(this.#placesOf(claim));
-      const driver = this.#driverOf(claim);
-      if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
+      const claim = this.#claims.get(`${namespaceOf(pod)}/${name}`);
+      if (claim !== undefined) places.add(this.#placesOf(claim));
     }
     const { alternatives } = places;
     const leaveFree = alternatives.every((alternative) => alternative.keys.length === 0);
-    return { alternatives, leaveFree, claims };
+    return { alternatives, leaveFree, claims: this.claimsOf(pod) };
+  }
+
+  /** The claims of a pod that take slots. For the same pod it is the same object until something that counts changes. */
+  claimsOf(pod: Pod): ClaimsByDriver {
+    const known = slotsOf.get(pod);
+    if (known !== undefined && this.#stillHolds(known)) return known.claims;
+    const ids = Volumes.claimNames(pod).map((name) => `${namespaceOf(pod)}/${name}`);
+    const sources: (object | undefined)[] = [];
+    const claims = new Map<string, Set<string>>();
+    for (const id of ids) {
+      const claim = this.#claims.get(id);
+      sources.push(claim, claim && this.#makerOf(claim));
+      const driver = claim && this.#driverOf(claim);
+      if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
+    }
+    slotsOf.set(pod, { ids, sources, claims });
+    return claims;
+  }
+
+  /** In a loop, because it is asked of every pod with volumes in every snapshot. */
+  #stillHolds({ ids, sources }: KnownSlots): boolean {
+    for (const [at, id] of ids.entries()) {
+      const claim = this.#claims.get(id);
+      if (claim !== sources[2 * at] || (claim && this.#makerOf(claim)) !== sources[2 * at + 1]) return false;
+    }
+    return true;
+  }
+
+  /** The volume of a claim that is bound, the storage class of one that is not. */
+  #makerOf({ spec }: PersistentVolumeClaim): PersistentVolume | StorageClass | undefined {
+    return spec.volumeName ? this.#volumes.get(spec.volumeName) : this.#classes.get(spec.storageClassName ?? '');
   }
 
   /** Where one claim's volume is, or may be made. */
@@ -152,13 +194,13 @@ export class Volumes {
 type Expressions = NonNullable<NodeSelectorTerm['matchExpressions']>;
 
 /** A local volume names its host, which no other node can be: what else it asks for still counts. */
-function placesOfVolume({ spec }: PersistentVolume): readonly Requirements[] {
+const placesOfVolume = remembering(({ spec }: PersistentVolume): readonly Requirements[] => {
   const onHost = spec.local !== undefined || spec.hostPath !== undefined;
   const terms = (spec.nodeAffinity?.required?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions = [] }) =>
     matchExpressions.length > 0 ? [matchExpressions] : [],
   );
   return placesOf(terms.map((term) => term.filter(({ key }) => !(onHost && key === HOSTNAME_LABEL))));
-}
+});
 
 /** Places of one volume that are looked at. */
 const MOST_PLACES = 100;
@@ -229,14 +271,15 @@ export class VolumeSlots {
   readonly #used = new Map<string, ReadonlySet<string>>();
   #limits: ReadonlyMap<string, number>;
 
-  constructor(csiNode: CSINode | undefined, running: readonly PodVolumes[]) {
+  /** @param running the claims of each pod that runs on the node */
+  constructor(csiNode: CSINode | undefined, running: readonly ClaimsByDriver[]) {
     const drivers = csiNode?.spec.drivers ?? [];
     this.#limits = new Map(
       drivers.flatMap(({ name, allocatable }) =>
         allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
       ),
     );
-    for (const { claims } of running) this.take(claims);
+    for (const claims of running) this.take(claims);
   }
 
   copy(): VolumeSlots {

@@ -105,8 +105,8 @@ const hasRoom = (pod: Pod, node: StateNode, volumes: () => Volumes): boolean => 
   const running = node.pods.filter((other) => !isTerminal(other));
   if (shortOf(pod, node, running) !== undefined || takenPort(pod, running) !== undefined) return false;
   if ((pod.spec.volumes ?? []).length === 0) return true;
-  const used = running.map((other) => volumes().of(other));
-  return new VolumeSlots(node.csiNode, used).hasRoomFor(volumes().of(pod).claims);
+  const used = running.map((other) => volumes().claimsOf(other));
+  return new VolumeSlots(node.csiNode, used).hasRoomFor(volumes().claimsOf(pod));
 };
 
 /** Rules between pods change with every pod that comes or goes: where others run, they may be why this one does not. */

@@ -10,7 +10,7 @@ import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { toleratesAll } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
-import { VolumeSlots, Volumes } from '../volumes.ts';
+import { type ClaimsByDriver, VolumeSlots, Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn, demandsOnNodes } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
@@ -129,25 +129,23 @@ interface Ground {
 
 interface KeptGround extends Ground {
   readonly outlook: Outlook;
+  /** Of the pods that use volumes, whose slots hang on more than nodes. */
+  readonly claims: readonly ClaimsByDriver[];
 }
 
-/** Of the nodes on which no pod uses volumes: what those leave of the others depends on more than nodes. */
 const grounds = new WeakMap<StateNode, KeptGround>();
 
 function groundOf(node: StateNode, { daemons, dimensions, volumes }: NodeContext, outlook: Outlook): Ground {
-  const known = grounds.get(node);
-  if (known?.outlook === outlook) return known;
   const { ports, free, takenByDaemons, claiming } = loadOf(node);
+  const known = grounds.get(node);
+  const claims = claiming.map((pod) => volumes.claimsOf(pod));
+  if (known?.outlook === outlook && claims.every((each, at) => each === known.claims[at])) return known;
   const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: placeOf(node).requirements });
   const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
   const remaining = subtractResources(free, toCome);
-  const slots = new VolumeSlots(
-    node.csiNode,
-    claiming.map((pod) => volumes.of(pod)),
-  );
-  const room = new Room(dimensions.amounts(remaining), ports, slots);
-  const ground = { room, overcommitted: Object.values(remaining).some((amount) => amount < 0), outlook };
-  if (claiming.length === 0) grounds.set(node, ground);
+  const room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(node.csiNode, claims));
+  const ground = { room, overcommitted: Object.values(remaining).some((amount) => amount < 0), outlook, claims };
+  grounds.set(node, ground);
   return ground;
 }
 

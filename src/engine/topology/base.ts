@@ -9,14 +9,15 @@ import { own } from '../../api/own.ts';
 import { LeftOuts, nameOf } from '../left-out.ts';
 import type { Snapshot, StateNode } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
-import { isTerminal, isTerminating, podKey } from '../pods.ts';
+import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { DomainIds } from './domain-ids.ts';
 import { Domains } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { filterIdentity, isOpen, type NodeFilter, passes } from './node-filter.ts';
+import { PodCounts, runningOn } from './pod-counts.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
-import { type RunningPod, RunningPods } from './running-pods.ts';
+import type { RunningPod } from './running-pods.ts';
 
 /** Where a pod may go: a node that exists, or a claim with the requirements that it has by now. */
 export interface Place {
@@ -78,24 +79,10 @@ const repellers = new WeakMap<StateNode, readonly Pod[]>();
 function repellersOn(node: StateNode): readonly Pod[] {
   let found = repellers.get(node);
   if (found === undefined) {
-    found = node.node === undefined ? [] : runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity);
+    found = runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity);
     repellers.set(node, found);
   }
   return found;
-}
-
-const isRunning = (pod: Pod): boolean => !isTerminal(pod) && !isTerminating(pod);
-
-const running = new WeakMap<StateNode, readonly Pod[]>();
-
-function runningOn(stateNode: StateNode): readonly Pod[] {
-  let pods = running.get(stateNode);
-  if (pods === undefined) {
-    // nearly always all of them: no list of its own
-    pods = stateNode.pods.every(isRunning) ? stateNode.pods : stateNode.pods.filter(isRunning);
-    running.set(stateNode, pods);
-  }
-  return pods;
 }
 
 export class TopologyBase {
@@ -113,9 +100,10 @@ export class TopologyBase {
   readonly #eligible = new Map<string, Uint8Array>();
   readonly #empty = new Map<string, Pick<BaseGroup, 'counts' | 'registrars'>>();
   readonly #preferences: boolean;
+  readonly #podCounts = PodCounts.shared();
   #repellingCounts = 0;
-  #running: RunningPods | undefined;
   #positions: ReadonlyMap<string, number> | undefined;
+  #byNode: ReadonlyMap<StateNode, number> | undefined;
   #strays: ReadonlyMap<string, RunningPod> | undefined;
 
   constructor({ pools, namespaces, nodes }: Snapshot, { preferences, leftOuts = new LeftOuts() }: TopologyBaseOptions) {
@@ -167,6 +155,11 @@ export class TopologyBase {
     return this.#strays.get(key);
   }
 
+  #positionIn(node: StateNode): number | undefined {
+    this.#byNode ??= new Map(this.nodes.map((each, position) => [each, position]));
+    return this.#byNode.get(node);
+  }
+
   #positionOf(nodeName: string): number | undefined {
     this.#positions ??= new Map(this.nodes.map(({ name }, position) => [name, position]));
     return this.#positions.get(nodeName);
@@ -183,16 +176,7 @@ export class TopologyBase {
 
   #runningAt(position: number): readonly Pod[] {
     const node = this.nodes[position];
-    return node?.node === undefined ? NO_PODS : runningOn(node);
-  }
-
-  #runningPods(): RunningPods {
-    if (this.#running === undefined) {
-      this.#running = new RunningPods();
-      for (const position of this.nodes.keys())
-        for (const pod of this.#runningAt(position)) this.#running.add(pod, position);
-    }
-    return this.#running;
+    return node === undefined ? NO_PODS : runningOn(node);
   }
 
   /** Groups of the rules by which running pods keep others away, by identity. */
@@ -243,8 +227,11 @@ export class TopologyBase {
     if (group === undefined) {
       group = this.#emptyGroup(rule);
       const domains = this.domainsOfNodes(rule.key);
-      for (const positions of this.#runningPods().countedBy(rule))
-        for (const node of positions) if (this.passesFilter(rule, node)) countIn(group, domains, node);
+      for (const counts of this.#podCounts.countedBy(rule, this.nodes))
+        for (const [node, count] of counts) {
+          const position = this.#positionIn(node);
+          if (position !== undefined && this.passesFilter(rule, position)) countIn(group, domains, position, count);
+        }
       this.#groups.set(id, group);
     }
     return group;
@@ -329,7 +316,7 @@ export class TopologyBase {
   }
 }
 
-function countIn({ counts }: BaseGroup, domains: Int32Array, node: number): void {
+function countIn({ counts }: BaseGroup, domains: Int32Array, node: number, pods = 1): void {
   const id = domains[node] ?? NOWHERE;
-  if (id >= 0) counts[id] = Math.max(counts[id] ?? 0, 0) + 1;
+  if (id >= 0) counts[id] = Math.max(counts[id] ?? 0, 0) + pods;
 }

@@ -9,31 +9,50 @@ export interface RunningPod {
   readonly node: number;
 }
 
+const NO_LABELS: StringMap = {};
+
+/** Something for all pods of a namespace that have the same labels. */
+export class ByLabels<T> {
+  readonly #byNamespace = new Map<string, Map<StringMap, T>>();
+
+  get({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod): T | undefined {
+    return this.#byNamespace.get(namespace)?.get(labels);
+  }
+
+  set({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod, value: T): void {
+    const byLabels = this.#byNamespace.get(namespace);
+    if (byLabels === undefined) this.#byNamespace.set(namespace, new Map([[labels, value]]));
+    else byLabels.set(labels, value);
+  }
+
+  delete({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod): void {
+    this.#byNamespace.get(namespace)?.delete(labels);
+  }
+
+  /** That of the pods that a rule counts. A rule without a selector selects nothing, and yet counts all that run. */
+  countedBy({ selector, namespaces }: Rule): readonly T[] {
+    const counted: T[] = [];
+    for (const namespace of namespaces)
+      for (const [labels, value] of this.#byNamespace.get(namespace) ?? [])
+        if (selector === undefined || selects(selector, labels)) counted.push(value);
+    return counted;
+  }
+}
+
 /** Positions of nodes, one for each pod. */
 type Positions = number[];
 
-const NO_LABELS: StringMap = {};
-
 export class RunningPods {
-  readonly #byNamespace = new Map<string, Map<StringMap, Positions>>();
+  readonly #positions = new ByLabels<Positions>();
 
-  add({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod, node: number): void {
-    let byLabels = this.#byNamespace.get(namespace);
-    if (byLabels === undefined) {
-      byLabels = new Map();
-      this.#byNamespace.set(namespace, byLabels);
-    }
-    const positions = byLabels.get(labels);
-    if (positions === undefined) byLabels.set(labels, [node]);
+  add(pod: Pod, node: number): void {
+    const positions = this.#positions.get(pod);
+    if (positions === undefined) this.#positions.set(pod, [node]);
     else positions.push(node);
   }
 
-  /** Where those pods are that a rule counts. A rule without a selector selects nothing, and yet counts all that run. */
-  countedBy({ selector, namespaces }: Rule): readonly Positions[] {
-    const counted: Positions[] = [];
-    for (const namespace of namespaces)
-      for (const [labels, positions] of this.#byNamespace.get(namespace) ?? [])
-        if (selector === undefined || selects(selector, labels)) counted.push(positions);
-    return counted;
+  /** Where those pods are that a rule counts. */
+  countedBy(rule: Rule): readonly Positions[] {
+    return this.#positions.countedBy(rule);
   }
 }

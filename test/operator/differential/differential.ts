@@ -32,8 +32,8 @@ import {
   NO_COMMANDS,
   verdictTexts,
 } from './compare.ts';
-import { atRest, waitingPods } from './rest.ts';
-import { clearAway, FAST, GATES, MINUTE, snapshotTo, startStage } from './stage.ts';
+import { atRest, placesIn, waitingPods } from './rest.ts';
+import { clearAway, FAST, GATES, MINUTE, shortagesForgotten, snapshotTo, startStage } from './stage.ts';
 
 /** Until the operator has seen new images, and compared every node with them. */
 const ACCOUNT_CHANGE_MS = 12 * MINUTE;
@@ -209,7 +209,7 @@ export class Differential {
   /** Which nodes go first once they may, by a dump with the changes to come, and by one of when they were made. */
   async #disruption(cluster: RandomCluster): Promise<Differences> {
     const { world } = this.#scenario;
-    const before = await this.#beforeChanges(cluster);
+    const { before, placedNothing } = await this.#beforeChanges(cluster);
     const { changes } = cluster;
     this.#scenario.speed(0);
     const logBefore = this.#scenario.log.length;
@@ -235,7 +235,7 @@ export class Differential {
             `disruption: operator ${commands}, command line ${byDump.commands}`,
             `verdicts of the command line:\n    ${verdictTexts(verdicts)}`,
           ];
-    if (isKnowable(cluster, byWhatIf.unknown)) {
+    if (placedNothing && isKnowable(cluster, byWhatIf.unknown)) {
       this.compared.whatIfs++;
       if (commands !== byWhatIf.commands)
         found.push(`what if: operator ${commands}, command line ${byWhatIf.commands}`);
@@ -243,21 +243,27 @@ export class Differential {
     return commands === NO_COMMANDS ? [...found, ...(await this.#verdictsApart(verdicts))] : found;
   }
 
-  /** A dump of the cluster as the user has it, who then makes the changes, all budgets closed. */
-  async #beforeChanges({ changes, leaving, account, removedClasses }: RandomCluster): Promise<string> {
+  /**
+   * A dump of the cluster as the user has it, who then makes the changes, all budgets closed. A NodePool that the changes
+   * open to pods that wait buys nodes for them: disruption is then asked about nodes that the dump does not have.
+   */
+  async #beforeChanges({ changes, leaving, soldOut, account, removedClasses }: RandomCluster) {
     const { world, kube } = this.#scenario;
     world.aws.faults.clear();
+    // pods that wait for what was sold out get their nodes now: bought after the dump, they would be missing from it
+    await shortagesForgotten(this.#scenario, soldOut);
     await atRest(this.#scenario);
     for (const name of leaving)
       await kube.delete(POD, { name, namespace: 'default' }, { gracePeriodSeconds: 0 }).catch(() => undefined);
     await this.#rested(MINUTE);
     const before = await this.#dump('before');
+    const places = await placesIn(this.#scenario);
     for (const image of account.laterImages) world.aws.seed.image(image);
     await this.#scenario.apply(...changes.map(withClosedBudgets));
     for (const name of removedClasses) await kube.delete(EC2_NODE_CLASS, { name });
     await atRest(this.#scenario);
     await this.#rested(account.laterImages.length > 0 ? ACCOUNT_CHANGE_MS : MINUTE);
-    return before;
+    return { before, placedNothing: (await placesIn(this.#scenario)) === places };
   }
 
   async #rested(ms: number): Promise<void> {

@@ -36,6 +36,13 @@ export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =
     (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod),
   );
 
+/** Which nodes there are and where each pod runs, as a text to compare. @throws Error when the API server does not answer */
+export async function placesIn(scenario: Scenario): Promise<string> {
+  const claims = (await scenario.claims()).map(({ metadata }) => metadata.name);
+  const pods = (await scenario.pods()).map(({ metadata, spec }) => `${metadata.name} on ${spec.nodeName ?? 'no node'}`);
+  return [...claims, ...pods].sort().join();
+}
+
 /** @throws Error that describes the world when it does not come to rest */
 export async function atRest(scenario: Scenario): Promise<void> {
   let seen = 'nothing yet';

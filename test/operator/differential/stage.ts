@@ -19,6 +19,7 @@ import {
   PRIORITY_CLASS,
   STORAGE_CLASS,
 } from '../../../src/api/kinds.ts';
+import { SHORTAGE_TTL_MS } from '../../../src/aws/offerings/unavailable.ts';
 import { reading } from '../../../src/cli/cluster.ts';
 import { takeSnapshot } from '../../../src/cli/snapshot/take.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
@@ -114,6 +115,10 @@ export async function clearAway(scenario: Scenario, { objects, soldOut }: Random
     await Promise.all(own.map(({ metadata }) => kube.delete(kind, metadata)));
   }
   await remove(EVENT);
-  // offerings that were sold out are forgotten
-  if (soldOut !== undefined) await scenario.pass(4 * MINUTE, 2_000);
+  await shortagesForgotten(scenario, soldOut);
+}
+
+/** Lets time pass until the operator tries again what was sold out to it. */
+export async function shortagesForgotten(scenario: Scenario, soldOut: RandomCluster['soldOut']): Promise<void> {
+  if (soldOut !== undefined) await scenario.pass(SHORTAGE_TTL_MS + MINUTE, 2_000);
 }

@@ -1,9 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { defined } from '../../../src/api/defined.ts';
-import type { CSINode, PersistentVolumeClaim, Pod, StorageClass } from '../../../src/api/kubernetes.ts';
+import type {
+  CSINode,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+} from '../../../src/api/kubernetes.ts';
 import type { Plan, Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { prepare, solve, type Variation } from '../../../src/engine/solve.ts';
-import { daemon, OPTIONS, pod, replicas, snapshot, stateNode } from './build.ts';
+import { daemon, OPTIONS, pod, replicas, type SnapshotParts, snapshot, stateNode } from './build.ts';
 import { Draw, drawnSnapshot } from './scenarios.ts';
 
 const EXPERIMENT = { ...OPTIONS, packing: 'compatible', reservedMode: 'fallback' } as const;
@@ -106,6 +112,22 @@ function later(draw: Draw, step: number, { nodes, pools, ...base }: Snapshot): S
 
 const named = (name: string): Pick<StateNode, 'name' | 'providerId'> => ({ name, providerId: `aws:///${name}` });
 
+const claimOf = (name: string, storageClassName: string): PersistentVolumeClaim => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name, namespace: 'default' },
+  spec: { storageClassName },
+  status: { phase: 'Pending' },
+});
+
+const storageClassOf = (name: string, provisioner = name): StorageClass => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: { name },
+  provisioner,
+  volumeBindingMode: 'WaitForFirstConsumer',
+});
+
 describe('a cluster that is solved again and again', () => {
   it.each(
     Array.from({ length: 12 }, (_, seed) => seed),
@@ -130,7 +152,7 @@ describe('a cluster that is solved again and again', () => {
     expect(['500m', '2', '500m'].map(placed)).toEqual([1, 0, 1]);
   });
 
-  it('counts the slots of volumes by what their claims are now', () => {
+  describe('counts the slots of volumes', () => {
     const drivers = [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }];
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
@@ -141,32 +163,38 @@ describe('a cluster that is solved again and again', () => {
     const using = (name: string, claimName: string, nodeName?: string): Pod =>
       pod(name, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }], ...defined({ nodeName }) });
     const nodes = [{ ...stateNode('n', { pods: [using('db', 'old', 'n')] }), csiNode }];
-    const placed = (driver: string): number =>
-      solve(
-        snapshot({
-          nodes,
-          pendingPods: [using('web', 'new')],
-          persistentVolumeClaims: [claimOf('old', driver), claimOf('new', 'ebs.csi.aws.com')],
-          storageClasses: ['ebs.csi.aws.com', 'other'].map(storageClassOf),
-        }),
-        OPTIONS,
-      ).placements.length;
-    expect(['other', 'ebs.csi.aws.com', 'other'].map(placed)).toEqual([1, 0, 1]);
+    const pendingPods = [using('web', 'new')];
+    const wanted = claimOf('new', 'ebs.csi.aws.com');
+    const storageClasses = ['ebs.csi.aws.com', 'other'].map((name) => storageClassOf(name));
+    const placed = (parts: SnapshotParts): number =>
+      solve(snapshot({ nodes, pendingPods, storageClasses, ...parts }), OPTIONS).placements.length;
+
+    it('by what their claims are now', () => {
+      const placedWith = (driver: string): number =>
+        placed({ persistentVolumeClaims: [claimOf('old', driver), wanted] });
+      expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
+      expect(placed({ persistentVolumeClaims: [wanted] })).toBe(1);
+    });
+
+    it('by what storage classes are now', () => {
+      const persistentVolumeClaims = [claimOf('old', 'changing'), wanted];
+      const placedWith = (driver: string): number =>
+        placed({ persistentVolumeClaims, storageClasses: [...storageClasses, storageClassOf('changing', driver)] });
+      expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
+    });
+
+    it('by what volumes are now', () => {
+      const persistentVolumeClaims = [{ ...claimOf('old', 'other'), spec: { volumeName: 'disk' } }, wanted];
+      const placedWith = (driver: string): number => {
+        const disk: PersistentVolume = {
+          apiVersion: 'v1',
+          kind: 'PersistentVolume',
+          metadata: { name: 'disk' },
+          spec: { csi: { driver } },
+        };
+        return placed({ persistentVolumeClaims, persistentVolumes: [disk] });
+      };
+      expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
+    });
   });
-});
-
-const claimOf = (name: string, storageClassName: string): PersistentVolumeClaim => ({
-  apiVersion: 'v1',
-  kind: 'PersistentVolumeClaim',
-  metadata: { name, namespace: 'default' },
-  spec: { storageClassName },
-  status: { phase: 'Pending' },
-});
-
-const storageClassOf = (name: string): StorageClass => ({
-  apiVersion: 'storage.k8s.io/v1',
-  kind: 'StorageClass',
-  metadata: { name },
-  provisioner: name,
-  volumeBindingMode: 'WaitForFirstConsumer',
 });

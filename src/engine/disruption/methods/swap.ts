@@ -2,7 +2,7 @@
  * Replaces several nodes by others that cost less together: what consolidation one by one, or into a
  * single node, cannot do. Comes after these, because it moves more pods for the money.
  */
-import type { PlannedClaim, PoolInput } from '../../model.ts';
+import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
@@ -149,7 +149,12 @@ const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[]
 
 /** Takes the nodes away for others, if those are cheaper. */
 async function trade(candidates: readonly Candidate[], input: MethodInput): Promise<Found | undefined> {
-  const options = { sparesQuietNodes: true, ...PACKING, mostClaims: NODES_PER_NODE * candidates.length };
+  const options = {
+    sparesQuietNodes: true,
+    ...PACKING,
+    mostClaims: NODES_PER_NODE * candidates.length,
+    ...(input.committed === undefined && { packingLimit: limitFor(candidates, input.spotToSpot) }),
+  };
   const simulation = await input.simulate(candidates, options);
   if (simulation === undefined || simulation.stranded.size > 0) return undefined;
   const { claims, plan, pools } = simulation;
@@ -167,6 +172,16 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   const views = evaluate(command, input.totals);
   return isApproved(views) ? { command, views } : undefined;
 }
+
+/** Beyond which replacements are sure to be refused below. */
+function limitFor(candidates: readonly Candidate[], spotToSpot: boolean): PackingLimit {
+  const risk = candidates.reduce((sum, { spotRiskUsdPerHour }) => sum + spotRiskUsdPerHour, 0);
+  const usdPerHour = (1 - LEAST_SAVINGS) * costOf(candidates) + risk;
+  return !spotToSpot && areAllSpot(candidates) ? { usdPerHour, avoided: 'spot' } : { usdPerHour };
+}
+
+const areAllSpot = (candidates: readonly Candidate[]): boolean =>
+  candidates.every(({ capacityType }) => capacityType === 'spot');
 
 /** The replacements at what each adds to the bill, when those before it have taken the most that they can of commitments. */
 function atPrices(
@@ -193,7 +208,7 @@ export function cheaperTogether(
   spotToSpot: boolean,
   usdPerHour = costOf(candidates),
 ): readonly PlannedClaim[] | undefined {
-  const allSpot = candidates.every(({ capacityType }) => capacityType === 'spot');
+  const allSpot = areAllSpot(candidates);
   const isSpotToSpot = (replacement: Replacement): boolean => allSpot && replacement.admits('spot');
   if (!spotToSpot && planned.some(isSpotToSpot)) return undefined;
   const flexibilityOf = (replacement: Replacement): number => (isSpotToSpot(replacement) ? SPOT_FLEXIBILITY : 1);

@@ -10,34 +10,21 @@ import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { templateRequirements } from '../../solver/template.ts';
+import { type PricedRoom, type UnitPrices, unitPricesOf } from '../../unit-prices.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { PricedTypes } from '../price-table.ts';
-
-/** USD per hour for a milli-core and for a byte of memory. */
-export interface UnitPrices {
-  readonly cpu: number;
-  readonly memory: number;
-}
-
-const STEPS = 60;
-
-interface Row {
-  readonly cpu: number;
-  readonly memory: number;
-  readonly usdPerHour: number;
-}
 
 interface KnownRows {
   readonly nodePool: NodePool;
   readonly extrasUsdPerHour: number;
-  readonly rows: readonly Row[];
+  readonly rows: readonly PricedRoom[];
 }
 
 /** By the list of instance types, of the NodePool that asked last: lists stay the same for minutes. */
 const known = new WeakMap<readonly InstanceType[], KnownRows>();
 
 /** What a NodePool can buy, at the best price of each. */
-function rowsOf(pool: PoolInput): readonly Row[] {
+function rowsOf(pool: PoolInput): readonly PricedRoom[] {
   const { nodePool, instanceTypes, extras } = pool;
   const last = known.get(instanceTypes);
   if (last?.nodePool === nodePool && last.extrasUsdPerHour === extrasUsdPerHour(extras)) return last.rows;
@@ -46,7 +33,7 @@ function rowsOf(pool: PoolInput): readonly Row[] {
   return rows;
 }
 
-function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly Row[] {
+function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly PricedRoom[] {
   const requirements = templateRequirements(nodePool);
   const prices = PricedTypes.of(instanceTypes).under(requirements);
   return instanceTypes.flatMap((type) => {
@@ -57,27 +44,8 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
   });
 }
 
-/**
- * The prices at which the demand is worth most while no instance type is worth more than it costs: the dual of the linear
- * program that buys fractions of nodes for the demand, so that no purchase can be cheaper. It is concave in the price of
- * CPU, which makes a ternary search enough.
- */
-export function unitPrices(pool: PoolInput, demand: Resources): UnitPrices {
-  const rows = rowsOf(pool);
-  if (rows.length === 0) return { cpu: 0, memory: 0 };
-  const { cpu = 0, memory = 0 } = demand;
-  const memoryPriceAt = (cpuPrice: number): number =>
-    Math.max(0, Math.min(...rows.map((row) => (row.usdPerHour - cpuPrice * row.cpu) / row.memory)));
-  const worthAt = (cpuPrice: number): number => cpuPrice * cpu + memoryPriceAt(cpuPrice) * memory;
-  let low = 0;
-  let high = Math.min(...rows.map((row) => row.usdPerHour / row.cpu));
-  for (let step = 0; step < STEPS; step++) {
-    const [left, right] = [low + (high - low) / 3, high - (high - low) / 3];
-    if (worthAt(left) < worthAt(right)) low = left;
-    else high = right;
-  }
-  return { cpu: low, memory: memoryPriceAt(low) };
-}
+/** What room is worth at the best prices of what a NodePool can buy, for a demand of such a mix. */
+export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => unitPricesOf(rowsOf(pool), demand);
 
 const requestsOf = ({ reschedulablePods }: Candidate): Resources => addResources(...reschedulablePods.map(podRequests));
 

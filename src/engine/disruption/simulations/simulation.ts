@@ -10,6 +10,7 @@ export interface SimulationOptions {
   /** How new nodes are filled; as Karpenter does when left out. */
   readonly packing?: SolveOptions['packing'];
   readonly packingWork?: number;
+  readonly packingLimit?: SolveOptions['packingLimit'];
 }
 
 export interface Simulation {

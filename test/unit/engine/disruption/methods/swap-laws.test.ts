@@ -2,9 +2,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NODEPOOL_LABEL } from '../../../../../src/api/labels.ts';
-import { savingsOf } from '../../../../../src/engine/disruption/command.ts';
+import { type Command, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
-import { review } from '../../../../../src/engine/disruption/review.ts';
+import { type ClusterSnapshot, review } from '../../../../../src/engine/disruption/review.ts';
+import type { SimulationOptions } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import { compatibleOfferings } from '../../../../../src/engine/instance-types.ts';
 import type { PlannedClaim, SolveOptions } from '../../../../../src/engine/model.ts';
@@ -167,19 +168,46 @@ describe('swaps', () => {
   }, 60_000);
 });
 
+/** Looks for cheaper nodes in vain too. */
+class ThoroughSimulator extends Simulator {
+  override without(providerIds: Iterable<string>, { packingLimit: _, ...options }: SimulationOptions) {
+    return super.without(providerIds, options);
+  }
+}
+
 const isSpotToSpot = ({ command: { candidates, replacements } }: Step): boolean =>
   candidates.every(({ capacityType }) => capacityType === 'spot') &&
   replacements.some(({ requirements }) => requirements.some(({ values }) => values?.includes('spot')));
 
-describe('simulator on one snapshot', () => {
-  const OPTIONS: SolveOptions = {
-    preferencePolicy: 'Respect',
-    minValuesPolicy: 'Strict',
-    reservedMode: 'fallback',
-    ignoreDraRequests: true,
-    packing: 'compatible',
-  };
+it('swaps are those that are found when cheaper nodes are looked for in vain too', async () => {
+  let [swaps, spared] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
+      const commandsOf = async (scene: ClusterSnapshot): Promise<readonly Command[]> =>
+        (await review(swap, scene)).result.commands;
+      const scene = sceneIn(cluster, { spotToSpot });
+      const found = await commandsOf(scene);
+      const { snapshot, pools } = cluster;
+      const nodePools = [...pools.values()].map(({ nodePool }) => nodePool);
+      const simulator = new ThoroughSimulator(snapshot, { nodePools, solve: SIMULATED });
+      expect(found).toEqual(await commandsOf({ ...scene, simulator }));
+      if (found.length > 0) swaps++;
+      else spared++;
+    }),
+    runsFor(40),
+  );
+  expect(Math.min(swaps, spared)).toBeGreaterThan(0);
+}, 120_000);
 
+const SIMULATED: SolveOptions = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'fallback',
+  ignoreDraRequests: true,
+  packing: 'compatible',
+};
+
+describe('simulator on one snapshot', () => {
   it('come to what solving each for itself comes to, whatever was asked before', async () => {
     await fc.assert(
       fc.property(
@@ -187,7 +215,7 @@ describe('simulator on one snapshot', () => {
         fc.array(fc.uniqueArray(fc.nat(13), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 }),
         ({ snapshot, pools }, sets) => {
           const nodePools = [...pools.values()].map(({ nodePool }) => nodePool);
-          const shared = new Simulator(snapshot, { nodePools, solve: OPTIONS });
+          const shared = new Simulator(snapshot, { nodePools, solve: SIMULATED });
           for (const set of sets) {
             const gone = snapshot.nodes.filter((_, at) => set.includes(at));
             const found = shared.without(
@@ -202,7 +230,7 @@ describe('simulator on one snapshot', () => {
                 ),
                 pendingPods: gone.flatMap(({ pods }) => pods.filter((pod) => !isOwnedByDaemonSet(pod))),
               },
-              OPTIONS,
+              SIMULATED,
             );
             expect(found?.plan).toEqual(plan);
           }

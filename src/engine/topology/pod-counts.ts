@@ -1,0 +1,85 @@
+/**
+ * How many pods of each workload run on each node. What is known of one snapshot serves the next: only the nodes that
+ * changed are looked at again.
+ */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { StateNode } from '../model.ts';
+import { isTerminal, isTerminating } from '../pods.ts';
+import type { Rule } from './group.ts';
+import { ByLabels } from './running-pods.ts';
+
+type CountByNode = Map<StateNode, number>;
+
+const NO_PODS: readonly Pod[] = [];
+
+const isRunning = (pod: Pod): boolean => !isTerminal(pod) && !isTerminating(pod);
+
+/** State nodes never change, and a cluster is solved again and again. */
+const running = new WeakMap<StateNode, readonly Pod[]>();
+
+/** The pods that run on a node; none before it has joined. */
+export function runningOn(stateNode: StateNode): readonly Pod[] {
+  if (stateNode.node === undefined) return NO_PODS;
+  let pods = running.get(stateNode);
+  if (pods === undefined) {
+    // nearly always all of them: no list of its own
+    pods = stateNode.pods.every(isRunning) ? stateNode.pods : stateNode.pods.filter(isRunning);
+    running.set(stateNode, pods);
+  }
+  return pods;
+}
+
+/** Kept for as long as somebody holds it. */
+let last: WeakRef<PodCounts> | undefined;
+
+export class PodCounts {
+  readonly #byLabels = new ByLabels<CountByNode>();
+  /** The nodes whose pods are counted, with the number of the change that they were last seen in. */
+  readonly #seen = new Map<StateNode, number>();
+  #nodes: readonly StateNode[] = [];
+  #change = 0;
+
+  /** One for all: who asks says of which nodes. */
+  static shared(): PodCounts {
+    const known = last?.deref();
+    if (known !== undefined) return known;
+    const shared = new PodCounts();
+    last = new WeakRef(shared);
+    return shared;
+  }
+
+  /** How many of the pods that a rule counts run on each of some nodes, in parts. To be read at once. */
+  countedBy(rule: Rule, nodes: readonly StateNode[]): readonly ReadonlyMap<StateNode, number>[] {
+    if (nodes !== this.#nodes) this.#become(nodes);
+    return this.#byLabels.countedBy(rule);
+  }
+
+  #become(nodes: readonly StateNode[]): void {
+    this.#change++;
+    for (const node of nodes) {
+      if (!this.#seen.has(node)) for (const pod of runningOn(node)) this.#add(pod, node);
+      this.#seen.set(node, this.#change);
+    }
+    if (this.#seen.size > nodes.length) {
+      for (const [node, change] of this.#seen) {
+        if (change === this.#change) continue;
+        for (const pod of runningOn(node)) this.#remove(pod, node);
+        this.#seen.delete(node);
+      }
+    }
+    this.#nodes = nodes;
+  }
+
+  #add(pod: Pod, node: StateNode): void {
+    const counts = this.#byLabels.get(pod);
+    if (counts === undefined) this.#byLabels.set(pod, new Map([[node, 1]]));
+    else counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+
+  /** With all pods of the node that are like it: they go together. */
+  #remove(pod: Pod, node: StateNode): void {
+    const counts = this.#byLabels.get(pod);
+    counts?.delete(node);
+    if (counts?.size === 0) this.#byLabels.delete(pod);
+  }
+}

@@ -1,0 +1,76 @@
+/** What nodes cost at least, seen in solves that need not look for cheaper ones. */
+import { describe, expect, it } from '@jest/globals';
+import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import type { PackingLimit, Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
+import { nodeUsdPerHour } from '../../../../src/engine/purchase.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { instanceType, nodePool, OPTIONS, oneOf, planOf, replicas, type SnapshotParts } from '../build.ts';
+import { drawnSnapshot } from '../scenarios.ts';
+
+const SIMULATED: SolveOptions = { ...OPTIONS, reservedMode: 'fallback', packing: 'cheapest', packingWork: 300_000 };
+
+const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
+const priceOf = ({ claims }: Plan): number => claims.reduce((sum, claim) => sum + nodeUsdPerHour(claim), 0);
+
+const onDemand = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  pools: snapshot.pools.map(({ instanceTypes, ...pool }) => ({
+    ...pool,
+    instanceTypes: instanceTypes.map((type) => ({
+      ...type,
+      offerings: type.offerings.filter(({ requirements }) =>
+        requirements.every(({ values }) => values?.[0] !== 'spot'),
+      ),
+    })),
+  })),
+});
+
+describe('a solve whose plan may cost only so much', () => {
+  it.each(
+    Array.from({ length: 30 }, (_, seed) => seed),
+  )('finds the plan that costs just that, of any capacity type or of one alone (seed %i)', (seed) => {
+    const drawn = drawnSnapshot(seed, { nodes: 3, workloads: 12 });
+    for (const [snapshot, avoided] of [[drawn], [onDemand(drawn)], [onDemand(drawn), 'spot']] as const) {
+      const packed = solve(snapshot, SIMULATED);
+      const packingLimit: PackingLimit = { usdPerHour: priceOf(packed), ...(avoided && { avoided }) };
+      expect(textOf(solve(snapshot, { ...SIMULATED, packingLimit })) === textOf(packed)).toBe(true);
+    }
+  });
+
+  /** By first-fit in order of size each node gets three pods, 8 CPU for 6: the cheapest plan has a fourth of the price. */
+  const wasteful: SnapshotParts = {
+    types: [
+      instanceType('small', { cpu: 2, gib: 8, usd: 0.2 }),
+      instanceType('medium', { cpu: 4, gib: 16, usd: 0.3 }),
+      instanceType('large', { cpu: 8, gib: 32, usd: 0.9 }),
+    ],
+    pendingPods: [...replicas(6, 'web', { cpu: '1900m', memory: '1Gi' }), ...replicas(4, 'job', { cpu: '1' })],
+  };
+  const bought = planOf(wasteful, { ...SIMULATED, packing: 'compatible' });
+  const packed = planOf(wasteful, SIMULATED);
+  const limited = (packingLimit: PackingLimit, parts: SnapshotParts = {}, options: Partial<SolveOptions> = {}) =>
+    planOf({ ...wasteful, ...parts }, { ...SIMULATED, ...options, packingLimit });
+
+  it('leaves the nodes as they were bought where even fractions of nodes cost more', () => {
+    expect(priceOf(packed)).toBeLessThan(priceOf(bought));
+    const floor = (15.4 * 0.3) / 4 / 2; // 15.4 CPU at the price of spot
+    expect(textOf(limited({ usdPerHour: floor * 1.001 }))).toBe(textOf(packed));
+    expect(textOf(limited({ usdPerHour: floor * 0.999 }))).toBe(textOf(bought));
+  });
+
+  it('does not count what may not be bought', () => {
+    const packingLimit = { usdPerHour: priceOf(packed), avoided: 'spot' };
+    expect(textOf(limited(packingLimit))).toBe(textOf(bought));
+    const spotAlone = [nodePool('default', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot')] })];
+    expect(textOf(limited({ usdPerHour: 1_000, avoided: 'spot' }, { pools: spotAlone }))).toBe(
+      textOf(planOf({ ...wasteful, pools: spotAlone }, { ...SIMULATED, packing: 'compatible' })),
+    );
+  });
+
+  it('looks for cheaper nodes where several attempts compete', () => {
+    const options = { reservedMode: 'off' } as const;
+    expect(textOf(limited({ usdPerHour: 0 }, {}, options))).toBe(
+      textOf(planOf(wasteful, { ...SIMULATED, ...options })),
+    );
+  });
+});
