@@ -34,6 +34,7 @@ let played: ReplayOptions | undefined;
 let opened: (string | undefined)[];
 
 beforeEach(() => {
+  process.exitCode = undefined; // tests before these may have set it
   folder = mkdtempSync(join(tmpdir(), 'replay-'));
   stdout = '';
   stderr = '';
