@@ -81,7 +81,11 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     [POD_DISRUPTION_BUDGET.plural]: podDisruptionBudgets,
     [DAEMON_SET.plural]: [DAEMONS],
   });
-  const clock = { now: () => NOW_MS, sleep: async () => undefined, after: () => () => undefined };
+  const clock = {
+    ...{ now: () => NOW_MS, sleep: async () => undefined, after: () => () => undefined },
+    // others have their turn by the time that passes
+    monotonic: () => performance.now(),
+  };
   const refuse = (): never => {
     throw new Error('Nothing is to be done, only decided');
   };
