@@ -1,5 +1,6 @@
 /** What all solves of one snapshot have in common. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import { spreading } from '../default-spread.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { IdlePool, InstanceType, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
@@ -122,26 +123,19 @@ export class CompiledSnapshot {
   }
 }
 
-const capacities = new WeakMap<readonly InstanceType[], Resources>();
-
 /** All that types have, each with some amount: lists of types stay the same for minutes. */
-function capacitiesIn(types: readonly InstanceType[]): Resources {
-  const all = capacities.get(types) ?? Object.fromEntries(types.flatMap(({ capacity }) => Object.entries(capacity)));
-  capacities.set(types, all);
-  return all;
-}
+const capacitiesIn = remembering(
+  (types: readonly InstanceType[]): Resources =>
+    Object.fromEntries(types.flatMap(({ capacity }) => Object.entries(capacity))),
+);
 
 /** State nodes never change, and a cluster is solved again and again. */
-const keysOfNodes = new WeakMap<StateNode, readonly string[]>();
+const keysOn = remembering(({ pods }: StateNode): readonly string[] => Topology.labelKeys(pods));
 
 /** Labels that rules look at, of pods that wait and of those that run. */
 function labelKeysOf({ pendingPods, nodes }: Snapshot): readonly string[] {
   const keys = new Set(Topology.labelKeys(pendingPods));
-  for (const node of nodes) {
-    const known = keysOfNodes.get(node) ?? Topology.labelKeys(node.pods);
-    keysOfNodes.set(node, known);
-    for (const key of known) keys.add(key);
-  }
+  for (const node of nodes) for (const key of keysOn(node)) keys.add(key);
   return [...keys].sort();
 }
 

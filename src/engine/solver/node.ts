@@ -1,6 +1,7 @@
 /** Nodes that exist or are launching, as places for pods. */
 import { ByText } from '../../api/by-text.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import { compareText } from '../instance-types.ts';
 import { type LeftOuts, nameOf as named } from '../left-out.ts';
@@ -104,22 +105,15 @@ interface Load {
 }
 
 /** State nodes never change, and a cluster is solved again and again: what follows from a node is kept. */
-const loads = new WeakMap<StateNode, Load>();
-
-function loadOf(node: StateNode): Load {
-  let load = loads.get(node);
-  if (load === undefined) {
-    const running = node.pods.filter((pod) => !isTerminal(pod));
-    load = {
-      ports: running.flatMap(hostPortsOf),
-      free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
-      takenByDaemons: addResources(...running.filter(isOwnedByDaemonSet).map(podRequests)),
-      claiming: running.filter((pod) => Volumes.claimNames(pod).length > 0),
-    };
-    loads.set(node, load);
-  }
-  return load;
-}
+const loadOf = remembering((node: StateNode): Load => {
+  const running = node.pods.filter((pod) => !isTerminal(pod));
+  return {
+    ports: running.flatMap(hostPortsOf),
+    free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
+    takenByDaemons: addResources(...running.filter(isOwnedByDaemonSet).map(podRequests)),
+    claiming: running.filter((pod) => Volumes.claimNames(pod).length > 0),
+  };
+});
 
 /** What a node has left before anything is placed. */
 interface Ground {

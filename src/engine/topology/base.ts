@@ -6,6 +6,7 @@
 import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
+import { remembering } from '../../api/remembering.ts';
 import { LeftOuts, nameOf } from '../left-out.ts';
 import type { Snapshot, StateNode } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
@@ -60,30 +61,16 @@ const NO_PODS: readonly Pod[] = [];
 export const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
 /** State nodes never change, and a cluster is solved again and again. */
-const places = new WeakMap<StateNode, Place>();
-
-export function placeOf(node: StateNode): Place {
-  let place = places.get(node);
-  if (place === undefined) {
-    const hostname = hostOf(node);
-    const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
-    place = { hostname, requirements, taints: node.taints };
-    places.set(node, place);
-  }
-  return place;
-}
-
-const repellers = new WeakMap<StateNode, readonly Pod[]>();
+export const placeOf = remembering((node: StateNode): Place => {
+  const hostname = hostOf(node);
+  const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
+  return { hostname, requirements, taints: node.taints };
+});
 
 /** The running pods of a node that may keep others away. */
-function repellersOn(node: StateNode): readonly Pod[] {
-  let found = repellers.get(node);
-  if (found === undefined) {
-    found = runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity);
-    repellers.set(node, found);
-  }
-  return found;
-}
+const repellersOn = remembering((node: StateNode): readonly Pod[] =>
+  runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity),
+);
 
 export class TopologyBase {
   readonly domains: Domains;

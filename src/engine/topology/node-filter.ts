@@ -1,5 +1,6 @@
 /** Which nodes a spread constraint counts. */
 import type { Pod, Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';
 
@@ -43,16 +44,10 @@ export const isOpen = ({ alternatives, tolerations }: NodeFilter): boolean =>
   tolerations === undefined &&
   (alternatives === undefined || alternatives.some((requirements) => requirements.identity === ''));
 
-const identities = new WeakMap<NodeFilter, string>();
-
 /** The same text for filters that let the same nodes pass. */
-export function filterIdentity(filter: NodeFilter | undefined): string {
-  if (filter === undefined) return 'none';
-  let identity = identities.get(filter);
-  if (identity === undefined) {
-    const { alternatives, tolerations } = filter;
-    identity = JSON.stringify([alternatives?.map((each) => each.identity) ?? null, tolerations ?? null]);
-    identities.set(filter, identity);
-  }
-  return identity;
-}
+export const filterIdentity = (filter: NodeFilter | undefined): string =>
+  filter === undefined ? 'none' : identityOf(filter);
+
+const identityOf = remembering(({ alternatives, tolerations }: NodeFilter): string =>
+  JSON.stringify([alternatives?.map((each) => each.identity) ?? null, tolerations ?? null]),
+);

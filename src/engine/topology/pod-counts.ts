@@ -3,6 +3,7 @@
  * changed are looked at again.
  */
 import type { Pod } from '../../api/kubernetes.ts';
+import { remembering } from '../../api/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { isTerminal, isTerminating } from '../pods.ts';
 import type { Rule } from './group.ts';
@@ -14,20 +15,12 @@ const NO_PODS: readonly Pod[] = [];
 
 const isRunning = (pod: Pod): boolean => !isTerminal(pod) && !isTerminating(pod);
 
-/** State nodes never change, and a cluster is solved again and again. */
-const running = new WeakMap<StateNode, readonly Pod[]>();
-
 /** The pods that run on a node; none before it has joined. */
-export function runningOn(stateNode: StateNode): readonly Pod[] {
-  if (stateNode.node === undefined) return NO_PODS;
-  let pods = running.get(stateNode);
-  if (pods === undefined) {
-    // nearly always all of them: no list of its own
-    pods = stateNode.pods.every(isRunning) ? stateNode.pods : stateNode.pods.filter(isRunning);
-    running.set(stateNode, pods);
-  }
-  return pods;
-}
+export const runningOn = remembering(({ node, pods }: StateNode): readonly Pod[] => {
+  if (node === undefined) return NO_PODS;
+  // nearly always all of them: no list of its own
+  return pods.every(isRunning) ? pods : pods.filter(isRunning);
+});
 
 /** Kept for as long as somebody holds it. */
 let last: WeakRef<PodCounts> | undefined;

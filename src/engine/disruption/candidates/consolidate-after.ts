@@ -10,21 +10,11 @@ import { timeOf } from '../../../api/times.ts';
  * `consolidateAfter` is `Never` or cannot be read, or the node is not initialised.
  */
 export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number): number | undefined {
-  const windowMs = windowOf(pool);
+  const windowMs = readDurationOrNever(pool.spec.disruption?.consolidateAfter ?? '0s') ?? Number.POSITIVE_INFINITY;
   const initialized = getCondition(claim, 'Initialized');
   if (windowMs === Number.POSITIVE_INFINITY || initialized?.status !== 'True') return undefined;
   const quietSince = timeOf(claim.status?.lastPodEventTime ?? initialized.lastTransitionTime) || 0;
   return windowMs <= 0 ? 0 : Math.max(0, quietSince + windowMs - nowMs);
-}
-
-/** NodePools never change, and are asked for each of their nodes. */
-const windows = new WeakMap<NodePool, number>();
-
-function windowOf(pool: NodePool): number {
-  const text = pool.spec.disruption?.consolidateAfter ?? '0s';
-  const windowMs = windows.get(pool) ?? readDurationOrNever(text) ?? Number.POSITIVE_INFINITY;
-  windows.set(pool, windowMs);
-  return windowMs;
 }
 
 /** Whether the node is still within its pool's window: consolidation may not move pods onto it. */
