@@ -4,12 +4,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Longest time, in milliseconds, that a step may keep the others waiting; most are a little longer. */
 const STEP_MS = 8;
 
-/** To be awaited between steps: lets the others have their turn when this one has taken long enough. */
-export function yielding(now: () => number = () => performance.now()): () => Promise<void> {
+/** Lets the others have their turn, when it is awaited; undefined when there is no need to. */
+export type Pause = () => Promise<void> | undefined;
+
+/** To be called between steps: answers something to wait for when this work has taken long enough. */
+export function yielding(now: () => number = () => performance.now()): Pause {
   let startedMs = now();
-  return async () => {
-    if (now() - startedMs < STEP_MS) return;
+  const turn = async (): Promise<void> => {
     await nextTurn();
     startedMs = now();
   };
+  return () => (now() - startedMs < STEP_MS ? undefined : turn());
 }

@@ -147,11 +147,14 @@ export class MoveHistory {
 
   /** Moves whose repetition is dearer now. Emptiness moves nothing, so it may be repeated as often as nodes are empty. */
   undone(nowMs: number): readonly Undone[] {
-    return this.#moves.flatMap(({ reason, undoing, nodePools, workloads, level }) => {
-      if (undoing === undefined || reason !== 'Underutilized') return [];
-      const untilMs = undoing.atMs + MEMORY_MS;
-      return untilMs > nowMs ? [{ nodePools, workloads, level: level + 1, untilMs }] : [];
-    });
+    const undone: Undone[] = [];
+    for (const move of this.#moves) {
+      const untilMs = dearerUntilMs(move);
+      if (untilMs === undefined || untilMs <= nowMs) continue;
+      const { nodePools, workloads, level } = move;
+      undone.push({ nodePools, workloads, level: level + 1, untilMs });
+    }
+    return undone;
   }
 
   /** Latest first. */

@@ -1,5 +1,4 @@
 /** Prepares a disruption method on the cluster as it is now, and reports which nodes are left alone, and why. */
-import { isDeepStrictEqual } from 'node:util';
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -10,11 +9,12 @@ import { type PassInput, type Preparation, prepare } from '../../engine/disrupti
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
 import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import { monotonicMs } from '../../kube/clock.ts';
-import { yielding } from '../../kube/yielding.ts';
+import { type Pause, yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
+import { isSamePool } from '../same-pool.ts';
 import { publishBlocked, publishBlockedPool, publishUnconsolidatable } from './disruption-events.ts';
 import { setAllowance } from './measures.ts';
 import { publishProtection } from './pod-events.ts';
@@ -143,7 +143,7 @@ export class MethodPreparer {
   async #report(
     { method, blocks, declined, candidates, allowances, input }: Preparation,
     nodes: readonly StateNode[],
-    pause: () => Promise<void>,
+    pause: Pause,
   ): Promise<void> {
     const { events, metrics } = this.#deps;
     if (events.isHeard !== false) {
@@ -167,7 +167,7 @@ export class MethodPreparer {
   async #reportBlocks(
     blocks: Preparation['blocks'],
     nodes: readonly StateNode[],
-    { nowMs, pause }: { readonly nowMs: number; readonly pause: () => Promise<void> },
+    { nowMs, pause }: { readonly nowMs: number; readonly pause: Pause },
   ): Promise<void> {
     const { events } = this.#deps;
     for (const node of nodes) {
@@ -179,8 +179,3 @@ export class MethodPreparer {
     }
   }
 }
-
-const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
-  pool.nodePool === other?.nodePool &&
-  pool.instanceTypes === other.instanceTypes &&
-  isDeepStrictEqual(pool.extras, other.extras);

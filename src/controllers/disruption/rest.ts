@@ -4,6 +4,7 @@
  */
 import { isTrue } from '../../api/conditions.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isReschedulable } from '../../engine/pods.ts';
@@ -40,6 +41,8 @@ export class Rest {
   #seenMs = 0;
   /** By `monotonicMs` and the name of the method. */
   readonly #searchFromMs = new Map<string, number>();
+  /** Methods that are not asked now because no node is as they want it: they would find nothing. */
+  #spared: readonly Method[] = [];
   /** Whether a node may be given back without a search, by its state. */
   readonly #easy = new WeakMap<StateNode, boolean>();
 
@@ -58,9 +61,11 @@ export class Rest {
     const open = this.#methods.filter(
       ({ name, isSearch }) => !isSearch || nowMs >= (this.#searchFromMs.get(name) ?? 0),
     );
-    const isWorthwhile =
-      open.some(({ isSearch }) => isSearch) || this.#deps.cluster.nodes().some((node) => this.#isEasy(node));
-    return isWorthwhile ? open : [];
+    const isWorthAsking = this.#deps.cluster.nodes().some((node) => this.#isEasy(node)) ? always : isConsolidation;
+    const due = open.filter(isWorthAsking);
+    this.#spared = open.filter((method) => !isWorthAsking(method));
+    if (due.length === 0) for (const method of this.#spared) this.#putOff(method, 'nothing', nowMs);
+    return due;
   }
 
   /**
@@ -69,16 +74,18 @@ export class Rest {
    * @param before what it looked at, as `look` had it at its beginning
    */
   passed(outcomes: ReadonlyMap<Method, RunOutcome>, before: readonly unknown[] | undefined): void {
-    const { clock, cluster } = this.#deps;
-    const nowMs = monotonicMs(clock);
-    for (const [method, outcome] of outcomes) {
-      const waitMs = outcome === 'nothing' ? this.#pace?.(method, cluster.nodes().length) : undefined;
-      if (waitMs === undefined) this.#searchFromMs.delete(method.name);
-      else this.#searchFromMs.set(method.name, nowMs + waitMs);
-    }
-    const sawAll = this.#methods.every((method) => outcomes.get(method) === 'nothing');
+    const nowMs = monotonicMs(this.#deps.clock);
+    const all = new Map([...this.#spared.map((method) => [method, 'nothing'] as const), ...outcomes]);
+    for (const [method, outcome] of all) this.#putOff(method, outcome, nowMs);
+    const sawAll = this.#methods.every((method) => all.get(method) === 'nothing');
     this.#seen = sawAll ? before : undefined;
     this.#seenMs = nowMs;
+  }
+
+  #putOff(method: Method, outcome: RunOutcome, nowMs: number): void {
+    const waitMs = outcome === 'nothing' ? this.#pace?.(method, this.#deps.cluster.nodes().length) : undefined;
+    if (waitMs === undefined) this.#searchFromMs.delete(method.name);
+    else this.#searchFromMs.set(method.name, nowMs + waitMs);
   }
 
   async #isAsSeen(): Promise<boolean> {
@@ -115,13 +122,19 @@ export class Rest {
     const known = this.#easy.get(node);
     if (known !== undefined) return known;
     const { nodeClaim, pods } = node;
-    const isEmpty = !pods.some(isReschedulable);
+    const isEmpty = rescheduleCost(pods.filter(isReschedulable)) <= BASE_COST;
     const easy =
       nodeClaim !== undefined && (isTrue(nodeClaim, 'Drifted') || (isEmpty && isTrue(nodeClaim, 'Consolidatable')));
     this.#easy.set(node, easy);
     return easy;
   }
 }
+
+const always = (): boolean => true;
+
+/** The others ask for nodes that are empty or drifted. */
+const isConsolidation = ({ isSearch, consolidationType }: Method): boolean =>
+  isSearch === true && consolidationType !== '';
 
 /** Pods are expected on it, or one of them is protected for some time. */
 const changesWithTime = (node: StateNode, nowMs: number): boolean =>

@@ -8,6 +8,7 @@ import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
+import { isSamePool } from '../same-pool.ts';
 
 /** Longest time for one simulation. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
@@ -49,10 +50,18 @@ export function sessions(
     };
   }
 
+  let last: SimulationInput | undefined;
+  /** The last one again while nothing has changed: what simulations have computed on it holds. */
+  async function inputOnce(): Promise<SimulationInput> {
+    const now = await inputNow();
+    if (last === undefined || !isSameInput(last, now)) last = now;
+    return last;
+  }
+
   return () => {
     let opened: Promise<SimulationInput> | undefined;
     const snapshotInput = (): Promise<SimulationInput> => {
-      opened ??= inputNow();
+      opened ??= inputOnce();
       return opened;
     };
     return {
@@ -67,3 +76,23 @@ export function sessions(
     };
   };
 }
+
+/** Whether simulations on both answer the same: methods that follow each other look at one cluster, in a clock that stands still. */
+function isSameInput(one: SimulationInput, other: SimulationInput): boolean {
+  const [{ pools, ...before }, { pools: poolsNow, ...now }] = [one.snapshot, other.snapshot];
+  const names = Object.keys(now) as (keyof typeof now)[];
+  return (
+    before.nowMs === now.nowMs &&
+    one.nodePools === other.nodePools &&
+    names.length === Object.keys(before).length &&
+    names.every((name) => isSamePart(before[name], now[name])) &&
+    pools.length === poolsNow.length &&
+    pools.every((pool, at) => isSamePool(pool, poolsNow[at]))
+  );
+}
+
+const isSamePart = (one: unknown, other: unknown): boolean =>
+  one === other || (Array.isArray(one) && Array.isArray(other) && isSameList(one, other));
+
+const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((item, at) => item === other[at]);

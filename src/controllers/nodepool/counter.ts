@@ -1,6 +1,8 @@
 /** Publishes in a NodePool's status what its nodes hold. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { remembering } from '../../api/remembering.ts';
+import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
@@ -11,6 +13,12 @@ const INTERVAL_MS = 5000;
 const UNSYNCED_MS = 1000;
 const ALWAYS_SHOWN = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 };
 
+/** Totals are the same object until something in them changes. */
+const shownOf = remembering((held: Resources): Pick<NonNullable<NodePool['status']>, 'resources' | 'nodes'> => {
+  const totals = { ...ALWAYS_SHOWN, ...held };
+  return { resources: quantityList(totals), nodes: totals.nodes };
+});
+
 export function counter({ client, cluster, settings }: Deps): Reconciler<NodePool> {
   return {
     name: 'nodepool.counter',
@@ -20,8 +28,7 @@ export function counter({ client, cluster, settings }: Deps): Reconciler<NodePoo
 
     async reconcile(pool) {
       if (!cluster.synced()) return after(UNSYNCED_MS);
-      const totals = { ...ALWAYS_SHOWN, ...cluster.poolTotals(pool.metadata.name) };
-      const status = { ...pool.status, resources: quantityList(totals), nodes: totals.nodes };
+      const status = { ...pool.status, ...shownOf(cluster.poolTotals(pool.metadata.name)) };
       await writeChanges(client, NODE_POOL, { before: pool, after: { ...pool, status } }, { part: 'status' });
       return after(INTERVAL_MS);
     },

@@ -47,22 +47,26 @@ export interface Preparation extends Omit<MethodReview, 'result'> {
 }
 
 const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
-const withoutPause = async (): Promise<void> => undefined;
+/** What to wait for, so that others can have their turn; undefined when there is no need to. */
+type Pause = () => Promise<void> | undefined;
+const withoutPause: Pause = () => undefined;
 
-/** @param pause is awaited after each node, so that others can have their turn */
+/** @param pause is asked after each node */
 export async function prepare(method: Method, pass: PassInput, pause = withoutPause): Promise<Preparation> {
   const { nodes, nowMs, pools } = pass;
   const survey = await surveyed(method.class, pass, pause);
   const { found, blocks } = survey;
   const totals = totalsOf(survey, nodes, pools);
-  await pause();
+  const standing: Standing = { nowMs, undone: pass.undone, totals };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
   for (const candidate of found) {
-    const verdict = verdictOn(candidate, method, { ...pass, totals });
+    const verdict = verdictOn(candidate, method, standing);
     if (verdict.eligible) candidates.push(candidate);
     else declined.set(candidate.providerId, { candidate, ...verdict });
-    await pause();
+    // awaiting nothing takes longer than most verdicts
+    const turn = pause();
+    if (turn !== undefined) await turn;
   }
   const allowed = allowances(nodes, pass.nodePools, { reason: method.reason, nowMs });
   const input: MethodInput = {
@@ -117,7 +121,7 @@ const surveys = { graceful: remembering(newSurvey), eventual: remembering(newSur
 async function surveyed(
   disruptionClass: DisruptionClass,
   { nodes, nowMs, inProgress, pools, podDisruptionBudgets }: PassInput,
-  pause: () => Promise<void>,
+  pause: Pause,
 ): Promise<Survey> {
   const context: CandidateContext = { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets };
   const survey = surveys[disruptionClass](nodes, nowMs, inProgress, pools, podDisruptionBudgets);
@@ -126,7 +130,8 @@ async function surveyed(
     if (isBlock(result)) survey.blocks.set(node.providerId, result);
     else survey.found.push(result);
     survey.looked++;
-    await pause();
+    const turn = pause();
+    if (turn !== undefined) await turn;
   }
   return survey;
 }

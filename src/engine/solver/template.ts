@@ -3,6 +3,7 @@
 import { nodePoolHash } from '../../api/hash.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { remembering } from '../../api/remembering.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
@@ -11,7 +12,7 @@ import { Requirements } from '../requirements.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
 import { compiledTypesOf } from './compiled-types-cache.ts';
-import { type Daemon, daemonGroups } from './daemons.ts';
+import { type Daemon, daemonGroups, demandsOnNodes } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
 import { Shapes } from './shape.ts';
@@ -73,11 +74,73 @@ interface Templates {
   readonly idle: readonly IdlePool[];
 }
 
+/** As compiled for an earlier snapshot. */
+interface Kept {
+  readonly asked: readonly unknown[];
+  readonly templates: Templates;
+  /** How many requirements have been compiled for them by now. */
+  readonly shapeCount: () => number;
+  uses: number;
+}
+
+/** By the instance types of the first pool: cluster after cluster is solved with the same pools. */
+const kept = new WeakMap<readonly InstanceType[], Kept>();
+/** Templates remember what solves asked of them: they are made anew before that can be much. */
+const MOST_USES = 200;
+const MOST_SHAPES = 5_000;
+
 /** The templates, and the pools that have no instance type left or cannot be read. */
-export function compileTemplates(
+export function compileTemplates(snapshot: Snapshot, options: TemplateOptions): Templates {
+  const { pools } = snapshot;
+  const [first] = pools;
+  if (first === undefined) return compiledAnew(snapshot, options).templates;
+  const asked = askedOf(pools, options);
+  const known = kept.get(first.instanceTypes);
+  if (known !== undefined && known.uses < MOST_USES && known.shapeCount() < MOST_SHAPES && isSame(known.asked, asked)) {
+    known.uses += 1;
+    return withPools(known.templates, pools);
+  }
+  const before = options.leftOuts.all.length;
+  const compiled = compiledAnew(snapshot, options);
+  // what is left out has to be said of each snapshot
+  if (options.leftOuts.all.length === before) kept.set(first.instanceTypes, { asked, ...compiled, uses: 1 });
+  return compiled.templates;
+}
+
+/** All that templates follow from. Lists of instance types never change. */
+const askedOf = (
+  pools: readonly PoolInput[],
+  { dimensions, daemons, strictMinValues, sellsReserved }: TemplateOptions,
+): readonly unknown[] => [
+  dimensions.names.join(),
+  JSON.stringify(daemons.map((daemon) => [demandsOnNodes(daemon), daemon.ports])),
+  ...[strictMinValues, sellsReserved],
+  ...pools.flatMap(({ nodePool, instanceTypes, extras }) => [
+    nodePool.metadata.name,
+    specTextOf(nodePool.spec),
+    extrasUsdPerHour(extras),
+    instanceTypes,
+  ]),
+];
+
+const specTextOf = remembering((spec: NodePool['spec']): string => JSON.stringify(spec));
+
+const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((part, at) => part === other[at]);
+
+/** The same with the NodePools as they are now: their statuses change all the time. */
+function withPools({ templates, ...rest }: Templates, pools: readonly PoolInput[]): Templates {
+  const byName = new Map(pools.map(({ nodePool }) => [nodePool.metadata.name, nodePool]));
+  return {
+    ...rest,
+    templates: templates.map((template) => ({ ...template, pool: byName.get(template.name) ?? template.pool })),
+  };
+}
+
+function compiledAnew(
   snapshot: Snapshot,
   { dimensions, daemons, strictMinValues, sellsReserved, leftOuts }: TemplateOptions,
-): Templates {
+): Pick<Kept, 'templates' | 'shapeCount'> {
   const shapes = new Map<readonly InstanceType[], Shapes>();
   let shapeCount = 0;
   const emptyPools: { nodePool: string; dueToMinValues: boolean }[] = [];
@@ -115,7 +178,7 @@ export function compileTemplates(
   const templates = leftOuts.kept(inOrder(snapshot.pools), named, compiled).flat();
   const unreadable = leftOuts.all.filter(({ kind }) => kind === 'NodePool');
   for (const { name, text } of unreadable) idle.push({ nodePool: name, misfit: { code: 'unreadable', text } });
-  return { templates, emptyPools, idle };
+  return { templates: { templates, emptyPools, idle }, shapeCount: () => shapeCount };
 }
 
 const tooFewValues = (requirements: Requirements, unsatisfied: MinValuesResult['unsatisfied']): Misfit => ({
