@@ -3,8 +3,8 @@
  * nothing either. What counts is compared by identity: lists of the caches are the same until something in them changes.
  */
 import { isTrue } from '../../api/conditions.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
+import { changesWithTime } from '../../engine/disruption/candidates/timed.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isReschedulable } from '../../engine/pods.ts';
@@ -135,22 +135,6 @@ const always = (): boolean => true;
 /** The others ask for nodes that are empty or drifted. */
 const isConsolidation = ({ isSearch, consolidationType }: Method): boolean =>
   isSearch === true && consolidationType !== '';
-
-/** Pods are expected on it, or one of them is protected for some time. */
-const changesWithTime = (node: StateNode, nowMs: number): boolean =>
-  node.nominatedUntilMs > nowMs || hasTimedPods(node);
-
-const withTimedPods = new WeakMap<StateNode['pods'], boolean>();
-
-function hasTimedPods({ pods }: StateNode): boolean {
-  const known = withTimedPods.get(pods);
-  if (known !== undefined) return known;
-  const found = pods.some(({ metadata }) => isTimed(metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION]));
-  withTimedPods.set(pods, found);
-  return found;
-}
-
-const isTimed = (value: string | undefined): boolean => value !== undefined && value !== 'true';
 
 const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((value, at) => value === other[at]);

@@ -1,5 +1,6 @@
 /** Runs disruption's simulations on the cluster as it is now. */
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
+import { momentOf } from '../../engine/disruption/simulations/simulator.ts';
 import type { SimulationInput, SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { solveOptions } from '../../engine-worker/solver.ts';
 import { silent } from '../../observe/logger.ts';
@@ -77,17 +78,17 @@ export function sessions(
   };
 }
 
-/** Whether simulations on both answer the same: methods that follow each other look at one cluster, in a clock that stands still. */
+/** Whether simulations on both answer the same. */
 function isSameInput(one: SimulationInput, other: SimulationInput): boolean {
-  const [{ pools, ...before }, { pools: poolsNow, ...now }] = [one.snapshot, other.snapshot];
+  const [{ nowMs, pools, ...before }, { nowMs: laterMs, pools: poolsNow, ...now }] = [one.snapshot, other.snapshot];
   const names = Object.keys(now) as (keyof typeof now)[];
   return (
-    before.nowMs === now.nowMs &&
     one.nodePools === other.nodePools &&
     names.length === Object.keys(before).length &&
     names.every((name) => isSamePart(before[name], now[name])) &&
     pools.length === poolsNow.length &&
-    pools.every((pool, at) => isSamePool(pool, poolsNow[at]))
+    pools.every((pool, at) => isSamePool(pool, poolsNow[at])) &&
+    (nowMs === laterMs || momentOf(one.snapshot, one.nodePools) === momentOf(other.snapshot, other.nodePools))
   );
 }
 

@@ -10,6 +10,7 @@ import { remembering } from '../../api/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { allowances } from './budgets/budgets.ts';
 import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';
+import { changesWithTime } from './candidates/timed.ts';
 import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
 import { poolTotals } from './pricing/balance.ts';
 import { notWorthRepeating, type Undone } from './pricing/churn.ts';
@@ -115,7 +116,10 @@ const newSurvey = (
   ..._seen: readonly [number, PassInput['inProgress'], PassInput['pools'], PassInput['podDisruptionBudgets']]
 ): Survey => ({ looked: 0, found: [], blocks: new Map() });
 
-/** One for all methods of a class that look at the same cluster at the same time, and for the commands that are validated then. */
+/** For a cluster that is the same at any time. */
+const ANY_TIME = 0;
+
+/** One for all methods of a class that look at the same cluster, at the same time if that counts, and for the commands that are validated then. */
 const surveys = { graceful: remembering(newSurvey), eventual: remembering(newSurvey) };
 
 async function surveyed(
@@ -124,7 +128,8 @@ async function surveyed(
   pause: Pause,
 ): Promise<Survey> {
   const context: CandidateContext = { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets };
-  const survey = surveys[disruptionClass](nodes, nowMs, inProgress, pools, podDisruptionBudgets);
+  const atMs = nodes.some((node) => changesWithTime(node, nowMs)) ? nowMs : ANY_TIME;
+  const survey = surveys[disruptionClass](nodes, atMs, inProgress, pools, podDisruptionBudgets);
   for (let node = nodes[survey.looked]; node !== undefined; node = nodes[survey.looked]) {
     const result = candidateOf(node, context);
     if (isBlock(result)) survey.blocks.set(node.providerId, result);

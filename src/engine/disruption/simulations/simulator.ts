@@ -4,10 +4,11 @@ import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';
-import { isProvisionable, podKey } from '../../pods.ts';
+import { doNotDisrupt, isProvisionable, podKey } from '../../pods.ts';
 import { type Prepared, prepare } from '../../solve.ts';
 import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
 import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
+import { annotatedPods } from '../candidates/protection.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 
 export interface SimulatorOptions {
@@ -17,6 +18,8 @@ export interface SimulatorOptions {
   /** Pods that no simulation moves, by namespaced name, and why: their nodes stay. */
   readonly untouched?: ReadonlyMap<string, string>;
 }
+
+const MOST_ANSWERS = 200;
 
 /** What does not depend on which nodes go is computed with the first simulation that needs it. */
 export class Simulator {
@@ -31,6 +34,8 @@ export class Simulator {
   #displaced: readonly Pod[] | undefined;
   #displacedKeys: ReadonlySet<string> | undefined;
   #quiet: Quiet | undefined;
+  /** A cluster in which nothing happens is asked the same every few minutes. */
+  readonly #answers = new Map<string, Simulation>();
 
   /** `base` has the pods that wait now for pending pods. */
   constructor(base: Snapshot, options: SimulatorOptions) {
@@ -44,6 +49,18 @@ export class Simulator {
 
   /** What would become of the pods of some nodes, by provider id. Undefined when one of them is being deleted already. */
   without(providerIds: Iterable<string>, options: SimulationOptions): Simulation | undefined {
+    const question = JSON.stringify([options, ...providerIds]);
+    const known = this.#answers.get(question);
+    if (known !== undefined) return known;
+    const { elapsedMs = () => 0, deadlineMs = Number.POSITIVE_INFINITY } = this.#options.solve;
+    const startedMs = elapsedMs();
+    const answer = this.#answer(providerIds, options);
+    const isWhole = elapsedMs() - startedMs < deadlineMs;
+    if (answer !== undefined && isWhole && this.#answers.size < MOST_ANSWERS) this.#answers.set(question, answer);
+    return answer;
+  }
+
+  #answer(providerIds: Iterable<string>, options: SimulationOptions): Simulation | undefined {
     const gone = new Set(providerIds);
     if (this.#leaving.some(({ providerId }) => gone.has(providerId))) return undefined;
     const moved = [...gone].flatMap((id) => this.#byId.get(id)?.pods.filter(this.#isMovable) ?? []);
@@ -123,6 +140,17 @@ export class Simulator {
     const running = new Set(pods.filter((pod) => !isProvisionable(pod)).map(podKey));
     return new Map([...problems].filter(([key]) => running.has(key)));
   }
+}
+
+/**
+ * What time alone changes about a cluster in simulations: nodes that have been quiet for long enough, and pods that are
+ * protected for a time. The same text at two moments means the same answers.
+ */
+export function momentOf(snapshot: Snapshot, nodePools: readonly NodePool[]): string {
+  const timed = snapshot.nodes.flatMap(({ pods }) =>
+    annotatedPods(pods).filter((pod) => doNotDisrupt(pod, snapshot.nowMs)),
+  );
+  return JSON.stringify([[...quietNodes(snapshot, nodePools)], timed.map(podKey)]);
 }
 
 const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';
