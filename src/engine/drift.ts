@@ -12,6 +12,7 @@ import {
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { remembering } from '../api/remembering.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';
@@ -58,10 +59,16 @@ export function adopted(claim: NodeClaim, pool: NodePool): NodeClaim {
 /** Whether the NodePool's template or requirements have changed since the claim was made. */
 export function poolDrift(claim: NodeClaim, pool: NodePool): 'NodePoolDrifted' | 'RequirementsDrifted' | undefined {
   if (hashDiffers(claim, pool)) return 'NodePoolDrifted';
-  const required = Requirements.fromRequirements(pool.spec.template.spec.requirements);
-  const isMet = Requirements.fromLabels(claim.metadata.labels).compatible(required, STRICT);
-  return isMet ? undefined : 'RequirementsDrifted';
+  return meetsPool(claim, pool) ? undefined : 'RequirementsDrifted';
 }
+
+/** Every claim is asked every five minutes, and neither changes. */
+const meetsPool = remembering((claim: NodeClaim, pool: NodePool): boolean => {
+  const required = requiredBy(pool);
+  return Requirements.fromLabels(claim.metadata.labels).compatible(required, STRICT);
+});
+
+const requiredBy = remembering(({ spec }: NodePool) => Requirements.fromRequirements(spec.template.spec.requirements));
 
 /** Hashes are comparable only when the same version of the algorithm made them. */
 function hashDiffers(claim: NodeClaim, pool: NodePool): boolean {
