@@ -41,8 +41,8 @@ export class MethodPreparer {
   readonly #queue: DisruptionQueue;
   readonly #open: OpenSession;
   #pools: ReadonlyMap<string, PoolInput> = new Map();
-  /** What was said of nodes already: several methods find the same at one time. */
-  readonly #reported = new WeakSet<Preparation['blocks']>();
+  /** When it was last said what keeps nodes: several methods find the same at one time. */
+  readonly #reportedMs = new WeakMap<Preparation['blocks'], number>();
 
   constructor(deps: Deps, queue: DisruptionQueue, open: OpenSession) {
     this.#deps = deps;
@@ -147,8 +147,9 @@ export class MethodPreparer {
   ): Promise<void> {
     const { events, metrics } = this.#deps;
     if (events.isHeard !== false) {
-      if (!this.#reported.has(blocks)) await this.#reportBlocks(blocks, nodes, { nowMs: input.nowMs, pause });
-      this.#reported.add(blocks);
+      const { nowMs } = input;
+      if (this.#reportedMs.get(blocks) !== nowMs) await this.#reportBlocks(blocks, nodes, { nowMs, pause });
+      this.#reportedMs.set(blocks, nowMs);
       for (const { candidate, reason, isReported } of declined.values()) {
         if (isReported) publishUnconsolidatable(events, candidate, reason.text);
         await pause();

@@ -184,9 +184,28 @@ describe('Rest', () => {
       await passes(rest);
       change();
       await clock.advance(20_000);
-      expect(await rest.due()).toEqual([QUICK, SEARCH]);
+      expect(await rest.due()).toEqual([SEARCH]);
       await clock.advance(40_000);
-      expect(await rest.due()).toEqual([QUICK, SEARCH, seldom]);
+      expect(await rest.due()).toEqual([SEARCH, seldom]);
+    });
+
+    it('asks for empty and drifted nodes only while there are any, and takes it that there were none', async () => {
+      const drift = { ...SEARCH, name: 'drift', consolidationType: '' } as Method;
+      const rest = restOf(PACE, [drift]);
+      expect(await rest.due()).toEqual([SEARCH]);
+      rest.passed(new Map([[SEARCH, 'nothing']]), await rest.look());
+      await clock.advance(60_000);
+      expect(await rest.due()).toEqual([]); // it has seen all
+      seen.nodes = [...seen.nodes, withConditions([], consolidatable)];
+      expect(await rest.due()).toEqual([QUICK, SEARCH, drift]);
+    });
+
+    it('keeps the pace of those that it does not ask', async () => {
+      const drift = { ...SEARCH, name: 'drift', consolidationType: '' } as Method;
+      const rest = restOf(PACE, [drift]);
+      await passes(rest);
+      seen.nodes = [withConditions([pod('two')], drifted)];
+      expect(await rest.due()).toEqual([QUICK]);
     });
 
     it('searches at once after a search that found something', async () => {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, ZONE_LABEL } from '../../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../../src/api/nodepool.ts';
 import {
   type Simulation,
   type SimulationOptions,
   strandedText,
 } from '../../../../../src/engine/disruption/simulations/simulation.ts';
-import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
-import type { PoolInput, Snapshot, StateNode } from '../../../../../src/engine/model.ts';
+import { momentOf, Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
+import type { PoolInput, Snapshot, SolveOptions, StateNode } from '../../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1)];
@@ -32,29 +32,33 @@ interface Scene {
   readonly more?: Partial<Snapshot>;
 }
 
-function simulate(
-  { gone, others = [], pendingPods = [], pools = [quietPool], otherPools = [], more = {} }: Scene,
-  options: SimulationOptions = { sparesQuietNodes: false },
-): Simulation | undefined {
-  const base: Snapshot = {
-    nowMs: NOW,
-    pools,
-    nodes: [gone, ...others],
-    pendingPods,
-    daemonPods: [],
-    namespaces: [],
-    podDisruptionBudgets: [],
-    persistentVolumeClaims: [],
-    persistentVolumes: [],
-    storageClasses: [],
-    ...more,
-  };
-  const simulator = new Simulator(base, {
+const snapshotOf = ({ gone, others = [], pendingPods = [], pools = [quietPool], more = {} }: Scene): Snapshot => ({
+  nowMs: NOW,
+  pools,
+  nodes: [gone, ...others],
+  pendingPods,
+  daemonPods: [],
+  namespaces: [],
+  podDisruptionBudgets: [],
+  persistentVolumeClaims: [],
+  persistentVolumes: [],
+  storageClasses: [],
+  ...more,
+});
+
+function simulatorOf(scene: Scene, limits: Pick<SolveOptions, 'deadlineMs' | 'elapsedMs'> = {}): Simulator {
+  const { pools = [quietPool], otherPools = [] } = scene;
+  return new Simulator(snapshotOf(scene), {
     nodePools: [...pools.map(({ nodePool }) => nodePool), ...otherPools],
-    solve: { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off', ignoreDraRequests: true },
+    solve: {
+      ...{ preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off', ignoreDraRequests: true },
+      ...limits,
+    },
   });
-  return simulator.without([gone.providerId], options);
 }
+
+const simulate = (scene: Scene, options: SimulationOptions = { sparesQuietNodes: false }): Simulation | undefined =>
+  simulatorOf(scene).without([scene.gone.providerId], options);
 
 /** Initialised so long ago. */
 const initialized = (name: string, agoMs: number) =>
@@ -222,10 +226,51 @@ describe('several simulations', () => {
         elapsedMs: () => now,
       },
     });
-    const asked = () => simulator.without([gone.providerId], { sparesQuietNodes: false })?.claims.length;
-    expect(asked()).toBe(1);
+    const asked = (sparesQuietNodes: boolean) =>
+      simulator.without([gone.providerId], { sparesQuietNodes })?.claims.length;
+    expect(asked(false)).toBe(1);
     now = 5000;
-    expect(asked()).toBe(1);
+    expect(asked(true)).toBe(1);
+  });
+
+  it('is made once for each question', () => {
+    const gone = stateNode('a', { pods: [busy('p')] });
+    const simulator = simulatorOf({ gone, others: [stateNode('b'), stateNode('c')] });
+    const asked = (options: SimulationOptions, ...ids: readonly string[]) =>
+      simulator.without([gone.providerId, ...ids], options);
+    const first = asked({ sparesQuietNodes: true });
+    expect(asked({ sparesQuietNodes: true })).toBe(first);
+    expect(asked({ sparesQuietNodes: false })).not.toBe(first);
+    expect(asked({ sparesQuietNodes: true }, 'aws:///b')).not.toBe(first);
+  });
+
+  it('is made again when time ran out on the first', () => {
+    let now = 0;
+    const gone = stateNode('a', { pods: [busy('p')] });
+    const elapsedMs = (): number => (now += 400);
+    const simulator = simulatorOf({ gone, others: [stateNode('b')] }, { deadlineMs: 100, elapsedMs });
+    const asked = () => simulator.without([gone.providerId], { sparesQuietNodes: false });
+    const late = asked();
+    expect(late?.stranded.size).toBe(1);
+    expect(asked()).not.toBe(late);
+  });
+});
+
+describe('the moment of a cluster', () => {
+  const protectedFor = (duration: string): Pod =>
+    pod('p', {
+      metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: duration } },
+      status: { phase: 'Running', startTime: at(NOW) },
+    });
+  const momentAfter = (ms: number, nodes: readonly StateNode[]): string =>
+    momentOf(snapshotOf({ gone: stateNode('z'), others: nodes, more: { nowMs: NOW + ms } }), [quietPool.nodePool]);
+
+  it.each<[string, readonly StateNode[], number, number]>([
+    ['a node has been quiet for long enough', [stateNode('a', { claim: initialized('a', 0) })], 599_999, 600_000],
+    ['a pod is protected no more', [stateNode('a', { pods: [protectedFor('1h')] })], 3_599_999, 3_600_000],
+  ])('is another one once %s', (_, nodes, lastMs, firstMs) => {
+    expect(momentAfter(lastMs, nodes)).toBe(momentAfter(0, nodes));
+    expect(momentAfter(firstMs, nodes)).not.toBe(momentAfter(0, nodes));
   });
 });
 

@@ -1,0 +1,85 @@
+/** Which compiled NodePools serve another snapshot. */
+import { describe, expect, it } from '@jest/globals';
+import { LeftOuts } from '../../../../src/engine/left-out.ts';
+import type { InstanceType, Snapshot } from '../../../../src/engine/model.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import { daemonsOf } from '../../../../src/engine/solver/daemons.ts';
+import { Dimensions } from '../../../../src/engine/solver/dimensions.ts';
+import { compileTemplates, type TemplateOptions } from '../../../../src/engine/solver/template.ts';
+import { daemon, instanceType, nodePool, OPTIONS, type PoolParts, pod, snapshot } from '../build.ts';
+
+const DIMENSIONS = new Dimensions([{ cpu: 1, memory: 1, pods: 1 }]);
+/** As many snapshots as one form serves. */
+const MOST_USES = 200;
+
+const typesOf = (): readonly InstanceType[] => [instanceType('small', { cpu: 2 }), instanceType('large', { cpu: 8 })];
+
+interface Asked extends Partial<Pick<TemplateOptions, 'strictMinValues' | 'sellsReserved'>> {
+  readonly pool?: PoolParts;
+  readonly agent?: string;
+  readonly fee?: number;
+}
+
+function compiled(types: readonly InstanceType[], asked: Asked = {}) {
+  const { pool, agent = '500m', fee = 0, ...options } = asked;
+  const leftOuts = new LeftOuts();
+  const nodePools = [nodePool('default', pool)];
+  const extras = { feeUsdPerHour: fee, volumesUsdPerHour: 0, publicIpv4UsdPerHour: 0 };
+  const pools = nodePools.map((each) => ({ nodePool: each, instanceTypes: types, extras }));
+  const base: Snapshot = { ...snapshot(), pools };
+  const daemons = daemonsOf([daemon('agent', { cpu: agent })], { ignoreDevices: true, leftOuts });
+  const { templates } = compileTemplates(base, {
+    ...{ dimensions: DIMENSIONS, daemons, strictMinValues: true, sellsReserved: true, leftOuts },
+    ...options,
+  });
+  return { template: templates[0], nodePool: nodePools[0], leftOuts };
+}
+
+describe('compileTemplates', () => {
+  it('serves equal NodePools and DaemonSets again, and shows the NodePool as it is now', () => {
+    const types = typesOf();
+    const [first, second] = [compiled(types), compiled(types)];
+    expect(second.template?.choices).toBe(first.template?.choices);
+    expect(second.template?.pool).toBe(second.nodePool);
+  });
+
+  it.each<[string, Asked]>([
+    ['requirements', { pool: { requirements: [{ key: 'team', operator: 'In', values: ['a'] }] } }],
+    ['limits', { pool: { limits: { cpu: '4' } } }],
+    ['a taint', { pool: { taints: [{ key: 'gpu', effect: 'NoSchedule' }] } }],
+    ['a DaemonSet that asks for more', { agent: '600m' }],
+    ['a fee of each node', { fee: 0.01 }],
+    ['minimums that may be broken', { strictMinValues: false }],
+    ['reservations that cannot be bought', { sellsReserved: false }],
+  ])('compiles anew for %s', (_, asked) => {
+    const types = typesOf();
+    const first = compiled(types);
+    expect(compiled(types, asked).template?.choices).not.toBe(first.template?.choices);
+  });
+
+  it('compiles anew for another list of types', () => {
+    const types = typesOf();
+    expect(compiled([...types]).template?.choices).not.toBe(compiled(types).template?.choices);
+  });
+
+  it('says each time which NodePool cannot be read', () => {
+    const types = typesOf();
+    const broken: Asked = { pool: { limits: { cpu: '1e1.5' } } };
+    for (let time = 0; time < 2; time += 1)
+      expect(compiled(types, broken).leftOuts.all).toMatchObject([{ kind: 'NodePool', name: 'default' }]);
+  });
+
+  it('compiles anew before a form can have remembered too much', () => {
+    const types = typesOf();
+    const { template } = compiled(types);
+    for (let use = 1; use < MOST_USES; use += 1) expect(compiled(types).template?.choices).toBe(template?.choices);
+    expect(compiled(types).template?.choices).not.toBe(template?.choices);
+  });
+
+  it('leaves plans as they are', () => {
+    const types = typesOf();
+    const planFor = (cpu: string, of: readonly InstanceType[]) =>
+      solve(snapshot({ types: of, pendingPods: [pod('p', { cpu })] }), OPTIONS).claims;
+    for (const cpu of ['1', '6', '1', '3']) expect(planFor(cpu, types)).toEqual(planFor(cpu, typesOf()));
+  });
+});
