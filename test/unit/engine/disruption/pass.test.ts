@@ -282,4 +282,20 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
     const later = { ...seen, nowMs: seen.nowMs + MINUTE, nodes: [...seen.nodes], budgets: [...seen.budgets] };
     for (const [at, candidate] of (await candidatesOf(later)).entries()) expect(candidate).toBe(before[at]);
   });
+
+  it('judges nobody again where time alone has passed and changes nothing', async () => {
+    const [emptiness] = METHODS;
+    if (emptiness === undefined) throw new Error('there is no emptiness');
+    const blocksAt = async (ms: number, nodes: readonly StateNode[]) => {
+      const seen = { ...fixed, nowMs: NOW + ms, nodes };
+      return (await prepare(emptiness, passOn(seen))).blocks;
+    };
+    const fixed = atFirst();
+    const [calm, nominated] = [
+      [stateNode('calm')],
+      [stateNode('nominated', { state: { nominatedUntilMs: NOW + 2 * MINUTE } })],
+    ];
+    expect(await blocksAt(MINUTE, calm)).toBe(await blocksAt(0, calm));
+    expect(await blocksAt(MINUTE, nominated)).not.toBe(await blocksAt(0, nominated));
+  });
 });
