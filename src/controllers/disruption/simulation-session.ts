@@ -14,6 +14,9 @@ import { isSamePool } from '../same-pool.ts';
 /** Longest time for one simulation. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
 
+/** For so long a cluster counts as the same at most: pods are set aside for simulations when they are given it. */
+const LONGEST_SAME_MS = 30 * 60_000;
+
 /** Simulations on one state of the cluster: that of the first of them. */
 export interface Session {
   readonly simulate: MethodInput['simulate'];
@@ -83,6 +86,7 @@ function isSameInput(one: SimulationInput, other: SimulationInput): boolean {
   const [{ nowMs, pools, ...before }, { nowMs: laterMs, pools: poolsNow, ...now }] = [one.snapshot, other.snapshot];
   const names = Object.keys(now) as (keyof typeof now)[];
   return (
+    Math.abs(laterMs - nowMs) < LONGEST_SAME_MS &&
     one.nodePools === other.nodePools &&
     names.length === Object.keys(before).length &&
     names.every((name) => isSamePart(before[name], now[name])) &&

@@ -83,8 +83,10 @@ const simulate = async (): Promise<SimulationInput | undefined> => {
 describe('sessions of simulations', () => {
   it('work on one cluster while nothing has changed but the time', async () => {
     const first = await simulate();
-    await clock.advance(60 * 60_000);
+    await clock.advance(30 * 60_000 - 1);
     expect(await simulate()).toBe(first);
+    await clock.advance(1);
+    expect(await simulate()).not.toBe(first);
   });
 
   it.each<[string, () => Partial<Seen>]>([
