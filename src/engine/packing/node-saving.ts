@@ -12,10 +12,14 @@ const SMALL = 0.25;
 /** Fewer nodes cost at most so much of the price. */
 const MOST = 0.05;
 
-export const nodeSavingOf = (cheapest: readonly Bin[]): NodeSaving => ({
-  usdPerNode: SMALL_PODS * smallPodUsd(cheapest),
-  mostUsdPerHour: costOf(cheapest) * (1 + MOST),
-});
+/** @param usdLimit what all nodes may cost to be of use, USD per hour: fewer nodes never make a plan too dear that is not */
+export function nodeSavingOf(cheapest: readonly Bin[], usdLimit: number): NodeSaving {
+  const leastUsd = costOf(cheapest);
+  return {
+    usdPerNode: SMALL_PODS * smallPodUsd(cheapest),
+    mostUsdPerHour: Math.min(leastUsd * (1 + MOST), Math.max(leastUsd, usdLimit)),
+  };
+}
 
 /** What it costs to house a small pod where pods of a node have equal shares, USD per hour. */
 function smallPodUsd(bins: readonly Bin[]): number {

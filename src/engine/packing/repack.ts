@@ -22,6 +22,8 @@ export interface RepackParts {
   readonly noAmounts: Amounts;
   /** Of the search, for each pool; its own measure when left out. */
   readonly work?: number | undefined;
+  /** What the plan may cost to be of use, USD per hour. */
+  readonly usdLimit?: number | undefined;
   /** Claims that are bought besides, under the same limits. */
   readonly besides?: readonly Claim[];
   /** Prices of a shape's types, USD per hour; those of their offerings when left out. */

@@ -26,6 +26,8 @@ export interface SearchOptions {
    * cost nothing besides their instances, and the cheapest plan wins.
    */
   readonly indifference: number;
+  /** What all nodes may cost to be of use, USD per hour. No limit when left out. */
+  readonly usdLimit?: number | undefined;
   /** Whether there is no time left: the search ends with what it has. */
   readonly isLate: () => boolean;
 }
@@ -39,7 +41,7 @@ export interface Packing {
 export function bestPacking(problem: Problem, options: SearchOptions): Packing | undefined {
   const cheapest = searched(problem, options, 0);
   if (cheapest === undefined || options.indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
-  const saving = nodeSavingOf(cheapest);
+  const saving = nodeSavingOf(cheapest, options.usdLimit ?? Number.POSITIVE_INFINITY);
   const fewer = nodesOf(cheapest) > 1 ? searched(problem, options, saving.usdPerNode) : undefined;
   const isWorthIt = fewer !== undefined && savesNodes(purchaseOf(fewer), purchaseOf(cheapest), saving);
   return { bins: isWorthIt ? fewer : cheapest, saving };

@@ -13,8 +13,8 @@ const problem = (pods: number, rows: readonly (readonly [size: number, usdPerHou
   mixes: [{ kinds: [0], prices: Float64Array.from(rows, ([, usdPerHour]) => usdPerHour) }],
 });
 
-function packed(of: Problem, indifference: number) {
-  const bins = bestPacking(of, { indifference, isLate })?.bins ?? [];
+function packed(of: Problem, indifference: number, usdLimit?: number) {
+  const bins = bestPacking(of, { indifference, usdLimit, isLate })?.bins ?? [];
   return { nodes: nodesOf(bins), usdPerHour: costOf(bins) };
 }
 
@@ -49,6 +49,12 @@ describe('a packing', () => {
 
   it('never pays more than 5 % for fewer nodes', () => {
     expect(packed(dearerLargeNodes(0.06), 0.005)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
+  });
+
+  it('never becomes too dear to be of use by having fewer nodes', () => {
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.67)).toMatchObject({ nodes: 4 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 16 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.5)).toMatchObject({ nodes: 16 });
   });
 
   it('pays for a node saved no more than what 1.75 small pods cost', () => {
