@@ -37,6 +37,8 @@ export interface DayLine extends Day {
   readonly secondHourMb: number;
   readonly lastHourMb: number;
   readonly growth: number;
+  /** Processor time of the operator's process in an hour, on average of those after the first. */
+  readonly cpuSecondsPerHour: number;
   /** Nodes that came in the course of the day. */
   readonly nodesBought: number;
   readonly realSeconds: number;
@@ -73,14 +75,31 @@ async function rssMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s*(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** Of all threads, as hundredths of a second in user and kernel mode are fields 14 and 15; the name before them may have spaces. */
+async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return ((user ?? 0) + (system ?? 0)) / 100;
+}
+
 interface Sample {
   readonly hour: number;
   readonly mb: number;
+  readonly cpuSeconds: number;
 }
 
 const mean = (samples: readonly Sample[]): number =>
   samples.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, samples.length);
 const highest = (samples: readonly Sample[]): number => samples.reduce((most, { mb }) => Math.max(most, mb), 0);
+
+function cpuAfter(hour: number, samples: readonly Sample[]): number {
+  const from = samples.find((sample) => sample.hour >= hour);
+  return (samples.at(-1)?.cpuSeconds ?? 0) - (from?.cpuSeconds ?? 0);
+}
 
 export async function dayLine(day: Day): Promise<DayLine> {
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-day-'));
@@ -99,9 +118,9 @@ export async function dayLine(day: Day): Promise<DayLine> {
     const file = await bundled(join(folder, 'dist'));
     operator = await runOperator(world.clock, env, [], { file, nodeOptions: flagsFor(day.limitMb) });
     const running = operator;
-    const sample = (): Promise<number> => {
+    const sample = async (): Promise<Omit<Sample, 'hour'>> => {
       if (running.end !== undefined) throw new Error(`the operator ${running.end}\n${running.noise.join('\n')}`);
-      return rssMb(running.pid);
+      return { mb: await rssMb(running.pid), cpuSeconds: await cpuSeconds(running.pid) };
     };
     const setUp = await settle(world, day, sample);
     const { samples, bought } = await live(world, day, { metricsUrl: running.metricsUrl, sample });
@@ -117,6 +136,7 @@ export async function dayLine(day: Day): Promise<DayLine> {
       secondHourMb: Math.round(second ?? 0),
       lastHourMb: Math.round(last ?? 0),
       growth: Number(((last ?? 0) / (second || 1)).toFixed(3)),
+      cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
       nodesBought: bought,
       realSeconds: Math.round((performance.now() - startedMs) / 1000),
     };
@@ -139,7 +159,7 @@ const OPERATOR_ENV = {
   KUBE_CLIENT_BURST: '4000',
 };
 
-type Sampler = () => Promise<number>;
+type Sampler = () => Promise<Omit<Sample, 'hour'>>;
 
 /** Until all nodes are there, and the pods on them. */
 async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, sample: Sampler): Promise<number> {
@@ -148,7 +168,7 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
   await world.wait(nodes);
   let reportedMs = 0;
   await until(world, `${nodes} nodes`, async () => {
-    most = Math.max(most, await sample());
+    most = Math.max(most, (await sample()).mb);
     if (performance.now() - reportedMs > REPORT_MS) {
       report(`${world.nodes()} of ${nodes} nodes, ${most.toFixed(0)} MB`);
       reportedMs = performance.now();
@@ -156,7 +176,7 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
     return world.nodes() >= nodes;
   });
   await world.run(Math.max(0, pods - nodes));
-  return Math.max(most, await sample());
+  return Math.max(most, (await sample()).mb);
 }
 
 const REPORT_MS = 10_000;
@@ -194,7 +214,7 @@ async function live(
     const endMs = clock.now() + HOUR_MS / ROUNDS;
     const look = async (): Promise<void> => {
       await scrape(metricsUrl);
-      samples.push({ hour: round / ROUNDS, mb: await sample() });
+      samples.push({ hour: round / ROUNDS, ...(await sample()) });
     };
     sellOut(aws);
     await world.reprice(round);
