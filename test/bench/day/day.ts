@@ -39,6 +39,8 @@ export interface DayLine extends Day {
   readonly growth: number;
   /** Processor time of the operator's process in an hour, on average of those after the first. */
   readonly cpuSecondsPerHour: number;
+  /** Most that a scrape had. */
+  readonly series: number;
   /** Nodes that came in the course of the day. */
   readonly nodesBought: number;
   readonly realSeconds: number;
@@ -90,7 +92,10 @@ interface Sample {
   readonly hour: number;
   readonly mb: number;
   readonly cpuSeconds: number;
+  readonly series: number;
 }
+
+type Reading = Pick<Sample, 'mb' | 'cpuSeconds'>;
 
 const mean = (samples: readonly Sample[]): number =>
   samples.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, samples.length);
@@ -118,7 +123,7 @@ export async function dayLine(day: Day): Promise<DayLine> {
     const file = await bundled(join(folder, 'dist'));
     operator = await runOperator(world.clock, env, [], { file, nodeOptions: flagsFor(day.limitMb) });
     const running = operator;
-    const sample = async (): Promise<Omit<Sample, 'hour'>> => {
+    const sample = async (): Promise<Reading> => {
       if (running.end !== undefined) throw new Error(`the operator ${running.end}\n${running.noise.join('\n')}`);
       return { mb: await rssMb(running.pid), cpuSeconds: await cpuSeconds(running.pid) };
     };
@@ -137,6 +142,7 @@ export async function dayLine(day: Day): Promise<DayLine> {
       lastHourMb: Math.round(last ?? 0),
       growth: Number(((last ?? 0) / (second || 1)).toFixed(3)),
       cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
+      series: Math.max(...samples.map(({ series }) => series)),
       nodesBought: bought,
       realSeconds: Math.round((performance.now() - startedMs) / 1000),
     };
@@ -159,7 +165,7 @@ const OPERATOR_ENV = {
   KUBE_CLIENT_BURST: '4000',
 };
 
-type Sampler = () => Promise<Omit<Sample, 'hour'>>;
+type Sampler = () => Promise<Reading>;
 
 /** Until all nodes are there, and the pods on them. */
 async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, sample: Sampler): Promise<number> {
@@ -213,8 +219,8 @@ async function live(
   for (let round = 0; round < hours * ROUNDS; round++) {
     const endMs = clock.now() + HOUR_MS / ROUNDS;
     const look = async (): Promise<void> => {
-      await scrape(metricsUrl);
-      samples.push({ hour: round / ROUNDS, ...(await sample()) });
+      const series = await scrape(metricsUrl);
+      samples.push({ hour: round / ROUNDS, series, ...(await sample()) });
     };
     sellOut(aws);
     await world.reprice(round);
@@ -233,16 +239,21 @@ async function live(
   return { samples, bought };
 }
 
-/** On a connection of its own: Node may be closing the last one just then. One that fails on a busy machine is left out. */
-async function scrape(url: string): Promise<void> {
+/**
+ * Answers how many series there are. On a connection of its own: Node may be closing the last one just then. One that fails
+ * on a busy machine is left out, and has none.
+ */
+async function scrape(url: string): Promise<number> {
   const request = get(`${url}/metrics`, { agent: false });
   const failed = (error: unknown): void => report(`scrape: ${String(error)}`);
   request.on('error', failed);
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    for await (const _ of response);
+    const text = String(Buffer.concat(await response.toArray()));
+    return Number(/^karpenter_metrics_series (\d+)$/m.exec(text)?.[1] ?? 0);
   } catch (error) {
     failed(error);
+    return 0;
   }
 }
 
