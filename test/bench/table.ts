@@ -82,6 +82,8 @@ const SECTIONS: Readonly<
       'second hour': 'secondHourMb',
       'last hour': 'lastHourMb',
       growth: 'growth',
+      'rested after the second': 'secondRestMb',
+      'after the last': 'lastRestMb',
       'CPU s in an hour': 'cpuSecondsPerHour',
       series: 'series',
       'nodes bought': 'nodesBought',

@@ -37,6 +37,9 @@ export interface DayLine extends Day {
   readonly secondHourMb: number;
   readonly lastHourMb: number;
   readonly growth: number;
+  /** After a rest at the end of each. */
+  readonly secondRestMb: number;
+  readonly lastRestMb: number;
   /** Processor time of the operator's process in an hour, on average of those after the first. */
   readonly cpuSecondsPerHour: number;
   /** Most that a scrape had. */
@@ -93,6 +96,7 @@ interface Sample {
   readonly mb: number;
   readonly cpuSeconds: number;
   readonly series: number;
+  readonly isRested?: boolean;
 }
 
 type Reading = Pick<Sample, 'mb' | 'cpuSeconds'>;
@@ -130,17 +134,19 @@ export async function dayLine(day: Day): Promise<DayLine> {
     const setUp = await settle(world, day, sample);
     const { samples, bought } = await live(world, day, { metricsUrl: running.metricsUrl, sample });
     for (const line of running.log) report(JSON.stringify(line));
-    const [second, last] = [1, day.hours - 1].map((from) =>
-      mean(samples.filter(({ hour }) => hour >= from && hour < from + 1)),
-    );
+    const meanOf = (hour: number, isRested = false): number =>
+      mean(samples.filter((sample) => Math.floor(sample.hour) === hour && (sample.isRested ?? false) === isRested));
+    const [second, last] = [meanOf(1), meanOf(day.hours - 1)];
     return {
       workload: `day-${day.nodes}-${day.pods}${day.morePools ? `-${day.morePools + 1}-pools` : ''}`,
       ...day,
       rssMb: Math.round(highest(samples)),
       setUpMb: Math.round(setUp),
-      secondHourMb: Math.round(second ?? 0),
-      lastHourMb: Math.round(last ?? 0),
-      growth: Number(((last ?? 0) / (second || 1)).toFixed(3)),
+      secondHourMb: Math.round(second),
+      lastHourMb: Math.round(last),
+      growth: Number((last / (second || 1)).toFixed(3)),
+      secondRestMb: Math.round(meanOf(1, true)),
+      lastRestMb: Math.round(meanOf(day.hours - 1, true)),
       cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
       series: Math.max(...samples.map(({ series }) => series)),
       nodesBought: bought,
@@ -198,6 +204,14 @@ interface Watch {
 const ROUNDS = 15;
 /** Nodes that come, and go again, each time. */
 const PASSING = 2;
+/** Rounds after which the operator rests: the last ones of the second hour and of the last. */
+const isBeforeRest = (round: number, hours: number): boolean => [2, hours].some((hour) => round === hour * ROUNDS - 1);
+/**
+ * V8's clock runs no faster than real time. It keeps pages that it has emptied, and gives them back to the system after 100
+ * seconds without a collection of the whole heap, thread by thread: minutes as an hour of such a cluster has many, and an
+ * hour of this world none.
+ */
+const REST_MS = 300_000;
 /** Of the world's time. What is to happen happens within this, or never. */
 const PATIENCE_MS = HOUR_MS;
 
@@ -234,6 +248,12 @@ async function live(
     report(
       `hour ${(round / ROUNDS).toFixed(1)} of ${hours}: ${world.nodes()} nodes, ${samples.at(-1)?.mb.toFixed(0)} MB`,
     );
+    if (!isBeforeRest(round, hours)) continue;
+    const factor = clock.speed(1);
+    await pause(REST_MS);
+    clock.speed(factor);
+    samples.push({ hour: round / ROUNDS, series: 0, isRested: true, ...(await sample()) });
+    report(`rested: ${samples.at(-1)?.mb.toFixed(0)} MB`);
   }
   stop();
   return { samples, bought };
