@@ -171,7 +171,10 @@ export interface SolveOptions {
   readonly packing?: 'cheapest' | 'compatible';
   /** How much work the search for cheaper nodes may be; see `packing/search.ts`. */
   readonly packingWork?: number | undefined;
-  /** Cheaper nodes are not looked for where even the cheapest ones would be too dear for whoever asks. */
+  /**
+   * Cheaper nodes are not looked for where even the cheapest ones would be too dear for whoever asks, and nothing more is paid for
+   * fewer of them where that would be too dear.
+   */
   readonly packingLimit?: PackingLimit | undefined;
   /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
   readonly deadlineMs?: number;

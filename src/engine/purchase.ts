@@ -21,6 +21,20 @@ const INDIFFERENCE = 0.005;
  */
 export const indifferenceOf = (extrasUsdPerHour: number): number => (extrasUsdPerHour > 0 ? INDIFFERENCE : 0);
 
+/** What it may cost to have fewer nodes. */
+export interface NodeSaving {
+  /** For each node saved, USD per hour. */
+  readonly usdPerNode: number;
+  /** For all nodes that are bought then, USD per hour. */
+  readonly mostUsdPerHour: number;
+}
+
+/** Whether the one has fewer nodes, and these are worth what they cost more. */
+export const savesNodes = (one: Purchase, other: Purchase, { usdPerNode, mostUsdPerHour }: NodeSaving): boolean =>
+  one.nodes < other.nodes &&
+  one.usdPerHour <= mostUsdPerHour &&
+  one.usdPerHour - other.usdPerHour <= (other.nodes - one.nodes) * usdPerNode;
+
 /** Whether the one is cheaper; of practically equal prices, whether it has fewer nodes, then fewer instance types. */
 export function isBetter(one: Purchase, other: Purchase, indifference: number): boolean {
   const margin = Math.max(indifference, SIGNIFICANT) * other.usdPerHour;

@@ -192,6 +192,7 @@ class VariationSolve {
       order: this.#order,
       noAmounts: this.#noAmounts,
       work: this.#options.packingWork,
+      usdLimit: this.#options.packingLimit?.usdPerHour,
       isLate: this.#pace.isOver,
     };
     try {

@@ -34,6 +34,8 @@ export interface Bin {
 export const costOf = (bins: readonly Bin[]): number =>
   bins.reduce((sum, { price, copies }) => sum + price * copies, 0);
 
+export const nodesOf = (bins: readonly Bin[]): number => bins.reduce((sum, { copies }) => sum + copies, 0);
+
 /** Whether one row has at least as much of everything that matters as another. */
 function covers(one: Amounts, other: Amounts, dimensions: readonly number[]): boolean {
   for (const at of dimensions) if ((one[at] ?? 0) < (other[at] ?? 0)) return false;

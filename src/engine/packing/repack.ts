@@ -1,11 +1,11 @@
 /**
  * Finds cheaper nodes for the pods of claims: each pod stays in its pool, in the form in which it was placed, and in the
  * topology domains that it was counted in; only which pods share a node changes. A pool's claims are replaced when the
- * new ones are strictly cheaper and every rule still holds.
+ * new ones are strictly cheaper, by more than fewer nodes may cost, and every rule still holds.
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../pods.ts';
-import { indifferenceOf, isBetter, type Purchase } from '../purchase.ts';
+import { indifferenceOf, isBetter, type Purchase, savesNodes } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
 import type { Amounts } from '../solver/dimensions.ts';
 import type { Shape } from '../solver/shape.ts';
@@ -13,7 +13,7 @@ import type { Template } from '../solver/template.ts';
 import type { DomainCounts, Topology } from '../topology/topology.ts';
 import { Formulation, type Member } from './formulation.ts';
 import type { Bin } from './problem.ts';
-import { cheapestPacking } from './search.ts';
+import { bestPacking } from './search.ts';
 
 export interface RepackParts {
   readonly topology: Topology;
@@ -22,6 +22,8 @@ export interface RepackParts {
   readonly noAmounts: Amounts;
   /** Of the search, for each pool; its own measure when left out. */
   readonly work?: number | undefined;
+  /** What the plan may cost to be of use, USD per hour. */
+  readonly usdLimit?: number | undefined;
   /** Claims that are bought besides, under the same limits. */
   readonly besides?: readonly Claim[];
   /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
@@ -86,11 +88,14 @@ function betterFor(
   for (const apart of [false, true]) {
     const formulation = Formulation.of(template, old, parts, apart);
     if (formulation === undefined) return undefined;
-    const bins = cheapestPacking(formulation.problem, { ...parts, indifference });
-    if (bins === undefined) return undefined;
+    const packing = bestPacking(formulation.problem, { ...parts, indifference });
+    if (packing === undefined) return undefined;
+    const { bins, saving } = packing;
     const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
-    if (fresh === undefined || !isBetter(purchaseOf(fresh, parts), purchaseOf(old, parts), indifference))
-      return undefined;
+    if (fresh === undefined) return undefined;
+    const [was, would] = [purchaseOf(old, parts), purchaseOf(fresh, parts)];
+    if (!isBetter(would, was, indifference)) return undefined;
+    if (saving !== undefined && savesNodes(was, would, saving)) return undefined;
     if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }

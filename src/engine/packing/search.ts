@@ -1,10 +1,12 @@
 /**
  * Looks for a cheap packing within a budget of work: constructs it several times, each time with a better estimate of
- * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper.
+ * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper. Where nodes cost
+ * something besides their instances a second search counts each node as dearer, and may find one with fewer nodes.
  */
-
 import { pseudoRandom } from '../pseudo-random.ts';
-import { type Bin, costOf, type Problem } from './problem.ts';
+import { type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
+import { nodeSavingOf } from './node-saving.ts';
+import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type Budget, Shop } from './shop.ts';
 
 const ROUNDS = 24;
@@ -17,33 +19,58 @@ const MOST_PATIENCE = 400;
 const MAX_SINGLE_NODES = 2_000;
 
 export interface SearchOptions {
+  /** Of each search, in looks at one kind for one node. */
   readonly work?: number | undefined;
   /**
    * Up to which part of the price plans count as practically equal, so that the one with fewer nodes wins; 0 where nodes
    * cost nothing besides their instances, and the cheapest plan wins.
    */
   readonly indifference: number;
+  /** What all nodes may cost to be of use, USD per hour. No limit when left out. */
+  readonly usdLimit?: number | undefined;
   /** Whether there is no time left: the search ends with what it has. */
   readonly isLate: () => boolean;
 }
 
-export function cheapestPacking(
+export interface Packing {
+  readonly bins: readonly Bin[];
+  /** What fewer nodes may cost; undefined where the cheapest plan wins. */
+  readonly saving: NodeSaving | undefined;
+}
+
+export function bestPacking(problem: Problem, options: SearchOptions): Packing | undefined {
+  const cheapest = searched(problem, options, 0);
+  if (cheapest === undefined || options.indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
+  const saving = nodeSavingOf(cheapest, options.usdLimit ?? Number.POSITIVE_INFINITY);
+  const fewer = nodesOf(cheapest) > 1 ? searched(problem, options, saving.usdPerNode) : undefined;
+  const isWorthIt = fewer !== undefined && savesNodes(purchaseOf(fewer), purchaseOf(cheapest), saving);
+  return { bins: isWorthIt ? fewer : cheapest, saving };
+}
+
+const purchaseOf = (bins: readonly Bin[]): Purchase => ({
+  usdPerHour: costOf(bins),
+  nodes: nodesOf(bins),
+  instanceTypes: new Set(bins.map(({ row }) => row)).size,
+});
+
+/** @param usdPerNode what each node counts besides its price, USD per hour */
+function searched(
   problem: Problem,
   { work = WORK, indifference, isLate }: SearchOptions,
+  usdPerNode: number,
 ): readonly Bin[] | undefined {
   const budget: Budget = { left: work, isLate };
   const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop, { indifference, isLate });
-  if (found === undefined) return undefined;
-  return improved(problem, shop, budget, found);
+  const found = constructed(problem, shop, { indifference, isLate, usdPerNode });
+  return found && improved(problem, shop, budget, found);
 }
 
 interface Found {
   readonly bins: readonly Bin[];
   readonly worth: Float64Array;
   /**
-   * What a node counts more than its price. With a surcharge of `indifference` times the mean price of a node, a plan with
-   * fewer nodes wins as long as it is dearer by less than that for each node that it saves; so never by more than
+   * What a node counts more than its price. Of that, `indifference` times the mean price of a node makes a plan with fewer
+   * nodes win as long as it is dearer by less than that for each node that it saves; so never by more than
    * `indifference` of all.
    */
   readonly surcharge: number;
@@ -52,24 +79,26 @@ interface Found {
 function constructed(
   problem: Problem,
   shop: Shop,
-  { indifference, isLate }: Pick<SearchOptions, 'indifference' | 'isLate'>,
+  {
+    indifference,
+    isLate,
+    usdPerNode,
+  }: Pick<SearchOptions, 'indifference' | 'isLate'> & { readonly usdPerNode: number },
 ): Found | undefined {
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();
   let best: Found | undefined;
   for (let round = 0; round < ROUNDS && !isLate(); round++) {
     const filling = round % 3 === 2 ? 'dearest' : 'scarcity';
-    const bins = shop.buy({ counts, worth, filling, surcharge: best?.surcharge ?? 0 });
+    const bins = shop.buy({ counts, worth, filling, surcharge: best?.surcharge ?? usdPerNode });
     if (bins === undefined) break;
-    const surcharge = best?.surcharge ?? (indifference * costOf(bins)) / nodesOf(bins);
+    const surcharge = best?.surcharge ?? usdPerNode + (indifference * costOf(bins)) / nodesOf(bins);
     if (best === undefined || countedCost(bins, surcharge) < countedCost(best.bins, surcharge))
       best = { bins, worth, surcharge };
     worth = adapted(worth, bins, problem);
   }
   return best;
 }
-
-const nodesOf = (bins: readonly Bin[]): number => bins.reduce((sum, { copies }) => sum + copies, 0);
 
 const countedCost = (bins: readonly Bin[], surcharge: number): number => costOf(bins) + surcharge * nodesOf(bins);
 

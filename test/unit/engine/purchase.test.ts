@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { indifferenceOf, isBetter, nodeUsdPerHour, type Purchase } from '../../../src/engine/purchase.ts';
+import { indifferenceOf, isBetter, nodeUsdPerHour, type Purchase, savesNodes } from '../../../src/engine/purchase.ts';
 
 const purchase = (usdPerHour: number, nodes = 1, instanceTypes = 1): Purchase => ({ usdPerHour, nodes, instanceTypes });
 
@@ -29,6 +29,24 @@ describe('the better of two purchases', () => {
   it('is the cheaper one, by however little, where nodes cost nothing besides their instances', () => {
     expect(isBetter(purchase(100.4, 15), purchase(100, 26), indifferenceOf(0))).toBe(false);
     expect(isBetter(purchase(99.99, 26), purchase(100, 15), indifferenceOf(0))).toBe(true);
+  });
+});
+
+describe('a purchase of fewer nodes', () => {
+  const saving = { usdPerNode: 0.5, mostUsdPerHour: 105 };
+
+  it('is worth so much for each node that it saves', () => {
+    expect(savesNodes(purchase(101, 8), purchase(100, 10), saving)).toBe(true);
+    expect(savesNodes(purchase(101.01, 8), purchase(100, 10), saving)).toBe(false);
+  });
+
+  it('is worth no more than a part of the price of all nodes', () => {
+    expect(savesNodes(purchase(105, 2), purchase(100, 20), saving)).toBe(true);
+    expect(savesNodes(purchase(105.01, 2), purchase(100, 20), saving)).toBe(false);
+  });
+
+  it('has fewer nodes', () => {
+    expect(savesNodes(purchase(99, 10), purchase(100, 10), saving)).toBe(false);
   });
 });
 

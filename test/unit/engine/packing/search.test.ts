@@ -1,7 +1,7 @@
 /** The search among packings, on numbers alone. */
 import { describe, expect, it } from '@jest/globals';
-import { costOf, type Problem } from '../../../../src/engine/packing/problem.ts';
-import { cheapestPacking } from '../../../../src/engine/packing/search.ts';
+import { costOf, nodesOf, type Problem } from '../../../../src/engine/packing/problem.ts';
+import { bestPacking } from '../../../../src/engine/packing/search.ts';
 import { Shop } from '../../../../src/engine/packing/shop.ts';
 
 const isLate = (): boolean => false;
@@ -13,9 +13,9 @@ const problem = (pods: number, rows: readonly (readonly [size: number, usdPerHou
   mixes: [{ kinds: [0], prices: Float64Array.from(rows, ([, usdPerHour]) => usdPerHour) }],
 });
 
-function packed(of: Problem, indifference: number) {
-  const bins = cheapestPacking(of, { indifference, isLate }) ?? [];
-  return { nodes: bins.reduce((sum, { copies }) => sum + copies, 0), usdPerHour: costOf(bins) };
+function packed(of: Problem, indifference: number, usdLimit?: number) {
+  const bins = bestPacking(of, { indifference, usdLimit, isLate })?.bins ?? [];
+  return { nodes: nodesOf(bins), usdPerHour: costOf(bins) };
 }
 
 describe('a packing', () => {
@@ -35,15 +35,44 @@ describe('a packing', () => {
     expect(packed(sizes, 0.005)).toEqual({ nodes: 1, usdPerHour: 1.601 });
   });
 
-  it('never pays more than that for fewer nodes', () => {
-    for (const dearer of [1.001, 1.003, 1.004, 1.006, 1.01, 1.05]) {
-      const sizes = problem(64, [
-        [1, 0.1],
-        [4, 0.4 * dearer],
-        [16, 1.6 * dearer],
-      ]);
-      expect(packed(sizes, 0.005).usdPerHour).toBeLessThanOrEqual(6.4 * 1.005 + 1e-9);
-    }
+  /** Nodes with room for 1 or for 4 pods, of which the large ones are dearer by a part. */
+  const dearerLargeNodes = (dearer: number) =>
+    problem(16, [
+      [1, 0.1],
+      [4, 0.4 * (1 + dearer)],
+    ]);
+
+  it('takes fewer nodes where what they cost more is little', () => {
+    expect(packed(dearerLargeNodes(0.04), 0.005)).toEqual({ nodes: 4, usdPerHour: expect.closeTo(1.664) });
+    expect(packed(dearerLargeNodes(0.04), 0)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
+  });
+
+  it('never pays more than 5 % for fewer nodes', () => {
+    expect(packed(dearerLargeNodes(0.06), 0.005)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
+  });
+
+  it('never becomes too dear to be of use by having fewer nodes', () => {
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.67)).toMatchObject({ nodes: 4 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 16 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.5)).toMatchObject({ nodes: 16 });
+  });
+
+  it('pays for a node saved no more than what 1.75 small pods cost', () => {
+    // the small pods of one kind cost 0.01 each; a node less would cost 0.02
+    const of: Problem = {
+      kinds: [
+        { amounts: new Float64Array([1]), count: 20 },
+        { amounts: new Float64Array([10]), count: 2 },
+      ],
+      capacities: [new Float64Array([20]), new Float64Array([10]), new Float64Array([20])],
+      mixes: [
+        { kinds: [0], prices: Float64Array.of(0.2, Infinity, Infinity) },
+        { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.02) },
+      ],
+    };
+    expect(packed(of, 0.005)).toEqual({ nodes: 3, usdPerHour: expect.closeTo(1.2) });
+    const cheaper = { ...of, mixes: [of.mixes[0], { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.015) }] };
+    expect(packed(cheaper as Problem, 0.005)).toEqual({ nodes: 2, usdPerHour: expect.closeTo(1.215) });
   });
 
   it('goes through no more than the money that there is', () => {

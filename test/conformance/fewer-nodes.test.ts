@@ -1,0 +1,46 @@
+/** What fewer nodes cost, over the recorded scheduling cases: the default fee against a fee of 0. */
+import { describe, expect, it } from '@jest/globals';
+import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
+import type { Plan, SolveOptions } from '../../src/engine/model.ts';
+import { solve } from '../../src/engine/solve.ts';
+import { priceOf, recordedScenarios } from '../bench/recorded.ts';
+
+const OPTIONS: SolveOptions = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'fallback',
+  ignoreDraRequests: false,
+};
+/** Besides the fee: the volumes of a node of the recorded cases cost less than this, USD per hour. */
+const MOST_EXTRAS = 0.01;
+
+const withFees = (plan: Plan): number => priceOf(plan) + plan.claims.length * (DEFAULT_NODE_HOURLY_FEE + MOST_EXTRAS);
+
+describe('fewer nodes', () => {
+  const cases = recordedScenarios().map(({ name, snapshot }) => ({
+    name,
+    compatible: solve(snapshot(0), { ...OPTIONS, packing: 'compatible' }),
+    cheapest: solve(snapshot(0), OPTIONS),
+    usual: solve(snapshot(DEFAULT_NODE_HOURLY_FEE), OPTIONS),
+  }));
+  const sum = (of: (one: (typeof cases)[number]) => number): number => cases.reduce((all, one) => all + of(one), 0);
+
+  it.each(cases)('cost at most 5 % more in $name', ({ cheapest, usual }) => {
+    expect(withFees(usual)).toBeLessThanOrEqual(1.05 * withFees(cheapest) + 1e-9);
+    expect(usual.claims.length).toBeLessThanOrEqual(cheapest.claims.length);
+  });
+
+  it("are a third more than Karpenter's at most, for a price that is a quarter lower than its", () => {
+    const nodes = sum(({ compatible }) => compatible.claims.length);
+    expect(sum(({ usual }) => usual.claims.length)).toBeLessThan(1.32 * nodes);
+    expect(sum(({ usual }) => priceOf(usual))).toBeLessThan(0.735 * sum(({ compatible }) => priceOf(compatible)));
+    expect(sum(({ cheapest }) => priceOf(cheapest))).toBeLessThan(0.725 * sum(({ compatible }) => priceOf(compatible)));
+  });
+
+  it('are those that first-fit bought where the search finds none so few', () => {
+    const [pods] = cases.filter(({ name }) => name === '0017-affinity');
+    expect(pods?.compatible.claims).toHaveLength(13);
+    expect(pods?.cheapest.claims).toHaveLength(25);
+    expect(pods?.usual.claims).toHaveLength(13);
+  });
+});
