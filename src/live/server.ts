@@ -76,7 +76,7 @@ function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Han
       return answer(response, 400, 'no name is that long\n');
     const found = look(query);
     if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
-    await send(request, response, { pieces: await jsonInSteps(found), type: 'application/json' });
+    await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
   };
 }
 

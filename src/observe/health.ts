@@ -15,7 +15,7 @@ import { send } from './long-answer.ts';
 import { isFromLoopback } from './loopback.ts';
 import type { Metrics } from './metrics.ts';
 import { profile } from './profiles.ts';
-import { inSteps, jsonInSteps, type Pieces, sharedAnswer } from './rendered-answer.ts';
+import { inSteps, jsonInSteps, type Rendered, sharedAnswer } from './rendered-answer.ts';
 import type { Settings } from './settings.ts';
 import { type Check, checked, sharedCheck } from './shared-check.ts';
 
@@ -95,7 +95,7 @@ function metricsHandler(options: EndpointOptions): Handler {
   return async (request, response, target) => {
     const { path } = target;
     if (path === '/metrics') {
-      return send(request, response, { pieces: await scrape(), type: metrics.contentType });
+      return send(request, response, { ...(await scrape()), type: metrics.contentType });
     }
     const make = Object.hasOwn(debug, path) ? debug[path] : undefined;
     if (debugEndpoints === 'off' || (make === undefined && !isProfile(path))) {
@@ -114,9 +114,9 @@ const ELSEWHERE =
 /** Pages of which an answer is kept; an older one is made again. */
 const PAGES = 16;
 
-function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Promise<Pieces> {
-  const answers = new Map<string, () => Promise<Pieces>>();
-  const pages = new Map<string, () => Promise<Pieces>>();
+function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Promise<Rendered> {
+  const answers = new Map<string, () => Promise<Rendered>>();
+  const pages = new Map<string, () => Promise<Rendered>>();
   return ({ path, query }, look) => {
     const [known, key, make] =
       typeof look === 'function'
@@ -130,9 +130,9 @@ function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Pro
   };
 }
 
-async function show(request: IncomingMessage, response: ServerResponse, look: () => Promise<Pieces>): Promise<void> {
+async function show(request: IncomingMessage, response: ServerResponse, look: () => Promise<Rendered>): Promise<void> {
   try {
-    await send(request, response, { pieces: await look(), type: 'application/json' });
+    await send(request, response, { ...(await look()), type: 'application/json' });
   } catch (error) {
     if (error instanceof BadQuery) return answer(response, 400, `${error.message}\n`);
     if (!(error instanceof Unavailable)) throw error;

@@ -1,39 +1,31 @@
-/** Sends long answers in pieces, compressed for those who ask for it: once for all who are given the same pieces. */
+/** Sends long answers in pieces, compressed for those who ask for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { constants, createGzip } from 'node:zlib';
-import type { Pieces } from './rendered-answer.ts';
+import { createGunzip, createGzip } from 'node:zlib';
+import { GZIP, type Pieces, type Rendered } from './rendered-answer.ts';
 
-/** Names of labels repeat so much that more effort saves little. */
-const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 64 * 1024 };
 /** Bytes that fit into a packet are not worth it. */
 const SHORTEST = 1_400;
 
-const known = new WeakMap<Pieces, Promise<Pieces>>();
-
-export interface LongAnswer {
-  readonly pieces: Pieces;
+export interface LongAnswer extends Rendered {
   readonly type: string;
 }
 
 /** Answers 200. Takes as long as the other end takes to read it; settles also when that goes away meanwhile. */
-export async function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { pieces, type }: LongAnswer,
-): Promise<void> {
-  const isGzip = sizeOf(pieces) >= SHORTEST && takesGzip(request.headers['accept-encoding']);
-  const body = isGzip ? await compressed(pieces) : pieces;
+export async function send(request: IncomingMessage, response: ServerResponse, answer: LongAnswer): Promise<void> {
+  const isWanted = answer.length >= SHORTEST && takesGzip(request.headers['accept-encoding']);
+  const pieces = isWanted && !answer.isGzip ? await compressed(answer.pieces) : answer.pieces;
   response.writeHead(200, {
-    'content-type': type,
-    'content-length': sizeOf(body),
-    ...(isGzip ? { 'content-encoding': 'gzip' } : {}),
+    'content-type': answer.type,
+    'content-length': isWanted ? sizeOf(pieces) : answer.length,
+    ...(isWanted ? { 'content-encoding': 'gzip' } : {}),
     vary: 'accept-encoding',
     'x-content-type-options': 'nosniff',
   });
+  const coding = answer.isGzip && !isWanted ? createGunzip() : new PassThrough();
   try {
-    await pipeline(Readable.from(body), response);
+    await pipeline(Readable.from(pieces), coding, response);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
   }
@@ -42,11 +34,7 @@ export async function send(
 const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** The work is done by a thread of libuv's pool. */
-function compressed(pieces: Pieces): Promise<Pieces> {
-  const making = known.get(pieces) ?? Readable.from(pieces).pipe(createGzip(OPTIONS)).toArray();
-  known.set(pieces, making);
-  return making;
-}
+const compressed = (pieces: Pieces): Promise<Pieces> => Readable.from(pieces).pipe(createGzip(GZIP)).toArray();
 
 /** Whether a list such as `gzip;q=1.0, identity;q=0.5` has gzip; one with quality 0 is refused. */
 export function takesGzip(header: string | readonly string[] | undefined): boolean {

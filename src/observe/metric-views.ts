@@ -16,7 +16,7 @@ export const seriesBudget = (nodes: number): number => 2_949 + 17 * nodes;
 export const PAUSE: unique symbol = Symbol('pause');
 
 /** Series that are read without a pause when nothing is written of them. */
-const READ_AT_ONCE = 250;
+const READ_AT_ONCE = 100;
 
 /** Whether the view serves the metric at all. */
 export const isServed = (view: MetricsView, share: Share | undefined): boolean =>

@@ -72,7 +72,7 @@ const headOf = ({ name, help, type }: Pick<MetricState, 'name' | 'help' | 'type'
   `# HELP ${name} ${helpText(help)}\n# TYPE ${name} ${type}\n`;
 
 /** Lines that are written at once. */
-const LINES = 100;
+const LINES = 50;
 
 function* linesOf(
   series: Iterable<Series | typeof PAUSE>,

@@ -1,12 +1,10 @@
 /** Metrics of the AWS provider: calls to AWS, instance types and offerings, batching, interruption. */
-import { counter, FEWEST_DURATION_BUCKETS, gauge, histogram, LIBRARY_BUCKETS } from './declaration.ts';
+import { counter, gauge, histogram, LIBRARY_BUCKETS, NO_BUCKETS } from './declaration.ts';
 
 const BATCH_SIZES = [
   1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450,
   500, 550, 600, 700, 800, 900, 1000,
 ];
-/** Their sum and count tell the mean. */
-const NO_BUCKETS = { kind: 'buckets', buckets: [] } as const;
 const CALL_LABELS = ['service', 'action', 'code'] as const;
 const OFFERING_LABELS = ['instance_type', 'capacity_type', 'zone'] as const;
 
@@ -26,7 +24,7 @@ export const AWS_SDK_GO_REQUEST_DURATION_SECONDS = histogram({
   name: 'aws_sdk_go_request_duration_seconds',
   help: 'Duration of calls to AWS',
   labels: CALL_LABELS,
-  share: { kind: 'buckets', buckets: FEWEST_DURATION_BUCKETS },
+  share: { kind: 'buckets', buckets: [0.1, 1, 10, 60] },
 });
 
 export const AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS = histogram({
@@ -49,6 +47,7 @@ export const CLOUDPROVIDER_DURATION_SECONDS = histogram({
   help: 'Duration of cloud provider method calls',
   labels: ['controller', 'method', 'provider'],
   buckets: LIBRARY_BUCKETS,
+  share: { kind: 'buckets', buckets: [0.1, 1, 10] },
 });
 
 export const CLOUDPROVIDER_ERRORS = counter({

@@ -54,8 +54,8 @@ export const DURATION_BUCKETS: readonly number[] = [
 ];
 /** Those of `DURATION_BUCKETS` that the default view serves, if a histogram says nothing else. */
 export const FEW_DURATION_BUCKETS: readonly number[] = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600];
-/** For histograms with series for each controller, queue or kind of call. */
-export const FEWEST_DURATION_BUCKETS: readonly number[] = [0.1, 1, 10, 60];
+/** Their sum and count tell the mean. */
+export const NO_BUCKETS = { kind: 'buckets', buckets: [] } as const satisfies Share;
 
 /** Prometheus' own default buckets, in seconds. */
 export const LIBRARY_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -1,5 +1,5 @@
 /** Metrics of controllers, their queues and the API server's client, under the names that dashboards of controllers know. */
-import { counter, DURATION_BUCKETS, FEWEST_DURATION_BUCKETS, gauge, histogram } from './declaration.ts';
+import { counter, DURATION_BUCKETS, gauge, histogram, NO_BUCKETS } from './declaration.ts';
 
 /** Ten microseconds to a thousand seconds, in powers of ten. */
 const QUEUE_BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
@@ -47,7 +47,8 @@ export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
   help: 'Time the work on a key took',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
-  share: { kind: 'buckets', buckets: [0.1, 1, 10, 100] },
+  // `controller_runtime_reconcile_time_seconds` has those of the same work
+  share: NO_BUCKETS,
 });
 
 export const WORKQUEUE_UNFINISHED_WORK_SECONDS = gauge({
@@ -124,5 +125,6 @@ export const CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS = histogram({
   help: 'Duration of reconciles',
   labels: ['controller'],
   buckets: DURATION_BUCKETS.filter((bucket) => bucket <= 60),
-  share: { kind: 'buckets', buckets: FEWEST_DURATION_BUCKETS },
+  // there are more controllers than of anything else; `workqueue_longest_running_processor_seconds` shows one that is stuck
+  share: { kind: 'buckets', buckets: [0.1, 1, 10] },
 });

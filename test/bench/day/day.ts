@@ -37,6 +37,13 @@ export interface DayLine extends Day {
   readonly secondHourMb: number;
   readonly lastHourMb: number;
   readonly growth: number;
+  /** After a rest at the end of each. */
+  readonly secondRestMb: number;
+  readonly lastRestMb: number;
+  /** Processor time of the operator's process in an hour, on average of those after the first. */
+  readonly cpuSecondsPerHour: number;
+  /** Most that a scrape had. */
+  readonly series: number;
   /** Nodes that came in the course of the day. */
   readonly nodesBought: number;
   readonly realSeconds: number;
@@ -73,14 +80,35 @@ async function rssMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s*(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** Of all threads, as hundredths of a second in user and kernel mode are fields 14 and 15; the name before them may have spaces. */
+async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return ((user ?? 0) + (system ?? 0)) / 100;
+}
+
 interface Sample {
   readonly hour: number;
   readonly mb: number;
+  readonly cpuSeconds: number;
+  readonly series: number;
+  readonly isRested?: boolean;
 }
+
+type Reading = Pick<Sample, 'mb' | 'cpuSeconds'>;
 
 const mean = (samples: readonly Sample[]): number =>
   samples.reduce((sum, { mb }) => sum + mb, 0) / Math.max(1, samples.length);
 const highest = (samples: readonly Sample[]): number => samples.reduce((most, { mb }) => Math.max(most, mb), 0);
+
+function cpuAfter(hour: number, samples: readonly Sample[]): number {
+  const from = samples.find((sample) => sample.hour >= hour);
+  return (samples.at(-1)?.cpuSeconds ?? 0) - (from?.cpuSeconds ?? 0);
+}
 
 export async function dayLine(day: Day): Promise<DayLine> {
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-day-'));
@@ -99,24 +127,28 @@ export async function dayLine(day: Day): Promise<DayLine> {
     const file = await bundled(join(folder, 'dist'));
     operator = await runOperator(world.clock, env, [], { file, nodeOptions: flagsFor(day.limitMb) });
     const running = operator;
-    const sample = (): Promise<number> => {
+    const sample = async (): Promise<Reading> => {
       if (running.end !== undefined) throw new Error(`the operator ${running.end}\n${running.noise.join('\n')}`);
-      return rssMb(running.pid);
+      return { mb: await rssMb(running.pid), cpuSeconds: await cpuSeconds(running.pid) };
     };
     const setUp = await settle(world, day, sample);
     const { samples, bought } = await live(world, day, { metricsUrl: running.metricsUrl, sample });
     for (const line of running.log) report(JSON.stringify(line));
-    const [second, last] = [1, day.hours - 1].map((from) =>
-      mean(samples.filter(({ hour }) => hour >= from && hour < from + 1)),
-    );
+    const meanOf = (hour: number, isRested = false): number =>
+      mean(samples.filter((sample) => Math.floor(sample.hour) === hour && (sample.isRested ?? false) === isRested));
+    const [second, last] = [meanOf(1), meanOf(day.hours - 1)];
     return {
       workload: `day-${day.nodes}-${day.pods}${day.morePools ? `-${day.morePools + 1}-pools` : ''}`,
       ...day,
       rssMb: Math.round(highest(samples)),
       setUpMb: Math.round(setUp),
-      secondHourMb: Math.round(second ?? 0),
-      lastHourMb: Math.round(last ?? 0),
-      growth: Number(((last ?? 0) / (second || 1)).toFixed(3)),
+      secondHourMb: Math.round(second),
+      lastHourMb: Math.round(last),
+      growth: Number((last / (second || 1)).toFixed(3)),
+      secondRestMb: Math.round(meanOf(1, true)),
+      lastRestMb: Math.round(meanOf(day.hours - 1, true)),
+      cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
+      series: Math.max(...samples.map(({ series }) => series)),
       nodesBought: bought,
       realSeconds: Math.round((performance.now() - startedMs) / 1000),
     };
@@ -139,7 +171,7 @@ const OPERATOR_ENV = {
   KUBE_CLIENT_BURST: '4000',
 };
 
-type Sampler = () => Promise<number>;
+type Sampler = () => Promise<Reading>;
 
 /** Until all nodes are there, and the pods on them. */
 async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, sample: Sampler): Promise<number> {
@@ -148,7 +180,7 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
   await world.wait(nodes);
   let reportedMs = 0;
   await until(world, `${nodes} nodes`, async () => {
-    most = Math.max(most, await sample());
+    most = Math.max(most, (await sample()).mb);
     if (performance.now() - reportedMs > REPORT_MS) {
       report(`${world.nodes()} of ${nodes} nodes, ${most.toFixed(0)} MB`);
       reportedMs = performance.now();
@@ -156,7 +188,7 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
     return world.nodes() >= nodes;
   });
   await world.run(Math.max(0, pods - nodes));
-  return Math.max(most, await sample());
+  return Math.max(most, (await sample()).mb);
 }
 
 const REPORT_MS = 10_000;
@@ -172,6 +204,14 @@ interface Watch {
 const ROUNDS = 15;
 /** Nodes that come, and go again, each time. */
 const PASSING = 2;
+/** Rounds after which the operator rests: the last ones of the second hour and of the last. */
+const isBeforeRest = (round: number, hours: number): boolean => [2, hours].some((hour) => round === hour * ROUNDS - 1);
+/**
+ * V8's clock runs no faster than real time. It keeps pages that it has emptied, and gives them back to the system after 100
+ * seconds without a collection of the whole heap, thread by thread: minutes as an hour of such a cluster has many, and an
+ * hour of this world none.
+ */
+const REST_MS = 300_000;
 /** Of the world's time. What is to happen happens within this, or never. */
 const PATIENCE_MS = HOUR_MS;
 
@@ -193,8 +233,8 @@ async function live(
   for (let round = 0; round < hours * ROUNDS; round++) {
     const endMs = clock.now() + HOUR_MS / ROUNDS;
     const look = async (): Promise<void> => {
-      await scrape(metricsUrl);
-      samples.push({ hour: round / ROUNDS, mb: await sample() });
+      const series = await scrape(metricsUrl);
+      samples.push({ hour: round / ROUNDS, series, ...(await sample()) });
     };
     sellOut(aws);
     await world.reprice(round);
@@ -208,21 +248,32 @@ async function live(
     report(
       `hour ${(round / ROUNDS).toFixed(1)} of ${hours}: ${world.nodes()} nodes, ${samples.at(-1)?.mb.toFixed(0)} MB`,
     );
+    if (!isBeforeRest(round, hours)) continue;
+    const factor = clock.speed(1);
+    await pause(REST_MS);
+    clock.speed(factor);
+    samples.push({ hour: round / ROUNDS, series: 0, isRested: true, ...(await sample()) });
+    report(`rested: ${samples.at(-1)?.mb.toFixed(0)} MB`);
   }
   stop();
   return { samples, bought };
 }
 
-/** On a connection of its own: Node may be closing the last one just then. One that fails on a busy machine is left out. */
-async function scrape(url: string): Promise<void> {
+/**
+ * Answers how many series there are. On a connection of its own: Node may be closing the last one just then. One that fails
+ * on a busy machine is left out, and has none.
+ */
+async function scrape(url: string): Promise<number> {
   const request = get(`${url}/metrics`, { agent: false });
   const failed = (error: unknown): void => report(`scrape: ${String(error)}`);
   request.on('error', failed);
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    for await (const _ of response);
+    const text = String(Buffer.concat(await response.toArray()));
+    return Number(/^karpenter_metrics_series (\d+)$/m.exec(text)?.[1] ?? 0);
   } catch (error) {
     failed(error);
+    return 0;
   }
 }
 

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -34,6 +35,20 @@ const passes: Check = () => undefined;
 const fails: Check = () => {
   throw new Error('caches are not synced');
 };
+
+/** Settles when servers of this process have been sent so many requests. */
+function requestsArrived(count: number): Promise<void> {
+  let arrived = 0;
+  return new Promise((resolve) => {
+    const hear = (): void => {
+      arrived += 1;
+      if (arrived < count) return;
+      unsubscribe('http.server.request.start', hear);
+      resolve();
+    };
+    subscribe('http.server.request.start', hear);
+  });
+}
 
 describe('serveEndpoints', () => {
   it('serves the metrics', async () => {
@@ -202,9 +217,9 @@ describe('serveEndpoints', () => {
         return ended.promise;
       },
     });
+    const arrived = requestsArrived(30);
     const probing = Array.from({ length: 30 }, () => get(healthProbePort, '/readyz'));
-    while (runs === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    await Promise.race([Promise.all(probing), new Promise((resolve) => setTimeout(resolve, 200))]);
+    await arrived;
     ended.resolve();
     expect(new Set((await Promise.all(probing)).map(({ status }) => status))).toEqual(new Set([200]));
     expect(runs).toBe(1);

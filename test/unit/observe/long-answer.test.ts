@@ -1,9 +1,10 @@
 /** Long answers over HTTP: compressed when that is asked for, and made once for all. */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { send, takesGzip } from '../../../src/observe/long-answer.ts';
+import type { Rendered } from '../../../src/observe/rendered-answer.ts';
 
 let server: Server | undefined;
 afterEach(() => {
@@ -11,10 +12,10 @@ afterEach(() => {
   server?.close();
 });
 
-async function serving(pieces: readonly Buffer[]) {
+async function serving(rendered: Rendered) {
   const outcomes: unknown[] = [];
   server = createServer((asked, response) => {
-    send(asked, response, { pieces, type: 'text/plain' }).then(
+    send(asked, response, { ...rendered, type: 'text/plain' }).then(
       () => outcomes.push('sent'),
       (error) => outcomes.push(error),
     );
@@ -36,11 +37,25 @@ async function serving(pieces: readonly Buffer[]) {
 }
 
 const TEXT = 'karpenter_pods_state{phase="Running"} 1\n'.repeat(50_000);
-const PIECES = [Buffer.from(TEXT.slice(0, 1_000_000)), Buffer.from(TEXT.slice(1_000_000))];
+const PACKED = gzipSync(TEXT);
+
+const plain = (...texts: readonly string[]): Rendered => {
+  const pieces = texts.map((text) => Buffer.from(text));
+  return { pieces, isGzip: false, length: pieces.reduce((sum, piece) => sum + piece.length, 0) };
+};
+const packed: Rendered = {
+  pieces: [PACKED.subarray(0, 1_000), PACKED.subarray(1_000)],
+  isGzip: true,
+  length: TEXT.length,
+};
+/** As it is rendered when it is short, and when it is long. */
+const FORMS = [plain(TEXT.slice(0, 1_000), TEXT.slice(1_000)), packed];
 
 describe('a long answer', () => {
-  it('is compressed for those who take gzip, as Prometheus does', async () => {
-    const { ask } = await serving(PIECES);
+  it.each(
+    FORMS,
+  )('is compressed for those who take gzip, as Prometheus does, whether it was before: $isGzip', async (form) => {
+    const { ask } = await serving(form);
     const { headers, body } = await ask('gzip');
     expect(headers['content-encoding']).toBe('gzip');
     expect(headers.vary).toBe('accept-encoding');
@@ -49,11 +64,14 @@ describe('a long answer', () => {
     expect(gunzipSync(body).toString()).toBe(TEXT);
   });
 
-  it('is sent as it is to others, and without a body to HEAD', async () => {
-    const { ask } = await serving(PIECES);
+  it.each(
+    FORMS,
+  )('is plain text to others, and without a body to HEAD, whether it was compressed: $isGzip', async (form) => {
+    const { ask } = await serving(form);
     for (const encoding of [undefined, 'identity', 'br, gzip;q=0']) {
       const { headers, body } = await ask(encoding);
       expect(headers['content-encoding']).toBeUndefined();
+      expect(headers['content-length']).toBe(String(TEXT.length));
       expect(body.toString()).toBe(TEXT);
     }
     const { headers, body } = await ask(undefined, 'HEAD');
@@ -61,12 +79,12 @@ describe('a long answer', () => {
   });
 
   it('is not compressed when it fits into a packet', async () => {
-    const { ask } = await serving([Buffer.from('up 1\n')]);
+    const { ask } = await serving(plain('up 1\n'));
     expect((await ask('gzip')).headers['content-encoding']).toBeUndefined();
   });
 
   it('settles when the other end goes away while it is sent', async () => {
-    const { port, outcomes } = await serving(Array.from({ length: 200 }, () => PIECES[0] as Buffer));
+    const { port, outcomes } = await serving(plain(...Array.from({ length: 100 }, () => TEXT)));
     const asked = request({ port, host: '127.0.0.1' }, (answer) => answer.once('data', () => asked.destroy()));
     asked.on('error', () => undefined).end();
     while (outcomes.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));

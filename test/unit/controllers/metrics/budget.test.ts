@@ -9,7 +9,7 @@ const SIZE = { nodes: 1_000, pods: 20_000 };
 /** What does not grow with the cluster: controllers, queues, calls. `test/operator/metrics.test.ts` counts them. */
 const BASE = seriesBudget(0);
 
-/** A scrape holds the event loop for no longer: 5 ms until `inSteps` pauses, and the part that it is at then. */
+/** A scrape holds the event loop for no longer: 5 ms until `inSteps` pauses at the latest, and the part that it is at then. */
 const LONGEST_MS = 10;
 const STEP_MS = 5;
 /** As many are measured at most. */
@@ -69,7 +69,7 @@ describe('the metrics of a large cluster', () => {
       }
     }
     expect(leastMs.length).toBeGreaterThan(200);
-    expect(Math.max(...lines)).toBeLessThanOrEqual(100);
+    expect(Math.max(...lines)).toBeLessThanOrEqual(50);
     expect(Math.max(...leastMs)).toBeLessThanOrEqual(LONGEST_MS - STEP_MS);
   });
 
@@ -77,9 +77,9 @@ describe('the metrics of a large cluster', () => {
     let longestMs = Number.POSITIVE_INFINITY;
     for (let scrape = 0; scrape < SCRAPES && longestMs > LONGEST_MS; scrape += 1) {
       const turns = watchTurns();
-      const pieces = await inSteps(metrics.parts());
+      const { length } = await inSteps(metrics.parts());
       const seen = turns.stop();
-      expect(Buffer.concat(pieces).length).toBeGreaterThan(1_000_000);
+      expect(length).toBeGreaterThan(1_000_000);
       expect(seen.count).toBeGreaterThan(10);
       longestMs = Math.min(longestMs, seen.longestMs);
     }

@@ -1,0 +1,72 @@
+/** How much of a scrape is done in one turn of the event loop, counted in samples: time would depend on the machine. */
+import { describe, expect, it } from '@jest/globals';
+import { gauge } from '../../../src/observe/metrics/declaration.ts';
+import { createMetrics } from '../../../src/observe/metrics.ts';
+import { inSteps } from '../../../src/observe/rendered-answer.ts';
+
+const LABELS = ['node', 'pool'] as const;
+const SAMPLES = 20_000;
+/** Of each metric, once in each view. */
+const METRICS = {
+  written: { declaration: gauge({ name: 'test_written', help: 'Written', labels: LABELS }), isDetail: false },
+  detail: { declaration: gauge({ name: 'test_detail', help: 'Left out', labels: LABELS }), isDetail: true },
+  summed: {
+    declaration: gauge({ name: 'test_sum', help: 'Sum', labels: LABELS, share: { kind: 'sum', over: ['node'] } }),
+    isDetail: false,
+  },
+} as const;
+const STEP = 100;
+
+/** What was read since it was last reset. */
+interface Work {
+  samples: number;
+  total: number;
+}
+
+function measuring(view: 'budget' | 'karpenter', only = Object.values(METRICS)) {
+  const work: Work = { samples: 0, total: 0 };
+  const metrics = createMetrics({ view });
+  for (const { declaration, isDetail } of only) {
+    metrics.readAtScrape(declaration, function* () {
+      for (let node = 0; node < SAMPLES; node += 1) {
+        work.samples += 1;
+        work.total += 1;
+        yield { labels: { node: `node-${node}`, pool: `pool-${node % 3}` }, value: 1, isDetail };
+      }
+    });
+  }
+  return { metrics, work };
+}
+
+describe.each(['budget', 'karpenter'] as const)('a scrape in the view %s', (view) => {
+  it('reads few samples for each of its parts, whether they are written, left out or summed', async () => {
+    const { metrics, work } = measuring(view);
+    let longest = 0;
+    for await (const _ of metrics.parts()) {
+      longest = Math.max(longest, work.samples);
+      work.samples = 0;
+    }
+    expect(work.total).toBe(3 * SAMPLES);
+    expect(longest).toBeLessThanOrEqual(STEP);
+  });
+
+  it.each(Object.entries(METRICS))('reads a known number in a turn: %s', async (_, metric) => {
+    const { metrics, work } = measuring(view, [metric]);
+    let longest = 0;
+    const count = (): void => {
+      longest = Math.max(longest, work.samples);
+      work.samples = 0;
+    };
+    const turn = (): void => {
+      count();
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    // as if each took 20 microseconds: 200 in 4 ms, and the part that it is at then
+    await inSteps(metrics.parts(), () => work.total * 0.02);
+    clearImmediate(next);
+    count();
+    expect(work.total).toBe(SAMPLES);
+    expect(longest).toBeLessThanOrEqual(200 + STEP);
+  });
+});
