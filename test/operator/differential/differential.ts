@@ -225,6 +225,8 @@ export class Differential {
       { ...this.#flags({ filename: [after], nowMs }) },
       typesNoting({ filename: [], instanceTypes: this.#server }).types,
     );
+    // a pass that was on its way when time came to stand still may have seen the changes before the dump did
+    if (this.#commandsSince(logBefore).length > 0) throw new Overtaken('nodes were disrupted while time stood still');
     this.#scenario.speed(FAST);
     const commands = await this.#commands(logBefore);
     if (commands !== NO_COMMANDS) this.compared.disruptions++;
@@ -288,12 +290,14 @@ export class Differential {
 
   /** The commands of the first pass that starts any; none when some passes start none. */
   async #commands(since: number): Promise<string> {
-    const found = (): readonly string[] => {
-      const lines = this.#scenario.log.slice(since).filter(({ message }) => message === 'disrupting node(s)');
-      return lines.filter(({ reconcileID }) => reconcileID === lines[0]?.reconcileID).map(commandIn);
-    };
-    for (let passes = 0; passes < 8 && found().length === 0; passes++) await this.#scenario.pass(10_000, FAST);
-    return commandsText(found());
+    for (let passes = 0; passes < 8 && this.#commandsSince(since).length === 0; passes++)
+      await this.#scenario.pass(10_000, FAST);
+    return commandsText(this.#commandsSince(since));
+  }
+
+  #commandsSince(since: number): readonly string[] {
+    const lines = this.#scenario.log.slice(since).filter(({ message }) => message === 'disrupting node(s)');
+    return lines.filter(({ reconcileID }) => reconcileID === lines[0]?.reconcileID).map(commandIn);
   }
 
   async #verdictsApart(told: readonly Verdict[]): Promise<Differences> {

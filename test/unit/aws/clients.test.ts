@@ -33,9 +33,9 @@ describe('a client of an AWS that begins to answer and does not end', () => {
       response.writeHead(200, { 'content-type': 'text/xml' }).write('<DescribeVpcsResponse>');
       if (again > 0) timers.push(setInterval(() => response.write('<a/>'), again));
     });
-    const { ec2Once } = await createClients({ answerMs: 500 });
+    const { ec2Once } = await createClients({ answerMs: 2_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toThrow(
-      'the answer of AWS did not end within 500 ms',
+      'the answer of AWS did not end within 2000 ms',
     );
     for (const timer of timers) clearInterval(timer);
   });
