@@ -2,7 +2,9 @@
  * One object for all that are equal: of instance types as every NodeClass and every NodePool sees them, and of what
  * they are made of. Objects that nobody holds any more are forgotten.
  */
+
 import { ByText } from '../api/by-text.ts';
+import { sameItems } from '../api/same-items.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 
 type Requirements = readonly Requirement[];
@@ -141,6 +143,3 @@ function sameAmounts(a: Resources, b: Resources): boolean {
   if (names.length !== Object.keys(b).length) return false;
   return names.every((name) => Object.hasOwn(b, name) && a[name] === b[name]);
 }
-
-const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a === b || (a.length === b.length && a.every((item, at) => item === b[at]));

@@ -3,11 +3,13 @@
  * were created a moment ago, nominations and deletion marks. Everything that the API server knows too is derived from
  * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
  */
+
 import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
+import { sameItems } from '../api/same-items.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
@@ -256,7 +258,7 @@ export class ClusterState {
       if (node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion) of.push(node.capacity);
     // most changes are of the nodes' pods
     const last = before.get(nodePool);
-    const sum = last !== undefined && isSameList(last.of, of) ? last.sum : addResources(...of);
+    const sum = last !== undefined && sameItems(last.of, of) ? last.sum : addResources(...of);
     byPool.set(nodePool, { of, sum });
     return sum;
   }
@@ -334,9 +336,6 @@ export class ClusterState {
 
 /** Sums of capacities with what was added up, by NodePool. */
 type Totals = Map<string, { readonly of: readonly Resources[]; readonly sum: Resources }>;
-
-const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
-  one.length === other.length && one.every((each, at) => each === other[at]);
 
 /**
  * Whether a claim is ending and no instance can come of it any more, whoever else still holds it back: launches are

@@ -2,7 +2,9 @@
  * When disruption may rest: a pass over a cluster in which nothing is as it could not have been seen by the last pass finds
  * nothing either. What counts is compared by identity: lists of the caches are the same until something in them changes.
  */
+
 import { isTrue } from '../../api/conditions.ts';
+import { sameItems } from '../../api/same-items.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import { changesWithTime } from '../../engine/disruption/candidates/timed.ts';
 import type { Method } from '../../engine/disruption/method.ts';
@@ -91,7 +93,7 @@ export class Rest {
   async #isAsSeen(): Promise<boolean> {
     if (this.#seen === undefined || monotonicMs(this.#deps.clock) - this.#seenMs >= LONGEST_REST_MS) return false;
     const now = await this.look();
-    return now !== undefined && isSame(now, this.#seen);
+    return now !== undefined && sameItems(now, this.#seen);
   }
 
   /** All that a pass depends on; undefined when its outcome may change by nothing but time. */
@@ -135,6 +137,3 @@ const always = (): boolean => true;
 /** The others ask for nodes that are empty or drifted. */
 const isConsolidation = ({ isSearch, consolidationType }: Method): boolean =>
   isSearch === true && consolidationType !== '';
-
-const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
-  one.length === other.length && one.every((value, at) => value === other[at]);

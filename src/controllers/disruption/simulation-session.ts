@@ -1,4 +1,5 @@
 /** Runs disruption's simulations on the cluster as it is now. */
+import { sameItems } from '../../api/same-items.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { momentOf } from '../../engine/disruption/simulations/simulator.ts';
 import type { SimulationInput, SimulationRunner } from '../../engine-worker/simulation-runner.ts';
@@ -97,7 +98,4 @@ function isSameInput(one: SimulationInput, other: SimulationInput): boolean {
 }
 
 const isSamePart = (one: unknown, other: unknown): boolean =>
-  one === other || (Array.isArray(one) && Array.isArray(other) && isSameList(one, other));
-
-const isSameList = (one: readonly unknown[], other: readonly unknown[]): boolean =>
-  one.length === other.length && one.every((item, at) => item === other[at]);
+  one === other || (Array.isArray(one) && Array.isArray(other) && sameItems(one, other));

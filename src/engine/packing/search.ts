@@ -54,14 +54,11 @@ const purchaseOf = (bins: readonly Bin[]): Purchase => ({
 });
 
 /** @param usdPerNode what each node counts besides its price, USD per hour */
-function searched(
-  problem: Problem,
-  { work = WORK, indifference, isLate }: SearchOptions,
-  usdPerNode: number,
-): readonly Bin[] | undefined {
+function searched(problem: Problem, options: SearchOptions, usdPerNode: number): readonly Bin[] | undefined {
+  const { work = WORK, isLate } = options;
   const budget: Budget = { left: work, isLate };
   const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop, { indifference, isLate, usdPerNode });
+  const found = constructed(problem, shop, options, usdPerNode);
   return found && improved(problem, shop, budget, found);
 }
 
@@ -79,11 +76,8 @@ interface Found {
 function constructed(
   problem: Problem,
   shop: Shop,
-  {
-    indifference,
-    isLate,
-    usdPerNode,
-  }: Pick<SearchOptions, 'indifference' | 'isLate'> & { readonly usdPerNode: number },
+  { indifference, isLate }: SearchOptions,
+  usdPerNode: number,
 ): Found | undefined {
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();

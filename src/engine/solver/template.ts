@@ -4,6 +4,7 @@ import { nodePoolHash } from '../../api/hash.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../api/remembering.ts';
+import { sameItems } from '../../api/same-items.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
@@ -96,7 +97,12 @@ export function compileTemplates(snapshot: Snapshot, options: TemplateOptions): 
   if (first === undefined) return compiledAnew(snapshot, options).templates;
   const asked = askedOf(pools, options);
   const known = kept.get(first.instanceTypes);
-  if (known !== undefined && known.uses < MOST_USES && known.shapeCount() < MOST_SHAPES && isSame(known.asked, asked)) {
+  if (
+    known !== undefined &&
+    known.uses < MOST_USES &&
+    known.shapeCount() < MOST_SHAPES &&
+    sameItems(known.asked, asked)
+  ) {
     known.uses += 1;
     return withPools(known.templates, pools);
   }
@@ -124,9 +130,6 @@ const askedOf = (
 ];
 
 const specTextOf = remembering((spec: NodePool['spec']): string => JSON.stringify(spec));
-
-const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
-  one.length === other.length && one.every((part, at) => part === other[at]);
 
 /** The same with the NodePools as they are now: their statuses change all the time. */
 function withPools({ templates, ...rest }: Templates, pools: readonly PoolInput[]): Templates {

@@ -4,7 +4,7 @@ import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { PackingLimit, Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
 import { nodeUsdPerHour } from '../../../../src/engine/purchase.ts';
 import { solve } from '../../../../src/engine/solve.ts';
-import { instanceType, nodePool, OPTIONS, oneOf, planOf, replicas, type SnapshotParts } from '../build.ts';
+import { instanceType, nodePool, OPTIONS, oneOf, planOf, replicas, type SnapshotParts, snapshot } from '../build.ts';
 import { drawnSnapshot } from '../scenarios.ts';
 
 const SIMULATED: SolveOptions = { ...OPTIONS, reservedMode: 'fallback', packing: 'cheapest', packingWork: 300_000 };
@@ -65,6 +65,18 @@ describe('a solve whose plan may cost only so much', () => {
     expect(textOf(limited({ usdPerHour: 1_000, avoided: 'spot' }, { pools: spotAlone }))).toBe(
       textOf(planOf({ ...wasteful, pools: spotAlone }, { ...SIMULATED, packing: 'compatible' })),
     );
+  });
+
+  it('has no fewer nodes than that allows', () => {
+    // room for four costs 4 % more than room for one four times
+    const types = [instanceType('one', { cpu: 1, usd: 0.2 }), instanceType('four', { cpu: 4, usd: 0.832 })];
+    const { pools, ...rest } = snapshot({ types, pendingPods: replicas(16, 'web', { cpu: '1' }) });
+    const extras = { feeUsdPerHour: 0.0001, volumesUsdPerHour: 0, publicIpv4UsdPerHour: 0 };
+    const costly: Snapshot = { ...rest, pools: pools.map((pool) => ({ ...pool, extras })) };
+    const nodesFor = (usdPerHour: number): number =>
+      solve(costly, { ...SIMULATED, packingLimit: { usdPerHour } }).claims.length;
+    expect(nodesFor(1.67)).toBe(4);
+    expect(nodesFor(1.65)).toBe(16);
   });
 
   it('looks for cheaper nodes where several attempts compete', () => {

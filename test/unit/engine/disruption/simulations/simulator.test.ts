@@ -9,6 +9,7 @@ import {
 } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import { momentOf, Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions, StateNode } from '../../../../../src/engine/model.ts';
+import { snapshot } from '../../build.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1)];
@@ -33,16 +34,8 @@ interface Scene {
 }
 
 const snapshotOf = ({ gone, others = [], pendingPods = [], pools = [quietPool], more = {} }: Scene): Snapshot => ({
-  nowMs: NOW,
+  ...snapshot({ nowMs: NOW, nodes: [gone, ...others], pendingPods }),
   pools,
-  nodes: [gone, ...others],
-  pendingPods,
-  daemonPods: [],
-  namespaces: [],
-  podDisruptionBudgets: [],
-  persistentVolumeClaims: [],
-  persistentVolumes: [],
-  storageClasses: [],
   ...more,
 });
 
