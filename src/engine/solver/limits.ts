@@ -1,6 +1,6 @@
 /** How much a NodePool may still buy in this solve. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { Misfit, Resources, StateNode } from '../model.ts';
+import type { InstanceType, Misfit, Resources, StateNode } from '../model.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
@@ -42,6 +42,21 @@ export class PoolLimits {
 
   #misfit(text: string): Misfit {
     return { code: 'limits', text: `${text} (NodePool=${this.#pool.name})` };
+  }
+
+  /** Those of the rows that have no more of anything limited than one of them. */
+  noLarger(rows: BitSet, than: number): BitSet {
+    const { catalogue, choices } = this.#pool;
+    const { capacity: most } = catalogue.types[catalogue.typeAt(than)] as InstanceType;
+    const limited = Object.keys(this.#remaining);
+    const small = catalogue.rowsWhere(({ capacity }) =>
+      limited.every((name) => amountIn(capacity, name) <= amountIn(most, name)),
+    );
+    return choices.shared(small.and(rows));
+  }
+
+  get isUnlimited(): boolean {
+    return Object.keys(this.#remaining).length === 0;
   }
 
   get limitsNodes(): boolean {
