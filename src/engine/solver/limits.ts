@@ -1,6 +1,6 @@
 /** How much a NodePool may still buy in this solve. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { InstanceType, Misfit, Resources, StateNode } from '../model.ts';
+import type { Misfit, Resources, StateNode } from '../model.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
@@ -47,7 +47,8 @@ export class PoolLimits {
   /** Those of the rows that have no more of anything limited than one of them. */
   noLarger(rows: BitSet, than: number): BitSet {
     const { catalogue, choices } = this.#pool;
-    const { capacity: most } = catalogue.types[catalogue.typeAt(than)] as InstanceType;
+    const most = catalogue.types[catalogue.typeAt(than)]?.capacity;
+    if (most === undefined) return rows;
     const limited = Object.keys(this.#remaining);
     const small = catalogue.rowsWhere(({ capacity }) =>
       limited.every((name) => amountIn(capacity, name) <= amountIn(most, name)),
