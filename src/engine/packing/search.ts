@@ -4,7 +4,7 @@
  * something besides their instances a second search counts each node as dearer, and may find a plan with fewer nodes.
  */
 import { pseudoRandom } from '../pseudo-random.ts';
-import { type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
+import { isBetter, type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
 import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type Budget, Shop } from './shop.ts';
@@ -43,14 +43,27 @@ export interface Packing {
 }
 
 export function bestPacking(problem: Problem, options: SearchOptions): Packing | undefined {
+  const { indifference } = options;
   const cheapest = searched(problem, options, { usdPerNode: 0, mostUsd: Number.POSITIVE_INFINITY, starts: [] });
-  if (cheapest === undefined || options.indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
+  if (cheapest === undefined || indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
   const saving = nodeSavingOf(cheapest, options.usdLimit ?? Number.POSITIVE_INFINITY);
   if (nodesOf(cheapest) === 1) return { bins: cheapest, saving };
   const terms = { usdPerNode: saving.usdPerNode, mostUsd: saving.mostUsdPerHour, starts: [cheapest] };
   const fewer = searched(problem, options, terms);
-  const isWorthIt = fewer !== undefined && savesNodes(purchaseOf(fewer), purchaseOf(cheapest), saving);
-  return { bins: isWorthIt ? fewer : cheapest, saving };
+  return {
+    bins: fewer !== undefined && isPreferred(fewer, cheapest, { indifference, saving }) ? fewer : cheapest,
+    saving,
+  };
+}
+
+interface Preference extends Pick<SearchOptions, 'indifference'> {
+  readonly saving: NodeSaving;
+}
+
+/** Whether the one saves nodes that are worth it, or is simply better: each search may find what the other one does not. */
+function isPreferred(one: readonly Bin[], other: readonly Bin[], { indifference, saving }: Preference): boolean {
+  const [a, b] = [purchaseOf(one), purchaseOf(other)];
+  return savesNodes(a, b, saving) || isBetter(a, b, indifference);
 }
 
 const purchaseOf = (bins: readonly Bin[]): Purchase => ({
