@@ -62,6 +62,26 @@ describe('a packing', () => {
     expect(cost(1.7)).toBeCloseTo(1.6);
   });
 
+  it('is what the search for fewer nodes finds where that is cheaper with as many nodes', () => {
+    const sizes = [
+      [4, 8],
+      [8, 8],
+      [8, 16],
+      [8, 4],
+      [16, 16],
+      [16, 8],
+      [16, 32],
+    ] as const;
+    const kind = (cpu: number, memory: number, count: number) => ({ amounts: Float64Array.of(cpu, memory), count });
+    const of: Problem = {
+      kinds: [kind(4, 5, 8), kind(5, 1, 6), kind(7, 6, 5)],
+      capacities: sizes.map((size) => Float64Array.from(size)),
+      mixes: [{ kinds: [0, 1, 2], prices: Float64Array.from(sizes, ([cpu, memory]) => 3 * cpu + memory) }],
+    };
+    expect(packed(of, 0)).toEqual({ nodes: 7, usdPerHour: 400 });
+    expect(packed(of, 0.005)).toEqual({ nodes: 7, usdPerHour: 396 });
+  });
+
   it('never becomes too dear to be of use by having fewer nodes', () => {
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.67)).toMatchObject({ nodes: 4 });
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 7 });
