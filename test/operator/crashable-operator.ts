@@ -103,6 +103,15 @@ export async function crashableOperator(scenario: Scenario): Promise<CrashableOp
   };
 }
 
+/** @throws Error when the operator does not come to its end in time */
+export async function untilDead(scenario: Scenario, operator: CrashableOperator): Promise<void> {
+  let isDead = false;
+  void operator.died.then(() => {
+    isDead = true;
+  });
+  await scenario.until('death of the operator', () => isDead, 60_000);
+}
+
 /** Nodes and claims that still show marks of a disruption. */
 export async function marks(scenario: Scenario): Promise<readonly string[]> {
   const [nodes, claims] = [await scenario.nodes(), await scenario.claims()];

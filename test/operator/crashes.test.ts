@@ -3,10 +3,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { getCondition } from '../../src/api/conditions.ts';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import { type CrashableOperator, type CrashPoint, crashableOperator, marks } from './crashable-operator.ts';
-import type { Moment, SeenRequest } from './cuttable-proxy.ts';
+import {
+  at,
+  creates,
+  deletes,
+  deletesNode,
+  evicts,
+  launches,
+  releases,
+  taints,
+  tellsReason,
+  terminates,
+  untaints,
+} from './crash-points.ts';
+import { type CrashableOperator, type CrashPoint, crashableOperator, marks, untilDead } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';
+import { BRISK, budgetFor, leaks, pool } from './pools.ts';
 
 let scenario: Scenario;
 let operator: CrashableOperator;
@@ -16,20 +28,6 @@ const PODS = 3;
 const edit = (): Promise<void> => {
   tier += 1;
   return scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
-};
-
-/** @throws Error when the operator does not come to its end in time */
-const died = async (): Promise<void> => {
-  let isDead = false;
-  void operator.died.then(() => {
-    isDead = true;
-  });
-  await scenario.until('death of the operator', () => isDead, 60_000);
-};
-
-const end = async (): Promise<void> => {
-  await operator.close();
-  await scenario.stop();
 };
 
 /** One node of the present tier, all pods on it, and nothing else. */
@@ -56,27 +54,6 @@ function onlyOne<T>(items: readonly T[]): T {
   return first;
 }
 
-const at =
-  (wanted: Moment, matches: (request: SeenRequest) => boolean): CrashPoint =>
-  (request, moment) =>
-    moment === wanted && matches(request);
-const taints = ({ method, url, body }: SeenRequest): boolean =>
-  method === 'PATCH' && url.startsWith('/api/v1/nodes/') && body.includes('karpenter.sh/disrupted');
-const untaints = ({ method, url, body }: SeenRequest, node: string): boolean =>
-  method === 'PATCH' && url.startsWith(`/api/v1/nodes/${node}`) && /"taints":(null|\[\])/.test(body);
-const tellsReason = ({ method, url, body }: SeenRequest): boolean =>
-  method === 'PATCH' && /\/nodeclaims\/[^/]+\/status/.test(url) && body.includes('DisruptionReason');
-const considers = ({ method, url, body }: SeenRequest): boolean =>
-  method === 'POST' && url.includes('/events') && body.includes('"ConsolidationCandidate"');
-const creates = ({ method, url }: SeenRequest): boolean => method === 'POST' && /\/nodeclaims(\?|$)/.test(url);
-const launches = ({ body }: SeenRequest): boolean => body.includes('Action=CreateFleet');
-const deletes = ({ method, url }: SeenRequest): boolean => method === 'DELETE' && url.includes('/nodeclaims/');
-const deletesNode = ({ method, url }: SeenRequest): boolean => method === 'DELETE' && url.startsWith('/api/v1/nodes/');
-const evicts = ({ method, url }: SeenRequest): boolean => method === 'POST' && url.includes('/eviction');
-const terminates = ({ body }: SeenRequest): boolean => body.includes('Action=TerminateInstances');
-const releases = ({ method, url, body }: SeenRequest): boolean =>
-  method === 'PATCH' && url.includes('/nodeclaims/') && /"finalizers":(null|\[\])/.test(body);
-
 describe('an operator that is killed while it replaces a node', () => {
   beforeAll(async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
@@ -90,7 +67,10 @@ describe('an operator that is killed while it replaces a node', () => {
     await operator.start();
     await scenario.until('running pods', async () => (await scenario.running('web')).length === PODS, 60_000);
   }, 300_000);
-  afterAll(end);
+  afterAll(async () => {
+    await operator.close();
+    await scenario.stop();
+  });
 
   afterEach(() => {
     expect(operator.hasty).toEqual([]);
@@ -115,7 +95,7 @@ describe('an operator that is killed while it replaces a node', () => {
     async (_, trap) => {
       operator.arm(trap);
       await edit();
-      await died();
+      await untilDead(scenario, operator);
       await operator.start();
       await renewed();
       expect(await marks(scenario)).toEqual([]);
@@ -134,7 +114,7 @@ describe('an operator that is killed while it replaces a node', () => {
       (await scenario.claims()).find((each) => isReplacement(each) && each.status?.providerID),
     );
     await scenario.kube.delete(NODE_CLAIM, replacement.metadata);
-    await died();
+    await untilDead(scenario, operator);
     // the taint is gone, what the claim says is not
     expect(await marks(scenario)).toEqual([claim.metadata.name]);
     await operator.start();
@@ -154,7 +134,7 @@ describe('an operator that is killed while it replaces a node', () => {
       const pods = await uids();
       operator.arm(trap);
       await edit();
-      await died();
+      await untilDead(scenario, operator);
       expect(await marks(scenario)).not.toEqual([]);
       // Meanwhile the user takes the edit back. The budget keeps the next operator from acting on what it has yet to
       // see, which it may; cleaning up is not bound to budgets.
@@ -177,49 +157,6 @@ describe('an operator that is killed while it replaces a node', () => {
       expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);
       expect(await uids()).toEqual(pods);
       await scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
-    },
-    300_000,
-  );
-});
-
-describe('an operator that is killed while it replaces several nodes by one', () => {
-  afterEach(async () => {
-    expect(operator.hasty).toEqual([]);
-    await end();
-  });
-
-  it.each<[string, CrashPoint]>([
-    ['while it waits to check its decision again', at('after', considers)],
-    ['after it tainted one of them', at('after', taints)],
-    ['after it created the replacement', at('after', creates)],
-    ['after it deleted one of the claims', at('after', deletes)],
-  ])(
-    '%s',
-    async (_, trap) => {
-      scenario = await startScenario({ ...BRISK, operator: false });
-      operator = await crashableOperator(scenario);
-      await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
-      await operator.start();
-      const shape = { cpus: [2, 4, 8] };
-      let before = 0;
-      await outgrow(scenario, shape, { nodes: 2, small: 3 }, async () => {
-        before = scenario.world.aws.spending.usdPerHour();
-        await operator.kill();
-        await scenario.apply(pool(shape));
-        await operator.start(trap);
-      });
-      await died();
-      await operator.start();
-      // In the end the small pods are alone on one small node, by whatever way.
-      await scenario.until(
-        'one cheap node with all pods, and nothing else',
-        async () =>
-          scenario.instances().length === 1 &&
-          scenario.world.aws.spending.usdPerHour() < before / 2 &&
-          (await leaks(scenario)).length === 0 &&
-          (await scenario.running('small')).length === 3,
-        90_000,
-      );
     },
     300_000,
   );

@@ -15,9 +15,6 @@ import { isSamePool } from '../same-pool.ts';
 /** Longest time for one simulation. What is not placed by then counts as not placeable. */
 const DEADLINE_MS = 60_000;
 
-/** For so long a cluster counts as the same at most: pods are set aside for simulations when they are given it. */
-const LONGEST_SAME_MS = 30 * 60_000;
-
 /** Simulations on one state of the cluster: that of the first of them. */
 export interface Session {
   readonly simulate: MethodInput['simulate'];
@@ -34,6 +31,7 @@ export function sessions(
   taking: Purchases['taking'] = (pods) => pods,
 ): OpenSession {
   const { cluster, clock, cloud, settings } = deps;
+  const { sameForMs = Number.POSITIVE_INFINITY } = simulations;
 
   async function inputNow(): Promise<SimulationInput> {
     const nodes = cluster.nodes();
@@ -59,7 +57,8 @@ export function sessions(
   /** The last one again while nothing has changed: what simulations have computed on it holds. */
   async function inputOnce(): Promise<SimulationInput> {
     const now = await inputNow();
-    if (last === undefined || !isSameInput(last, now)) last = now;
+    const isFresh = last !== undefined && Math.abs(now.snapshot.nowMs - last.snapshot.nowMs) < sameForMs;
+    if (last === undefined || !isFresh || !isSameInput(last, now)) last = now;
     return last;
   }
 
@@ -87,7 +86,6 @@ function isSameInput(one: SimulationInput, other: SimulationInput): boolean {
   const [{ nowMs, pools, ...before }, { nowMs: laterMs, pools: poolsNow, ...now }] = [one.snapshot, other.snapshot];
   const names = Object.keys(now) as (keyof typeof now)[];
   return (
-    Math.abs(laterMs - nowMs) < LONGEST_SAME_MS &&
     one.nodePools === other.nodePools &&
     names.length === Object.keys(before).length &&
     names.every((name) => isSamePart(before[name], now[name])) &&

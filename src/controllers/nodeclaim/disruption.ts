@@ -45,11 +45,14 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
   readonly #drift: ReturnType<typeof driftCheck>;
+  readonly #driftEveryMs: number;
 
-  constructor(deps: Deps) {
+  /** @param driftEveryMs  between looks at a claim about which nothing has been heard: AWS tells nobody of its changes */
+  constructor(deps: Deps, driftEveryMs = DRIFT_INTERVAL_MS) {
     const { cloud, cluster, settings } = deps;
     this.#deps = deps;
     this.#drift = driftCheck(deps);
+    this.#driftEveryMs = driftEveryMs;
     this.concurrency = concurrency(settings, { min: 10, max: 1000 });
     const { nodeClaims } = cluster.stores;
     this.triggers = [
@@ -79,7 +82,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
 
   async #withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
     const { clock } = this.#deps;
-    const outcome = after(DRIFT_INTERVAL_MS);
+    const outcome = after(this.#driftEveryMs);
     let reason: string | undefined;
     try {
       reason = await this.#drift(claim, pool);

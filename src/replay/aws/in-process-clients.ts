@@ -2,6 +2,8 @@
  * The operator's SDK clients, answered by an AWS in the same process: nothing is signed, encoded, sent or parsed. What
  * the SDK and the operator do around each attempt stays: retries, names of calls in errors.
  */
+
+import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/client-sqs';
 import { NEEDS } from '../../aws/answers/needs.ts';
 import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
 import { type ClientOptions, type Clients, clientsIn, type Endpoints } from '../../aws/clients.ts';
@@ -100,11 +102,21 @@ const answering =
     const signal = smithy?.abortSignal;
     return async ({ input }: { readonly input: object }): Promise<Answered> => {
       if (signal?.aborted) throw aborted();
-      const answer = await aws.call(service.toLowerCase(), operation, input, signal);
+      let answer: CallAnswer;
+      do answer = await aws.call(service.toLowerCase(), operation, input, signal);
+      while (isInVain(operation, input, answer) && !signal?.aborted);
       if (signal?.aborted) throw aborted();
       return received({ service, operation }, answer);
     };
   };
+
+/** A long poll to which no message came: whoever made it would only make it anew, at the same moment. */
+const isInVain = (operation: string, input: object, { output, error, broken }: CallAnswer): boolean =>
+  operation === 'ReceiveMessage' &&
+  Boolean((input as ReceiveMessageRequest).WaitTimeSeconds) &&
+  error === undefined &&
+  broken === undefined &&
+  (output as ReceiveMessageResult).Messages === undefined;
 
 const problemOf = ({ service, operation }: Call, output: unknown): string | undefined =>
   NEEDS[service]?.[operation]?.(output, '');

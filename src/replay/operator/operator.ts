@@ -74,6 +74,20 @@ const UNHEARD: ReadonlySet<string> = new Set([
   'node.hydration',
 ]);
 
+/** What is waited for, or looked at, in vain: instances and their networks stay as they were launched. */
+const UNEVENTFUL = { lookoutMs: Number.POSITIVE_INFINITY, driftEveryMs: Number.POSITIVE_INFINITY };
+
+/** Controllers of what does not happen in a replay. */
+const IDLE: ReadonlySet<string> = new Set([
+  // NodeClasses are played without their reservations
+  'capacityreservation.capacitytype',
+  'capacityreservation.expiration',
+  // no model of the world lets a machine fail its checks, or plans its maintenance
+  'interruption.instancestatus',
+  // informers show a claim before the answer to its creation comes
+  'state.nodeclaimgc',
+]);
+
 const NO_EVENTS: EventRecorder = { isHeard: false, publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
@@ -118,9 +132,9 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const [inFew, inMany] = [new TriedSets(), new TriedSets({ knownForMs: KNOWN_FOR_MS, singles: true })];
   const simulations = localSimulationRunner({ triedOf: (nodes) => (nodes > FEW_NODES ? inMany : inFew), now });
   const all = [
-    ...controllers(deps, { simulations, solver: localSolver(now), pace, lookoutMs: Infinity }),
+    ...controllers(deps, { simulations, solver: localSolver(now), pace, ...UNEVENTFUL }),
     ...aws.controllers(),
-  ].filter(({ name }) => !UNHEARD.has(name));
+  ].filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
   return { deps, done };
 }

@@ -16,6 +16,10 @@ export const ETCD_VERSION = '3.6.16';
 export const HELM_VERSION = '3.22.0';
 
 const BUILD_LIMIT_MS = 30 * 60_000;
+const stopped = new AbortController();
+
+/** Ends the build that is under way: its caller gets an error, and nothing of it stays. */
+export const stopBuilding = (): void => stopped.abort();
 
 /** Paths of the executables. */
 export interface Binaries {
@@ -169,7 +173,14 @@ async function build(source: Source, work: string): Promise<void> {
   const imports = Object.values(commands).map((path) => `import _ "${path}"`);
   await writeFile(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\n${imports.join('\n')}\n`);
   for (const [name, path] of Object.entries(commands)) {
-    const flags = ['-mod=mod', '-trimpath', '-ldflags', ['-s', '-w', ...linkerFlags].join(' ')];
+    // The compiler need not describe for debuggers what the linker leaves out: a fifth of its time.
+    const flags = [
+      '-mod=mod',
+      '-trimpath',
+      '-gcflags=all=-dwarf=false',
+      '-ldflags',
+      ['-s', '-w', ...linkerFlags].join(' '),
+    ];
     await go(work, 'build', ...flags, '-o', join(work, 'bin', name), path);
   }
 }
@@ -195,6 +206,9 @@ async function go(folder: string, ...argv: readonly string[]): Promise<string> {
       cwd: folder,
       env,
       timeout: BUILD_LIMIT_MS,
+      signal: stopped.signal,
+      // at which go ends its compilers before itself
+      killSignal: 'SIGINT',
       maxBuffer: 64 * 1024 * 1024,
     });
     return stdout;

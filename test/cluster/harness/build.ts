@@ -1,6 +1,19 @@
-/** Builds what the cluster suite needs, so that no test waits for it. */
-import { binaries } from './binaries.ts';
+/**
+ * Builds what the cluster suite needs, so that no test waits for it. `--in-idle-time` leaves the processor to whatever
+ * else wants it, and ends with the process that started it.
+ */
+import { setPriority } from 'node:os';
+import { binaries, stopBuilding } from './binaries.ts';
 import { prometheusBinaries } from './prometheus.ts';
+
+const LOWEST = 19;
+
+if (process.argv.includes('--in-idle-time')) {
+  setPriority(LOWEST);
+  process.once('disconnect', stopBuilding);
+  // listening keeps a process alive otherwise
+  process.channel?.unref();
+}
 
 try {
   const progress = (message: string): void => void process.stderr.write(`${message}\n`);

@@ -9,6 +9,7 @@ const ENOUGH = 'each death takes half a minute of real time; those that are play
 const SPREADS = 'kube-scheduler may put the pods on other nodes than those that were bought for them';
 /** Tests of deaths while a single node is replaced. */
 const REPLACING = 'an operator that is killed while it replaces a node';
+const REPLACING_SEVERAL = 'an operator that is killed while it replaces several nodes by one';
 
 export interface LeftOut {
   /** Name of the file in `test/operator`. */
@@ -43,21 +44,9 @@ export const LEFT_OUT: readonly LeftOut[] = [
     test: `${REPLACING} takes the marks back if there is no reason any more, when only`,
     why: ENOUGH,
   },
-  {
-    file: 'crashes.test.ts',
-    test: 'an operator that is killed while it replaces several nodes by one while it waits',
-    why: ENOUGH,
-  },
-  {
-    file: 'crashes.test.ts',
-    test: 'an operator that is killed while it replaces several nodes by one after it tainted',
-    why: ENOUGH,
-  },
-  {
-    file: 'crashes.test.ts',
-    test: 'an operator that is killed while it replaces several nodes by one after it deleted',
-    why: ENOUGH,
-  },
+  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} while it waits`, why: ENOUGH },
+  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it tainted`, why: ENOUGH },
+  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it deleted`, why: ENOUGH },
   { file: 'differential.test.ts', why: 'its clusters are set up while time stands still' },
   { file: 'drift.test.ts', test: 'an edit of a NodePool that only concerns disruption', why: WAITS },
   { file: 'drift.test.ts', test: 'an image that becomes deprecated', why: WAITS },

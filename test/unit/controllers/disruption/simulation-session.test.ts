@@ -33,6 +33,7 @@ const waiting = (name: string): Pod =>
 let seen: Seen;
 let clock: VirtualClock;
 let simulated: SimulationInput[];
+let opened: (changes?: Partial<SimulationRunner>) => ReturnType<typeof sessions>;
 let open: ReturnType<typeof sessions>;
 beforeEach(() => {
   clock = virtualClock(NOW);
@@ -64,6 +65,7 @@ beforeEach(() => {
   };
   const settings = parseSettings(['--cluster-name=test', '--cluster-endpoint=https://test'], {});
   const deps = { cluster, clock, cloud: { instanceTypes: async () => seen.types }, settings };
+  opened = (changes = {}) => sessions(deps as unknown as Deps, { ...runner, ...changes });
   const runner: SimulationRunner = {
     simulate: async (input) => {
       simulated.push(input);
@@ -71,7 +73,7 @@ beforeEach(() => {
     },
     decide: async () => ({ commands: [], exhausted: true, events: [] }),
   };
-  open = sessions(deps as unknown as Deps, runner);
+  open = opened();
 });
 
 /** On the cluster as it is now. */
@@ -83,7 +85,14 @@ const simulate = async (): Promise<SimulationInput | undefined> => {
 describe('sessions of simulations', () => {
   it('work on one cluster while nothing has changed but the time', async () => {
     const first = await simulate();
-    await clock.advance(30 * 60_000 - 1);
+    await clock.advance(24 * 3_600_000);
+    expect(await simulate()).toBe(first);
+  });
+
+  it('work on another after as long as the runner wants one to hold', async () => {
+    open = opened({ sameForMs: 60_000 });
+    const first = await simulate();
+    await clock.advance(59_999);
     expect(await simulate()).toBe(first);
     await clock.advance(1);
     expect(await simulate()).not.toBe(first);

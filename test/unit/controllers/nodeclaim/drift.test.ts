@@ -156,14 +156,14 @@ describe('driftCheck', () => {
 
 describe('the conditions of disruption', () => {
   const drift = { reason: undefined as string | undefined, asked: 0 };
-  const start = (): Bench => {
+  const start = (driftEveryMs?: number): Bench => {
     Object.assign(drift, { reason: undefined, asked: 0 });
     return bench([], (deps) => {
       const isDrifted = async (): Promise<string | undefined> => {
         drift.asked += 1;
         return drift.reason;
       };
-      return [new DisruptionConditions({ ...deps, cloud: Object.assign(deps.cloud, { isDrifted }) })];
+      return [new DisruptionConditions({ ...deps, cloud: Object.assign(deps.cloud, { isDrifted }) }, driftEveryMs)];
     });
   };
   const young = (b: Bench, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {
@@ -171,6 +171,7 @@ describe('the conditions of disruption', () => {
     return { ...claim, metadata: { ...claim.metadata, creationTimestamp: b.time() } };
   };
   const CONSOLIDATABLE = 'Consolidatable';
+  const NODE_CLASS = { apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'default' } };
 
   it.each([
     { after: '5m', initialized: -299, event: undefined, is: undefined },
@@ -219,8 +220,7 @@ describe('the conditions of disruption', () => {
     expect(b.claim('claim')?.status?.conditions?.find(({ type }) => type === 'Drifted')?.message).toBe('AMIDrift');
 
     drift.reason = undefined;
-    const nodeClass = { apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'default' } };
-    b.put(EC2_NODE_CLASS, nodeClass as never);
+    b.put(EC2_NODE_CLASS, NODE_CLASS as never);
     await b.clock.advance(SECOND);
     expect(b.condition('claim', 'Drifted')).toBeUndefined();
     const said = b.lines.map(({ message }) => message);
@@ -228,6 +228,24 @@ describe('the conditions of disruption', () => {
       'marking drifted',
       'removing drifted status condition, not drifted',
     ]);
+  });
+
+  it('follow what is heard alone where AWS never changes, and the clock nonetheless', async () => {
+    const b = start(Number.POSITIVE_INFINITY);
+    b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '20m', budgets: [] } }));
+    b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
+    await b.clock.advance(20 * MINUTE - SECOND);
+    expect(drift.asked).toBe(1);
+    await b.clock.advance(2 * SECOND);
+    expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
+    await b.clock.advance(10 * MINUTE);
+    const asked = drift.asked;
+    drift.reason = 'AMIDrift';
+    await b.clock.advance(10 * MINUTE);
+    expect(drift.asked).toBe(asked);
+    b.put(EC2_NODE_CLASS, NODE_CLASS as never);
+    await b.clock.advance(SECOND);
+    expect(b.condition('claim', 'Drifted')).toBe('True/AMIDrift');
   });
 
   it('follow their NodePool at once, and a static one without Consolidatable', async () => {
