@@ -27,14 +27,16 @@ describe('fewer nodes', () => {
 
   it.each(cases)('cost at most 5 % more in $name', ({ cheapest, usual }) => {
     expect(withFees(usual)).toBeLessThanOrEqual(1.05 * withFees(cheapest) + 1e-9);
-    expect(usual.claims.length).toBeLessThanOrEqual(cheapest.claims.length);
+    // limits of a NodePool may allow a plan with few nodes, and not the cheapest one
+    const isCheaper = withFees(usual) < withFees(cheapest);
+    expect(usual.claims.length).toBeLessThanOrEqual(isCheaper ? Number.POSITIVE_INFINITY : cheapest.claims.length);
   });
 
-  it("are a third more than Karpenter's at most, for a price that is a quarter lower than its", () => {
+  it("are at most 1.3 times as many as Karpenter's, for a price that is a quarter lower than its", () => {
     const nodes = sum(({ compatible }) => compatible.claims.length);
-    expect(sum(({ usual }) => usual.claims.length)).toBeLessThan(1.32 * nodes);
-    expect(sum(({ usual }) => priceOf(usual))).toBeLessThan(0.735 * sum(({ compatible }) => priceOf(compatible)));
-    expect(sum(({ cheapest }) => priceOf(cheapest))).toBeLessThan(0.725 * sum(({ compatible }) => priceOf(compatible)));
+    expect(sum(({ usual }) => usual.claims.length)).toBeLessThan(1.3 * nodes);
+    expect(sum(({ usual }) => priceOf(usual))).toBeLessThan(0.725 * sum(({ compatible }) => priceOf(compatible)));
+    expect(sum(({ cheapest }) => priceOf(cheapest))).toBeLessThan(0.715 * sum(({ compatible }) => priceOf(compatible)));
   });
 
   it('are those that first-fit bought where the search finds none so few', () => {

@@ -7,7 +7,7 @@ import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { Group } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
-import type { Kind, Mix, Problem } from './problem.ts';
+import type { Bin, Kind, Mix, Problem } from './problem.ts';
 
 /** A pod to house. */
 export interface Member {
@@ -93,6 +93,22 @@ export class Formulation {
 
   get problem(): Problem {
     return this.#problem;
+  }
+
+  /** The claims as they are: nodes of their cheapest types. */
+  binsOf(claims: readonly Claim[], usdPerHourOf: (claim: Claim) => number): readonly Bin[] {
+    const kinds = new Map(this.members.flatMap((members, kind) => members.map(({ pod }) => [pod, kind] as const)));
+    const { catalogue } = this.#template;
+    return claims.map((claim) => {
+      const { rows, choice } = claim.state;
+      const counts = new Int32Array(this.members.length);
+      for (const pod of claim.pods) {
+        const kind = kinds.get(pod) as number;
+        counts[kind] = (counts[kind] as number) + 1;
+      }
+      const row = rows.members.find((each) => catalogue.typeAt(each) === choice.cheapest) as number;
+      return { row, price: usdPerHourOf(claim), counts, copies: 1 };
+    });
   }
 
   #kinds(claims: readonly Claim[]): readonly KindDraft[] {

@@ -6,7 +6,7 @@ import { type Bin, costOf } from './problem.ts';
  * What a node saved is worth, in small pods: each node ends with room that is too small for another pod, and of nodes that
  * are filled to the last there is none for pods that come later. Found by measuring (docs/decisions/0047).
  */
-const SMALL_PODS = 1.75;
+const SMALL_PODS = 2;
 /** A small pod: one that costs less to house than three of four. */
 const SMALL = 0.25;
 /** Fewer nodes cost at most so much of the price. */

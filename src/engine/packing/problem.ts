@@ -23,7 +23,6 @@ export interface Problem {
 
 /** Nodes that are filled alike. */
 export interface Bin {
-  readonly mix: number;
   readonly row: number;
   readonly price: number;
   /** Pods on each of the nodes, per kind. */

@@ -88,10 +88,13 @@ function betterFor(
   for (const apart of [false, true]) {
     const formulation = Formulation.of(template, old, parts, apart);
     if (formulation === undefined) return undefined;
-    const packing = bestPacking(formulation.problem, { ...parts, indifference });
+    const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts).usdPerHour);
+    const packing = bestPacking(formulation.problem, { ...parts, indifference, present });
     if (packing === undefined) return undefined;
     const { bins, saving } = packing;
-    const fresh = new Builder(template, formulation, parts, firstIndex).build(bins, fixed);
+    const built = (alternatives: Alternatives): readonly Claim[] | undefined =>
+      new Builder(template, formulation, parts, firstIndex).build({ bins, fixed, alternatives });
+    const fresh = built('all') ?? (template.limits.isUnlimited ? undefined : built('no larger'));
     if (fresh === undefined) return undefined;
     const [was, would] = [purchaseOf(old, parts), purchaseOf(fresh, parts)];
     if (!isBetter(would, was, indifference)) return undefined;
@@ -118,6 +121,19 @@ function lowestPrice({ state }: Claim, pricesOf: (shape: Shape) => Float64Array)
   return types.reduce((least, type) => Math.min(least, prices[type] ?? least), Number.POSITIVE_INFINITY);
 }
 
+/**
+ * What a claim may be bought as besides the row that was meant. Limits count each claim as the largest of its types, so that
+ * with larger ones fewer claims can be had.
+ */
+type Alternatives = 'all' | 'no larger';
+
+interface BuildRequest {
+  readonly bins: readonly Bin[];
+  /** Claims of the template that stay. */
+  readonly fixed: readonly Claim[];
+  readonly alternatives: Alternatives;
+}
+
 /** Turns numbers back into claims. */
 class Builder {
   readonly #template: Template;
@@ -136,7 +152,7 @@ class Builder {
   }
 
   /** Undefined when some node cannot be had that way: because of limits, or of `minValues`. */
-  build(bins: readonly Bin[], fixed: readonly Claim[]): readonly Claim[] | undefined {
+  build({ bins, fixed, alternatives }: BuildRequest): readonly Claim[] | undefined {
     const template = this.#template;
     const limits = template.freshLimits();
     for (const { state } of fixed) limits.spend(state.choice);
@@ -145,7 +161,8 @@ class Builder {
       for (let copy = 0; copy < bin.copies; copy++) {
         const { allowed } = limits;
         if ('code' in allowed) return undefined;
-        const start = ClaimState.empty(template, allowed, this.#parts.noAmounts);
+        const rows = alternatives === 'all' ? allowed : limits.noLarger(allowed, bin.row);
+        const start = ClaimState.empty(template, rows, this.#parts.noAmounts);
         const claim = this.#claim(start, bin);
         if (claim === undefined) return undefined;
         limits.spend(claim.state.choice);

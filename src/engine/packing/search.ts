@@ -1,10 +1,10 @@
 /**
  * Looks for a cheap packing within a budget of work: constructs it several times, each time with a better estimate of
  * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper. Where nodes cost
- * something besides their instances a second search counts each node as dearer, and may find one with fewer nodes.
+ * something besides their instances a second search counts each node as dearer, and may find a plan with fewer nodes.
  */
 import { pseudoRandom } from '../pseudo-random.ts';
-import { type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
+import { isBetter, type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
 import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type Budget, Shop } from './shop.ts';
@@ -15,6 +15,8 @@ const WORK = 6_000_000;
 /** Vain attempts at an improvement after which the search ends: of few nodes there is little to choose from. */
 const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 400;
+/** A plan that there is already is improved when it costs no more than this times the one constructed. */
+const PROMISING = 1.1;
 /** More nodes than these are not taken apart. */
 const MAX_SINGLE_NODES = 2_000;
 
@@ -26,6 +28,8 @@ export interface SearchOptions {
    * cost nothing besides their instances, and the cheapest plan wins.
    */
   readonly indifference: number;
+  /** A plan that there is already: the search also tries to improve it. */
+  readonly present?: readonly Bin[];
   /** What all nodes may cost to be of use, USD per hour. No limit when left out. */
   readonly usdLimit?: number | undefined;
   /** Whether there is no time left: the search ends with what it has. */
@@ -39,12 +43,27 @@ export interface Packing {
 }
 
 export function bestPacking(problem: Problem, options: SearchOptions): Packing | undefined {
-  const cheapest = searched(problem, options, 0);
-  if (cheapest === undefined || options.indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
+  const { indifference } = options;
+  const cheapest = searched(problem, options, { usdPerNode: 0, mostUsd: Number.POSITIVE_INFINITY, starts: [] });
+  if (cheapest === undefined || indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
   const saving = nodeSavingOf(cheapest, options.usdLimit ?? Number.POSITIVE_INFINITY);
-  const fewer = nodesOf(cheapest) > 1 ? searched(problem, options, saving.usdPerNode) : undefined;
-  const isWorthIt = fewer !== undefined && savesNodes(purchaseOf(fewer), purchaseOf(cheapest), saving);
-  return { bins: isWorthIt ? fewer : cheapest, saving };
+  if (nodesOf(cheapest) === 1) return { bins: cheapest, saving };
+  const terms = { usdPerNode: saving.usdPerNode, mostUsd: saving.mostUsdPerHour, starts: [cheapest] };
+  const fewer = searched(problem, options, terms);
+  return {
+    bins: fewer !== undefined && isPreferred(fewer, cheapest, { indifference, saving }) ? fewer : cheapest,
+    saving,
+  };
+}
+
+interface Preference extends Pick<SearchOptions, 'indifference'> {
+  readonly saving: NodeSaving;
+}
+
+/** Whether the one saves nodes that are worth it, or is simply better: each search may find what the other one does not. */
+function isPreferred(one: readonly Bin[], other: readonly Bin[], { indifference, saving }: Preference): boolean {
+  const [a, b] = [purchaseOf(one), purchaseOf(other)];
+  return savesNodes(a, b, saving) || isBetter(a, b, indifference);
 }
 
 const purchaseOf = (bins: readonly Bin[]): Purchase => ({
@@ -53,13 +72,28 @@ const purchaseOf = (bins: readonly Bin[]): Purchase => ({
   instanceTypes: new Set(bins.map(({ row }) => row)).size,
 });
 
-/** @param usdPerNode what each node counts besides its price, USD per hour */
-function searched(problem: Problem, options: SearchOptions, usdPerNode: number): readonly Bin[] | undefined {
-  const { work = WORK, isLate } = options;
+interface Terms {
+  /** What each node counts besides its price, USD per hour. */
+  readonly usdPerNode: number;
+  /** What all nodes may cost, USD per hour. */
+  readonly mostUsd: number;
+  /** Plans that cost no more than that. */
+  readonly starts: readonly (readonly Bin[])[];
+}
+
+/** The best of what comes of several plans, within the terms. */
+function searched(problem: Problem, options: SearchOptions, terms: Terms): readonly Bin[] | undefined {
+  const { work = WORK, isLate, present } = options;
   const budget: Budget = { left: work, isLate };
   const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop, options, usdPerNode);
-  return found && improved(problem, shop, budget, found);
+  const found = constructed(problem, shop, options, terms.usdPerNode);
+  if (found === undefined) return undefined;
+  const counted = (bins: readonly Bin[]): number => countedCost(bins, found.surcharge);
+  const isPromising = present !== undefined && counted(present) <= PROMISING * counted(found.bins);
+  return [found.bins, ...terms.starts, ...(isPromising ? [present] : [])]
+    .map((bins) => improved(problem, { shop, budget, mostUsd: terms.mostUsd }, { ...found, bins }))
+    .filter((bins) => costOf(bins) <= terms.mostUsd)
+    .toSorted((a, b) => counted(a) - counted(b))[0];
 }
 
 interface Found {
@@ -107,8 +141,20 @@ function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem):
   return worth.map((each, kind) => (each + (paid[kind] ?? 0) / Math.max(1, kinds[kind]?.count ?? 1)) / 2);
 }
 
-function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth, surcharge }: Found): readonly Bin[] {
+interface Means {
+  readonly shop: Shop;
+  readonly budget: Budget;
+  /** No plan is made dearer than this, USD per hour. */
+  readonly mostUsd: number;
+}
+
+function improved(
+  problem: Problem,
+  { shop, budget, mostUsd }: Means,
+  { bins, worth, surcharge }: Found,
+): readonly Bin[] {
   let nodes = singleNodes(bins);
+  let usd = costOf(bins);
   if (nodes.length < 2 || nodes.length > MAX_SINGLE_NODES) return bins;
   const random = pseudoRandom(problem.kinds.length * 7919 + nodes.length);
   const ratio = ({ price, counts }: Bin): number =>
@@ -133,6 +179,9 @@ function improved(problem: Problem, shop: Shop, budget: Budget, { bins, worth, s
       considers: (row) => rows.has(row) || random() < share,
     });
     if (after === undefined) continue;
+    const would = usd - costOf(before) + costOf(after);
+    if (would > Math.max(usd, mostUsd)) continue;
+    usd = would;
     nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...singleNodes(after)];
     nodes = nodesByRatio();
     vain = 0;

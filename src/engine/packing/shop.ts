@@ -159,9 +159,9 @@ export class Shop {
     while (this.#budget.left > 0) {
       const best = this.#offers.first;
       if (best === undefined || best.ratio === Number.POSITIVE_INFINITY) return undefined;
-      const { mix, row, price, counts } = best;
+      const { row, price, counts } = best;
       const copies = best.isFilled ? copiesOf(counts, left) : 0;
-      if (copies > 0) return { mix, row, price, counts: counts.slice(), copies };
+      if (copies > 0) return { row, price, counts: counts.slice(), copies };
       this.#fill(best, left, request);
       this.#offers.firstHasChanged();
     }

@@ -44,6 +44,22 @@ export class PoolLimits {
     return { code: 'limits', text: `${text} (NodePool=${this.#pool.name})` };
   }
 
+  /** Those of the rows that have no more of anything limited than one of them. */
+  noLarger(rows: BitSet, than: number): BitSet {
+    const { catalogue, choices } = this.#pool;
+    const most = catalogue.types[catalogue.typeAt(than)]?.capacity;
+    if (most === undefined) return rows;
+    const limited = Object.keys(this.#remaining);
+    const small = catalogue.rowsWhere(({ capacity }) =>
+      limited.every((name) => amountIn(capacity, name) <= amountIn(most, name)),
+    );
+    return choices.shared(small.and(rows));
+  }
+
+  get isUnlimited(): boolean {
+    return Object.keys(this.#remaining).length === 0;
+  }
+
   get limitsNodes(): boolean {
     return Object.hasOwn(this.#remaining, NODES);
   }

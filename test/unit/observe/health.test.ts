@@ -226,19 +226,21 @@ describe('serveEndpoints', () => {
   });
 
   it('waits for a check that waits, and tells it when the prober has gone', async () => {
-    let isGone = false;
+    const begun = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
     const { healthProbePort } = await start({
-      manager: (signal) =>
-        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())).then(() => {
-          isGone = true;
-        }),
+      manager: (signal) => {
+        signal.addEventListener('abort', () => gone.resolve());
+        begun.resolve();
+        return gone.promise;
+      },
     });
     const prober = new AbortController();
     const probing = fetch(`http://127.0.0.1:${healthProbePort}/readyz`, { signal: prober.signal });
-    setTimeout(() => prober.abort(), 30);
+    await begun.promise;
+    prober.abort();
     await expect(probing).rejects.toThrow();
-    for (let tries = 0; !isGone && tries < 200; tries += 1) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(isGone).toBe(true);
+    await gone.promise;
   });
 
   it('serves profiles only when told to', async () => {

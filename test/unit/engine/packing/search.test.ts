@@ -1,6 +1,6 @@
 /** The search among packings, on numbers alone. */
 import { describe, expect, it } from '@jest/globals';
-import { costOf, nodesOf, type Problem } from '../../../../src/engine/packing/problem.ts';
+import { type Bin, costOf, nodesOf, type Problem } from '../../../../src/engine/packing/problem.ts';
 import { bestPacking } from '../../../../src/engine/packing/search.ts';
 import { Shop } from '../../../../src/engine/packing/shop.ts';
 
@@ -47,17 +47,29 @@ describe('a packing', () => {
     expect(packed(dearerLargeNodes(0.04), 0)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
   });
 
-  it('never pays more than 5 % for fewer nodes', () => {
-    expect(packed(dearerLargeNodes(0.06), 0.005)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
+  it('pays 5 % for fewer nodes at most, and has as few as that buys', () => {
+    // each large node is dearer by 0.024 than four small ones, and 5 % are 0.08
+    expect(packed(dearerLargeNodes(0.06), 0.005)).toEqual({ nodes: 7, usdPerHour: expect.closeTo(1.672) });
+    expect(packed(dearerLargeNodes(0.21), 0.005)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
+  });
+
+  it('is made from the plan that there is already where that is better', () => {
+    const sizes = dearerLargeNodes(0.04);
+    const present = (price: number): readonly Bin[] => [{ row: 1, price, counts: Int32Array.of(16), copies: 1 }];
+    const cost = (price: number): number =>
+      costOf(bestPacking(sizes, { indifference: 0, present: present(price), isLate })?.bins ?? []);
+    expect(cost(1.5)).toBe(1.5);
+    expect(cost(1.7)).toBeCloseTo(1.6);
   });
 
   it('never becomes too dear to be of use by having fewer nodes', () => {
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.67)).toMatchObject({ nodes: 4 });
-    expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 16 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 7 });
+    expect(packed(dearerLargeNodes(0.04), 0.005, 1.61)).toMatchObject({ nodes: 16 });
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.5)).toMatchObject({ nodes: 16 });
   });
 
-  it('pays for a node saved no more than what 1.75 small pods cost', () => {
+  it('pays for a node saved no more than what two small pods cost', () => {
     // the small pods of one kind cost 0.01 each; a node less would cost 0.02
     const of: Problem = {
       kinds: [
@@ -67,7 +79,7 @@ describe('a packing', () => {
       capacities: [new Float64Array([20]), new Float64Array([10]), new Float64Array([20])],
       mixes: [
         { kinds: [0], prices: Float64Array.of(0.2, Infinity, Infinity) },
-        { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.02) },
+        { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.025) },
       ],
     };
     expect(packed(of, 0.005)).toEqual({ nodes: 3, usdPerHour: expect.closeTo(1.2) });

@@ -76,7 +76,8 @@ describe('a solve whose plan may cost only so much', () => {
     const nodesFor = (usdPerHour: number): number =>
       solve(costly, { ...SIMULATED, packingLimit: { usdPerHour } }).claims.length;
     expect(nodesFor(1.67)).toBe(4);
-    expect(nodesFor(1.65)).toBe(16);
+    expect(nodesFor(1.65)).toBe(7); // three times four, and four times one
+    expect(nodesFor(1.61)).toBe(16);
   });
 
   it('looks for cheaper nodes where several attempts compete', () => {
