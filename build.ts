@@ -4,7 +4,7 @@
  * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/main.ts, for benchmarks.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
@@ -52,6 +52,18 @@ const BUNDLES: readonly BuildOptions[] = [
   },
 ];
 
+/**
+ * Node.js keeps the text of a module with two bytes for each letter as soon as one of them is beyond ASCII: 4 MB for the operator. esbuild
+ * escapes all but those in regular expressions.
+ */
+function escapeLetters(folder: string): void {
+  for (const name of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    const escaped = text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    if (escaped !== text) writeFileSync(join(folder, name), escaped);
+  }
+}
+
 const OPTIONS: BuildOptions = {
   bundle: true,
   splitting: true,
@@ -60,8 +72,7 @@ const OPTIONS: BuildOptions = {
   format: 'esm',
   sourcemap: true,
   minifySyntax: true,
-  // Every thread keeps the text of what it runs, and a single letter beyond Latin-1 in a comment doubles it. Names stay
-  // as they are: errors are read by people.
+  // Every thread keeps the text of what it runs. Names stay as they are: errors are read by people.
   minifyWhitespace: true,
   legalComments: 'linked',
   lineLimit: 200,
@@ -75,6 +86,7 @@ const OPTIONS: BuildOptions = {
 
 rmSync(outdir, { recursive: true, force: true });
 for (const bundle of BUNDLES) await build({ ...OPTIONS, ...bundle });
+escapeLetters(join(outdir, 'operator'));
 // Files of pages go as they are: the live page's, and those of the page about a replay.
 cpSync('src/live/page', join(outdir, 'operator/page'), { recursive: true });
 cpSync('src/cli/replay/page/assets', join(outdir, 'cli/assets'), { recursive: true });

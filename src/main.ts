@@ -414,12 +414,9 @@ async function main(): Promise<number> {
     const { workerLimits, start } = watchProcess(parseSettings(options.argv, options.env).memoryLimit);
     // a pod that one thread does not come back from is no business of the other either
     const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-    operator = await startOperator({
-      ...options,
-      solver: workerSolver(limits).solve,
-      simulations: workerSimulationRunner(limits),
-    });
-    start(operator.metrics, operator.log);
+    const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
+    operator = await startOperator({ ...options, solver: solver.solve, simulations });
+    start(operator, { clock: realClock(), workers: [solver, simulations] });
   } catch (error) {
     if (error instanceof HelpRequested) {
       process.stdout.write(`${error.message}\n`);

@@ -45,6 +45,9 @@ export interface WorkerOptions {
   readonly url?: URL;
 }
 
+/** What a collection takes at most, on a machine that has no time for it. */
+const COLLECTION_MS = 30_000;
+
 interface Job {
   readonly resolve: (result: never) => void;
   readonly reject: (error: Error) => void;
@@ -103,6 +106,16 @@ export class EngineWorker {
     this.#sending = sent.catch(() => undefined);
     await sent;
     return promise;
+  }
+
+  get isIdle(): boolean {
+    return this.#jobs.size === 0;
+  }
+
+  /** Has the worker collect its garbage. One that ends of it is replaced at the next request, as any that has failed. */
+  async giveBack(): Promise<void> {
+    if (this.failed) return;
+    await this.ask('collect', async () => undefined, COLLECTION_MS).catch(() => undefined);
   }
 
   /** Has the worker hold the lists of a snapshot; answers the rest of it. For `prepare` alone. */

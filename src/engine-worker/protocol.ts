@@ -104,6 +104,8 @@ export interface Requests {
   readonly solve: SolveRequest;
   readonly simulate: SimulateRequest;
   readonly decide: DecideRequest;
+  /** To collect garbage. */
+  readonly collect: undefined;
 }
 
 /** What it answers. */
@@ -112,6 +114,8 @@ export interface Results {
   /** Undefined when a node that was to be done without is being deleted already. */
   readonly simulate: SerializedSimulation | undefined;
   readonly decide: SerializedMethodResult;
+  /** Milliseconds, unless its heap is too large for it. */
+  readonly collect: number | undefined;
 }
 
 export type RequestKind = keyof Requests;

@@ -6,6 +6,7 @@ import type { Pod } from '../api/kubernetes.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { realClock } from '../kube/clock.ts';
+import type { Returning } from '../observe/memory-return.ts';
 import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
 import type { SimulationInput, SimulationRunner } from './simulation-runner.ts';
@@ -15,7 +16,7 @@ import { EngineWorkerEnd } from './watchdog.ts';
 
 const FORMS = { node: trimmedForSimulations, pendingPod: (pod: Pod): Pod => pod };
 
-export interface WorkerSimulationRunner extends SimulationRunner {
+export interface WorkerSimulationRunner extends SimulationRunner, Returning {
   /** Ends of the worker are logged and counted there. */
   reportTo(reports: Reports): void;
   /** @throws Error when its workers end again and again without an answer */
@@ -74,6 +75,10 @@ export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimul
       supervised(input, method.name, (present) => present.decide(input, method, methodInput, signal)),
     check: () => supervision.check(),
     reportTo: (reports) => supervision.reportTo(reports),
+    get isIdle() {
+      return latest?.worker.isIdle ?? true;
+    },
+    giveBack: async () => latest?.worker.giveBack(),
     close: async () => latest?.worker.close(),
   };
 }

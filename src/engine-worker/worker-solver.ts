@@ -5,6 +5,7 @@
 import type { Plan, PodRefusal, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { realClock } from '../kube/clock.ts';
+import type { Returning } from '../observe/memory-return.ts';
 import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import type { SerializedSolveOptions } from './protocol.ts';
 import type { Solver } from './solver.ts';
@@ -23,7 +24,7 @@ const TRIES = 3;
 /** The only kind of request. */
 const SOLVE = 'solve';
 
-export interface WorkerSolver {
+export interface WorkerSolver extends Returning {
   readonly solve: Solver;
   /** Ends the worker. Solves under way fail. */
   close(): Promise<void>;
@@ -72,6 +73,10 @@ export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
       check: () => supervision.check(),
       holdOf: supervision.suspects.holdOf,
     }),
+    get isIdle() {
+      return worker?.isIdle ?? true;
+    },
+    giveBack: async () => worker?.giveBack(),
     close: async () => worker?.close(),
   };
 }

@@ -7,6 +7,7 @@ import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';
+import { collectFully } from '../observe/full-collection.ts';
 import { countGc } from '../observe/gc-seconds.ts';
 import { boardWriter } from './progress-board.ts';
 import type {
@@ -68,7 +69,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
 }
 
 type Handlers = { readonly [K in RequestKind]: (request: Requests[K]) => Results[K] | Promise<Results[K]> };
-const HANDLERS: Handlers = { solve: solved, simulate: simulated, decide: decided };
+const HANDLERS: Handlers = { solve: solved, simulate: simulated, decide: decided, collect: () => collectFully() };
 
 function resultOf<K extends RequestKind>(kind: K, request: Requests[K]): Results[K] | Promise<Results[K]> {
   return HANDLERS[kind](request);

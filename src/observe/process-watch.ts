@@ -6,17 +6,23 @@ import { shareGcCounts } from './gc-seconds.ts';
 import { forgetHeapFlags } from './heap-flags.ts';
 import type { Logger } from './logger.ts';
 import { type HeapLimits, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
+import { type MemoryReturnOptions, returnMemory } from './memory-return.ts';
 import { memoryWatch } from './memory-watch.ts';
 import type { Metrics } from './metrics.ts';
 import { runtimeMetrics } from './runtime-metrics.ts';
 
 const LOOK_MS = 5_000;
 
+export interface Watched {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
 export interface ProcessWatch {
   /** What each worker may take. */
   readonly workerLimits: HeapLimits;
-  /** Begins to measure, once there is a log to report to. */
-  start(metrics: Metrics, log: Logger): void;
+  /** Begins to measure, and to give memory back, once there is a log to report to. */
+  start(operator: Watched, memory: Pick<MemoryReturnOptions, 'clock' | 'workers'>): void;
 }
 
 /**
@@ -40,11 +46,12 @@ export function watchProcess(memorySetting: number): ProcessWatch {
 
   return {
     workerLimits: budget.worker,
-    start(metrics, log) {
+    start({ metrics, log }, memory) {
       runtimeMetrics({ metrics, threads: () => workers, gc });
       report(limit, budget, log);
-      const look = memoryWatch({ limit, metrics, log, residentBytes: () => process.memoryUsage.rss() });
-      setInterval(look, LOOK_MS).unref();
+      const residentBytes = (): number => process.memoryUsage.rss();
+      setInterval(memoryWatch({ limit, metrics, log, residentBytes }), LOOK_MS).unref();
+      returnMemory({ ...memory, log, residentBytes });
     },
   };
 }

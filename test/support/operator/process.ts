@@ -45,7 +45,8 @@ async function start(): Promise<Operator> {
   const argv = process.argv.slice(2);
   const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);
   const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-  const { solve } = workerSolver(limits);
+  const solver = workerSolver(limits);
+  const { solve } = solver;
   const simulations = workerSimulationRunner(limits);
   const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
   const started = await startOperator({
@@ -59,7 +60,7 @@ async function start(): Promise<Operator> {
       decide: (...question) => clock.computing(simulations.decide(...question)),
     },
   });
-  report(started.metrics, started.log);
+  report(started, { clock, workers: [solver, simulations] });
   return started;
 }
 

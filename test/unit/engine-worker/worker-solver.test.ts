@@ -83,6 +83,26 @@ describe('the solver in a thread', () => {
     ]);
   });
 
+  it('collects its garbage when it is told to, and works on', async () => {
+    const own = workerSolver();
+    const post = jest.spyOn(Worker.prototype, 'postMessage');
+    // there is nothing to collect before its first solve
+    expect(own.isIdle).toBe(true);
+    await own.giveBack();
+    expect(post).not.toHaveBeenCalled();
+    const { claims } = await own.solve(snapshotOf(1_000), OPTIONS);
+    const thread = post.mock.contexts[0] as Worker;
+    post.mockRestore();
+    const total = async (): Promise<number> => (await thread.getHeapStatistics()).total_heap_size;
+    const before = await total();
+    await own.giveBack();
+    expect(await total()).toBeLessThan(before - 2 ** 20);
+    expect((await own.solve(snapshotOf(1_000), OPTIONS)).claims).toHaveLength(claims.length);
+    await own.close();
+    // one that has ended has nothing to give
+    await own.giveBack();
+  });
+
   it('lets this thread go on while it works', async () => {
     const snapshot = snapshotOf(5_000);
     let turns = 0;

@@ -80,6 +80,13 @@ describe('what is delivered', () => {
     expect(sourcesIn('dist/cli')).toContain('src/local/world.ts');
   });
 
+  it('the bundle of the operator is plain ASCII, so that no thread keeps two bytes for each of its letters', () => {
+    const codes = filesOf('dist/operator').filter((name) => name.endsWith('.js'));
+    const texts = codes.map((name) => [name, readFileSync(join(checkout, 'dist/operator', name), 'utf8')] as const);
+    expect(texts.filter(([, text]) => /[^\0-\x7f]/.test(text)).map(([name]) => name)).toEqual([]);
+    expect(texts.map(([, text]) => text).join()).toContain('|\\u00b5s|');
+  });
+
   it('the npm package holds bundles, manifests and charts, but no sources and no source maps', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths).toEqual(
