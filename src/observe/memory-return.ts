@@ -3,6 +3,7 @@
  * collection of the whole heap, or sooner where next to nothing is allocated, thread by thread: an operator that always has
  * something to do may never come to that, and would only ever grow.
  */
+import { messageOf } from '../api/error-message.ts';
 import { collectFully } from './full-collection.ts';
 import type { Logger } from './logger.ts';
 
@@ -54,6 +55,11 @@ export function returnMemory({
     waitMs = REST_MS;
     log.debug('gave memory back', { 'before-mib': Math.round(before / MIB), 'after-mib': Math.round(keptBytes / MIB) });
   };
-  const next = (): void => void clock.after(waitMs, () => void look().finally(next));
+  const next = (): void =>
+    void clock.after(waitMs, () => {
+      // memory that stays is no reason to end
+      const failed = (error: unknown): void => log.debug('could not give memory back', { error: messageOf(error) });
+      void look().catch(failed).finally(next);
+    });
   next();
 }

@@ -55,6 +55,15 @@ describe('memory is given back', () => {
     expect(await pass(10)).toEqual(['main at 80', 'worker at 80']);
   });
 
+  it('at the next look where a collection fails', async () => {
+    const { pass, worker } = played(5);
+    const { giveBack } = worker;
+    worker.giveBack = () => Promise.reject(new Error('no such thread'));
+    expect(await pass(10)).toEqual(['main at 10']);
+    worker.giveBack = giveBack;
+    expect(await pass(10)).toEqual(['main at 20', 'worker at 20']);
+  });
+
   it('not while a worker works', async () => {
     const { pass, worker } = played(5);
     worker.isIdle = false;
