@@ -79,11 +79,15 @@ export class ClaimState {
     const [taint] = untolerated(podClass.pod.spec.tolerations, this.template.taints);
     if (taint !== undefined) return new Refusal(() => ({ code: 'taint', taint }));
     const shape = this.shape.narrow(podClass.requirements);
-    if ('code' in shape) return new Refusal(() => shape);
+    if ('code' in shape) return new Refusal(() => shape, isConflict(shape, this.shape));
     const there = shape.narrow(volume);
-    return 'code' in there ? new Refusal(() => volumeMisfit(there)) : there;
+    return 'code' in there ? new Refusal(() => volumeMisfit(there), isConflict(there, shape)) : there;
   }
 }
+
+/** A label that a claim has no word of may come with the next pod, of which it is enough that it does not want some values. */
+const isConflict = (misfit: Misfit, { requirements }: Shape): boolean =>
+  misfit.code !== 'requirements' || requirements.has(misfit.key);
 
 /** What a pod brings along besides its class's requirements. */
 export interface Narrowing {

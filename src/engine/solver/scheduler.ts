@@ -142,8 +142,8 @@ export class Scheduler {
   }
 
   #findTarget(claim: Claim, podClass: PodClass): Target | 'tied' {
-    const own = this.#ownShape(claim.state, podClass);
-    if (own === undefined) return 'closed';
+    const own = claim.state.narrowed(podClass, Requirements.EMPTY);
+    if (own instanceof Refusal) return own.permanent ? 'closed' : 'refused';
     if (this.#parts.topology.isFreeOfDomains(podClass)) return own;
     let isTied = false;
     const target = this.#targetAmong(own, claim, podClass, (key, domains) => {
@@ -207,7 +207,8 @@ export class Scheduler {
     const narrowed = topology.narrow(podClass, place, (key, domains) =>
       isRefused || domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
     );
-    if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused || narrowed.permanent);
+    // not of pods of the kind in general: the same pod without a preference may be welcome
+    if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused);
     if (narrowed === Requirements.EMPTY) return free;
     const joined = join({ volume, topology: narrowed });
     return joined instanceof Refusal ? new Refusal(joined.misfit, isRefused) : joined;

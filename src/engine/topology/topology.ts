@@ -51,8 +51,6 @@ export const hostCapacity = ({ rule }: Group): number => (rule.type === 'topolog
 
 export interface TopologyMisfit {
   readonly misfit: () => Misfit;
-  /** Whether the place stays closed whatever happens elsewhere. */
-  readonly permanent: boolean;
 }
 
 /** Picks among domains of a key that the rules hold for equal. */
@@ -262,18 +260,15 @@ export class Topology {
     let narrowed = Requirements.EMPTY;
     for (const binding of bindings) {
       const { group, self, pod } = binding;
-      const { key, type } = group.rule;
+      const { key } = group.rule;
       if (group.isByHost) {
         if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
-        // counts only grow: what is taken stays taken
-        return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])), permanent: type !== 'pod affinity' };
+        return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])) };
       }
       if (sparesWithout(binding) && !requirements.has(key)) continue;
       const node = requirements.get(key);
       const allowed = allowedIn(binding, node, prefer);
-      // levels that rise elsewhere can reopen a domain to spread
-      if (allowed.length === 0)
-        return { misfit: () => misfitOf(group, pod, node), permanent: type === 'pod anti-affinity' };
+      if (allowed.length === 0) return { misfit: () => misfitOf(group, pod, node) };
       narrowed = this.#narrowing(narrowed, key, allowed);
     }
     return narrowed;

@@ -101,6 +101,23 @@ describe('places are tried', () => {
     expect(plan.claims.map(({ nodePool: name }) => name)).toEqual(['light']);
   });
 
+  it('again when a pod has brought the label that the NodePool does not know', () => {
+    const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
+    };
+    const plan = firstFit({
+      types: [instanceType('all', { cpu: 8 })],
+      pendingPods: [
+        pod('opens', { cpu: '3' }),
+        pod('asks', { cpu: '2', nodeSelector: { team: 'a' } }),
+        pod('avoids', { cpu: '1', affinity }),
+      ],
+    });
+    expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/opens', 'default/avoids', 'default/asks']]);
+    expect(plan.claims[0]?.labels.team).toBe('a');
+  });
+
   it('nodes that are not initialised after those that are, whatever their names', () => {
     const nodes = [
       stateNode('a-young', { initialized: false, allocatable: { cpu: '1' } }),

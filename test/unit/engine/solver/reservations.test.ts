@@ -1,6 +1,6 @@
 /** Reserved offerings: held pessimistically, waited for in provisioning, done without in simulations. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { InstanceType, Offering, PlannedClaim } from '../../../../src/engine/model.ts';
 import { instanceType, nodePool, offering, oneOf, planOf, replicas } from '../build.ts';
 
@@ -86,6 +86,23 @@ describe('reserved offerings', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it('do not keep a pod from joining a claim once it has given up the preference that kept it away', () => {
+    const apart = {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, podAffinityTerm: { topologyKey: ZONE_LABEL, labelSelector: { matchLabels: { app: 'web' } } } },
+        ],
+      },
+    };
+    const pools = [nodePool('default', { limits: { cpu: '8' } })];
+    const types = [type('large', 8, reserved('cr-1', 1))];
+    const web = replicas(1, 'web', { cpu: '3', labels: { app: 'web' }, nodeSelector: { [ZONE_LABEL]: 'zone-a' } });
+    const pendingPods = [...web, ...replicas(1, 'apart', { cpu: '2', affinity: apart })];
+    const { claims, refusals } = planOf({ pools, types, pendingPods });
+    expect(refusals.size).toBe(0);
+    expect(claims.map((claim) => claim.pods)).toEqual([['default/web-0', 'default/apart-0']]);
   });
 
   it('do not exist when the gate is off', () => {
