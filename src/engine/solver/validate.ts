@@ -4,6 +4,7 @@ import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { UNSUPPORTED, usesDevices } from '../devices.ts';
 import type { PodRefusal } from '../model.ts';
+import { requirementsOfPod } from '../requirements.ts';
 import type { Volumes } from '../volumes.ts';
 import type { PodClass } from './pod-class.ts';
 
@@ -28,11 +29,13 @@ const deviceError = (pod: Pod, { devices }: Volumes): string | undefined =>
 const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
 
 /** Why the pods of a class take no part in solving, if they don't. */
-export function refusalOf({ pod, requirements }: PodClass, volumes: Volumes): PodRefusal | undefined {
+export function refusalOf({ pod }: Pick<PodClass, 'pod'>, volumes: Volumes): PodRefusal | undefined {
   const unsupported = usesDevices(pod) ? deviceError(pod, volumes) : undefined;
   if (unsupported !== undefined) return { code: 'unsupported', text: unsupported };
   if (isVirtual(pod)) return undefined;
-  const optedOut = requirements.has(NODEPOOL_LABEL) && requirements.get(NODEPOOL_LABEL).operator === 'DoesNotExist';
+  // a preference is enough, even where preferences are ignored
+  const nodePool = requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL);
+  const optedOut = nodePool.operator === 'DoesNotExist';
   const errors = [...(optedOut ? [OPTED_OUT] : []), ...requirementTexts(pod), ...volumeTexts(volumes.errorOf(pod))];
   return errors.length > 0 ? { code: 'ignored', text: errors.join('; '), optedOut } : undefined;
 }

@@ -24,6 +24,15 @@ describe('a pod', () => {
     });
   });
 
+  it('that would prefer to opt out has done so, even if preferences are ignored', () => {
+    const preference = term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' });
+    const preferred = [{ weight: 1, preference }];
+    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } };
+    const pendingPods = [pod('p', { affinity })];
+    for (const preferencePolicy of ['Respect', 'Ignore'] as const)
+      expect(planOf({ pendingPods }, { preferencePolicy }).refusals.get('default/p')).toMatchObject({ optedOut: true });
+  });
+
   it.each<{ what: string; parts: PodParts; says: RegExp }>([
     {
       what: 'that selects a label of a restricted domain',
