@@ -7,7 +7,6 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
-import { noPools } from '../../engine/solver/misfits.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
@@ -27,7 +26,7 @@ import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
 import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
 import type { Purchases } from './purchases.ts';
-import { publishRefusal, recordResults, type Solved } from './results.ts';
+import { recordNoPools, recordResults, type Solved } from './results.ts';
 import { UnboundPods } from './unbound-pods.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
@@ -101,7 +100,7 @@ export class Provisioner implements Singleton {
   }
 
   async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
-    const { clock, cluster, settings } = this.#deps;
+    const { clock, settings } = this.#deps;
     const work = this.#workload(virtual);
     if (work.all.length === 0) return undefined;
     log.debug('computing scheduling decision for provisionable pod(s)', {
@@ -113,11 +112,7 @@ export class Provisioner implements Singleton {
     const active = activePools(this.#deps, log);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      const idle = someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps);
-      for (const [key, pod] of pods) {
-        cluster.podTimings.refused(key, work.nowMs);
-        if (idle.length > 0) publishRefusal(this.#deps, pod, noPools(idle));
-      }
+      recordNoPools(this.#deps, pods, someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps));
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);

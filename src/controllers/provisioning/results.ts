@@ -3,8 +3,9 @@ import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import type { Plan, PodRefusal } from '../../engine/model.ts';
+import type { IdlePool, Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
+import { noPools } from '../../engine/solver/misfits.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
 import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
@@ -91,7 +92,20 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
   }
 }
 
-function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Solved): void {
+/** What is to be said of pods when no NodePool takes part: decided on they are all the same. */
+export function recordNoPools(deps: Deps, pods: Solved['pods'], idle: readonly IdlePool[]): void {
+  const refusal = noPools(idle);
+  const refusals = new Map([...pods.keys()].map((key) => [key, refusal]));
+  recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
+  // without any NodePool nobody expects to hear of it
+  if (idle.length > 0) for (const pod of pods.values()) publishRefusal(deps, pod, refusal);
+}
+
+interface Decided extends Pick<Solved, 'pods'> {
+  readonly plan: Pick<Plan, 'claims' | 'placements' | 'refusals'>;
+}
+
+function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Decided): void {
   const { podTimings, stores } = cluster;
   const decisions = metrics.histogram(PODS_SCHEDULING_DECISION_DURATION_SECONDS);
   const observe = (decisionMs: number | undefined): void => {

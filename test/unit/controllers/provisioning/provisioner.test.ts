@@ -189,6 +189,7 @@ describe('provisioning', () => {
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
       'Failed to schedule pod, no dynamic nodepools found; NodePool broken takes no part (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
     );
+    expect(await world.metrics.text()).toContain('pods_scheduling_decision_duration_seconds_count 1');
     const ready = world.kube
       .get(NODE_POOL, { name: 'broken' })
       .status?.conditions?.find(({ type }) => type === 'NodeClassReady');
