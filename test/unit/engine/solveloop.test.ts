@@ -118,6 +118,18 @@ describe('places are tried', () => {
     expect(plan.claims[0]?.labels.team).toBe('a');
   });
 
+  it('nodes by the labels that they have, whatever the pods put there say of others', () => {
+    const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
+    };
+    const { placements } = firstFit({
+      nodes: [stateNode('node')],
+      pendingPods: [pod('avoids', { cpu: '2', affinity }), pod('asks', { cpu: '1', nodeSelector: { team: 'a' } })],
+    });
+    expect(placements).toMatchObject([{ pods: ['default/avoids'] }]);
+  });
+
   it('nodes that are not initialised after those that are, whatever their names', () => {
     const nodes = [
       stateNode('a-young', { initialized: false, allocatable: { cpu: '1' } }),

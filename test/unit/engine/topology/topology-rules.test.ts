@@ -221,6 +221,18 @@ describe('domains', () => {
     expect(refused('Honor')).toBe(0);
   });
 
+  it('behind taints that a pod does not tolerate are open to those that it keeps away', () => {
+    const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
+    const pools = [
+      nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
+      nodePool('gpu', { requirements: [oneOf(ZONE_LABEL, 'zone-b')], taints }),
+    ];
+    const web = pod('web', { cpu: '1', labels: WEB, tolerations: [{ operator: 'Exists' }] });
+    const plan = planOf({ pools, pendingPods: [pod('hermit', { cpu: '2', affinity: away() }), web] });
+    expect(plan.refusals.size).toBe(0);
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b']);
+  });
+
   it('of a key that is nowhere make spread and anti-affinity impossible, naming the rule', () => {
     const plan = planOf({
       pendingPods: [
