@@ -26,7 +26,8 @@ export function withDisruptionConditions(claim: NodeClaim, context: DriftContext
   const { nodePool, given, isChanged, instanceTypes } = pool;
   const own = adopted(claim, given);
   const nodeClass = nodeClasses.get(nodePool.spec.template.spec.nodeClassRef.name);
-  const reason = driftOf(own, { nodePool, instanceTypes, nodeClass, nowMs });
+  const isClassGone = nodeClasses.isMissing(nodePool) || nodeClass?.metadata.deletionTimestamp !== undefined;
+  const reason = driftOf(own, { nodePool, instanceTypes, nodeClass, isClassGone, nowMs });
   const drifted = withDrifted(own, reason, nowMs);
   // the operator has said whether the claim is consolidatable by the NodePool as it is
   return isChanged ? withConsolidatable(drifted, nodePool, nowMs) : drifted;
@@ -48,11 +49,14 @@ function withConsolidatable(claim: NodeClaim, pool: NodePool, nowMs: number): No
 interface Wanted {
   readonly nodePool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
+  /** Undefined too when the manifests have none at all. */
   readonly nodeClass: EC2NodeClass | undefined;
+  readonly isClassGone: boolean;
   readonly nowMs: number;
 }
 
-function driftOf(claim: NodeClaim, { nodePool, instanceTypes, nodeClass, nowMs }: Wanted): string | undefined {
+function driftOf(claim: NodeClaim, wanted: Wanted): string | undefined {
+  const { nodePool, instanceTypes, nodeClass, isClassGone, nowMs } = wanted;
   if (!isTrue(claim, 'Launched')) return undefined;
   const ofPool = poolDrift(claim, nodePool);
   if (ofPool !== undefined) return ofPool;
@@ -61,8 +65,8 @@ function driftOf(claim: NodeClaim, { nodePool, instanceTypes, nodeClass, nowMs }
   const isKnown = instanceTypes.some(({ name }) => name === claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
   if (isKnown && ageMs >= TYPE_CHECK_AGE_MS && lostItsType(claim, instanceTypes)) return 'InstanceTypeNotFound';
   const recorded = recordedOfClass(claim);
-  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined) return undefined;
-  return nodeClass.status === undefined ? recorded : classDrift(claim, nodeClass, instanceTypes, recorded);
+  if (isClassGone) return undefined;
+  return nodeClass?.status === undefined ? recorded : classDrift(claim, nodeClass, instanceTypes, recorded);
 }
 
 /** What the operator last found of the claim's NodeClass. */

@@ -178,6 +178,15 @@ describe('drift on the command line', () => {
     expect(isDrifted(await disruption({ node: drifted('AMIDrift') }))).toBe(false);
   });
 
+  it('of the NodeClass stays as recorded where no NodeClass is among the objects, and goes where it is gone', async () => {
+    const drifted = node(
+      `- {type: Drifted, status: "True", reason: AMIDrift, lastTransitionTime: 2026-06-03T09:32:00Z}`,
+    );
+    expect(isDrifted(await disruption({ node: drifted, nodeClass: '' }))).toBe(true);
+    const other = DUMP.nodeClass.replace('name: default', 'name: other');
+    expect(isDrifted(await disruption({ node: drifted, nodeClass: other }))).toBe(false);
+  });
+
   it('that cannot be computed is said in the answer', async () => {
     const found = await disruption({}, nodeClass({ alias: 'al2023@v20260101', status: false }));
     expect(found.first).toBeNull();
