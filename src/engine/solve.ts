@@ -9,7 +9,7 @@ import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, Sta
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
-import { podKey } from './pods.ts';
+import { isScheduled, podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
@@ -236,13 +236,17 @@ function admitted(
   { classes, volumes, working }: AdmissionParts,
   refusals: Map<string, PodRefusal>,
 ): readonly Entry[] {
-  const verdicts = new Map<PodClass, PodRefusal | undefined>();
+  const [ofWaiting, ofMoving] = [
+    new Map<PodClass, PodRefusal | undefined>(),
+    new Map<PodClass, PodRefusal | undefined>(),
+  ];
   const entries: Entry[] = [];
   for (const pod of pods) {
     working?.(pod);
     const refusal = refusalOrFailure('read', () => {
       const podClass = classes.of(pod);
-      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(podClass, volumes));
+      const verdicts = isScheduled(pod) ? ofMoving : ofWaiting;
+      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(pod, volumes));
       const verdict = verdicts.get(podClass);
       if (verdict === undefined) entries.push({ pod, podClass, isHeavy: isHeavy(pod) });
       return verdict;

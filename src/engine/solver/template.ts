@@ -1,7 +1,7 @@
 /** NodePools compiled: what a claim of each starts from. */
 
 import { nodePoolHash } from '../../api/hash.ts';
-import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
+import { HOSTNAME_LABEL, INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../api/remembering.ts';
 import { sameItems } from '../../api/same-items.ts';
@@ -10,6 +10,7 @@ import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { extrasUsdPerHour } from '../node-extras.ts';
 import { Requirements } from '../requirements.ts';
+import { ValueSet } from '../value-set.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
 import { compiledTypesOf } from './compiled-types-cache.ts';
@@ -48,6 +49,9 @@ export function templateRequirements(pool: NodePool): Requirements {
     .intersect(Requirements.fromLabels(templateLabels(pool)))
     .intersect(Requirements.fromLabels(Object.fromEntries(SIMULATION_ONLY.map((key) => [key, 'true']))));
 }
+
+/** The name of a node to buy: no pod can ask for it, and every pod can do without some other. */
+const NO_HOST = ValueSet.in(['hostname-placeholder']);
 
 /** Heavier pools first; of equal ones the later in the alphabet. */
 export function inOrder(pools: readonly PoolInput[]): readonly PoolInput[] {
@@ -154,7 +158,7 @@ function compiledAnew(
       new Shapes(compiledTypesOf(instanceTypes, dimensions, sellsReserved), () => shapeCount++);
     shapes.set(instanceTypes, known);
     const { catalogue } = known;
-    const root = known.of(templateRequirements(pool));
+    const root = known.of(templateRequirements(pool).and(HOSTNAME_LABEL, NO_HOST));
     const rows = catalogue.keepFitting(root.possible.clone(), dimensions.amounts({}));
     const left = catalogue.typesOf(rows).flatMap((type) => catalogue.types[type] ?? []);
     const { unsatisfied } = satisfiesMinValues(left, root.requirements);

@@ -1,26 +1,32 @@
 /** Pods that are refused before solving: because of what they ask for, or because it cannot be honoured. */
-import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeSelectorTerm, Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { UNSUPPORTED, usesDevices } from '../devices.ts';
 import type { PodRefusal } from '../model.ts';
+import { isScheduled } from '../pods.ts';
 import { requirementsOfPod } from '../requirements.ts';
 import type { Volumes } from '../volumes.ts';
-import type { PodClass } from './pod-class.ts';
 
 const OPTED_OUT = `configured to not run on a Karpenter provisioned node (requirement=${NODEPOOL_LABEL} DoesNotExist)`;
 
-function requirementTexts({ spec }: Pod): readonly string[] {
-  const selector = Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => ({
+const requiredTerms = ({ spec }: Pod): readonly NodeSelectorTerm[] =>
+  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+
+function requirementTexts(pod: Pod): readonly string[] {
+  const selector = Object.entries(pod.spec.nodeSelector ?? {}).map(([key, value]) => ({
     key,
     operator: 'In' as const,
     values: [value],
   }));
-  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-  const errors = [...selector, ...terms.flatMap((term) => term.matchExpressions ?? [])].flatMap(requirementErrors);
-  const hasFields = terms.some(({ matchFields = [] }) => matchFields.length > 0);
-  return hasFields ? [...errors, 'node selector term with matchFields is not supported'] : errors;
+  const expressions = requiredTerms(pod).flatMap((term) => term.matchExpressions ?? []);
+  return [...[...selector, ...expressions].flatMap(requirementErrors), ...fieldTexts(pod)];
 }
+
+const fieldTexts = (pod: Pod): readonly string[] =>
+  requiredTerms(pod).some(({ matchFields = [] }) => matchFields.length > 0)
+    ? ['node selector term with matchFields is not supported']
+    : [];
 
 /** Without claims in the snapshot, pods that ask for devices are not looked at. */
 const deviceError = (pod: Pod, { devices }: Volumes): string | undefined =>
@@ -28,14 +34,21 @@ const deviceError = (pod: Pod, { devices }: Volumes): string | undefined =>
 
 const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
 
-/** Why the pods of a class take no part in solving, if they don't. */
-export function refusalOf({ pod }: Pick<PodClass, 'pod'>, volumes: Volumes): PodRefusal | undefined {
+/**
+ * Why a pod takes no part in solving, if it does not. One that is to be moved from its node ran with what it asks for: it is
+ * not looked at again, unless it asks for its node by a field, which nothing else can stand for.
+ */
+export function refusalOf(pod: Pod, volumes: Volumes): PodRefusal | undefined {
   const unsupported = usesDevices(pod) ? deviceError(pod, volumes) : undefined;
   if (unsupported !== undefined) return { code: 'unsupported', text: unsupported };
   if (isVirtual(pod)) return undefined;
-  // a preference is enough, even where preferences are ignored
-  const nodePool = requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL);
-  const optedOut = nodePool.operator === 'DoesNotExist';
-  const errors = [...(optedOut ? [OPTED_OUT] : []), ...requirementTexts(pod), ...volumeTexts(volumes.errorOf(pod))];
+  const optedOut = !isScheduled(pod) && hasOptedOut(pod);
+  const errors = isScheduled(pod)
+    ? fieldTexts(pod)
+    : [...(optedOut ? [OPTED_OUT] : []), ...requirementTexts(pod), ...volumeTexts(volumes.errorOf(pod))];
   return errors.length > 0 ? { code: 'ignored', text: errors.join('; '), optedOut } : undefined;
 }
+
+/** A preference is enough, even where preferences are ignored. */
+const hasOptedOut = (pod: Pod): boolean =>
+  requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL).operator === 'DoesNotExist';

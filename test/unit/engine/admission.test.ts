@@ -88,3 +88,35 @@ describe('a pod', () => {
     expect(refusal({ nodeSelector: { 'example.com/mine': 'x' } })?.code).toBe('no-fit');
   });
 });
+
+describe('a pod that is to be moved from its node', () => {
+  const there: PodParts = { nodeName: 'n', cpu: '1' };
+  const host = (operator: 'In' | 'NotIn', ...values: readonly string[]): PodParts =>
+    requiring(term({ key: 'kubernetes.io/hostname', operator, values }));
+
+  it.each<{ what: string; parts: PodParts }>([
+    { what: 'that keeps away from some other node', parts: host('NotIn', 'bad') },
+    {
+      what: 'that asks for a node that is initialized',
+      parts: { nodeSelector: { 'karpenter.sh/initialized': 'true' } },
+    },
+    {
+      what: 'whose claim is gone',
+      parts: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'gone' } }] },
+    },
+  ])('$what is refused while it waits, and not when it runs', ({ parts }) => {
+    expect(refusal(parts)).toMatchObject({ code: 'ignored' });
+    expect(refusal({ ...there, ...parts })).toBeUndefined();
+  });
+
+  it('stays where it is if it asks for its node by name, whatever others on a new node say of names', () => {
+    const pendingPods = [
+      pod('avoids', { ...there, cpu: '2', ...host('NotIn', 'bad') }),
+      pod('pinned', { ...there, ...host('In', 'n') }),
+      pod('by-field', { ...there, ...requiring({ matchFields: [oneOf('metadata.name', 'n')] }) }),
+    ];
+    const { claims, refusals } = planOf({ pendingPods });
+    expect([...refusals.keys()].sort()).toEqual(['default/by-field', 'default/pinned']);
+    expect(claims[0]?.requirements.map(({ key }) => key)).not.toContain('kubernetes.io/hostname');
+  });
+});
