@@ -163,9 +163,11 @@ async function parameterImage(name: string, parameters: Parameters, log: Logger)
 
 /** A name without an owner means images of this account and Amazon's; tags alone mean anybody's. */
 function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
-  const filters = [...(name === undefined ? [] : [{ Name: 'name', Values: [name] }]), ...tagFilters(tags)];
-  if (owner !== undefined) return { filters, owners: [owner] };
-  return name === undefined ? { filters } : { filters, owners: ['self', 'amazon'] };
+  // an empty name beside tags is none; by itself it would mean every image that there is
+  const isNamed = name !== undefined && (name !== '' || tags === undefined);
+  const filters = [...(isNamed ? [{ Name: 'name', Values: [name] }] : []), ...tagFilters(tags)];
+  if (owner) return { filters, owners: [owner] };
+  return isNamed ? { filters, owners: ['self', 'amazon'] } : { filters };
 }
 
 /**
@@ -183,7 +185,7 @@ export async function amiQueries(
   for (const term of nodeClass.spec.amiSelectorTerms) {
     const { id, ssmParameter } = term;
     if (id !== undefined) ids.push(id);
-    else if (ssmParameter !== undefined) ids.push(...(await parameterImage(ssmParameter, parameters, log)));
+    else if (ssmParameter) ids.push(...(await parameterImage(ssmParameter, parameters, log)));
     else queries.push(termQuery(term));
   }
   return ids.length === 0 ? queries : [...queries, { filters: imageIds(ids) }];
