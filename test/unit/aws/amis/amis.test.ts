@@ -105,6 +105,50 @@ describe('amiQueries', () => {
   });
 });
 
+describe('the parameters of an alias', () => {
+  const failure = (name: string, $fault: 'client' | 'server') =>
+    Object.assign(new Error(name), { name, $fault, $metadata: {} });
+  const REFUSED = failure('AccessDeniedException', 'client');
+  const FAILED = failure('InternalServerError', 'server');
+  const NEURON_IMAGE = {
+    id: 'ami-neuron',
+    requirements: [
+      { key: 'kubernetes.io/arch', operator: 'In' as const, values: ['amd64'] },
+      { key: 'karpenter.k8s.aws/instance-accelerator-count', operator: 'Exists' as const },
+    ],
+  };
+
+  /** Ids that are looked for when the Neuron parameter, or each, cannot be read. */
+  async function looked(error: Error, { all = false, amis = [] as (typeof NEURON_IMAGE)[] } = {}) {
+    const get = async ({ name }: Parameter): Promise<string> => {
+      if (all || name.includes('neuron'))
+        throw new Error(`getting ssm parameter, ${error.message} (parameter=${name})`, { cause: error });
+      return `ami-${name.split('/').slice(7, 9).join('-')}`;
+    };
+    const nodeClass = nodeClassOf('test', { amiSelectorTerms: [{ alias: 'al2023@latest' }] });
+    const parameters = { get } as unknown as Parameters;
+    const [found] = await amiQueries({ ...nodeClass, status: { amis } }, { cluster: '1.34', parameters, log: silent });
+    return found?.filters[0]?.Values;
+  }
+
+  it('are done without where they are refused and no image of theirs is known', async () => {
+    const others = ['ami-x86_64-standard', 'ami-arm64-standard', 'ami-x86_64-nvidia', 'ami-arm64-nvidia'];
+    expect(await looked(REFUSED)).toEqual(others);
+    const ofArm = { ...NEURON_IMAGE, requirements: NEURON_IMAGE.requirements.slice(1) };
+    expect(await looked(REFUSED, { amis: [ofArm] })).toEqual(others);
+  });
+
+  it.each<[string, Error, NonNullable<globalThis.Parameters<typeof looked>[1]>]>([
+    ['AWS fails', FAILED, {}],
+    ['an image of the one that is refused is known', REFUSED, { amis: [NEURON_IMAGE] }],
+    ['all are refused', REFUSED, { all: true }],
+  ])('are needed while %s', async (_, error, options) => {
+    await expect(looked(error, options)).rejects.toThrow(
+      'failed to read SSM parameters of the alias (alias=al2023@latest)',
+    );
+  });
+});
+
 describe('aliasParameters', () => {
   /** Each parameter with what its image is for. */
   const listed = (family: Alias['family'], version: string, cluster = '1.34') =>
