@@ -43,7 +43,7 @@ function gracePeriodError(path: string, text: string): string | undefined {
   return duration < 0 ? `${path}: "${text}" can't be a negative duration` : undefined;
 }
 
-const FLOAT = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function thresholdError(path: string, text: string): string | undefined {
   const wrong = `${path}: "${text}" must be a percentage or a resource quantity`;
