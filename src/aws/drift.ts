@@ -27,8 +27,7 @@ export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): 
 }
 
 /**
- * A type that no image of the NodeClass is for is drifted as well: whoever takes the images of an architecture away means
- * its nodes to go. They stay until others have taken their pods.
+ * A type that no image of the NodeClass is for keeps its nodes: there is nothing to replace them with.
  * @throws Error when the claim's type or image is not known
  */
 export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types: readonly InstanceType[]): boolean {
@@ -39,7 +38,8 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   if (amis.length === 0) throw new Error('no amis exist given constraints');
   const image = claim.status?.imageID ?? '';
   if (image === '') throw new Error(`NodeClaim ${claim.metadata.name} has no image id`);
-  return amiForType(amis, type)?.id !== image;
+  const wanted = amiForType(amis, type);
+  return wanted !== undefined && wanted.id !== image;
 }
 
 /** @throws Error when the NodeClass has no security groups, or EC2 reports none of the instance */
