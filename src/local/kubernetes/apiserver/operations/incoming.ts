@@ -37,13 +37,18 @@ function withoutNamespace(object: ApiObject): ApiObject {
   return { ...object, metadata };
 }
 
+/** Characters of a body that errors repeat. */
+const SUMMARY_LENGTH = 30;
+
 /** The body with apiVersion and kind, which clients may leave out of built-in kinds. */
 function identified(resource: Resource, body: Json): Json {
   const apiVersion = groupVersion(resource);
   const isCustom = resource.model === undefined;
   if (isCustom && !body.kind) {
+    const sent = JSON.stringify(body);
+    const start = sent.length > SUMMARY_LENGTH ? `${sent.slice(0, SUMMARY_LENGTH)} ...` : sent;
     throw badRequest(
-      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`,
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${sent}' (${start})`,
     );
   }
   const sent: Json = { ...body, apiVersion: body.apiVersion ?? apiVersion, kind: body.kind ?? resource.kind };
