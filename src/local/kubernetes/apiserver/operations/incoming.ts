@@ -103,7 +103,7 @@ export function withDefaults(resource: Resource, object: ApiObject, part?: 'stat
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
-  if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
+  if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
   // the rules of built-in kinds are about what only a write of the object itself can change
   else if (old === undefined || part === undefined) causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
