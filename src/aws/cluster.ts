@@ -44,9 +44,9 @@ async function endpointFromEks({ eks, clusterName }: FactsOptions): Promise<stri
     const answer = await eks.send(new DescribeClusterCommand({ name: clusterName }));
     if (answer.cluster?.endpoint !== undefined) return answer.cluster.endpoint;
   } catch (error) {
-    throw new Error(`failed detecting cluster endpoint, ${messageOf(error)}`, { cause: error });
+    throw new Error(`failed to resolve cluster endpoint, ${messageOf(error)}`, { cause: error });
   }
-  throw new Error(`failed detecting cluster endpoint, EKS tells none of cluster "${clusterName}"`);
+  throw new Error(`failed to resolve cluster endpoint, EKS tells none of cluster "${clusterName}"`);
 }
 
 async function dnsAddress(client: KubeClient, log: Logger): Promise<string | undefined> {

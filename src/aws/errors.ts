@@ -65,6 +65,13 @@ export function isUnanswered(error: unknown): boolean {
 const isOutOfReach = (error: Error): boolean =>
   error.name === 'TimeoutError' || ('code' in error && typeof error.code === 'string' && error.code.startsWith('E'));
 
+/** Whether AWS, asked again, may well answer: what failed, or something that it failed by, was no answer. */
+export function mayPass(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];
+  return isUnanswered(error) || inner.some(mayPass);
+}
+
 /** `code: message`, as AWS errors are quoted. */
 export function describeError(error: unknown): string {
   const code = codeOf(error);

@@ -211,8 +211,9 @@ export class Ec2Provider implements CloudProvider {
     const nodeClass = this.#findNodeClass(name);
     if (nodeClass === undefined) {
       this.#reportUnresolved(claim);
-      const text = `ec2nodeclasses.karpenter.k8s.aws "${name}" is terminating or missing, treating as not found`;
-      throw new InsufficientCapacity(text);
+      const isThere = this.#options.informers.store(EC2_NODE_CLASS).get({ name }) !== undefined;
+      const state = isThere ? 'is terminating, treating as not found' : 'not found';
+      throw new InsufficientCapacity(`ec2nodeclasses.karpenter.k8s.aws "${name}" ${state}`);
     }
     const ready = getCondition(nodeClass, 'Ready');
     if (ready?.status === 'False') throw new NodeClassNotReady(ready.message ?? '');

@@ -76,7 +76,7 @@ export interface SimulateRequest {
 export interface DecideRequest
   extends Pick<
     MethodInput,
-    'nowMs' | 'budgets' | 'totals' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
+    'nowMs' | 'budgets' | 'totals' | 'undone' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
   > {
   readonly method: string;
   readonly candidates: readonly string[];

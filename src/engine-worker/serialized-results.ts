@@ -7,10 +7,10 @@ import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
 
 export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {
-  const { nowMs, budgets, totals, spotToSpot, consolidation, unseenPools, claims } = input;
+  const { nowMs, budgets, totals, undone, spotToSpot, consolidation, unseenPools, claims } = input;
   const candidates = input.candidates.map(({ providerId }) => providerId);
   const settings = { spotToSpot, consolidation, unseenPools };
-  return { method: method.name, nowMs, candidates, budgets, totals, pools, claims, ...settings };
+  return { method: method.name, nowMs, candidates, budgets, totals, undone, pools, claims, ...settings };
 }
 
 const serializedEvaluation = ({ nodePool, ...evaluation }: Evaluation): SerializedEvaluation => ({

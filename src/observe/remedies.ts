@@ -45,6 +45,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed parsing interruption message': 'nothing to do: it is deleted; look for who else writes to the queue',
   'ignoring ssm parameter, its value is no image id': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
   'ignoring ssm parameter, it does not exist': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
+  'ignoring ssm parameter, it may not be read':
+    'allow the operator ssm:GetParameter for it, or do without the image: its variant is not launched',
   'failed parsing instance id': 'correct or delete the NodeClaim: its providerID is not one of EC2',
   'failed while checking on-demand fallback': 'allow more instance types in the requirements of the NodePool',
   'received more instances than requested, ignoring the surplus': 'nothing to do: the surplus is terminated',

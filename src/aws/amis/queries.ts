@@ -12,7 +12,8 @@ import {
 import type { Requirement } from '../../engine/model.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined, isNotFound } from '../errors.ts';
+import { combined, isNotFound, mayPass } from '../errors.ts';
+import { setFingerprint } from '../fingerprint.ts';
 import type { Parameter, Parameters } from '../ssm/ssm.ts';
 import { tagFilters } from '../tags.ts';
 import { type Alias, aliasOf } from './families.ts';
@@ -38,6 +39,7 @@ export class AliasWithoutImages extends Error {
   }
 }
 
+const ofArchitecture = (arch: 'amd64' | 'arm64'): Requirement => ({ key: ARCH_LABEL, operator: 'In', values: [arch] });
 const exists = (key: string): Requirement => ({ key, operator: 'Exists' });
 const absent = (key: string): Requirement => ({ key, operator: 'DoesNotExist' });
 
@@ -50,6 +52,8 @@ const NEURON: readonly Requirement[] = [exists(INSTANCE_ACCELERATOR_COUNT_LABEL)
 
 interface AliasParameter extends Parameter {
   readonly variants: readonly (readonly Requirement[])[];
+  /** Kubernetes's name of the architecture of its image. */
+  readonly arch: 'amd64' | 'arm64';
 }
 
 const WINDOWS = {
@@ -66,6 +70,7 @@ export function aliasParameters({ family, version }: Alias, cluster: string): re
     mutable: latest,
     custom: false,
     variants,
+    arch: name.includes('arm64') ? 'arm64' : 'amd64',
   });
   const eks = `/aws/service/eks/optimized-ami/${cluster}`;
   switch (family) {
@@ -130,22 +135,41 @@ function refuseUnsupported({ family }: Alias, cluster: string): void {
 
 const imageIds = (ids: readonly string[]): AmiQuery['filters'] => [{ Name: 'image-id', Values: [...new Set(ids)] }];
 
-async function aliasQuery(alias: Alias, cluster: string, parameters: Parameters): Promise<AmiQuery> {
+/** Whether the NodeClass lists an image of the parameter. */
+const isListed = ({ variants, arch }: AliasParameter, { status }: EC2NodeClass): boolean => {
+  const known = new Set((status?.amis ?? []).map(({ requirements }) => setFingerprint(requirements)));
+  return variants.some((requirements) => known.has(setFingerprint([...requirements, ofArchitecture(arch)])));
+};
+
+interface AliasContext {
+  readonly nodeClass: EC2NodeClass;
+  readonly cluster: string;
+  readonly parameters: Parameters;
+  readonly log: Logger;
+}
+
+async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }: AliasContext): Promise<AmiQuery> {
   refuseUnsupported(alias, cluster);
   const wanted = aliasParameters(alias, cluster);
   const answers = await Promise.allSettled(wanted.map((parameter) => parameters.get(parameter)));
-  // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
-  // of its variant would seem to run an image of which nothing is known.
   const text = `${alias.family.toLowerCase()}@${alias.version}`;
-  const unread = rejections(answers).filter((error) => !isNotFound(error));
-  if (unread.length > 0) throw combined(`failed to read SSM parameters of the alias (alias=${text})`, unread);
   const variants = new Map<string, (readonly Requirement[])[]>();
-  answers.forEach((answer, at) => {
-    if (answer.status === 'rejected') return;
-    const known = variants.get(answer.value) ?? [];
-    variants.set(answer.value, [...known, ...(wanted[at]?.variants ?? [])]);
+  const unread: unknown[] = [];
+  const refused: unknown[] = [];
+  wanted.forEach((parameter, at) => {
+    const answer = answers[at];
+    if (answer?.status === 'fulfilled')
+      variants.set(answer.value, [...(variants.get(answer.value) ?? []), ...parameter.variants]);
+    // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
+    // of its variant would seem to run an image of which nothing is known.
+    else if (answer === undefined || isNotFound(answer.reason)) return;
+    else if (mayPass(answer.reason) || isListed(parameter, nodeClass)) unread.push(answer.reason);
+    else refused.push(answer.reason);
   });
+  if (unread.length > 0 || (variants.size === 0 && refused.length > 0))
+    throw combined(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);
   if (variants.size === 0) throw new AliasWithoutImages(text, { cause: new AggregateError(rejections(answers)) });
+  for (const error of refused) log.error('ignoring ssm parameter, it may not be read', { error });
   return { filters: imageIds([...variants.keys()]), variants };
 }
 
@@ -163,9 +187,11 @@ async function parameterImage(name: string, parameters: Parameters, log: Logger)
 
 /** A name without an owner means images of this account and Amazon's; tags alone mean anybody's. */
 function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
-  const filters = [...(name === undefined ? [] : [{ Name: 'name', Values: [name] }]), ...tagFilters(tags)];
-  if (owner !== undefined) return { filters, owners: [owner] };
-  return name === undefined ? { filters } : { filters, owners: ['self', 'amazon'] };
+  // an empty name beside tags is none; by itself it would mean every image that there is
+  const isNamed = name !== undefined && (name !== '' || tags === undefined);
+  const filters = [...(isNamed ? [{ Name: 'name', Values: [name] }] : []), ...tagFilters(tags)];
+  if (owner) return { filters, owners: [owner] };
+  return isNamed ? { filters, owners: ['self', 'amazon'] } : { filters };
 }
 
 /**
@@ -177,13 +203,13 @@ export async function amiQueries(
   { cluster, parameters, log }: { readonly cluster: string; readonly parameters: Parameters; readonly log: Logger },
 ): Promise<readonly AmiQuery[]> {
   const alias = aliasOf(nodeClass);
-  if (alias !== undefined) return [await aliasQuery(alias, cluster, parameters)];
+  if (alias !== undefined) return [await aliasQuery(alias, { nodeClass, cluster, parameters, log })];
   const queries: AmiQuery[] = [];
   const ids: string[] = [];
   for (const term of nodeClass.spec.amiSelectorTerms) {
     const { id, ssmParameter } = term;
     if (id !== undefined) ids.push(id);
-    else if (ssmParameter !== undefined) ids.push(...(await parameterImage(ssmParameter, parameters, log)));
+    else if (ssmParameter) ids.push(...(await parameterImage(ssmParameter, parameters, log)));
     else queries.push(termQuery(term));
   }
   return ids.length === 0 ? queries : [...queries, { filters: imageIds(ids) }];
@@ -196,7 +222,7 @@ export function imageRequirements(
 ): readonly (readonly Requirement[])[] {
   const arch = image.Architecture === 'x86_64' ? 'amd64' : image.Architecture === 'arm64' ? 'arm64' : undefined;
   if (arch === undefined) return [];
-  const own: Requirement = { key: ARCH_LABEL, operator: 'In', values: [arch] };
+  const own = ofArchitecture(arch);
   const known = query.variants?.get(image.ImageId ?? '');
   return known === undefined ? [[own]] : known.map((requirements) => [...requirements, own]);
 }

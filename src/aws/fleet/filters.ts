@@ -97,14 +97,14 @@ const oneReservationKind: Filter = (types, launch) => {
     }));
 };
 
-/** A capacity block is launched into alone. */
+/** A capacity block is launched into alone; one that cannot take the launch leaves the other offerings. */
 const oneCapacityBlock: Filter = (types, launch) => {
   if (!allows(launch, 'reserved')) return types;
   const first = types.flatMap((type) => type.offerings).find((offering) => capacityTypeOf(offering) === 'reserved');
   if (first === undefined || !reservationKind(first).startsWith('capacity-block')) return types;
   const blocks = types.flatMap((type) => usableReserved(type, launch).map((offering) => ({ type, offering })));
   const [best] = blocks.sort((a, b) => a.offering.usdPerHour - b.offering.usdPerHour);
-  return best === undefined ? [] : [{ ...best.type, offerings: [best.offering] }];
+  return best === undefined ? types : [{ ...best.type, offerings: [best.offering] }];
 };
 
 /** Of several reservations of a type in a zone, the one with the most instances left. */

@@ -45,7 +45,7 @@ import {
   type Rejection,
 } from './filters.ts';
 import type { FleetAnswer, Fleets } from './fleet-batch.ts';
-import { fleetRequest, isReordered, overridesOf } from './request.ts';
+import { fleetRequest, isReordered, overridesOf, reservationFor } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;
@@ -283,9 +283,7 @@ export class Launcher {
       spotPoolEmpty: (pool) => spotRisk?.capacityError(pool),
       subnetExhausted: (id) => subnets.exhausted(id),
       reservationExhausted: (type, zone) => {
-        const found = (launch.nodeClass.status?.capacityReservations ?? []).find(
-          (each) => each.instanceType === type && each.availabilityZone === zone,
-        );
+        const found = reservationFor(order.configs, type, zone);
         if (found !== undefined) reservations.exhausted(found.id);
       },
       spotRoleMissing: () => this.#reportSpotRoleMissing(launch),
@@ -327,7 +325,8 @@ export class Launcher {
       capacityType: capacityType as Instance['capacityType'],
       tags,
       tenancy,
-      reservation: capacityType === 'reserved' ? (config ?? configs[0])?.reservation : undefined,
+      reservation:
+        capacityType === 'reserved' ? reservationFor(configs, type, overrides.AvailabilityZone ?? '') : undefined,
       placementGroupId: placementGroup?.id,
       partition: 0,
       efaCount: wantsEfa ? (types.find((each) => each.name === type)?.capacity[EFA_RESOURCE] ?? 0) : 0,

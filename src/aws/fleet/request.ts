@@ -48,6 +48,26 @@ export function overridesOf(
   });
 }
 
+/** The reservation that a launch of the type in the zone was for; there is one at most for both. */
+export const reservationFor = (
+  configs: readonly TemplateConfig[],
+  instanceType: string,
+  zone: string,
+): TemplateReservation | undefined =>
+  configs.find(({ types, reservation }) =>
+    types.some(
+      ({ name, offerings }) =>
+        name === instanceType &&
+        offerings
+          .map(requirementsOf)
+          .some(
+            (offering) =>
+              offering.get(ZONE_LABEL).has(zone) &&
+              offering.get(CAPACITY_RESERVATION_ID_LABEL).any() === reservation?.id,
+          ),
+    ),
+  )?.reservation;
+
 /**
  * Whether discounts or spot risks put the offerings of a launch into another order than AWS's list prices do. AWS chooses by
  * the latter unless it is given priorities.

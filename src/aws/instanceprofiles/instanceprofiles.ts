@@ -15,6 +15,7 @@ import { codeOf, isNotFound } from '../errors.ts';
 import { pagesOf } from '../pages.ts';
 import { tagList } from '../tags.ts';
 import { TtlCache } from '../ttl-cache.ts';
+import { roleName } from './names.ts';
 
 const PROFILE_TTL_MS = 15 * 60_000;
 const MISSING_ROLE_TTL_MS = 60_000;
@@ -74,8 +75,8 @@ export class InstanceProfiles {
    * @throws RoleNotFound
    */
   async create(name: string, role: string, path: string, tags: StringMap): Promise<void> {
-    const roleName = role.split('/').at(-1) ?? role;
-    const missing = this.#missingRoles.get(roleName);
+    const named = roleName(role);
+    const missing = this.#missingRoles.get(named);
     if (missing !== undefined) throw new RoleNotFound(`role not found, ${missing}`);
 
     const existing = await this.#read(name);
@@ -83,20 +84,20 @@ export class InstanceProfiles {
       await this.#iam.send(
         new CreateInstanceProfileCommand({ InstanceProfileName: name, Path: path, Tags: tagList(tags) }),
       );
-    await this.#ensureRole(name, existing?.roles ?? [], roleName);
-    this.#profiles.set(name, { name, roles: [role] });
+    await this.#ensureRole(name, existing?.roles ?? [], named);
+    this.#profiles.set(name, { name, roles: [named] });
   }
 
-  async #ensureRole(name: string, attached: readonly string[], roleName: string): Promise<void> {
-    if (attached.includes(roleName)) return;
+  async #ensureRole(name: string, attached: readonly string[], role: string): Promise<void> {
+    if (attached.includes(role)) return;
     for (const other of attached)
       await this.#iam.send(new RemoveRoleFromInstanceProfileCommand({ InstanceProfileName: name, RoleName: other }));
     try {
-      await this.#iam.send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: name, RoleName: roleName }));
+      await this.#iam.send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: name, RoleName: role }));
     } catch (error) {
       const message = messageOf(error);
       if (!codeOf(error).startsWith('NoSuchEntity') || !message.includes('role')) throw error;
-      this.#missingRoles.set(roleName, message);
+      this.#missingRoles.set(role, message);
       throw new RoleNotFound(message, { cause: error });
     }
   }

@@ -14,6 +14,9 @@ export interface Scope {
 export const profileName = ({ region, cluster }: Scope, nodeClass: string, unique = ''): string =>
   `${cluster}_${hashText(`${region}${nodeClass}${unique}`)}`;
 
+/** A role as IAM names it in a profile, without its path: `nodes` of `/team/nodes`. */
+export const roleName = (role: string): string => role.slice(role.lastIndexOf('/') + 1);
+
 /** What IAM accepts as a profile's name. */
 export const isValidProfileName = (name: string): boolean => /^[\w+=,.@-]{1,128}$/.test(name);
 

@@ -31,6 +31,6 @@ export const classKey = remembering(({ spec, status, ...nodeClass }: EC2NodeClas
 
 /** The same with what its offerings depend on besides. */
 export const offeringKey = remembering((nodeClass: EC2NodeClass): string => {
-  const { connectionTracking, cpuOptions } = nodeClass.spec;
-  return fingerprint([classKey(nodeClass), connectionTracking, cpuOptions]);
+  const { connectionTracking, cpuOptions, ipPrefixCount } = nodeClass.spec;
+  return fingerprint([classKey(nodeClass), connectionTracking, cpuOptions, ipPrefixCount]);
 });

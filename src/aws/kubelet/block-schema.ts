@@ -112,10 +112,18 @@ const ACCEPTS: Readonly<Record<Scalar, (value: unknown) => boolean>> = {
 
 const cannotDecode = (value: unknown, path: string, goType: string): string => {
   const kind = kindOf(value);
-  const given = kind === 'number' && !goType.startsWith('string') ? `number ${String(value)}` : kind;
+  const given = kind === 'number' && /^(int|uint|float)/.test(goType) ? `number ${String(value)}` : kind;
   const where = path === '' ? 'Go value' : `Go struct field KubeletConfiguration${path.replace(/\[\d+\]/g, '')}`;
   return `json: cannot unmarshal ${given} into ${where} of type ${goType}`;
 };
+
+/** Go's name of a type; structs have names of their own, which say nothing to users. */
+function goTypeOf(shape: Shape): string {
+  if (typeof shape === 'string') return shape;
+  if (Array.isArray(shape)) return `[]${goTypeOf(shape[0])}`;
+  const { '*': value } = shape as Members;
+  return value === undefined ? 'struct' : `map[string]${goTypeOf(value)}`;
+}
 
 interface Findings {
   readonly decode: string[];
@@ -143,7 +151,7 @@ function walk(value: unknown, shape: Shape, path: string, found: Findings): void
     return;
   }
   if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) found.decode.push(cannotDecode(value, path, 'slice'));
+    if (!Array.isArray(value)) found.decode.push(cannotDecode(value, path, goTypeOf(shape)));
     else value.forEach((item, at) => void walk(item, shape[0], `${path}[${at}]`, found));
     return;
   }
@@ -154,7 +162,7 @@ type Members = { readonly [field: string]: Shape };
 
 function walkMembers(value: unknown, members: Members, path: string, found: Findings): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    found.decode.push(cannotDecode(value, path, '*' in members ? 'map' : 'struct'));
+    found.decode.push(cannotDecode(value, path, goTypeOf(members)));
     return;
   }
   for (const [key, member] of Object.entries(value)) {

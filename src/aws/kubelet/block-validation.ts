@@ -43,10 +43,13 @@ function gracePeriodError(path: string, text: string): string | undefined {
   return duration < 0 ? `${path}: "${text}" can't be a negative duration` : undefined;
 }
 
+const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
 function thresholdError(path: string, text: string): string | undefined {
   const wrong = `${path}: "${text}" must be a percentage or a resource quantity`;
   if (text.endsWith('%')) {
-    const percent = /^[+-]?[\d.]/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+    const number = text.slice(0, -1);
+    const percent = FLOAT.test(number) ? Number(number) : Number.NaN;
     return percent >= 0 && percent <= 100 ? undefined : wrong;
   }
   const quantity = quantityOf(text);

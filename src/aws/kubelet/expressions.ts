@@ -45,7 +45,8 @@ function evaluated(text: string, facts: Facts): number {
   } catch (error) {
     throw new ExpressionError(`evaluating expression, ${firstLine(error)}`, { cause: error });
   }
-  const number = Math.trunc(Number(value));
+  // no negative zero, which would be written so
+  const number = Math.trunc(Number(value)) + 0;
   if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, its value is ${String(value)}`);
   return number;
 }

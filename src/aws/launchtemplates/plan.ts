@@ -120,8 +120,9 @@ function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): Template 
     reservation: group.reservation,
     reservedCapacity: input.reservedCapacity,
   });
+  const { caBundle: _, ...facts } = cluster;
   const identity = [
-    { ...cluster },
+    facts,
     cidr,
     nodeClass.metadata.name,
     nodeClass.spec.instanceStorePolicy,

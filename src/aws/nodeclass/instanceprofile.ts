@@ -7,7 +7,7 @@ import { quoted } from '../../api/quoted.ts';
 import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
-import { classPath, profileName, profileTags, type Scope } from '../instanceprofiles/names.ts';
+import { classPath, profileName, profileTags, roleName, type Scope } from '../instanceprofiles/names.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
 
@@ -40,7 +40,7 @@ export function instanceProfileStep(tools: StepTools, profiles: InstanceProfiles
     const current = made.get(`${role}/${nodeClass.metadata.uid}`) ?? nodeClass.status?.instanceProfile;
     // A profile is never given another role: nodes that start with it would get it too.
     const currentRole = current === undefined ? undefined : (await profiles.get(current))?.roles[0];
-    return current !== undefined && currentRole === role ? current : make(nodeClass, role);
+    return current !== undefined && currentRole === roleName(role) ? current : make(nodeClass, role);
   }
 
   return async (nodeClass) => {

@@ -8,7 +8,7 @@ import {
 } from '../../api/conditions.ts';
 import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2-nodeclass.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { isUnanswered, lastingText } from '../errors.ts';
+import { lastingText, mayPass } from '../errors.ts';
 
 export interface StepResult {
   readonly nodeClass: EC2NodeClass;
@@ -50,12 +50,6 @@ export const stepTools = (now: () => number, reservedCapacity: boolean): StepToo
   const set = reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS;
   return { setCondition: (nodeClass, update) => setCondition(nodeClass, set, update, now()) };
 };
-
-function mayPass(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];
-  return isUnanswered(error) || inner.some(mayPass);
-}
 
 /** The NodeClass with some members of its status replaced; undefined removes one. */
 export function withStatus(

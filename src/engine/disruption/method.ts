@@ -6,6 +6,7 @@ import type { Candidate } from './candidates/candidates.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
+import type { Undone } from './pricing/churn.ts';
 import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 import type { TriedSets } from './tried-sets.ts';
@@ -113,6 +114,8 @@ export interface MethodInput {
   readonly elapsedMs: () => number;
   /** Of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
+  /** Moves that were undone lately; none where consolidation is Karpenter's. */
+  readonly undone: readonly Undone[];
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
   readonly consolidation: ConsolidationMode;

@@ -13,7 +13,7 @@ import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock
 import { changesWithTime } from './candidates/timed.ts';
 import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
 import { poolTotals } from './pricing/balance.ts';
-import { notWorthRepeating, type Undone } from './pricing/churn.ts';
+import { type Memory, notWorthRepeating, type Undone } from './pricing/churn.ts';
 import type { DisruptionClass } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { Declined, MethodReview } from './verdicts.ts';
@@ -58,11 +58,11 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
   const survey = await surveyed(method.class, pass, pause);
   const { found, blocks } = survey;
   const totals = totalsOf(survey, nodes, pools);
-  const standing: Standing = { nowMs, undone: pass.undone, totals };
+  const memory: Memory = { nowMs, undone: pass.undone, totals };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
   for (const candidate of found) {
-    const verdict = verdictOn(candidate, method, standing);
+    const verdict = verdictOn(candidate, method, memory);
     if (verdict.eligible) candidates.push(candidate);
     else declined.set(candidate.providerId, { candidate, ...verdict });
     // awaiting nothing takes longer than most verdicts
@@ -75,6 +75,7 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
     candidates,
     budgets: new Map([...allowed].map(([name, { remaining }]) => [name, remaining])),
     totals,
+    undone: pass.undone,
     pools,
     claims: pass.claims,
     spotToSpot: pass.spotToSpot,
@@ -145,12 +146,10 @@ const totalsOf = remembering(({ found }: Survey, nodes: PassInput['nodes'], pool
   poolTotals(nodes, found, pools),
 );
 
-type Standing = Pick<PassInput, 'nowMs' | 'undone'> & Pick<MethodInput, 'totals'>;
-
-function verdictOn(candidate: Candidate, method: Method, { nowMs, undone, totals }: Standing): FilterVerdict {
+function verdictOn(candidate: Candidate, method: Method, memory: Memory): FilterVerdict {
   const verdict = filterOf(method)(candidate);
   if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
-  const why = notWorthRepeating(candidate, totals, { undone, nowMs });
+  const why = notWorthRepeating(candidate, memory);
   return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
 

@@ -60,10 +60,10 @@ describe('the endpoint', () => {
 
   it('must be known', async () => {
     await expect(discover(eksWith(refuse).eks)).rejects.toThrow(
-      'failed detecting cluster endpoint, AccessDeniedException: no',
+      'failed to resolve cluster endpoint, AccessDeniedException: no',
     );
     await expect(discover(eksWith(() => ({})).eks)).rejects.toThrow(
-      'failed detecting cluster endpoint, EKS tells none of cluster "demo"',
+      'failed to resolve cluster endpoint, EKS tells none of cluster "demo"',
     );
   });
 

@@ -1,4 +1,5 @@
 /** What could not be asked, or is missing from an answer, never reads as changed. */
+import { CancelCapacityReservationCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
@@ -79,6 +80,62 @@ describe('a drift check', () => {
     expect(() => isSubnetDrifted({ ...instance, subnetId: '' }, nodeClass)).toThrow(
       'EC2 tells no subnet of instance i-1',
     );
+  });
+});
+
+describe('what a claim has drifted by', () => {
+  let account: Account;
+  let claim: NodeClaim;
+  let sound: EC2NodeClass;
+  let reservation: string;
+  beforeAll(async () => {
+    account = await Account.open();
+    const zone = `${account.aws.region}a`;
+    reservation = account.aws.seed.capacityReservation({ instanceType: 'm5.large', zone, total: 2 });
+    const { spec, ...rest } = account.nodeClass();
+    const terms = [{ id: reservation }];
+    account.kube.put(EC2_NODE_CLASS, { ...rest, spec: { ...spec, capacityReservationSelectorTerms: terms } });
+    await account.reconcileNodeClass();
+    sound = account.nodeClass();
+    const wanted = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'), only(CAPACITY_TYPE_LABEL, 'reserved'));
+    claim = account.write(await account.provider.create(wanted));
+  });
+  afterAll(() => account.close());
+  afterEach(() => void account.kube.put(EC2_NODE_CLASS, sound));
+
+  type Status = Partial<NonNullable<EC2NodeClass['status']>>;
+  const securityGroups = [{ id: 'sg-0f', name: 'another' }];
+  const subnets = () => [{ id: 'subnet-0f', zone: `${account.aws.region}a` }];
+  const amis = () => (sound.status?.amis ?? []).map((ami) => ({ ...ami, id: 'ami-0f' }));
+  const elsewhere = { [PLACEMENT_GROUP_ID_LABEL]: 'pg-0f' };
+  const none = { capacityReservations: [] };
+
+  it.each<[string, () => Status, Readonly<Record<string, string>>, string | undefined]>([
+    ['nothing', () => ({}), {}, undefined],
+    ['its security groups', () => ({ securityGroups }), {}, 'SecurityGroupDrift'],
+    ['its subnet', () => ({ subnets: subnets() }), {}, 'SubnetDrift'],
+    ['its reservation', () => none, {}, 'CapacityReservationDrift'],
+    ['its placement group', () => ({}), elsewhere, 'PlacementGroupDrift'],
+    ['its image before all of these', () => ({ amis: amis(), securityGroups, ...none }), {}, 'AMIDrift'],
+    ['security groups before its subnet', () => ({ securityGroups, subnets: subnets() }), {}, 'SecurityGroupDrift'],
+    ['its subnet before its reservation', () => ({ subnets: subnets(), ...none }), {}, 'SubnetDrift'],
+    ['its reservation before its group', () => none, elsewhere, 'CapacityReservationDrift'],
+  ])('is %s', async (_, status, labels, reason) => {
+    account.kube.put(EC2_NODE_CLASS, { ...sound, status: { ...sound.status, ...status() } });
+    const { metadata } = claim;
+    const labelled = { ...claim, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+    expect(await account.provider.isDrifted(labelled)).toBe(reason);
+  });
+
+  it('is not said while a later check cannot be made', async () => {
+    account.kube.put(EC2_NODE_CLASS, { ...sound, status: { ...sound.status, subnets: subnets(), securityGroups: [] } });
+    await expect(account.provider.isDrifted(claim)).rejects.toThrow('no security groups are present in the status');
+  });
+
+  it('is not its reservation once the instance has left it', async () => {
+    await new EC2Client({}).send(new CancelCapacityReservationCommand({ CapacityReservationId: reservation }));
+    account.kube.put(EC2_NODE_CLASS, { ...sound, status: { ...sound.status, ...none } });
+    expect(await account.provider.isDrifted(claim)).toBeUndefined();
   });
 });
 

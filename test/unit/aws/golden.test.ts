@@ -91,12 +91,14 @@ interface Situation extends Partial<TemplatePlanInput> {
   readonly types?: never;
   readonly typeNames?: readonly string[];
   readonly offerings?: readonly Offering[];
+  /** Name of the NodeClass. */
+  readonly named?: string;
 }
 
-/** The data of the templates that a launch needs, user data apart and decoded. */
-function templates({ spec = {}, typeNames = ['m5.large'], offerings = [], ...more }: Situation) {
-  const nodeClass = nodeClassOf(spec);
-  const planned = planTemplates({
+function planned({ spec = {}, typeNames = ['m5.large'], offerings = [], named, ...more }: Situation) {
+  const plain = nodeClassOf(spec);
+  const nodeClass = named === undefined ? plain : { ...plain, metadata: { name: named } };
+  return planTemplates({
     nodeClass,
     claim: claimOf(),
     types: typeNames.map((name) => typeOf(name, nodeClass, offerings)),
@@ -112,7 +114,11 @@ function templates({ spec = {}, typeNames = ['m5.large'], offerings = [], ...mor
     log: silent,
     ...(more as Partial<TemplatePlanInput>),
   });
-  return planned.map(({ template }) => {
+}
+
+/** The data of the templates that a launch needs, user data apart and decoded. */
+function templates(situation: Situation) {
+  return planned(situation).map(({ template }) => {
     const { UserData = '', ...data } = template.data;
     return { userData: Buffer.from(UserData, 'base64').toString(), data };
   });
@@ -335,6 +341,7 @@ const group = (strategy: string, partitions = 0) => ({ id: 'pg-1', name: 'group'
 const inPartition = claimOf({
   requirements: [{ key: 'karpenter.k8s.aws/placement-group-partition', operator: 'In', values: ['3', '10'] }],
 });
+const ZONE = { key: 'topology.kubernetes.io/zone', operator: 'In', values: ['us-east-1b'] } as const;
 const TRACKING = { tcpEstablishedTimeout: 3600, udpStreamTimeout: 120, udpTimeout: 40 };
 const NETWORK: NonNullable<Spec['networkInterfaces']> = [
   { networkCardIndex: 0, deviceIndex: 0, interfaceType: 'interface' },
@@ -605,5 +612,47 @@ describe('the launch template', () => {
 
   it('waits for the cluster CIDR where the family needs it', () => {
     expect(() => templates({ spec: { amiFamily: 'AL2023' }, cidr: undefined })).toThrow('resolving cluster CIDR');
+  });
+});
+
+describe('the name of a launch template', () => {
+  const nameOf = (situation: Situation): string => planned(situation)[0]?.template.name ?? '';
+  const labelled = { ...claimOf(), metadata: { ...claimOf().metadata, labels: { team: 'b' } } };
+
+  it('is a number of 64 bits', () => {
+    expect(nameOf({})).toMatch(/^karpenter\.k8s\.aws\/\d{1,20}$/);
+  });
+
+  it.each<[string, Situation]>([
+    ['other instance types that need the same', { typeNames: ['m6i.large'] }],
+    ['other terms of selection', { spec: { subnetSelectorTerms: [{ id: 'subnet-9' }] } }],
+    ['a claim for another zone', { claim: claimOf({ requirements: [ZONE] }) }],
+    ['other labels, which custom user data leaves out', { claim: labelled }],
+    ['another CA, which custom user data leaves out', { cluster: { ...CLUSTER, caBundle: 'bm9uZQ==' } }],
+  ])('stays the same with %s', (_, situation) => {
+    const custom = { ...situation, spec: { amiFamily: 'Custom' as const, ...situation.spec } };
+    expect(nameOf(custom)).toBe(nameOf({ spec: { amiFamily: 'Custom' } }));
+  });
+
+  it.each<[string, Situation]>([
+    ['another NodeClass', { named: 'other' }],
+    ['another capacity type', { capacityType: 'spot' }],
+    ['another tenancy', { tenancy: 'dedicated' }],
+    ['another cluster', { cluster: { ...CLUSTER, name: 'other' } }],
+    ['another endpoint', { cluster: { ...CLUSTER, endpoint: 'https://other.example' } }],
+    ['another DNS', { cluster: { ...CLUSTER, dnsIp: '10.100.0.11' } }],
+    ['another network', { cidr: '10.101.0.0/16' }],
+    ['another policy for local disks', { spec: { instanceStorePolicy: 'RAID0' } }],
+    ['other tags', { tags: { team: 'b' } }],
+    ['other user data', { spec: { userData: 'echo' } }],
+  ])('differs with %s', (_, situation) => {
+    const custom = { ...situation, spec: { amiFamily: 'Custom' as const, ...situation.spec } };
+    expect(nameOf(custom)).not.toBe(nameOf({ spec: { amiFamily: 'Custom' } }));
+  });
+
+  it('differs with labels and CA where user data has them', () => {
+    const al2023 = { spec: { amiFamily: 'AL2023' as const } };
+    const others = [{ claim: labelled }, { cluster: { ...CLUSTER, caBundle: 'bm9uZQ==' } }, {}];
+    expect(new Set(others.map((other) => nameOf({ ...al2023, ...other }))).size).toBe(3);
   });
 });

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../src/api/kinds.ts';
+import type { Condition } from '../../../src/api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   INSTANCE_TYPE_LABEL,
@@ -140,6 +142,55 @@ describe('create', () => {
     const zone = `${account.aws.region}b`;
     const created = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND, only(ZONE_LABEL, zone)));
     expect(labelsOf(created)[ZONE_LABEL]).toBe(zone);
+  });
+});
+
+describe('a NodeClass that is not ready for a launch', () => {
+  type Change = (nodeClass: EC2NodeClass) => EC2NodeClass | undefined;
+  const withReady =
+    (ready: Partial<Condition>): Change =>
+    (nodeClass) => {
+      const conditions = (nodeClass.status?.conditions ?? []).map((each) =>
+        each.type === 'Ready' ? { ...each, ...ready } : each,
+      );
+      return { ...nodeClass, status: { ...nodeClass.status, conditions } };
+    };
+  const notFound = 'insufficient capacity, ec2nodeclasses.karpenter.k8s.aws "default"';
+
+  it.each<[string, Change, string]>([
+    ['is missing', () => undefined, `${notFound} not found`],
+    [
+      'is being deleted',
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }),
+      `${notFound} is terminating, treating as not found`,
+    ],
+    [
+      'says so',
+      withReady({ status: 'False', message: 'SubnetsReady=False' }),
+      'NodeClassRef not ready, SubnetsReady=False',
+    ],
+    ['does not know yet', withReady({ status: 'Unknown' }), 'NodeClass is in Ready=Unknown'],
+    ['has never been looked at', ({ status: _, ...rest }) => rest, 'NodeClass is in Ready=Unknown'],
+    [
+      'has changed since',
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, generation: 7 } }),
+      'NodeClassRef not ready, nodeclass status has not been reconciled against the latest spec',
+    ],
+    [
+      'has a tag that is not its to set',
+      ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, tags: { 'karpenter.sh/nodeclaim': 'mine' } } }),
+      'NodeClassRef not ready, tags failed validation requirements',
+    ],
+  ])('because it %s: nothing is bought', async (_, change, message) => {
+    const nodeClass = withReady({ observedGeneration: 1 })({
+      ...account.nodeClass(),
+      metadata: { ...account.nodeClass().metadata, generation: 1 },
+    });
+    const changed = change(present(nodeClass));
+    account.kube.put(EC2_NODE_CLASS, changed ?? { ...account.nodeClass(), metadata: { name: 'default' } });
+    if (changed === undefined) await account.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
+    await expect(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND))).rejects.toThrow(message);
+    expect(account.running()).toEqual([]);
   });
 });
 

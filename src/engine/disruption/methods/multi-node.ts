@@ -16,6 +16,7 @@ import {
   withinBudgets,
 } from '../method.ts';
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
+import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import { groupsOf, movesOf } from './candidate-groups.ts';
 import { consolidate, consolidationFilter, lostBy, poolApprovals, validateConsolidation } from './consolidation.ts';
@@ -140,12 +141,13 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
       });
     const views = narrowed ? evaluate(narrowed, input.totals) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
-    if (narrowed && isApproved(views)) {
+    const isWanted = narrowed !== undefined && isApproved(views);
+    if (isWanted && commandNotWorthRepeating(narrowed, input) === undefined) {
       found = { ...found, best: { command: narrowed, views, events } };
       low = middle + 1;
       continue;
     }
-    if (narrowed) found = { ...found, rejected: views };
+    if (narrowed && !isWanted) found = { ...found, rejected: views };
     high = middle - 1;
   }
   return found;

@@ -14,6 +14,7 @@ import {
   type Validated,
 } from '../method.ts';
 import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESHOLD } from '../pricing/balance.ts';
+import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
 
@@ -82,6 +83,11 @@ async function decide(input: MethodInput): Promise<MethodResult> {
     evaluations.push(...views);
     if (!isApproved(views)) {
       reasons.set(candidate.providerId, unbalanced(views[0]?.score));
+      continue;
+    }
+    const churn = commandNotWorthRepeating(command, input);
+    if (churn !== undefined) {
+      reasons.set(candidate.providerId, churn);
       continue;
     }
     events.push(...approvals(views, candidate));

@@ -16,6 +16,7 @@ import {
   withinBudgets,
 } from '../method.ts';
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
+import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import { byWaste } from '../pricing/worth.ts';
 import { costOf, groupsOf } from './candidate-groups.ts';
@@ -169,6 +170,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
   if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
+  if (commandNotWorthRepeating(command, input) !== undefined) return undefined;
   const views = evaluate(command, input.totals);
   return isApproved(views) ? { command, views } : undefined;
 }

@@ -8,6 +8,7 @@ import { formatDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../api/remembering.ts';
 import type { Candidate } from '../candidates/candidates.ts';
+import { type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type PoolTotals, THRESHOLD } from './balance.ts';
 
@@ -52,22 +53,42 @@ export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs:
 /** Shares of equal nodes are equal but for their last bits. */
 const EPSILON = 1e-9;
 
+/** What repetitions are judged by. */
+export interface Memory {
+  readonly undone: readonly Undone[];
+  readonly nowMs: number;
+  /** Of the NodePools that have candidates, by name. */
+  readonly totals: ReadonlyMap<string, PoolTotals>;
+}
+
+/** Why the candidate is not to be moved again now, whatever a command for it saves; undefined when it may be. */
+export const notWorthRepeating = (candidate: Candidate, memory: Memory): Reason<DeclineCode> | undefined =>
+  // a plain deletion saves most
+  notWorthIt([candidate], candidate.usdPerHour, memory);
+
+/** Why the command, which moves pods that were moved in vain, does not save enough; undefined when it does. */
+export const commandNotWorthRepeating = (command: Command, memory: Memory): Reason<DeclineCode> | undefined =>
+  notWorthIt(command.candidates, savingsOf(command), memory);
+
 /**
- * Why the candidate is not to be moved again now; undefined when it may be.
- *
- * Its score is its share of the NodePool's price divided by its share of the NodePool's disruption cost (as under the
- * Balanced policy, for a plain deletion, which is the most that any command can save). It must be at least
- * `0.5 × 2^level`. Nodes whose price is not known are not held back.
+ * The score is the share that is saved of what the NodePools cost, divided by the share that is moved of their disruption
+ * cost, as under the Balanced policy. It must be at least `0.5 × 2^level`. Nodes whose price is not known are not held back.
  */
-export function notWorthRepeating(
-  candidate: Candidate,
-  totals: ReadonlyMap<string, PoolTotals>,
-  { undone, nowMs }: { readonly undone: readonly Undone[]; readonly nowMs: number },
+function notWorthIt(
+  candidates: readonly Candidate[],
+  savedUsdPerHour: number,
+  { undone, nowMs, totals }: Memory,
 ): Reason<DeclineCode> | undefined {
-  const before = repeated(candidate, undone, nowMs);
-  const total = totals.get(candidate.nodePool.metadata.name);
-  if (before === undefined || total === undefined || total.usdPerHour <= 0 || total.disruption <= 0) return undefined;
-  const score = candidate.usdPerHour / total.usdPerHour / (candidate.rescheduleCost / total.disruption);
+  const before = candidates
+    .flatMap((candidate) => repeated(candidate, undone, nowMs) ?? [])
+    .sort((a, b) => b.level - a.level || b.untilMs - a.untilMs)[0];
+  if (before === undefined) return undefined;
+  const pools = [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))].map((name) => totals.get(name));
+  const usdPerHour = sum(pools.map((total) => total?.usdPerHour ?? 0));
+  const disruption = sum(pools.map((total) => total?.disruption ?? 0));
+  if (usdPerHour <= 0 || disruption <= 0) return undefined;
+  const moved = sum(candidates.map(({ rescheduleCost }) => rescheduleCost));
+  const score = savedUsdPerHour / usdPerHour / (moved / disruption);
   const needed = THRESHOLD * 2 ** before.level;
   if (score >= needed - EPSILON) return undefined;
   const times = before.level === 1 ? 'once' : `${before.level} times`;
@@ -79,3 +100,5 @@ export function notWorthRepeating(
       `for another ${formatDuration(Math.ceil((before.untilMs - nowMs) / 1000) * 1000)}`,
   };
 }
+
+const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);

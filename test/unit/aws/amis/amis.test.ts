@@ -1,8 +1,13 @@
 import type { Image } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { AmiSelectorTerm } from '../../../../src/api/ec2-nodeclass.ts';
 import { amiStatus, selectAmis } from '../../../../src/aws/amis/amis.ts';
-import { aliasParameters, STANDARD } from '../../../../src/aws/amis/queries.ts';
+import type { Alias } from '../../../../src/aws/amis/families.ts';
+import { aliasParameters, amiQueries, STANDARD } from '../../../../src/aws/amis/queries.ts';
+import type { Parameter, Parameters } from '../../../../src/aws/ssm/ssm.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { nodeClassOf } from '../../../support/awsobjects.ts';
 
 const NOW = Date.UTC(2026, 7, 1);
 const query = { filters: [] };
@@ -62,8 +67,89 @@ describe('selectAmis', () => {
   });
 });
 
+describe('amiQueries', () => {
+  const VALUES: Readonly<Record<string, string>> = { '/image': 'ami-1', '/text': 'latest' };
+  const parameters = {
+    get: async ({ name }: Parameter) => {
+      const value = VALUES[name];
+      if (value !== undefined) return value;
+      throw Object.assign(new Error('gone'), { name: 'ParameterNotFound', $metadata: {} });
+    },
+  } as unknown as Parameters;
+  const queries = (...amiSelectorTerms: AmiSelectorTerm[]) =>
+    amiQueries(nodeClassOf('test', { amiSelectorTerms }), { cluster: '1.34', parameters, log: silent });
+  const named = (name: string) => ({ Name: 'name', Values: [name] });
+  const tagged = { Name: 'tag:a', Values: ['b'] };
+  const ids = (...Values: string[]) => ({ filters: [{ Name: 'image-id', Values }] });
+
+  it.each<[string, readonly AmiSelectorTerm[], readonly object[]]>([
+    ['a name', [{ name: 'x-*' }], [{ filters: [named('x-*')], owners: ['self', 'amazon'] }]],
+    [
+      'a name of an owner',
+      [{ name: 'x', owner: '123456789012' }],
+      [{ filters: [named('x')], owners: ['123456789012'] }],
+    ],
+    ['tags', [{ tags: { a: 'b' } }], [{ filters: [tagged] }]],
+    ['tags of an owner', [{ tags: { a: 'b' }, owner: 'self' }], [{ filters: [tagged], owners: ['self'] }]],
+    ['an empty name and owner beside tags', [{ name: '', owner: '', tags: { a: 'b' } }], [{ filters: [tagged] }]],
+    ['an empty name alone', [{ name: '' }], [{ filters: [named('')], owners: ['self', 'amazon'] }]],
+    [
+      'ids and parameters, together and last',
+      [{ id: 'ami-2' }, { ssmParameter: '/image' }, { name: 'x', ssmParameter: '' }, { id: 'ami-2' }],
+      [{ filters: [named('x')], owners: ['self', 'amazon'] }, ids('ami-2', 'ami-1')],
+    ],
+    ['an id before a parameter', [{ id: 'ami-2', ssmParameter: '/image' }], [ids('ami-2')]],
+    ['no parameter that is missing or holds no image', [{ ssmParameter: '/gone' }, { ssmParameter: '/text' }], []],
+  ])('looks for %s', async (_, terms, expected) => {
+    expect(await queries(...terms)).toEqual(expected);
+  });
+});
+
+describe('the parameters of an alias', () => {
+  const failure = (name: string, $fault: 'client' | 'server') =>
+    Object.assign(new Error(name), { name, $fault, $metadata: {} });
+  const REFUSED = failure('AccessDeniedException', 'client');
+  const FAILED = failure('InternalServerError', 'server');
+  const NEURON_IMAGE = {
+    id: 'ami-neuron',
+    requirements: [
+      { key: 'kubernetes.io/arch', operator: 'In' as const, values: ['amd64'] },
+      { key: 'karpenter.k8s.aws/instance-accelerator-count', operator: 'Exists' as const },
+    ],
+  };
+
+  /** Ids that are looked for when the Neuron parameter, or each, cannot be read. */
+  async function looked(error: Error, { all = false, amis = [] as (typeof NEURON_IMAGE)[] } = {}) {
+    const get = async ({ name }: Parameter): Promise<string> => {
+      if (all || name.includes('neuron'))
+        throw new Error(`getting ssm parameter, ${error.message} (parameter=${name})`, { cause: error });
+      return `ami-${name.split('/').slice(7, 9).join('-')}`;
+    };
+    const nodeClass = nodeClassOf('test', { amiSelectorTerms: [{ alias: 'al2023@latest' }] });
+    const parameters = { get } as unknown as Parameters;
+    const [found] = await amiQueries({ ...nodeClass, status: { amis } }, { cluster: '1.34', parameters, log: silent });
+    return found?.filters[0]?.Values;
+  }
+
+  it('are done without where they are refused and no image of theirs is known', async () => {
+    const others = ['ami-x86_64-standard', 'ami-arm64-standard', 'ami-x86_64-nvidia', 'ami-arm64-nvidia'];
+    expect(await looked(REFUSED)).toEqual(others);
+    const ofArm = { ...NEURON_IMAGE, requirements: NEURON_IMAGE.requirements.slice(1) };
+    expect(await looked(REFUSED, { amis: [ofArm] })).toEqual(others);
+  });
+
+  it.each<[string, Error, NonNullable<globalThis.Parameters<typeof looked>[1]>]>([
+    ['AWS fails', FAILED, {}],
+    ['an image of the one that is refused is known', REFUSED, { amis: [NEURON_IMAGE] }],
+    ['all are refused', REFUSED, { all: true }],
+  ])('are needed while %s', async (_, error, options) => {
+    await expect(looked(error, options)).rejects.toThrow(
+      'failed to read SSM parameters of the alias (alias=al2023@latest)',
+    );
+  });
+});
+
 describe('aliasParameters', () => {
-  type Alias = Parameters<typeof aliasParameters>[0];
   /** Each parameter with what its image is for. */
   const listed = (family: Alias['family'], version: string, cluster = '1.34') =>
     aliasParameters({ family, version }, cluster).map(({ name, variants }) => [

@@ -21,7 +21,15 @@ describe('kubeletErrors', () => {
     ],
     [
       { clusterDNS: '10.0.0.10' },
-      'spec.kubelet: json: cannot unmarshal string into Go struct field KubeletConfiguration.clusterDNS of type slice',
+      'spec.kubelet: json: cannot unmarshal string into Go struct field KubeletConfiguration.clusterDNS of type []string',
+    ],
+    [
+      { evictionHard: 5 },
+      'spec.kubelet: json: cannot unmarshal number into Go struct field KubeletConfiguration.evictionHard of type map[string]string',
+    ],
+    [
+      { cpuCFSQuota: 1 },
+      'spec.kubelet: json: cannot unmarshal number into Go struct field KubeletConfiguration.cpuCFSQuota of type bool',
     ],
     [{ shutdownGracePeriod: 'soon' }, 'spec.kubelet: time: invalid duration "soon"'],
     [
@@ -50,6 +58,10 @@ describe('kubeletErrors', () => {
     [
       { evictionHard: { 'memory.available': '120%' } },
       'spec.kubelet.evictionHard[memory.available]: "120%" must be a percentage or a resource quantity',
+    ],
+    [
+      { evictionHard: { 'memory.available': '5 %' } },
+      'spec.kubelet.evictionHard[memory.available]: "5 %" must be a percentage or a resource quantity',
     ],
     [
       { evictionSoft: { 'memory.available': '5%' } },

@@ -25,6 +25,7 @@ describe('an expression for maxPods', () => {
     ['vcpus * 10', 20],
     ['min(max_pods, 110)', 29],
     ['max(vcpus, 7.9)', 7],
+    ['-0.5', 0],
     ['default_enis * (ips_per_eni - 1) * 16 + 2', 434],
     ['memory_mib / 1000', 8],
     ["instance_type.startsWith('m5.') ? 12 : 20", 12],

@@ -79,7 +79,7 @@ describe('notWorthRepeating', () => {
   const totals = (score: number) =>
     new Map([['default', { usdPerHour: 10 * one.usdPerHour, disruption: 10 * score * one.rescheduleCost }]]);
   const asked = (score: number, level: number) =>
-    notWorthRepeating(one, totals(score), { undone: [undone({ level })], nowMs: NOW });
+    notWorthRepeating(one, { totals: totals(score), undone: [undone({ level })], nowMs: NOW });
 
   it.each([
     [1, 1, true],
@@ -102,9 +102,9 @@ describe('notWorthRepeating', () => {
   });
 
   it('holds back nothing that was never undone, nor nodes without a price', () => {
-    expect(notWorthRepeating(one, totals(0.1), { undone: [], nowMs: NOW })).toBeUndefined();
+    expect(notWorthRepeating(one, { totals: totals(0.1), undone: [], nowMs: NOW })).toBeUndefined();
     const free = new Map([['default', { usdPerHour: 0, disruption: 5 }]]);
-    expect(notWorthRepeating(one, free, { undone: [undone()], nowMs: NOW })).toBeUndefined();
+    expect(notWorthRepeating(one, { totals: free, undone: [undone()], nowMs: NOW })).toBeUndefined();
   });
 });
 
