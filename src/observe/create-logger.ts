@@ -14,7 +14,7 @@ export interface LoggerOptions {
   readonly outputPaths: readonly string[];
   /** Where failures of writing the log itself go. */
   readonly errorOutputPaths: readonly string[];
-  /** Source revision; its first seven characters are on every line. Left out when unknown. */
+  /** Source revision; its first seven characters are on every line. Left out or empty when unknown. */
   readonly commit?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
@@ -46,7 +46,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const isKept = sampler(now);
   // whoever debugs wants to see each try
   const repeats: RepeatedLines = options.level === 'debug' ? () => ({}) : repeatedLines(now);
-  const revision = options.commit === undefined ? {} : { commit: shorten(options.commit) };
+  const revision = options.commit ? { commit: shorten(options.commit) } : {};
 
   const loggerWith = (bound: LogFields): Logger => {
     const write = (level: Level, message: string, fields: LogFields = {}): void => {

@@ -17,6 +17,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'writes conflict again and again, retrying': 'look for another controller that writes the same object',
   'could not schedule pod': 'karpenter explain pod NAME says for each NodePool what would have to change',
   'ignoring nodepool, not ready': 'kubectl describe nodepool and its EC2NodeClass: a condition says what is missing',
+  'please correct found invalid values, proceeding with valid values':
+    'correct the values of the requirement that the line names: no node ever has the invalid ones',
   'leaving pod(s) out of provisioning': '/debug/holds says until when; make the pod simpler, or correct what it names',
   'nothing can be bought for the nodepool now': 'karpenter offerings lists what is out; allow more types or zones',
   'ignoring the node fee of the nodepool': 'correct the annotation that the error names, or remove it',

@@ -3,10 +3,10 @@ import { fieldOf, isObject, type JsonObject, type OpenApiSchema } from './openap
 
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** The object without undeclared fields, and their paths. The input stays as it is. */
+/** The object without undeclared fields, and their paths in the order of the alphabet. The input stays as it is. */
 export function prune(schema: OpenApiSchema, value: unknown): { object: unknown; unknown: string[] } {
   const unknown: string[] = [];
-  return { object: pruned(schema, value, '', unknown, true), unknown };
+  return { object: pruned(schema, value, '', unknown, true), unknown: unknown.sort() };
 }
 
 function pruned(schema: OpenApiSchema, value: unknown, path: string, unknown: string[], isResource: boolean): unknown {

@@ -22,16 +22,17 @@ export const scaleFaults = (
 ];
 
 function faultsAt(path: string, object: unknown): Cause[] {
-  const value = path
-    .split('.')
-    .filter((key) => key !== '')
-    .reduce<unknown>((part, key) => (isObject(part) ? own(part, key) : undefined), object);
-  if (value === undefined) return [];
-  if (typeof value !== 'number' || !Number.isInteger(value)) {
-    return [
-      invalid(path, 0, `${path} accessor error: ${shown(value)} is of the type ${goType(value)}, expected int64`),
-    ];
+  const accessorFault = (value: unknown, expected: string): Cause[] => [
+    invalid(path, 0, `${path} accessor error: ${shown(value)} is of the type ${goType(value)}, expected ${expected}`),
+  ];
+  let value = object;
+  for (const key of path.split('.').filter((part) => part !== '')) {
+    if (value === undefined || value === null) return [];
+    if (!isObject(value)) return accessorFault(value, 'map[string]interface{}');
+    value = own(value, key);
   }
+  if (value === undefined) return [];
+  if (typeof value !== 'number' || !Number.isInteger(value)) return accessorFault(value, 'int64');
   if (value < 0) return [invalid(path, value, 'should be a non-negative integer')];
   return value > MAX_INT32 ? [invalid(path, value, `should be less than or equal to ${MAX_INT32}`)] : [];
 }
@@ -42,5 +43,6 @@ function goType(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}';
   if (isObject(value)) return 'map[string]interface {}';
   if (value === null) return '<nil>';
-  return typeof value === 'number' ? 'float64' : typeof value === 'boolean' ? 'bool' : 'string';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  return typeof value === 'boolean' ? 'bool' : 'string';
 }

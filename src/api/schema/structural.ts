@@ -24,8 +24,9 @@ export interface StructuralSchema {
    * @param old the stored object that an update replaces: transition rules compare with it, and faults in parts that
    *   the update leaves as they are do not count
    * @param part `status` for the status subresource, whose messages have paths from there
+   * @param known what is wrong with the object's metadata: it may keep rules from being evaluated
    */
-  validate(object: unknown, old?: unknown, part?: 'status'): Cause[];
+  validate(object: unknown, old?: unknown, part?: 'status', known?: readonly Cause[]): Cause[];
 }
 
 /**
@@ -40,13 +41,13 @@ export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): 
   return {
     prune: <T>(object: T) => prune(schema, object) as { object: T; unknown: string[] },
     applyDefaults: <T>(object: T) => withDefaults(schema, object) as T,
-    validate: (object, old, part) => {
+    validate: (object, old, part, known = []) => {
       const structural = [
         ...structuralFaults(schema, object, old, part),
         ...(scale ? scaleFaults(scale, object, part) : []),
         ...duplicates(schema, object, old),
       ];
-      if (structural.some(blocksRules)) return [...structural, RULES_NOT_CHECKED];
+      if ([...known, ...structural].some(blocksRules)) return [...structural, RULES_NOT_CHECKED];
       return [...structural, ...brokenRules(schema, object, old)];
     },
   };

@@ -38,7 +38,7 @@ export function zonalShiftController(shifts: ZonalShifts, informers: Informers, 
   }
 
   return {
-    name: 'providers.zonalshift',
+    name: 'zonalshift',
     singleton: true,
     backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {

@@ -30,8 +30,8 @@ const FORCED = 'Forceful Termination';
 /** The API server's answer, a 500, for a pod that it cannot evict for this reason. */
 const SEVERAL_BUDGETS =
   'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
-/** What it says of a pod that a budget holds, beside all other refusals of a server that is busy. */
-const BUDGET = /disruption budget/;
+/** A server that is busy says so. Whoever else answers 429 holds the pod: a budget, or a webhook that moves it first. */
+const BUSY = /too many requests/i;
 
 type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
 
@@ -111,7 +111,7 @@ export class EvictionQueue implements KeyedWorker {
       if (!(error instanceof ApiError)) throw error;
       this.#requests.inc({ code: String(error.status) });
       if (isNotFound(error) || isConflict(error)) return 'gone';
-      if (error.status === 429 && BUDGET.test(error.message)) return 'budget';
+      if (error.status === 429 && !BUSY.test(error.message)) return 'budget';
       if (error.message.includes(SEVERAL_BUDGETS)) return 'budgets';
       throw error;
     }

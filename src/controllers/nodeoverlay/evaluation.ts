@@ -49,7 +49,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
   }
 
   return {
-    name: 'nodeoverlay',
+    name: 'nodeoverlay.controller',
     keyed: true,
     concurrency: 1,
     bind: (add) => {

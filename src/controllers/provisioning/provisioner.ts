@@ -68,9 +68,14 @@ export class Provisioner implements Singleton {
   #first: readonly string[] = [];
 
   constructor(deps: Deps, { batcher, solver, held, purchases }: ProvisionerParts) {
-    const { cluster, clock, settings } = deps;
+    const { cluster, clock, log, settings } = deps;
     this.#deps = deps;
     this.#batcher = batcher;
+    const constraints = settings.defaultTopologySpreadConstraints;
+    if (constraints.length > 0)
+      log.info('scheduler-config is set: pods without topology spread constraints count as having the default ones', {
+        'default-topology-spread-constraints': constraints,
+      });
     this.#purchases = purchases;
     this.#keepsBuffers = settings.featureGates.capacityBuffer;
     if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));

@@ -3,6 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
+import { UNSUPPORTED } from '../../engine/devices.ts';
 import type { IdlePool, Plan, PodRefusal } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
@@ -48,6 +49,8 @@ export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refus
   events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
 }
 
+const SKIPPED = 'skipping pod with Dynamic Resource Allocation requirements, not yet supported by Karpenter';
+
 function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
   const deferred: string[] = [];
   for (const [key, refusal] of plan.refusals) {
@@ -56,6 +59,7 @@ function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
     publishRefusal(deps, pod, refusal);
     const fields = { Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace }, error: refusal.text };
     if (refusal.code === 'reserved-capacity') deferred.push(key);
+    else if (refusal.text === UNSUPPORTED) log.info(SKIPPED, { Pod: fields.Pod });
     else if (refusal.code === 'ignored') log.debug('ignoring pod', fields);
     else log.error('could not schedule pod', fields);
   }

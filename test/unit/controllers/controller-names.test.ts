@@ -57,5 +57,8 @@ describe('controllers', () => {
     expect(await shown()).not.toEqual(expect.arrayContaining([gated[0]]));
     world.kill();
     expect(await shown('--feature-gates=StaticCapacity=true')).toEqual(expect.arrayContaining(gated));
+    world.kill();
+    world = new World();
+    expect(await shown('--feature-gates=NodeOverlay=true')).toEqual(expect.arrayContaining(['nodeoverlay.controller']));
   });
 });

@@ -23,6 +23,12 @@ function logger(options: Partial<LoggerOptions> = {}): {
 }
 
 describe('createLogger', () => {
+  it('says nothing of a revision that is not known', () => {
+    const { log, texts } = logger({ commit: '' });
+    log.info('hello');
+    expect(texts[0]).not.toContain('commit');
+  });
+
   it('writes the documented shape, in the documented order', () => {
     const { log, texts } = logger({ commit: '0123456789abcdef-dirty' });
     log

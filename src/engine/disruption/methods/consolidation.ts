@@ -7,6 +7,7 @@ import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { type Candidate, isEmpty } from '../candidates/candidates.ts';
+import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import { addedRiskOf, type Command, decisionOf, isTooRisky, savingsOf, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,
@@ -30,7 +31,7 @@ export const SPOT_FLEXIBILITY = 15;
 /** Whether a node may be consolidated while pods run on it. */
 export function consolidationFilter(candidate: Candidate): FilterVerdict {
   const { nodePool, nodeClaim, instanceType, capacityType, zone, stateNode } = candidate;
-  const { consolidateAfter, consolidationPolicy } = nodePool.spec.disruption ?? {};
+  const { consolidationPolicy } = nodePool.spec.disruption ?? {};
   const pool = `NodePool "${nodePool.metadata.name}"`;
   const type = stateNode.labels[INSTANCE_TYPE_LABEL] ?? '';
   const whenEmpty = `${pool} has consolidation policy WhenEmpty, but node is not empty`;
@@ -40,7 +41,10 @@ export function consolidationFilter(candidate: Candidate): FilterVerdict {
     [instanceType !== undefined, unconsolidatable('unknown-instance-type', `Instance Type "${type}" not found`)],
     [Boolean(capacityType), unconsolidatable('no-capacity-type', unlabelled(CAPACITY_TYPE_LABEL))],
     [Boolean(zone), unconsolidatable('no-zone', unlabelled(ZONE_LABEL))],
-    [consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', `${pool} has consolidation disabled`)],
+    [
+      consolidateAfterOf(nodePool) !== NEVER,
+      unconsolidatable('consolidation-disabled', `${pool} has consolidation disabled`),
+    ],
     [!isEmpty(candidate), declined('empty', 'nothing runs on it that needs another place')],
     [consolidationPolicy !== 'WhenEmpty', unconsolidatable('only-when-empty', whenEmpty)],
     [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],

@@ -2,6 +2,7 @@
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { bySavings, type Candidate, isEmpty } from '../candidates/candidates.ts';
+import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import type { Command } from '../command.ts';
 import {
   declined,
@@ -31,11 +32,11 @@ export const emptiness: Method = {
 
 function filter(candidate: Candidate): FilterVerdict {
   const { nodePool, nodeClaim, stateNode, name } = candidate;
-  const { replicas, disruption } = nodePool.spec;
+  const { replicas } = nodePool.spec;
   const disabled = `NodePool "${nodePool.metadata.name}" has consolidation disabled`;
   return verdictOf([
     [replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
-    [disruption?.consolidateAfter !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
+    [consolidateAfterOf(nodePool) !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
     [stateNode.bufferPods === 0, unconsolidatable('buffer-pods', `Node "${name}" has buffer pods`)],
     [isEmpty(candidate), declined('not-empty', 'pods that need another place run on it')],
     [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],

@@ -27,12 +27,12 @@ describe('prune', () => {
       apiVersion: 'v1',
       kind: 'K',
       metadata: { anything: 1 },
-      other: 1,
       spec: {
+        open: { free: { deep: 1 }, a: { gone: 1 } },
         list: [{ a: 'x', b: 1 }],
         map: { k: { a: 'x', c: 2 } },
-        open: { free: { deep: 1 }, a: { gone: 1 } },
       },
+      other: 1,
     };
     const { object: kept, unknown } = structuralSchema(withSpec(spec)).prune(given);
     expect(kept).toEqual({
@@ -220,6 +220,14 @@ describe('validate', () => {
     ]);
     expect(schema.validate({ spec: { replicas: 2 ** 31 } })).toHaveLength(1);
     expect(schema.validate({ spec: {} })).toEqual([]);
+    const named = (object: unknown): readonly string[] =>
+      schema.validate(object).flatMap(({ field, message }) => (message.includes('accessor') ? [field, message] : []));
+    const fault = (path: string, what: string): readonly string[] => [
+      path,
+      `Invalid value: 0: ${path} accessor error: ${what}, expected map[string]interface{}`,
+    ];
+    expect(named({ spec: 'many' })).toEqual(fault('.spec.replicas', 'many is of the type string'));
+    expect(named({ spec: {}, status: 3 })).toEqual(fault('.status.nodes', '3 is of the type int64'));
   });
 
   it('gives paths of the status subresource from there in messages', () => {

@@ -83,7 +83,7 @@ describe('an operator that heeds zonal shifts', () => {
     const zoneId = claim.metadata.labels?.['topology.k8s.aws/zone-id'];
     const expiryTime = account.clock.now() / 1000 + 3600;
     zonalShifts = [{ awayFrom: zoneId, expiryTime, appliedStatus: 'APPLIED' }];
-    expect(await account.reconcile('providers.zonalshift')).toEqual({ kind: 'after', waitMs: 30_000 });
+    expect(await account.reconcile('zonalshift')).toEqual({ kind: 'after', waitMs: 30_000 });
     expect(account.events.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
       `ZonalShiftActive: Zonal shift detected: offerings in zone ${zone} (${zoneId}) are unavailable for this NodePool`,
     ]);
@@ -130,7 +130,7 @@ describe('an operator that heeds zonal shifts', () => {
   ])('goes on keeping away when the answer has %s', async (_, body, problem) => {
     const before = await account.offerings();
     raw = body;
-    await expect(account.reconcile('providers.zonalshift')).rejects.toThrow(problem);
+    await expect(account.reconcile('zonalshift')).rejects.toThrow(problem);
     raw = undefined;
     expect(await account.offerings()).toEqual(before);
   });
@@ -138,7 +138,7 @@ describe('an operator that heeds zonal shifts', () => {
   it('goes back once the shift is over', async () => {
     account.events.length = 0;
     zonalShifts = [];
-    await account.reconcile('providers.zonalshift');
+    await account.reconcile('zonalshift');
     expect(account.events.map(({ reason, type }) => [type, reason])).toEqual([['Normal', 'ZonalShiftCleared']]);
     const types = await account.provider.instanceTypes(account.nodePool('default'));
     const offerings = types.find(({ name }) => name === 'm5.large')?.offerings ?? [];

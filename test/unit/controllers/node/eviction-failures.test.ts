@@ -29,6 +29,19 @@ describe('eviction', () => {
     expect(await requeues()).toBe(before);
   });
 
+  it('waits without an error for a pod that a webhook holds as a budget would', async () => {
+    const b = bench();
+    b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'admission webhook denied the request: being migrated');
+    b.put(POD, podOf('vm'));
+    leaving(b);
+    await b.clock.advance(5 * SECOND);
+    expect(b.evictions().length).toBeGreaterThan(2);
+    expect(errors(b)).toEqual([]);
+    expect(b.events.map(({ message }) => message)).toContain(
+      'Failed to drain node, evicting pod violates a PDB (Pod=default/vm)',
+    );
+  });
+
   it('is asked for anew for a pod of the same name', async () => {
     const b = bench();
     b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');

@@ -180,6 +180,7 @@ describe('the conditions of disruption', () => {
     { after: '5m', initialized: -1, event: -300, is: 'True/Consolidatable' },
     { after: '0s', initialized: 0, event: 0, is: 'True/Consolidatable' },
     { after: 'Never', initialized: -900, event: -900, is: undefined },
+    { after: undefined as never, initialized: -900, event: -900, is: undefined },
     { after: '0s', initialized: undefined, event: -900, is: undefined },
   ])('with consolidateAfter $after, $initialized s initialised, $event s quiet: $is', async (given) => {
     const b = start();

@@ -199,6 +199,24 @@ describe('nodepool.validation', () => {
     await b.clock.advance(10);
     expect(shown(deps, 'ValidationSucceeded')).toBe('True/ValidationSucceeded/');
   });
+
+  it('goes on with the values that there are, and names the others', async () => {
+    const { b, deps } = running(validation);
+    const pool = poolOf();
+    const requirements = [
+      { key: 'karpenter.sh/capacity-type', operator: 'In' as const, values: ['spot', 'spt', 'on-demand'] },
+      { key: 'example.com/rack', operator: 'In' as const, values: ['any'] },
+    ];
+    b.put(NODE_POOL, { ...pool, spec: { template: { spec: { ...pool.spec.template.spec, requirements } } } });
+    await b.clock.advance(10);
+    expect(shown(deps, 'ValidationSucceeded')).toBe('True/ValidationSucceeded/');
+    const errors = b.lines.filter(({ level }) => level === 'error');
+    expect(new Set(errors.map(({ fields }) => fields.key))).toEqual(new Set(['karpenter.sh/capacity-type']));
+    expect(errors[0]).toMatchObject({
+      message: 'please correct found invalid values, proceeding with valid values',
+      fields: { 'valid-values': ['spot', 'on-demand'], 'invalid-values': ['spt'] },
+    });
+  });
 });
 
 describe('nodepool.hash', () => {

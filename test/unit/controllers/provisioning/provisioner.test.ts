@@ -170,6 +170,23 @@ describe('provisioning', () => {
     expect(await world.metrics.text()).toMatch(/scheduler_unschedulable_pods_count\{controller="provisioner"\} 1/);
   });
 
+  it('says of a pod that claims devices that it is skipped, and why it stays pending', async () => {
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    const [pod] = world.pending(1);
+    world.kube.patch(POD, pod?.metadata ?? { name: '' }, { spec: { resourceClaims: [{ name: 'gpu' }] } });
+    await world.pass(40);
+
+    const skipped = 'skipping pod with Dynamic Resource Allocation requirements, not yet supported by Karpenter';
+    const said = world.lines.find(({ message }) => message === skipped);
+    expect(said).toMatchObject({ level: 'info', fields: { Pod: { name: pod?.metadata.name, namespace: 'default' } } });
+    expect(messages('could not schedule pod')).toBe(0);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
+      'Failed to schedule pod, pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
+    );
+  });
+
   it('does nothing with a NodePool that is not ready', async () => {
     const pool = world.nodePool();
     world.kube.delete(NODE_POOL, pool.metadata);

@@ -17,10 +17,33 @@ function nameError(resource: Resource, name: string): string | undefined {
   return LABEL_NAMED.has(resource.storage) ? labelNameError(name) : subdomainError(name);
 }
 
+function nameCauses(resource: Resource, { name, generateName }: ApiObject['metadata']): Cause[] {
+  // a dash may stand at its end, because more follows
+  const wrongPrefix = generateName ? nameError(resource, generateName.replace(/.-$/s, 'a')) : undefined;
+  const causes = wrongPrefix ? [invalidValue('metadata.generateName', generateName, wrongPrefix)] : [];
+  if (!name) return [...causes, required('metadata.name', 'name or generateName is required')];
+  const wrongName = nameError(resource, name);
+  return wrongName ? [...causes, invalidValue('metadata.name', name, wrongName)] : causes;
+}
+
+function ownerCauses(owner: NonNullable<ApiObject['metadata']['ownerReferences']>[number]): Cause[] {
+  const path = 'metadata.ownerReferences';
+  const [version = '', group = '', more] = (owner.apiVersion ?? '').split('/').reverse();
+  const hasVersion = version !== '' && more === undefined;
+  return [
+    ...(hasVersion ? [] : [invalidValue(`${path}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty')]),
+    ...(['kind', 'name', 'uid'] as const)
+      .filter((field) => !owner[field])
+      .map((field) => invalidValue(`${path}.${field}`, '', 'must not be empty')),
+    ...(group === '' && version === 'v1' && owner.kind === 'Event'
+      ? [invalidValue(path, owner, '/v1, Kind=Event is disallowed from being an owner')]
+      : []),
+  ];
+}
+
 /** What is wrong with an object's metadata. */
 export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cause[] {
-  const wrongName = nameError(resource, metadata.name);
-  const causes = wrongName ? [invalidValue('metadata.name', metadata.name, wrongName)] : [];
+  const causes = nameCauses(resource, metadata);
   causes.push(...labelCauses(metadata.labels, 'metadata.labels'));
   for (const key of Object.keys(metadata.annotations ?? {})) {
     const wrong = labelKeyError(key.toLowerCase());
@@ -30,11 +53,7 @@ export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cau
     const wrong = labelKeyError(finalizer);
     if (wrong) causes.push(invalidValue('metadata.finalizers', finalizer, wrong));
   }
-  for (const [i, owner] of (metadata.ownerReferences ?? []).entries()) {
-    for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const) {
-      if (!owner[field]) causes.push(invalidValue(`metadata.ownerReferences[${i}].${field}`, '', 'must not be empty'));
-    }
-  }
+  causes.push(...(metadata.ownerReferences ?? []).flatMap(ownerCauses));
   return causes;
 }
 

@@ -10,7 +10,7 @@ import { type ApiObject, at, text, timestamp } from '../json.ts';
 import { blank } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
-import { alreadyExists, badRequest, forbidden, invalid, notFound, required, StatusError } from '../status.ts';
+import { alreadyExists, badRequest, forbidden, notFound, StatusError } from '../status.ts';
 import { Entry } from '../storage/entry.ts';
 import { keyOf, type ObjectStore } from '../storage/store.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
@@ -43,12 +43,6 @@ export function create(
 ): Entry {
   const sent = readObject(resource, body, options);
   const name = nameOf(core, sent);
-  if (name === '') {
-    throw invalid(resource, '', [required('metadata.name', 'name or generateName is required')]);
-  }
-  if (sent.metadata.resourceVersion) {
-    throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
-  }
   checkNamespace(core, resource, namespace, sent, name);
   const existing = core.store.get(resource.storage, namespace, name);
   if (existing) throw alreadyExists(resource, name);
@@ -59,6 +53,10 @@ export function create(
   admit(core, resource, object);
   validate(resource, object);
   enforcePolicies(core, { operation: 'CREATE', resource, namespace, name, object, ...options, subresource: undefined });
+  // found out by the storage, which a dry run does not reach
+  if (sent.metadata.resourceVersion && !options.dryRun) {
+    throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
+  }
   const stored = toStored(resource, object);
   return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
 }

@@ -37,13 +37,18 @@ function withoutNamespace(object: ApiObject): ApiObject {
   return { ...object, metadata };
 }
 
+/** Characters of a body that errors repeat. */
+const SUMMARY_LENGTH = 30;
+
 /** The body with apiVersion and kind, which clients may leave out of built-in kinds. */
 function identified(resource: Resource, body: Json): Json {
   const apiVersion = groupVersion(resource);
   const isCustom = resource.model === undefined;
   if (isCustom && !body.kind) {
+    const sent = JSON.stringify(body);
+    const start = sent.length > SUMMARY_LENGTH ? `${sent.slice(0, SUMMARY_LENGTH)} ...` : sent;
     throw badRequest(
-      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`,
+      `the object provided is unrecognized (must be of type ${resource.kind}): Object 'Kind' is missing in '${sent}' (${start})`,
     );
   }
   const sent: Json = { ...body, apiVersion: body.apiVersion ?? apiVersion, kind: body.kind ?? resource.kind };
@@ -98,7 +103,7 @@ export function withDefaults(resource: Resource, object: ApiObject, part?: 'stat
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
-  if (resource.schema) causes.push(...resource.schema.validate(object, old, part));
+  if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
   // the rules of built-in kinds are about what only a write of the object itself can change
   else if (old === undefined || part === undefined) causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);

@@ -16,7 +16,7 @@ export interface CrdSchema {
    * @param old the object that is being replaced, for transition rules
    * @param part `status` when only that is written
    */
-  validate(object: Json, old?: Json, part?: 'status'): readonly Cause[];
+  validate(object: Json, old?: Json, part?: 'status', known?: readonly Cause[]): readonly Cause[];
 }
 
 const META = 'metadata';
@@ -59,6 +59,6 @@ export function crdSchema(
       for (const part of Object.values(filled)) if (isRecord(part)) sound.add(part);
       return inOrder(object, { ...filled, ...kept });
     },
-    validate: (object, old, part) => structural.validate(object, old, part),
+    validate: structural.validate,
   };
 }

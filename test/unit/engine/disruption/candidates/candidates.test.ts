@@ -308,6 +308,12 @@ describe('emptiness', () => {
       is: { isReported: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
     },
     {
+      when: 'nobody said after what time',
+      node: stateNode('a'),
+      disruption: { budgets: [] } as never,
+      is: { isReported: true, reason: { text: 'NodePool "default" has consolidation disabled' } },
+    },
+    {
       when: 'it holds buffer pods',
       node: stateNode('a', { state: { bufferPods: 2 } }),
       disruption: { consolidateAfter: '0s' },

@@ -61,6 +61,49 @@ describe('custom resources of the local API server', () => {
     });
   });
 
+  it.each([
+    {
+      what: 'no name, before rules are evaluated',
+      metadata: { name: '' },
+      causes: [['metadata.name', 'Required value: name or generateName is required']],
+    },
+    {
+      what: 'a prefix that no name can have',
+      metadata: { name: 'w', generateName: 'Bad_' },
+      causes: [
+        ['metadata.generateName', expect.stringMatching(/^Invalid value: "Bad_": a lowercase RFC 1123/)],
+        ['spec', expect.stringContaining('red ones are small')],
+      ],
+    },
+    {
+      what: 'owners that name nothing',
+      metadata: { name: 'w', ownerReferences: [{ apiVersion: 'v1', kind: 'Event', name: '', uid: 'u' }, {}] },
+      causes: [
+        ['metadata.ownerReferences.name', 'Invalid value: "": must not be empty'],
+        ['metadata.ownerReferences', expect.stringContaining('/v1, Kind=Event is disallowed from being an owner')],
+        ['metadata.ownerReferences.apiVersion', 'Invalid value: "": version must not be empty'],
+        ...['kind', 'name', 'uid'].map((field) => [
+          `metadata.ownerReferences.${field}`,
+          'Invalid value: "": must not be empty',
+        ]),
+        ['spec', expect.stringContaining('red ones are small')],
+      ],
+    },
+  ])('refuses $what', async ({ metadata, causes }) => {
+    const answer = await api.call('POST', WIDGETS, { ...widget('w', { color: 'red', size: 7 }), metadata });
+    expect(answer.status).toBe(422);
+    const told: readonly { field: string; message: string }[] = answer.body.details.causes;
+    const named = told.filter(({ message }) => !message.includes('some validation rules were not checked'));
+    expect(named.map(({ field, message }) => [field, message])).toEqual(causes);
+  });
+
+  it('looks for a version to create under when it stores, and not before', async () => {
+    const versioned = { ...widget('w', { color: 'blue' }), metadata: { name: 'w', resourceVersion: '5' } };
+    expect((await api.call('POST', `${WIDGETS}?dryRun=All`, versioned)).status).toBe(201);
+    const answer = await api.call('POST', WIDGETS, versioned);
+    expect(answer.body.message).toBe('resourceVersion should not be set on objects to be created');
+  });
+
   it('refuses unknown fields under Strict', async () => {
     const answer = await api.call(
       'POST',
