@@ -1,0 +1,234 @@
+/** What NodePools can buy: instance types by the daemons that will run on them, and the domains of topology keys. */
+
+import type { Pod, Taint } from '../../../src/api/kubernetes.ts';
+import { WELL_KNOWN_LABELS } from '../../../src/api/labels.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
+import type {
+  InstanceType,
+  Offering,
+  PoolInput,
+  Requirement,
+  Resources,
+  StateNode,
+} from '../../../src/engine/model.ts';
+import { podRequests, resourcesOf } from '../../../src/engine/resources.ts';
+import {
+  fits,
+  type HostPort,
+  hostPorts,
+  portsClash,
+  requiredTerms,
+  sum,
+  toleratesAll,
+  toleratingPreferences,
+} from './pods.ts';
+import {
+  alternativesOf,
+  and,
+  compatible,
+  intersects,
+  labelRequirements,
+  type OpenKeys,
+  type Requirements,
+  requirementsOf,
+  valuesAt,
+} from './requirements.ts';
+
+export const OPEN: OpenKeys = WELL_KNOWN_LABELS;
+export const CLOSED: OpenKeys = new Set();
+
+/** Labels that only stand in for what a node will have: they are no requirements of the claim. */
+export const SIMULATED = ['karpenter.sh/registered', 'karpenter.sh/initialized'];
+
+/** Lists never change, and each is read thousands of times. */
+const read = new WeakMap<readonly Requirement[], Requirements>();
+
+function fixedRequirements(list: readonly Requirement[]): Requirements {
+  const known = read.get(list) ?? requirementsOf(list);
+  read.set(list, known);
+  return known;
+}
+
+export const typeRequirements = (type: InstanceType): Requirements => fixedRequirements(type.requirements);
+
+/** Huge pages are taken from memory. */
+function allocatable({ capacity, overhead }: InstanceType): Resources {
+  const reserved = sum(overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold);
+  const free: Record<string, number> = {};
+  let hugePages = 0;
+  for (const [name, amount] of Object.entries(capacity)) {
+    free[name] = amount - (reserved[name] ?? 0);
+    if (name.startsWith('hugepages-')) hugePages += amount;
+  }
+  return hugePages > 0 ? { ...free, memory: Math.max(0, (free.memory ?? 0) - hugePages) } : free;
+}
+
+export const offered = (type: InstanceType, requirements: Requirements): readonly Offering[] =>
+  type.offerings.filter(
+    (each) => each.available && compatible(requirements, fixedRequirements(each.requirements), OPEN),
+  );
+
+/** Keys of which the types have too few values, with the number that they have. */
+export const tooFewValues = (types: Iterable<InstanceType>, requirements: Requirements) =>
+  [...requirements].flatMap(([key, { minValues }]) => {
+    const found = new Set([...types].flatMap((type) => [...valuesAt(typeRequirements(type), key).listed]));
+    return found.size < minValues ? [{ key, found: found.size }] : [];
+  });
+
+export class Daemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly #pod: Pod;
+  readonly #alternatives: readonly Requirements[];
+
+  constructor(pod: Pod) {
+    this.requests = podRequests(pod);
+    this.ports = hostPorts(pod);
+    this.#pod = toleratingPreferences(pod) ?? pod;
+    // Decision 17, "DaemonSets with several required node affinity terms": all of them, for each type and each node.
+    this.#alternatives = alternativesOf(pod.spec.nodeSelector, requiredTerms(pod));
+  }
+
+  runsOn(place: Requirements, taints: readonly Taint[], open: OpenKeys, type: Requirements = new Map()): boolean {
+    return (
+      toleratesAll(this.#pod.spec, taints) &&
+      this.#alternatives.some((each) => compatible(place, each, open) && intersects(type, each))
+    );
+  }
+}
+
+/** Instance types with the same daemons. */
+export interface DaemonGroup {
+  readonly types: readonly InstanceType[];
+  readonly overhead: Resources;
+  readonly ports: readonly HostPort[];
+}
+
+/** The types that remain with these requirements for such pods. */
+export function remainingTypes(
+  requirements: Requirements,
+  requests: Resources,
+  groups: readonly DaemonGroup[],
+  ports: readonly HostPort[],
+): readonly InstanceType[] {
+  return groups
+    .filter((group) => !portsClash(ports, group.ports))
+    .flatMap(({ types, overhead }) =>
+      types.filter(
+        (type) =>
+          intersects(typeRequirements(type), requirements) &&
+          offered(type, requirements).length > 0 &&
+          fits(sum(requests, overhead), allocatable(type)),
+      ),
+    );
+}
+
+export interface Template {
+  readonly name: string;
+  readonly requirements: Requirements;
+  readonly taints: readonly Taint[];
+  readonly groups: readonly DaemonGroup[];
+  /** What may still be bought, by resource; each new claim takes its largest type off. */
+  readonly remaining: Map<string, number>;
+}
+
+const taintsOf = ({ spec }: NodePool): readonly Taint[] => spec.template.spec.taints ?? [];
+
+function templateRequirements({ metadata, spec }: NodePool): Requirements {
+  const { group, kind, name } = spec.template.spec.nodeClassRef;
+  const labels = {
+    ...spec.template.metadata?.labels,
+    'karpenter.sh/nodepool': metadata.name,
+    [`${group}/${kind.toLowerCase()}`]: name,
+  };
+  const simulated = Object.fromEntries(SIMULATED.map((key) => [key, 'true']));
+  return and(requirementsOf(spec.template.spec.requirements), labelRequirements({ ...labels, ...simulated }));
+}
+
+function daemonGroups(
+  types: readonly InstanceType[],
+  runsOn: (daemon: Daemon, type: InstanceType) => boolean,
+  daemons: readonly Daemon[],
+): readonly DaemonGroup[] {
+  const running = (type: InstanceType) => daemons.filter((daemon) => runsOn(daemon, type));
+  const byDaemons = Map.groupBy(types, (type) =>
+    running(type)
+      .map((daemon) => daemons.indexOf(daemon))
+      .join(),
+  );
+  return [...byDaemons.values()].map((alike) => {
+    const own = alike[0] ? running(alike[0]) : [];
+    return {
+      types: alike,
+      overhead: sum(...own.map(({ requests }) => requests)),
+      ports: own.flatMap(({ ports }) => ports),
+    };
+  });
+}
+
+function remainingOf(pool: NodePool, nodes: readonly StateNode[]): Map<string, number> {
+  const own = nodes.filter(({ labels }) => labels['karpenter.sh/nodepool'] === pool.metadata.name);
+  const used = sum(...own.map(({ capacity }) => ({ ...capacity, nodes: 1 })));
+  const limits = Object.entries(resourcesOf(pool.spec.limits ?? {}));
+  return new Map(limits.map(([name, limit]) => [name, limit - (used[name] ?? 0)]));
+}
+
+/** Heavier pools first; of equal weights, the name that sorts last. */
+export const inOrder = (pools: readonly PoolInput[]): readonly PoolInput[] =>
+  pools.toSorted(
+    ({ nodePool: a }, { nodePool: b }) =>
+      (b.spec.weight ?? 0) - (a.spec.weight ?? 0) || (a.metadata.name < b.metadata.name ? 1 : -1),
+  );
+
+export interface TemplateParts {
+  readonly daemons: readonly Daemon[];
+  readonly nodes: readonly StateNode[];
+  readonly minValuesAreStrict: boolean;
+}
+
+/** Nothing for a pool of which no type remains. */
+export function templateOf({ nodePool, instanceTypes }: PoolInput, parts: TemplateParts): Template | undefined {
+  const requirements = templateRequirements(nodePool);
+  const types = remainingTypes(requirements, {}, [{ types: instanceTypes, overhead: {}, ports: [] }], []);
+  if (types.length === 0) return undefined;
+  if (parts.minValuesAreStrict && tooFewValues(types, requirements).length > 0) return undefined;
+  const taints = taintsOf(nodePool);
+  const runsOn = (daemon: Daemon, type: InstanceType) =>
+    daemon.runsOn(requirements, taints, OPEN, typeRequirements(type));
+  return {
+    name: nodePool.metadata.name,
+    requirements,
+    taints,
+    groups: daemonGroups(types, runsOn, parts.daemons),
+    remaining: remainingOf(nodePool, parts.nodes),
+  };
+}
+
+/** Values of each key that some pool can have, each with the taints behind which it is. */
+export type Domains = ReadonlyMap<string, ReadonlyMap<string, readonly (readonly Taint[])[]>>;
+
+type DomainList = readonly (readonly [key: string, value: string])[];
+
+const listedIn = (requirements: Requirements): DomainList =>
+  [...requirements].flatMap(([key, { isComplement, listed }]) =>
+    isComplement ? [] : [...listed].map((value) => [key, value] as const),
+  );
+
+/** Decision 17, "Values that a NodePool excludes": only what can be had is a domain. */
+function domainsOfPool({ nodePool, instanceTypes }: PoolInput): DomainList {
+  const { metadata, spec } = nodePool.spec.template;
+  const own = and(requirementsOf(spec.requirements), labelRequirements(metadata?.labels));
+  const places = instanceTypes.map((type) => and(own, typeRequirements(type)));
+  return places.length === 0 ? [] : [...places, own].flatMap(listedIn);
+}
+
+export function domainsOf(pools: readonly PoolInput[]): Domains {
+  const domains = new Map<string, Map<string, (readonly Taint[])[]>>();
+  for (const pool of pools) {
+    for (const [key, value] of domainsOfPool(pool)) {
+      const values = domains.get(key) ?? new Map<string, (readonly Taint[])[]>();
+      domains.set(key, values.set(value, [...(values.get(value) ?? []), taintsOf(pool.nodePool)]));
+    }
+  }
+  return domains;
+}

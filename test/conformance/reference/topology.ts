@@ -1,0 +1,345 @@
+/** Spread, affinity and anti-affinity: what pods were counted in which domain, and where the next one may go. */
+import type {
+  LabelSelector,
+  Pod,
+  PodAffinityTerm,
+  Taint,
+  Toleration,
+  TopologySpreadConstraint,
+} from '../../../src/api/kubernetes.ts';
+import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
+import { isTerminal, keyOf, namespaceOf, requiredTerms, selects, toleratesAll, uidOf } from './pods.ts';
+import {
+  allows,
+  alternativesOf,
+  and,
+  canonicalKey,
+  compatible,
+  labelRequirements,
+  type OpenKeys,
+  oneOf,
+  type Requirements,
+  textOf,
+  type Values,
+  valuesAt,
+} from './requirements.ts';
+import { CLOSED, type Domains } from './templates.ts';
+
+export const HOSTNAME = 'kubernetes.io/hostname';
+const UNBOUNDED = 2 ** 31 - 1;
+
+/** Which nodes count; without a part, it leaves none out. */
+interface NodeFilter {
+  readonly alternatives: readonly Requirements[] | undefined;
+  readonly tolerations: readonly Toleration[] | undefined;
+}
+
+interface Rule {
+  readonly type: 'spread' | 'affinity' | 'anti-affinity';
+  readonly key: string;
+  readonly namespaces: ReadonlySet<string>;
+  readonly selector: LabelSelector | undefined;
+  readonly maxSkew: number;
+  readonly minDomains?: number;
+  readonly filter?: NodeFilter;
+}
+
+/** A rule with the pods whose it is, and with the number of selected pods in each domain. */
+interface Group extends Rule {
+  readonly counts: Map<string, number>;
+  readonly owners: Set<string>;
+  /** Holds for the pods that it selects instead of those whose it is: theirs is the required anti-affinity of others. */
+  readonly isInverse: boolean;
+}
+
+export interface Place {
+  readonly requirements: Requirements;
+  readonly taints: readonly Taint[];
+}
+
+const selectorText = (selector: LabelSelector | undefined): string => {
+  if (!selector) return 'nothing';
+  const exact = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key} In ${value}`);
+  const others = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values = [] }) => `${key} ${operator} ${values.toSorted()}`,
+  );
+  return [...new Set([...exact, ...others])].sort().join(';');
+};
+
+/** Decision 17, "Spread of pods that differ in their nodeSelector": each filter counts on its own. */
+const filterText = ({ alternatives, tolerations }: NodeFilter): string =>
+  JSON.stringify([
+    alternatives?.map((each) => [...each].map(([key, values]) => `${key} ${textOf(values)}`).sort()) ?? null,
+    tolerations ?? null,
+  ]);
+
+/** The rules of two pods with the same text are one. `minDomains` is that of whoever comes first. */
+const ruleText = ({ type, key, namespaces, maxSkew, selector, filter }: Rule): string =>
+  [type, key, [...namespaces].sort(), maxSkew, selectorText(selector), filter ? filterText(filter) : ''].join('#');
+
+const passes = (filter: NodeFilter | undefined, { requirements, taints }: Place): boolean => {
+  const { alternatives, tolerations } = filter ?? {};
+  if (tolerations && !toleratesAll({ tolerations }, taints)) return false;
+  return !alternatives || alternatives.some((each) => compatible(requirements, each, CLOSED));
+};
+
+const hostOf = ({ labels, name }: StateNode): string => labels[HOSTNAME] ?? name;
+const domainOf = (node: StateNode, key: string): string | undefined =>
+  key === HOSTNAME ? hostOf(node) : node.labels[key];
+
+export const placeOf = (node: StateNode): Place => ({
+  requirements: labelRequirements({ ...node.labels, [HOSTNAME]: hostOf(node) }),
+  taints: node.taints,
+});
+
+const requiredAntiAffinity = ({ spec }: Pod): readonly PodAffinityTerm[] =>
+  spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+
+const increment = (counts: Map<string, number>, domain: string): unknown =>
+  counts.set(domain, (counts.get(domain) ?? 0) + 1);
+
+const selectsPod = ({ namespaces, selector }: Rule, pod: Pod): boolean =>
+  namespaces.has(namespaceOf(pod)) && selects(selector, pod.metadata.labels);
+
+export interface TopologyParts {
+  readonly snapshot: Snapshot;
+  readonly domains: Domains;
+  readonly nodes: readonly StateNode[];
+  readonly preferencesCount: boolean;
+}
+
+/** Where a pod is to go, and what it asks for itself. */
+export interface Request {
+  readonly pod: Pod;
+  /** Without preferences. */
+  readonly required: Requirements;
+  /** Those of the place, the pod and its volumes at once. */
+  readonly joined: Requirements;
+  /** Of what is there already, which for a claim is all that is joined. */
+  readonly place: Requirements;
+  readonly open: OpenKeys;
+}
+
+export class ReferenceTopology {
+  readonly #parts: TopologyParts;
+  readonly #groups = new Map<string, Group>();
+  readonly #inverse = new Map<string, Group>();
+  readonly #running: readonly { readonly pod: Pod; readonly node: StateNode }[];
+  readonly #hosts: string[] = [];
+
+  constructor(parts: TopologyParts) {
+    this.#parts = parts;
+    const { nodes, pendingPods } = parts.snapshot;
+    const pending = new Set(pendingPods.map(keyOf));
+    this.#running = nodes
+      .filter(({ node }) => node)
+      .flatMap((node) => node.pods.map((pod) => ({ pod, node })))
+      .filter(({ pod }) => !isTerminal(pod) && !pod.metadata.deletionTimestamp && !pending.has(keyOf(pod)));
+    for (const { pod, node } of this.#running) this.#countInverse(pod, node);
+  }
+
+  #countInverse(pod: Pod, node: StateNode): void {
+    for (const term of requiredAntiAffinity(pod)) {
+      const domain = domainOf(node, canonicalKey(term.topologyKey));
+      if (domain !== undefined) increment(this.#inverseGroup(pod, term).counts, domain);
+    }
+  }
+
+  /** Takes up the rules of a pod in its present form. */
+  update(pod: Pod): void {
+    for (const group of this.#groups.values()) group.owners.delete(uidOf(pod));
+    for (const term of requiredAntiAffinity(pod)) this.#inverseGroup(pod, term).owners.add(uidOf(pod));
+    for (const rule of this.#rulesOf(pod)) {
+      const text = ruleText(rule);
+      const group = this.#groups.get(text) ?? this.#group(rule, pod, false);
+      this.#groups.set(text, group);
+      group.owners.add(uidOf(pod));
+    }
+  }
+
+  /** A claim is a domain of the rules by host. */
+  addHost(hostname: string): void {
+    this.#hosts.push(hostname);
+    for (const { key, counts } of [...this.#groups.values(), ...this.#inverse.values()]) {
+      if (key === HOSTNAME && !counts.has(hostname)) counts.set(hostname, 0);
+    }
+  }
+
+  #rulesOf(pod: Pod): readonly Rule[] {
+    const { topologySpreadConstraints = [], affinity } = pod.spec;
+    const { preferencesCount } = this.#parts;
+    const kinds = [
+      { type: 'affinity', own: affinity?.podAffinity },
+      { type: 'anti-affinity', own: affinity?.podAntiAffinity },
+    ] as const;
+    const terms = kinds.flatMap(({ type, own }) => {
+      const preferred = own?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+      const all = own?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+      return [...all, ...(preferencesCount ? preferred.map((each) => each.podAffinityTerm) : [])].map((term) =>
+        this.#termRule(pod, term, type),
+      );
+    });
+    const spreads = topologySpreadConstraints.filter(
+      ({ whenUnsatisfiable }) => preferencesCount || whenUnsatisfiable === 'DoNotSchedule',
+    );
+    return [...spreads.map((each) => spreadRule(pod, each)), ...terms];
+  }
+
+  #termRule(pod: Pod, term: PodAffinityTerm, type: 'affinity' | 'anti-affinity', maxSkew = UNBOUNDED): Rule {
+    const { topologyKey, labelSelector, namespaceSelector, namespaces = [] } = term;
+    const selected = this.#parts.snapshot.namespaces.filter(({ metadata }) =>
+      selects(namespaceSelector, metadata.labels),
+    );
+    const isOwn = namespaces.length === 0 && namespaceSelector === undefined;
+    const all = isOwn ? [namespaceOf(pod)] : [...namespaces, ...selected.map(({ metadata }) => metadata.name)];
+    return { type, key: canonicalKey(topologyKey), namespaces: new Set(all), selector: labelSelector, maxSkew };
+  }
+
+  #inverseGroup(pod: Pod, term: PodAffinityTerm): Group {
+    const rule = this.#termRule(pod, term, 'anti-affinity', 1);
+    const text = ruleText(rule);
+    const group = this.#inverse.get(text) ?? this.#group(rule, pod, true);
+    this.#inverse.set(text, group);
+    return group;
+  }
+
+  #group(rule: Rule, pod: Pod, isInverse: boolean): Group {
+    const group: Group = { ...rule, counts: new Map(), owners: new Set(), isInverse };
+    const known = [
+      ...this.#reachable(group, pod),
+      ...this.#nodeDomains(group),
+      ...(rule.key === HOSTNAME ? this.#hosts : []),
+    ];
+    for (const domain of known) group.counts.set(domain, 0);
+    if (!isInverse) this.#countRunning(group);
+    return group;
+  }
+
+  #reachable({ type, key, filter, isInverse }: Group, pod: Pod): readonly string[] {
+    // Decision 17, "Zones that such a pod cannot reach": whom an inverse rule keeps away may tolerate more than its owner.
+    const taintsCount = type === 'spread' ? filter?.tolerations !== undefined : !isInverse;
+    return [...(this.#parts.domains.get(key) ?? [])]
+      .filter(([, behind]) => !taintsCount || behind.some((taints) => toleratesAll(pod.spec, taints)))
+      .map(([value]) => value);
+  }
+
+  #nodeDomains({ key, filter }: Group): readonly string[] {
+    return this.#parts.nodes
+      .filter((node) => node.node && passes(filter, placeOf(node)))
+      .flatMap((node) => domainOf(node, key) ?? []);
+  }
+
+  /** Without a selector all running pods of the namespaces are counted, though no pod to place is selected. */
+  #countRunning({ key, namespaces, selector, filter, counts }: Group): void {
+    for (const { pod, node } of this.#running) {
+      const isSelected = selector === undefined || selects(selector, pod.metadata.labels);
+      const domain = domainOf(node, key);
+      if (!isSelected || !namespaces.has(namespaceOf(pod)) || domain === undefined) continue;
+      if (passes(filter, placeOf(node))) increment(counts, domain);
+    }
+  }
+
+  /** The joined requirements with a domain for each rule, or nothing when one cannot be met. */
+  narrowed({ pod, required, joined, place, open }: Request): Requirements | undefined {
+    const chosen: Requirements[] = [];
+    for (const group of this.#binding(pod)) {
+      // Decision 17, "Pods that keep others away by a label that nodes do not have": the rule holds where its pods are.
+      if (group.isInverse && !place.has(group.key) && !open.has(group.key)) continue;
+      const domains = nextDomains(group, pod, valuesAt(required, group.key), valuesAt(joined, group.key));
+      if (domains.length === 0) return undefined;
+      chosen.push(new Map([[group.key, oneOf(domains)]]));
+    }
+    const all = and(...chosen);
+    return compatible(place, all, open) && compatible(joined, all, open) ? and(joined, all) : undefined;
+  }
+
+  #binding(pod: Pod): readonly Group[] {
+    return [
+      ...[...this.#groups.values()].filter(({ owners }) => owners.has(uidOf(pod))),
+      ...[...this.#inverse.values()].filter((group) => selectsPod(group, pod)),
+    ];
+  }
+
+  /** Counts a pod where it was put. It may be in any of several domains: anti-affinity keeps clear of all of them. */
+  record(pod: Pod, place: Place): void {
+    for (const group of this.#groups.values()) {
+      if (!selectsPod(group, pod) || !passes(group.filter, place)) continue;
+      const { isComplement, listed } = valuesAt(place.requirements, group.key);
+      if (isComplement || (group.type !== 'anti-affinity' && listed.size !== 1)) continue;
+      for (const domain of listed) increment(group.counts, domain);
+    }
+    for (const { key, owners, counts } of this.#inverse.values()) {
+      const { isComplement, listed } = valuesAt(place.requirements, key);
+      if (owners.has(uidOf(pod)) && !isComplement) for (const domain of listed) increment(counts, domain);
+    }
+  }
+}
+
+function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
+  const { topologyKey, labelSelector, matchLabelKeys = [], maxSkew, minDomains } = constraint;
+  const labels = pod.metadata.labels ?? {};
+  const shared = matchLabelKeys.flatMap((key) =>
+    labels[key] === undefined ? [] : [{ key, operator: 'In' as const, values: [labels[key]] }],
+  );
+  const matchExpressions = [...(labelSelector?.matchExpressions ?? []), ...shared];
+  return {
+    type: 'spread',
+    key: canonicalKey(topologyKey),
+    namespaces: new Set([namespaceOf(pod)]),
+    selector: shared.length > 0 ? { ...labelSelector, matchExpressions } : labelSelector,
+    maxSkew,
+    ...(minDomains === undefined ? {} : { minDomains }),
+    filter: {
+      alternatives:
+        constraint.nodeAffinityPolicy === 'Ignore'
+          ? undefined
+          : alternativesOf(pod.spec.nodeSelector, requiredTerms(pod)),
+      tolerations: constraint.nodeTaintsPolicy === 'Honor' ? (pod.spec.tolerations ?? []) : undefined,
+    },
+  };
+}
+
+/** The only host that the place can be, if it is a place that exists or is planned. */
+const hostIn = ({ key }: Rule, { isComplement, listed }: Values): string | undefined =>
+  key === HOSTNAME && !isComplement && listed.size === 1 ? [...listed][0] : undefined;
+
+function nextDomains(group: Group, pod: Pod, asked: Values, offered: Values): readonly string[] {
+  const host = hostIn(group, offered);
+  switch (group.type) {
+    case 'spread':
+      return spreadDomains(group, pod, asked, offered, host);
+    case 'affinity':
+      return affinityDomains(group, pod, asked, offered, host);
+    case 'anti-affinity':
+      return (host === undefined ? domainsIn(group, asked, offered) : [host]).filter((each) => !group.counts.get(each));
+  }
+}
+
+const domainsIn = ({ counts }: Group, ...all: readonly Values[]): readonly string[] =>
+  [...counts.keys()].sort().filter((domain) => all.every((values) => allows(values, domain)));
+
+/**
+ * One of the emptiest domains. Any of equal ones will do: the engine takes the cheapest, which is the first by name where zones
+ * cost the same, as in drawn clusters. Hosts are compared with an empty one, which can be bought.
+ */
+function spreadDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
+  const { key, counts, maxSkew, minDomains = 0 } = group;
+  const after = (domain: string): number => (counts.get(domain) ?? 0) + (selectsPod(group, pod) ? 1 : 0);
+  if (host !== undefined) return after(host) <= maxSkew ? [host] : [];
+  const supported = domainsIn(group, asked);
+  const isGlobal = key !== HOSTNAME && supported.length >= minDomains;
+  const least = isGlobal ? Math.min(UNBOUNDED, ...supported.map((domain) => counts.get(domain) ?? 0)) : 0;
+  const eligible = domainsIn(group, offered).filter((domain) => after(domain) - least <= maxSkew);
+  return eligible.toSorted((a, b) => after(a) - after(b)).slice(0, 1);
+}
+
+/** The first pod of a group that asks for itself may go anywhere. */
+function affinityDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
+  const isFull = (domain: string): boolean => Boolean(group.counts.get(domain));
+  const isFirst = selectsPod(group, pod) && !domainsIn(group, asked).some(isFull);
+  if (host !== undefined) return allows(asked, host) && (isFull(host) || isFirst) ? [host] : [];
+  const both = domainsIn(group, asked, offered);
+  const full = both.filter(isFull);
+  if (full.length > 0 || !isFirst) return full;
+  return [...both, ...domainsIn(group, asked)].slice(0, 1);
+}
