@@ -1,6 +1,7 @@
 /**
- * A second scheduler, written from the specification alone: naive, slow, and without anything that it remembers from one
- * attempt to the next. It shares the engine's reading of quantities and tolerations, and nothing else.
+ * A second scheduler, written from the specification: naive, slow, and without anything that it remembers from one attempt to
+ * the next. With the engine it shares how quantities and tolerations are read, the sum of a pod's requests, and the list of
+ * well-known labels. Where the specification leaves a choice open it does as the engine does.
  */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { InstanceType, Resources, Snapshot, SolveOptions, StateNode } from '../../../src/engine/model.ts';
