@@ -17,8 +17,9 @@ import (
 const (
 	mark  = "example.com/played"
 	owner = client.FieldOwner("go-client")
-	// patience is how long a cache may need to see a change.
-	patience = 20 * time.Second
+	// patience is how long a cache may need to see a change: longer than client-go ever pauses between two lists, which
+	// is 30 s and up to as much again by chance.
+	patience = 75 * time.Second
 )
 
 // form answers an empty object of the kind, in the Go type that the player uses.
