@@ -13,6 +13,8 @@ WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
+# Logs and the metric `karpenter_build_info` tell it; git's own files are not in the build.
+ARG SOURCE_REVISION=
 RUN npm run build && mkdir /compiled
 
 # Node.js and what it links to: no shell, no package manager. Its user `nonroot` is 65532.

@@ -8,10 +8,13 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
-/** Short source revision for the log field `commit`; empty outside a git checkout. */
+/** Source revision for the log field `commit`: what the environment says, as in the image's build, or what git says. */
 function revision(): string {
+  const given = process.env.SOURCE_REVISION;
+  if (given) return given;
   try {
-    return execFileSync('git', ['describe', '--always', '--dirty', '--abbrev=7'], { encoding: 'utf8' }).trim();
+    const describe = ['describe', '--always', '--dirty', '--abbrev=7'];
+    return execFileSync('git', describe, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   } catch {
     return '';
   }

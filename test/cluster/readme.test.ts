@@ -83,7 +83,9 @@ describe('the install section of the README', () => {
     expect(templateParameters(text)).toEqual(expect.arrayContaining(given));
     expect(overrides).toContain(`=${CLUSTER_NAME}`);
     expect(asked).toContain('CAPABILITY_NAMED_IAM');
-    expect(asked).toMatch(/docker build -t registry.example.com\/karpenter-ts:0.1.0 \.\ndocker push \S+:0.1.0/);
+    expect(asked).toMatch(
+      /docker build --build-arg SOURCE_REVISION=[0-9a-f]{40} -t \S+\/karpenter-ts:0.1.0 \.\ndocker push \S+:0.1.0/,
+    );
     expect(await readdir(ROOT)).toContain('Dockerfile');
   });
 

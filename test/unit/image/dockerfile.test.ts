@@ -19,6 +19,15 @@ describe('the image', () => {
     expect(runtime).toContain('\nUSER 65532:65532\n');
   });
 
+  it('knows the revision that it is built from, of which the sources that reach it say nothing', () => {
+    const build = text.slice(0, text.lastIndexOf('\nFROM '));
+    expect(build).toMatch(/^ARG SOURCE_REVISION=\n+RUN npm run build\b/m);
+    for (const path of ['../../../README.md', '../../../.github/workflows/release.yml']) {
+      const asked = readFileSync(new URL(path, import.meta.url), 'utf8');
+      expect(asked).toMatch(/build-args?:? SOURCE_REVISION=/);
+    }
+  });
+
   it('is compiled ahead with the options that it runs with', () => {
     const run = JSON.parse(all(/^RUN (\[.*\])$/gm)[0] ?? '[]') as readonly string[];
     const entrypoint = JSON.parse(all(/^ENTRYPOINT (\[.*\])$/gm)[0] ?? '[]') as readonly string[];

@@ -19,6 +19,8 @@ import type { ReplayResult } from '../../../src/replay/result.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 const PARTS = 'bin build.ts charts crds examples src package.json tsconfig.json README.md LICENSE .npmrc'.split(' ');
 const LIMIT_MS = 240_000;
+/** What the image's build is told, since it has no git. */
+const REVISION = '0123456789abcdef';
 
 interface Packed {
   readonly filename: string;
@@ -32,7 +34,7 @@ describe('what is delivered', () => {
   let packed: Packed;
 
   const { NODE_OPTIONS: _, ...rest } = process.env;
-  const env = { ...rest, PATH: `${join(ROOT, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
+  const env: NodeJS.ProcessEnv = { ...rest, PATH: `${join(ROOT, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
   const npm = (cwd: string, ...args: readonly string[]): string =>
     execFileSync('npm', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -41,6 +43,7 @@ describe('what is delivered', () => {
     mkdirSync(empty);
     for (const part of PARTS) cpSync(join(ROOT, part), join(checkout, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+    env.SOURCE_REVISION = REVISION;
     npm(checkout, 'run', 'build');
     // What `npm pack --dry-run --json` lists, and the tarball; the scripts of the package would build once more.
     [packed] = JSON.parse(npm(checkout, 'pack', '--ignore-scripts', '--json')) as [Packed];
@@ -69,6 +72,13 @@ describe('what is delivered', () => {
     expect(filesOf('dist/operator')).not.toContain('cli.js');
     expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual(['page']);
     expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
+  });
+
+  it('the bundles know the revision that they were built from', () => {
+    for (const path of ['dist/operator', 'dist/cli']) {
+      const code = filesOf(path).filter((name) => name.endsWith('.js'));
+      expect(code.some((name) => readFileSync(join(checkout, path, name), 'utf8').includes(REVISION))).toBe(true);
+    }
   });
 
   it('the bundle of the operator has neither the local world nor the command line in it', () => {
