@@ -4,10 +4,12 @@
  * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
  */
 
+import { isTrue, READY } from '../api/conditions.ts';
 import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { NodePool } from '../api/nodepool.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
 import { sameItems } from '../api/same-items.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
@@ -100,7 +102,8 @@ export class ClusterState {
     pods.subscribe((event, pod, before) => this.#podChanged(event === 'deleted', pod, before));
     csiNodes.subscribe((_, csiNode) => this.#stalePods(csiNode.metadata.name));
     nodePools.subscribe((event, pool, before) => {
-      if (event !== 'updated' || pool.metadata.generation !== before?.metadata.generation) this.markChanged();
+      // A NodePool is not ready for a moment after each edit: what was not found without it may be found with it.
+      if (event !== 'updated' || before === undefined || isOther(pool, before)) this.markChanged();
     });
   }
 
@@ -336,6 +339,10 @@ export class ClusterState {
 
 /** Sums of capacities with what was added up, by NodePool. */
 type Totals = Map<string, { readonly of: readonly Resources[]; readonly sum: Resources }>;
+
+/** Whether an update of a NodePool may let nodes go that could not go before. */
+const isOther = (pool: NodePool, before: NodePool): boolean =>
+  pool.metadata.generation !== before.metadata.generation || isTrue(pool, READY) !== isTrue(before, READY);
 
 /**
  * Whether a claim is ending and no instance can come of it any more, whoever else still holds it back: launches are

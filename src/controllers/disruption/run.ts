@@ -32,8 +32,25 @@ const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
 interface Memo {
   /** Of the cluster. */
   readonly state: number;
-  /** What there was to choose from, where something else may be found when that changes; see `choiceOf`. */
-  readonly choice?: string;
+  /** Whether a search that chooses from this would find nothing again. */
+  readonly covers: (input: MethodInput) => boolean;
+}
+
+/**
+ * Of a search that came to its end: among fewer candidates it finds nothing either. One that comes later, since it has
+ * become consolidatable or a PodDisruptionBudget lets it go, would have to wait for the next change of the cluster where
+ * consolidation is Karpenter's.
+ */
+function coversNoMoreThan({ candidates, consolidation }: MethodInput): Memo['covers'] {
+  if (consolidation === 'compatible') return () => true;
+  const seen = new Set(candidates.map(({ providerId }) => providerId));
+  return (input) => input.candidates.every(({ providerId }) => seen.has(providerId));
+}
+
+/** Of a search that budgets ended: it finds something else when the choice is another one. */
+function coversTheSame(input: MethodInput): Memo['covers'] {
+  const choice = choiceOf(input);
+  return (other) => choiceOf(other) === choice;
 }
 
 /**
@@ -94,7 +111,7 @@ export class MethodRunner {
     const count = preparation.candidates.length;
     this.#history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
     setEligible(this.#deps.metrics, method, count);
-    if (count === 0 || this.#remembers(method, choiceOf(input))) return { commands: [], isOver: true };
+    if (count === 0 || this.#remembers(method, input)) return { commands: [], isOver: true };
     if (unseenPools.size > 0) {
       log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
         nodepools: [...unseenPools],
@@ -103,24 +120,25 @@ export class MethodRunner {
     const result = await decide(signal);
     this.#history.record({ ...preparation, result });
     this.#report(method, result, log);
-    this.#remember(method, result, choiceOf(input));
+    this.#remember(method, result, input);
     const { commands, timeout, failures = [] } = result;
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
   }
 
-  #remembers({ name, consolidationType }: Method, choice: string): boolean {
+  #remembers({ name, consolidationType }: Method, input: MethodInput): boolean {
     const memo = this.#memos.get(name);
     if (consolidationType === '' || memo?.state !== this.#deps.cluster.consolidationState()) return false;
-    return memo.choice === undefined || memo.choice === choice;
+    return memo.covers(input);
   }
 
-  #remember({ name }: Method, result: MethodResult, choice: string): void {
+  #remember({ name }: Method, result: MethodResult, input: MethodInput): void {
     const { commands, exhausted, timeout, failures = [], unseenPools = NONE } = result;
     // a search that ends with a command says nothing of the NodePools that it has not reached
     if (timeout || commands.length === 0) this.#unseenPools.set(name, timeout ? unseenPools : NONE);
     const state = this.#deps.cluster.consolidationState();
-    if (exhausted) this.#memos.set(name, { state });
-    else if (commands.length === 0 && !timeout && failures.length === 0) this.#memos.set(name, { state, choice });
+    if (exhausted) this.#memos.set(name, { state, covers: coversNoMoreThan(input) });
+    else if (commands.length === 0 && !timeout && failures.length === 0)
+      this.#memos.set(name, { state, covers: coversTheSame(input) });
     else this.#memos.delete(name);
   }
 

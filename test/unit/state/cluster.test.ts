@@ -295,19 +295,23 @@ describe('consolidationState', () => {
     expect(changedBy(() => cluster.nominate(ID, 1))).toBe(false);
   });
 
-  it('moves with the generation of NodePools, not with their status', () => {
-    const put = (generation: number): void =>
+  it('moves with the generation of NodePools and their readiness, not with the rest of their status', () => {
+    const put = (generation: number, ready: 'True' | 'False' | 'Unknown' = 'True', nodes = 1): void =>
       stores.store(NODE_POOL).put(
         versioned({
           apiVersion: 'karpenter.sh/v1',
           kind: 'NodePool',
           metadata: { name: 'default', generation },
           spec: { template: { spec: { nodeClassRef, requirements: [] } } },
+          status: { nodes, conditions: [{ type: 'Ready', status: ready }] },
         }),
       );
     expect(changedBy(() => put(1))).toBe(true);
-    expect(changedBy(() => put(1))).toBe(false);
+    expect(changedBy(() => put(1, 'True', 2))).toBe(false);
     expect(changedBy(() => put(2))).toBe(true);
+    expect(changedBy(() => put(2, 'Unknown'))).toBe(true);
+    expect(changedBy(() => put(2, 'False'))).toBe(false);
+    expect(changedBy(() => put(2, 'True'))).toBe(true);
   });
 
   it.each([0, -3_600_000])('moves by itself after five minutes, when the time is put by %d ms', async (ms) => {

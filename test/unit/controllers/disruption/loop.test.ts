@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { present } from '../../../support/present.ts';
@@ -200,104 +199,6 @@ describe('the disruption loop', () => {
     expect(reconcileErrors()).toEqual([]);
     const gone = fieldsOf('disrupting node(s)').flatMap(({ 'disrupted-nodes': nodes }) => nodes);
     expect(gone).toMatchObject([{ Node: { name: second?.metadata.name } }]);
-  });
-});
-
-describe('a search', () => {
-  /** Takes down which methods are asked, with the NodePools that went short before; answers by the method's type. */
-  function answering(answers: Partial<Record<Method['consolidationType'], (asked: MethodInput) => MethodResult>>) {
-    const asked: [string, ...string[]][] = [];
-    world.simulations = simulationsThat({
-      decide: async (_, { consolidationType }, input) => {
-        asked.push([consolidationType, ...input.unseenPools]);
-        return answers[consolidationType]?.(input) ?? { commands: [], exhausted: true, events: [] };
-      },
-    });
-    return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
-  }
-
-  it('that found nothing is not made again until something changes, or five minutes have passed', async () => {
-    const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
-    await withNodes(2, WIDE, 1);
-    await world.pass(60);
-    const before = [count('multi'), count('single')];
-    await world.pass(60);
-    expect(count('multi')).toBe(before[0]);
-    // passed over for a budget, say: with the same candidates and the same budgets they would be again
-    expect(count('single')).toBe(before[1]);
-
-    world.deploy('small', 0);
-    await world.pass(11);
-    expect(count('multi')).toBe((before[0] ?? 0) + 1);
-    await world.pass(4 * 60);
-    expect(count('multi')).toBe((before[0] ?? 0) + 1);
-    await world.pass(70);
-    expect(count('multi')).toBe((before[0] ?? 0) + 2);
-  });
-
-  it('that budgets ended is made again when they let other nodes go, with nothing else changed', async () => {
-    const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
-    const third = { nodes: '1', schedule: '3 0 * * *', duration: '1m' };
-    await withNodes(2, { ...WIDE, budgets: [{ nodes: '100%' }, third] }, 1);
-    await world.pass(60);
-    const before = [count('multi'), count('single')];
-    await world.pass(Math.floor((Date.UTC(2026, 0, 1, 0, 3) - world.clock.now()) / 1000) - 1);
-    expect([count('multi'), count('single')]).toEqual(before);
-    await world.pass(15);
-    // the other one has seen all that there is to see
-    expect([count('multi'), count('single')]).toEqual([before[0], (before[1] ?? 0) + 1]);
-  });
-
-  it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
-    const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
-    const late: MethodResult = {
-      commands: [],
-      exhausted: false,
-      events: [],
-      timeout,
-      unseenPools: new Set(['default']),
-    };
-    const nothing: MethodResult = { commands: [], exhausted: false, events: [] };
-    const forbidden = ({ candidates }: MethodInput): MethodResult => ({
-      ...nothing,
-      commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 1), replacements: [] }],
-    });
-    let next: ((asked: MethodInput) => MethodResult)[] = [];
-    const { asked } = answering({ single: (question) => next.shift()?.(question) ?? late });
-    await withNodes(2, CLOSED, 1);
-    await world.pass(25);
-    asked.length = 0;
-    next = [forbidden, () => nothing, () => nothing];
-    await world.pass(50);
-    // a search that ends with a command has not come to the others either, even if its budget forbids it in the end
-    expect(asked.filter(([type]) => type === 'single').slice(0, 3)).toEqual([
-      ['single', 'default'],
-      ['single', 'default'],
-      ['single'],
-    ]);
-    expect(fieldsOf('too late')[0]).toMatchObject({ candidates_evaluated: 7 });
-    expect(await world.metrics.text()).toMatch(/consolidation_timeouts_total\{consolidation_type="single"\} [1-9]/);
-    const told = fieldsOf('prioritizing nodepools that have not yet been considered due to timeouts in previous runs');
-    expect(told.at(-1)).toMatchObject({ nodepools: ['default'] });
-  });
-
-  it('that ran out of time with something in hand says what', async () => {
-    const timeout = { message: 'better than nothing', fields: {} };
-    answering({
-      multi: ({ candidates }) => ({
-        commands: [{ reason: 'Underutilized', candidates: candidates.slice(0, 2), replacements: [] }],
-        exhausted: false,
-        events: [],
-        timeout,
-      }),
-    });
-    await withNodes(2, CLOSED, 2);
-    await world.pass(60);
-    expect(fieldsOf('better than nothing').at(-1)).toMatchObject({
-      command: expect.stringMatching(/^delete: \[node-\d+, node-\d+\]$/),
-      decision: 'delete',
-      'disrupted-node-count': 2,
-    });
   });
 });
 
