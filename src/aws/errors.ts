@@ -42,9 +42,17 @@ export function codeOf(error: unknown): string {
   return '';
 }
 
+/** Codes with which services refuse a caller whom they know, by policies. */
+const DENIED = new Set(['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation']);
+
+/** Codes for credentials, or signatures, that are too old: nothing is said about what was asked. */
+const EXPIRED = new Set(['ExpiredToken', 'ExpiredTokenException', 'RequestExpired']);
+
 export const isNotFound = (error: unknown): boolean => NOT_FOUND.has(codeOf(error));
 export const isDryRun = (error: unknown): boolean => codeOf(error) === 'DryRunOperation';
 export const isUnauthorized = (error: unknown): boolean => codeOf(error) === 'UnauthorizedOperation';
+export const isDenied = (error: unknown): boolean => DENIED.has(codeOf(error));
+export const isExpired = (error: unknown): boolean => EXPIRED.has(codeOf(error));
 export const isThrottled = (error: unknown): boolean => isThrottle(codeOf(error));
 export const isNoCapacity = (code: string): boolean => NO_CAPACITY.has(code);
 

@@ -12,7 +12,7 @@ import {
 import type { Requirement } from '../../engine/model.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined, isNotFound, mayPass } from '../errors.ts';
+import { combined, isDenied, isNotFound } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import type { Parameter, Parameters } from '../ssm/ssm.ts';
 import { tagFilters } from '../tags.ts';
@@ -163,8 +163,8 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
     // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
     // of its variant would seem to run an image of which nothing is known.
     else if (answer === undefined || isNotFound(answer.reason)) return;
-    else if (mayPass(answer.reason) || isListed(parameter, nodeClass)) unread.push(answer.reason);
-    else refused.push(answer.reason);
+    else if (isDenied(answer.reason) && !isListed(parameter, nodeClass)) refused.push(answer.reason);
+    else unread.push(answer.reason);
   });
   if (unread.length > 0 || (variants.size === 0 && refused.length > 0))
     throw combined(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);

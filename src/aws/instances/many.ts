@@ -1,5 +1,5 @@
 /** One call for many instances, although a single one can fail the call for all of them. */
-import { codeOf, isThrottled } from '../errors.ts';
+import { codeOf, isExpired, isThrottled } from '../errors.ts';
 
 /** Answers by instance id; what EC2 is silent about is left out. */
 type Call<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
@@ -8,7 +8,7 @@ type Answer<T> = { readonly value: T } | { readonly error: unknown };
 
 /** Whether other ids could fare better: not where EC2 was busy or out of reach, or refuses the caller altogether. */
 function isAboutSome(error: unknown): boolean {
-  if (isThrottled(error) || codeOf(error) === 'RequestExpired' || codeOf(error) === 'AuthFailure') return false;
+  if (isThrottled(error) || isExpired(error) || codeOf(error) === 'AuthFailure') return false;
   return error instanceof Error && '$fault' in error && error.$fault === 'client';
 }
 

@@ -13,7 +13,7 @@ import type { Clock } from '../../kube/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
-import { isServerFault, isUnanswered } from '../errors.ts';
+import { isExpired, isServerFault, isUnanswered } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import { canLaunch } from '../instancetypes/compatibility.ts';
 import type { InstanceTypes } from '../instancetypes/instancetypes.ts';
@@ -204,7 +204,7 @@ class Validation {
       return undefined;
     } catch (error) {
       if (isServerFault(error)) return { nodeClass, againMs: 0 };
-      if (isUnanswered(error)) return { nodeClass, error };
+      if (isUnanswered(error) || isExpired(error)) return { nodeClass, error };
       const message = 'Failed to detect the cluster CIDR';
       const cause = new Error(`failed to detect the cluster CIDR, ${messageOf(error)}`, { cause: error });
       return this.#fail(nodeClass, { reason: 'ClusterCIDRResolutionFailed', message, error: cause });

@@ -140,6 +140,8 @@ describe('the parameters of an alias', () => {
 
   it.each<[string, Error, NonNullable<globalThis.Parameters<typeof looked>[1]>]>([
     ['AWS fails', FAILED, {}],
+    ['the credentials are too old', failure('ExpiredTokenException', 'client'), {}],
+    ['AWS does not know who asks', failure('UnrecognizedClientException', 'client'), {}],
     ['an image of the one that is refused is known', REFUSED, { amis: [NEURON_IMAGE] }],
     ['all are refused', REFUSED, { all: true }],
   ])('are needed while %s', async (_, error, options) => {

@@ -276,6 +276,13 @@ describe('the cluster CIDR', () => {
     expect(condition('cidr', 'ValidationSucceeded')?.status).toBe('Unknown');
 
     account.aws.faults.clear();
+    account.aws.faults.add({ kind: 'expired-credentials' });
+    await expect(account.reconcileNodeClass('cidr')).rejects.toThrow(
+      'security token included in the request is expired',
+    );
+    expect(condition('cidr', 'ValidationSucceeded')?.status).toBe('Unknown');
+
+    account.aws.faults.clear();
     account.aws.faults.add({ kind: 'error', action: 'DescribeCluster', code: 'AccessDeniedException', status: 403 });
     await expect(account.reconcileNodeClass('cidr')).rejects.toThrow('failed to detect the cluster CIDR, ');
     expect(condition('cidr', 'ValidationSucceeded')).toEqual({
