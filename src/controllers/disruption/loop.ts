@@ -4,6 +4,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../api/remembering.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import { awaitsReadiness } from '../../engine/idle-pools.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
@@ -11,6 +12,7 @@ import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import { findNodeClass } from '../node-classes.ts';
 import type { Purchases } from '../provisioning/purchases.ts';
 import { during, isConflictOnly } from './failures.ts';
 import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
@@ -24,6 +26,8 @@ import type { VerdictHistory } from './verdict-history.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
+/** For so long a pass waits for NodePools to be Ready after an edit: a search without them would find no place for any pod. */
+const READY_WITHIN_MS = 10_000;
 const ABNORMAL_MS = 15 * 60_000;
 const AT_ONCE = 20;
 /** A command that fails to start leaves marks, which the next pass must clean up soon, but not in a tight loop. */
@@ -54,6 +58,8 @@ export class DisruptionLoop implements Singleton {
   readonly #rest: Rest;
   /** By `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
+  /** Since when NodePools are waited for, by `monotonicMs` and by their uid and generation. */
+  #awaitedFromMs: ReadonlyMap<string, number> = new Map();
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
@@ -83,7 +89,7 @@ export class DisruptionLoop implements Singleton {
     this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
-    if (!cluster.synced()) return after(UNSYNCED_MS);
+    if (!cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
     const methods = await this.#rest.due();
     for (const { name } of this.#methods) this.#lastRunMs.set(name, monotonicMs(clock));
     if (methods.length === 0) return after(POLL_MS);
@@ -98,6 +104,22 @@ export class DisruptionLoop implements Singleton {
     }
     this.#rest.passed(outcomes, before);
     return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
+  }
+
+  /** Whether some NodePool may be Ready in a moment. */
+  #awaits(pools: readonly NodePool[]): boolean {
+    const { informers, clock } = this.#deps;
+    const nowMs = monotonicMs(clock);
+    const awaited = pools.filter((pool) =>
+      awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
+    );
+    this.#awaitedFromMs = new Map(
+      awaited.map(({ metadata: { uid, generation } }) => {
+        const edit = `${uid}/${generation}`;
+        return [edit, this.#awaitedFromMs.get(edit) ?? nowMs];
+      }),
+    );
+    return [...this.#awaitedFromMs.values()].some((fromMs) => nowMs - fromMs < READY_WITHIN_MS);
   }
 
   #forgetGone(pools: readonly NodePool[]): void {

@@ -62,6 +62,26 @@ describe('the disruption loop', () => {
     expect(messages()).not.toContain('disrupting node(s)');
   });
 
+  it('waits while a NodePool that was edited is not Ready yet, but not for long', async () => {
+    await withNodes(1, CLOSED);
+    world.removePods(...large());
+    await world.pass(30);
+    setDisruption(WIDE);
+    const { status } = world.kube.get(NODE_POOL, { name: 'default' });
+    const unsure = status?.conditions?.map((each) => (each.type === 'Ready' ? { ...each, status: 'Unknown' } : each));
+    world.kube.patch(NODE_POOL, { name: 'default' }, { status: { conditions: unsure } }, 'status');
+    world.kube.beforeWrite = (operation) => {
+      if (operation === 'patch-status nodepools') throw new Error('not now');
+    };
+    const before = await runs();
+    let seconds = 0;
+    for (; seconds < 60 && !messages().includes('disrupting node(s)'); seconds += 1) await world.pass(1);
+    // ten seconds of looking at the NodePool alone, the time to the first look, and fifteen of validation
+    expect((await runs()) - before).toBeGreaterThanOrEqual(10);
+    expect(seconds).toBeGreaterThanOrEqual(25);
+    expect(seconds).toBeLessThanOrEqual(36);
+  });
+
   it('goes on at once after it has started a command', async () => {
     await withNodes(3, WIDE);
     const metadata = { labels: { 'example.com/generation': '2' } };
