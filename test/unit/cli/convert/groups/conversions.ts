@@ -1,0 +1,59 @@
+/** Conversions of node groups, from files that a test writes or that tools have printed. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import type { EC2NodeClass } from '../../../../../src/api/ec2-nodeclass.ts';
+import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import { nodePoolErrors } from '../../../../../src/api/nodepool-validation.ts';
+import { type Manifest, parseManifests } from '../../../../../src/cli/objects/read.ts';
+import { stored } from '../../../../../src/cli/objects/stored.ts';
+import { runConvert } from '../run-convert.ts';
+
+const FIXTURES = join(import.meta.dirname, '../fixtures/groups');
+export const fixture = (name: string): string => join(FIXTURES, name);
+export const TEMPLATE = fixture('launch-template.json');
+
+export const files = (...paths: readonly string[]): readonly string[] => paths.flatMap((path) => ['-f', path]);
+
+interface Converted {
+  readonly output: string;
+  readonly errors: string;
+  readonly code: number;
+  readonly pools: readonly NodePool[];
+  readonly classes: readonly EC2NodeClass[];
+}
+
+export interface Conversions {
+  /** Answers the file's path. */
+  readonly write: (name: string, value: unknown) => string;
+  /** Runs a conversion whose results the API server and the operator take as they are. */
+  readonly converted: (...args: readonly string[]) => Promise<Converted>;
+}
+
+/** With a folder that is there while the calling file's tests run. */
+export function conversions(): Conversions {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'convert-groups-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  return {
+    write(name, value) {
+      const path = join(folder, name);
+      writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value));
+      return path;
+    },
+    async converted(...args) {
+      const { output, errors, code } = await runConvert(...args);
+      const manifests: readonly Manifest[] = parseManifests(output, 'result');
+      const kept = manifests.map((manifest) => stored(manifest));
+      const pools = kept.filter(({ kind }) => kind === 'NodePool') as NodePool[];
+      const classes = kept.filter(({ kind }) => kind === 'EC2NodeClass') as EC2NodeClass[];
+      expect(pools.flatMap(nodePoolErrors)).toEqual([]);
+      const names = classes.map(({ metadata }) => metadata.name);
+      for (const { spec } of pools) expect(names).toContain(spec.template.spec.nodeClassRef.name);
+      return { output, errors: errors.replaceAll(FIXTURES, '').replaceAll(folder, ''), code, pools, classes };
+    },
+  };
+}
