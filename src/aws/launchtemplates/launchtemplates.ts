@@ -14,7 +14,7 @@ import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined, isNotFound } from '../errors.ts';
+import { codeOf, combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
@@ -25,6 +25,7 @@ const TTL_MS = 60_000;
 const SWEEP_MS = 60_000;
 /** Close to EC2's limit of 16384 bytes. */
 const LARGE_USER_DATA = 14_745;
+const NAME_TAKEN = 'InvalidLaunchTemplateName.AlreadyExistsException';
 const NAME_PREFIX = 'karpenter.k8s.aws/';
 
 export interface Template {
@@ -109,6 +110,9 @@ export class LaunchTemplates {
       log.debug('created launch template', { id });
       return id;
     } catch (error) {
+      // The answer to an earlier try was lost, or another replica was quicker. Equal names mean equal content.
+      const id = codeOf(error) === NAME_TAKEN ? await this.#describe(name) : undefined;
+      if (id !== undefined) return id;
       throw new Error(`creating launch template, ${messageOf(error)}`, { cause: error });
     }
   }

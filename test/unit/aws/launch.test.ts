@@ -130,6 +130,14 @@ describe('create', () => {
     );
   });
 
+  it('finds the launch template that it has made when the answer to that is lost', async () => {
+    account.aws.faults.add({ kind: 'reset', action: 'CreateLaunchTemplate', times: 1 });
+    await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
+    const failures = account.aws.calls.recorded('CreateLaunchTemplate').flatMap(({ errorCode = [] }) => errorCode);
+    expect(failures).toEqual(['unanswered', 'InvalidLaunchTemplateName.AlreadyExistsException']);
+    expect(account.aws.instances.list()).toHaveLength(1);
+  });
+
   it('makes launch templates anew that somebody deleted', async () => {
     await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     const code = 'InvalidLaunchTemplateName.NotFoundException';
