@@ -30,7 +30,7 @@ import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { connect, type HttpKubeClient } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
-import { electLeader } from './kube/lease.ts';
+import { type LeadOptions, lead } from './kube/lead.ts';
 import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
@@ -199,7 +199,7 @@ async function run(parts: Parts): Promise<Operator> {
     ? work()
         .then(leaving)
         .then(() => 'stopped' as const)
-    : lead(parts, tap.events, working, { work, leaving });
+    : lead(lease(parts, tap.events), working, { work, leaving });
   const done = life.finally(async () => {
     traces?.stop();
     await Promise.all([recorder.stop(), tracer?.close()]);
@@ -343,53 +343,17 @@ async function openLivePage(
   return page;
 }
 
-/** Works while it holds the lease. The lease is released only when the work in hand is finished. */
-async function lead(
-  parts: Parts,
-  events: EventRecorder,
-  working: AbortController,
-  { work, leaving }: { readonly work: () => Promise<void>; readonly leaving: () => Promise<void> },
-): Promise<'stopped' | 'lease lost'> {
-  const { settings, clock, log, metrics } = parts;
-  const releasing = new AbortController();
-  // A client of its own, so that load on the other never costs the lease. It waits for no longer than renewals do.
-  const client = connect({
-    kubeconfig: parts.env.KUBECONFIG,
-    clock,
-    userAgent: `karpenter/${VERSION}`,
-    log,
-    longestRetryAfterMs: 1_000,
-  });
-  const election = electLeader({
-    client,
-    clock,
-    log,
-    metrics,
-    events,
-    namespace: leaseNamespace(parts),
-    name: settings.leaderElectionName,
-    signal: releasing.signal,
-  });
-  const stopped = new Promise<void>((resolve) => {
-    if (working.signal.aborted) resolve();
-    working.signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  await Promise.race([election.elected, stopped]);
-  let isLost = false;
-  void election.ended.then((end) => {
-    isLost = end === 'lost';
-    working.abort();
-  });
-  if (!working.signal.aborted) {
-    await work();
-    // who has lost the lease must not write over what its next holder writes
-    if (!isLost) await leaving();
-  }
-  releasing.abort();
-  const end = await election.ended;
-  client.close();
-  return end === 'lost' ? 'lease lost' : 'stopped';
-}
+/** @throws SettingsError as `leaseNamespace` does */
+const lease = (parts: Parts, events: EventRecorder): LeadOptions => ({
+  kubeconfig: parts.env.KUBECONFIG,
+  userAgent: `karpenter/${VERSION}`,
+  clock: parts.clock,
+  log: parts.log,
+  metrics: parts.metrics,
+  events,
+  namespace: leaseNamespace(parts),
+  name: parts.settings.leaderElectionName,
+});
 
 /** @throws SettingsError outside a cluster when no setting names the namespace */
 function leaseNamespace({ settings, client }: Parts): string {
