@@ -32,7 +32,7 @@ describe('charts', () => {
 
   it('have no image that others could publish: the user names the repository, and the version is the tag', () => {
     expect(at(yaml('karpenter/values.yaml'), 'controller.image')).toEqual({ repository: '', tag: '', digest: '' });
-    expect(text('../README.md')).toContain(`docker build -t "$IMAGE:${VERSION}" .`);
+    expect(text('../README.md')).toContain(` -t "$IMAGE:${VERSION}" . && docker push`);
     expect(text('../README.md')).toContain(`karpenter-ts-${VERSION}.tgz`);
   });
 
