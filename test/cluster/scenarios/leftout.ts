@@ -67,6 +67,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'replay-fidelity.test.ts', why: WAITS },
   { file: 'repair.test.ts', why: WAITS },
   { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
+  {
+    file: 'simulation-worker.test.ts',
+    why: 'which commands a pass makes depends on when it falls; the threads are the same, and consolidation.test.ts is played',
+  },
   { file: 'soak.test.ts', why: 'it needs hours of time' },
   { file: 'swap.test.ts', why: SPREADS },
   { file: 'takeover-back.test.ts', why: 'the recorded account is the local one' },
