@@ -1,4 +1,5 @@
 /** The loop that looks for nodes to give back or replace. */
+import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../api/remembering.ts';
@@ -110,8 +111,9 @@ export class DisruptionLoop implements Singleton {
   #awaits(pools: readonly NodePool[]): boolean {
     const { informers, clock } = this.#deps;
     const nowMs = monotonicMs(clock);
-    const awaited = pools.filter((pool) =>
-      awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
+    const awaited = pools.filter(
+      (pool) =>
+        isReadyAsItWas(pool) || awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
     );
     this.#awaitedFromMs = new Map(
       awaited.map(({ metadata: { uid, generation } }) => {
@@ -146,6 +148,12 @@ export class DisruptionLoop implements Singleton {
       if (sinceMs > ABNORMAL_MS) log.debug('abnormal time between runs', { name, time_since: formatDuration(sinceMs) });
     }
   }
+}
+
+/** Whether a NodePool is Ready by what it was before its last edit: it will not be in a moment, until it is looked at again. */
+function isReadyAsItWas(pool: NodePool): boolean {
+  const ready = getCondition(pool, READY);
+  return ready?.observedGeneration !== undefined && ready.observedGeneration !== pool.metadata.generation;
 }
 
 /** Nodes that carry marks, by the list of all nodes, which is another one after each change. */

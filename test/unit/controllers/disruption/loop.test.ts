@@ -62,13 +62,16 @@ describe('the disruption loop', () => {
     expect(messages()).not.toContain('disrupting node(s)');
   });
 
-  it('waits while a NodePool that was edited is not Ready yet, but not for long', async () => {
+  it.each([
+    ['not Ready yet', 'Unknown'],
+    ['Ready by what it was before', 'True'],
+  ])('waits while a NodePool that was edited is %s, but not for long', async (_, ready) => {
     await withNodes(1, CLOSED);
     world.removePods(...large());
     await world.pass(30);
     setDisruption(WIDE);
     const { status } = world.kube.get(NODE_POOL, { name: 'default' });
-    const unsure = status?.conditions?.map((each) => (each.type === 'Ready' ? { ...each, status: 'Unknown' } : each));
+    const unsure = status?.conditions?.map((each) => (each.type === 'Ready' ? { ...each, status: ready } : each));
     world.kube.patch(NODE_POOL, { name: 'default' }, { status: { conditions: unsure } }, 'status');
     world.kube.beforeWrite = (operation) => {
       if (operation === 'patch-status nodepools') throw new Error('not now');
