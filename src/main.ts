@@ -199,7 +199,7 @@ async function run(parts: Parts): Promise<Operator> {
     ? work()
         .then(leaving)
         .then(() => 'stopped' as const)
-    : lead(lease(parts, tap.events), working, { work, leaving });
+    : lead(leadOptions(parts, tap.events), working, { work, leaving });
   const done = life.finally(async () => {
     traces?.stop();
     await Promise.all([recorder.stop(), tracer?.close()]);
@@ -344,7 +344,7 @@ async function openLivePage(
 }
 
 /** @throws SettingsError as `leaseNamespace` does */
-const lease = (parts: Parts, events: EventRecorder): LeadOptions => ({
+const leadOptions = (parts: Parts, events: EventRecorder): LeadOptions => ({
   kubeconfig: parts.env.KUBECONFIG,
   userAgent: `karpenter/${VERSION}`,
   clock: parts.clock,

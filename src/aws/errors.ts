@@ -50,7 +50,6 @@ const EXPIRED = new Set(['ExpiredToken', 'ExpiredTokenException', 'RequestExpire
 
 export const isNotFound = (error: unknown): boolean => NOT_FOUND.has(codeOf(error));
 export const isDryRun = (error: unknown): boolean => codeOf(error) === 'DryRunOperation';
-export const isUnauthorized = (error: unknown): boolean => codeOf(error) === 'UnauthorizedOperation';
 export const isDenied = (error: unknown): boolean => DENIED.has(codeOf(error));
 export const isExpired = (error: unknown): boolean => EXPIRED.has(codeOf(error));
 export const isThrottled = (error: unknown): boolean => isThrottle(codeOf(error));

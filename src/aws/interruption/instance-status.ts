@@ -9,7 +9,7 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { isUnauthorized } from '../errors.ts';
+import { isDenied } from '../errors.ts';
 import { instanceIdOfClaim } from '../instances/instance.ts';
 import { pagesOf } from '../pages.ts';
 import { type ActOptions, act } from './act.ts';
@@ -103,7 +103,7 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
       try {
         statuses = await describe();
       } catch (error) {
-        if (!isUnauthorized(error)) throw error;
+        if (!isDenied(error)) throw error;
         log.error('not authorized to call ec2:DescribeInstanceStatus, instance status checks are off', { error });
         return after(FOREVER_MS);
       }

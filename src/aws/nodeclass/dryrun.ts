@@ -17,15 +17,7 @@ import { Requirements } from '../../engine/requirements.ts';
 import { amiForType } from '../amis/amis.ts';
 import { familyOf, isWindows } from '../amis/families.ts';
 import { STANDARD } from '../amis/queries.ts';
-import {
-  codeOf,
-  describeError,
-  explainRefusal,
-  isDryRun,
-  isServerFault,
-  isThrottled,
-  isUnauthorized,
-} from '../errors.ts';
+import { codeOf, describeError, explainRefusal, isDenied, isDryRun, isServerFault, isThrottled } from '../errors.ts';
 import { poolRequirements } from '../nodepools.ts';
 import { tagList } from '../tags.ts';
 
@@ -103,7 +95,7 @@ export const claimToTry = (nodeClass: EC2NodeClass): NodeClaim => ({
 export function judge(operation: string, reason: string, error: unknown): Verdict {
   if (isDryRun(error)) return passed;
   if (isThrottled(error) || isServerFault(error)) return { kind: 'again' };
-  if (isUnauthorized(error)) {
+  if (isDenied(error)) {
     const message = `Controller isn't authorized to call ec2:${operation}: ${explainRefusal(error)}`;
     return { kind: 'refused', reason, message, remember: true };
   }

@@ -59,8 +59,8 @@ export class DisruptionLoop implements Singleton {
   readonly #rest: Rest;
   /** By `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
-  /** Since when NodePools are waited for, by `monotonicMs` and by their uid and generation. */
-  #awaitedFromMs: ReadonlyMap<string, number> = new Map();
+  /** Since when each NodePool has been waited for without a pause, by `monotonicMs` and its UID. */
+  #awaitedFromMs: ReadonlyMap<string | undefined, number> = new Map();
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
@@ -107,20 +107,15 @@ export class DisruptionLoop implements Singleton {
     return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
   }
 
-  /** Whether some NodePool may be Ready in a moment. */
+  /** Whether some NodePool may be Ready in a moment. One that is edited again and again is not waited for any longer. */
   #awaits(pools: readonly NodePool[]): boolean {
     const { informers, clock } = this.#deps;
     const nowMs = monotonicMs(clock);
     const awaited = pools.filter(
       (pool) =>
-        isReadyAsItWas(pool) || awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
+        isEditedSince(pool) || awaitsReadiness(pool, findNodeClass(informers, pool.spec.template.spec.nodeClassRef)),
     );
-    this.#awaitedFromMs = new Map(
-      awaited.map(({ metadata: { uid, generation } }) => {
-        const edit = `${uid}/${generation}`;
-        return [edit, this.#awaitedFromMs.get(edit) ?? nowMs];
-      }),
-    );
+    this.#awaitedFromMs = new Map(awaited.map(({ metadata: { uid } }) => [uid, this.#awaitedFromMs.get(uid) ?? nowMs]));
     return [...this.#awaitedFromMs.values()].some((fromMs) => nowMs - fromMs < READY_WITHIN_MS);
   }
 
@@ -150,10 +145,11 @@ export class DisruptionLoop implements Singleton {
   }
 }
 
-/** Whether a NodePool is Ready by what it was before its last edit: it will not be in a moment, until it is looked at again. */
-function isReadyAsItWas(pool: NodePool): boolean {
-  const ready = getCondition(pool, READY);
-  return ready?.observedGeneration !== undefined && ready.observedGeneration !== pool.metadata.generation;
+/** Whether what a NodePool says of its readiness is from before its last edit: in a moment it is not Ready, until it is looked at again. */
+function isEditedSince(pool: NodePool): boolean {
+  const { deletionTimestamp, generation } = pool.metadata;
+  const observed = getCondition(pool, READY)?.observedGeneration;
+  return deletionTimestamp === undefined && observed !== undefined && observed !== generation;
 }
 
 /** Nodes that carry marks, by the list of all nodes, which is another one after each change. */
