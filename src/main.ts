@@ -28,7 +28,8 @@ import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import { writeLast } from './kube/document-keeper.ts';
 import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
-import { connect, type HttpKubeClient } from './kube/http.ts';
+import { type Fence, Leadership, openFence } from './kube/fence.ts';
+import { connect, connectReader, type HttpKubeClient, type HttpKubeReader } from './kube/http.ts';
 import { startInformers } from './kube/informers.ts';
 import { type LeadOptions, lead } from './kube/lead.ts';
 import type { Controller } from './kube/reconciler.ts';
@@ -87,8 +88,10 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics({ view: settings.metrics });
   showBuild(metrics, { version: VERSION, commit: commitOf(options) });
+  const leadership = settings.disableLeaderElection ? openFence() : new Leadership(clock);
   const client = connect({
     kubeconfig: env.KUBECONFIG,
+    fence: leadership,
     clock,
     qps: settings.kubeClientQps,
     burst: settings.kubeClientBurst,
@@ -102,7 +105,20 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const informers = startInformers({ client, clock, log, signal: closing.signal });
   metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
   const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
-  const base = { settings, env, clock, solver, simulations, log, metrics, client, informers, debug, closing };
+  const base = {
+    settings,
+    env,
+    clock,
+    solver,
+    simulations,
+    log,
+    metrics,
+    client,
+    leadership,
+    informers,
+    debug,
+    closing,
+  };
   const endpoints = await openEndpoints(base, probes);
   try {
     return await run({ ...base, endpoints });
@@ -128,13 +144,19 @@ const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptio
   });
 
 /** Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's. */
-function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSignal): HttpKubeClient {
-  const probes = connect({ kubeconfig: env.KUBECONFIG, clock, qps: 1, burst: 5, userAgent: `karpenter/${VERSION}` });
+function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSignal): HttpKubeReader {
+  const probes = connectReader({
+    kubeconfig: env.KUBECONFIG,
+    clock,
+    qps: 1,
+    burst: 5,
+    userAgent: `karpenter/${VERSION}`,
+  });
   closing.addEventListener('abort', () => probes.close(), { once: true });
   return probes;
 }
 
-function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeClient): Promise<Endpoints> {
+function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeReader): Promise<Endpoints> {
   const { settings, clock, solver, simulations, log, metrics, informers, debug } = parts;
   return serveEndpoints({
     metricsPort: settings.metricsPort,
@@ -165,6 +187,8 @@ interface Parts {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
+  /** Permits writes, to Kubernetes and to AWS. */
+  readonly leadership: Fence;
   readonly informers: ReturnType<typeof startInformers>;
   readonly endpoints: Endpoints;
   readonly debug: Debug;
@@ -186,28 +210,33 @@ async function run(parts: Parts): Promise<Operator> {
   });
   const traces = tracer && new NodeTraces({ tracer, clock, metrics });
   const wiring = { events: tap.events, traces, signal: working.signal };
-  const { all, leadership, viewed } = await wireControllers(parts, wiring);
+  const { all, viewed } = await wireControllers(parts, wiring);
   const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
-  const work = (): Promise<void> => {
-    leadership.isLeading = true;
-    return runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
-  };
+  const work = (): Promise<void> =>
+    runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
 
-  const leaving = (): Promise<void> => writeLast([costHistory?.keeper, viewed.aws.keeper], parts);
-  const life = settings.disableLeaderElection
-    ? work()
-        .then(leaving)
-        .then(() => 'stopped' as const)
-    : lead(leadOptions(parts, tap.events), working, { work, leaving });
-  const done = life.finally(async () => {
+  // Under the lease still: later writes are refused.
+  const leaving = async (): Promise<void> => {
+    traces?.stop();
+    await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper], parts), recorder.stop()]);
+  };
+  const close = async (): Promise<void> => {
     traces?.stop();
     await Promise.all([recorder.stop(), tracer?.close()]);
     await page?.close();
     closing.abort();
     await endpoints.close();
     client.close();
-  });
+  };
+  const { leadership } = parts;
+  const life =
+    leadership instanceof Leadership
+      ? lead(leadOptions(parts, leadership), working, { work, leaving })
+      : work()
+          .then(leaving)
+          .then(() => 'stopped' as const);
+  const done = closeAfter(life, close, clock);
   return {
     settings,
     metricsPort: endpoints.metricsPort,
@@ -222,6 +251,21 @@ async function run(parts: Parts): Promise<Operator> {
   };
 }
 
+/** Closes everything when the operator's life ends, even by an error; passes its end on. */
+async function closeAfter(life: Operator['done'], close: () => Promise<void>, clock: Clock): Operator['done'] {
+  let end: Awaited<Operator['done']> | undefined;
+  try {
+    end = await life;
+    return end;
+  } finally {
+    // a process that lost its lease ends within a second, even if something cannot be closed
+    await (end === 'lease lost' ? Promise.race([close(), clock.sleep(LOST_MS)]) : close());
+  }
+}
+
+/** Time to close everything after the loss of the lease, in milliseconds. */
+const LOST_MS = 500;
+
 /** What controllers and provider need beside the parts. */
 interface Wiring {
   readonly events: EventRecorder;
@@ -229,17 +273,12 @@ interface Wiring {
   readonly signal: AbortSignal;
 }
 
-/** Whether this replica is the one that works. */
-interface Leadership {
-  isLeading: boolean;
-}
-
 /** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
 async function wireControllers(
   parts: Parts,
   wiring: Wiring,
-): Promise<{ readonly all: readonly Controller[]; readonly leadership: Leadership; readonly viewed: Viewed }> {
-  const { settings, clock, log, metrics, client, informers, solver, simulations } = parts;
+): Promise<{ readonly all: readonly Controller[]; readonly viewed: Viewed }> {
+  const { settings, clock, log, metrics, client, leadership, informers, solver, simulations } = parts;
   const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace;
   const costHistory = openHistory(parts, namespace);
   const hearing: Hearing = { interrupted: () => {} };
@@ -262,18 +301,17 @@ async function wireControllers(
   };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
-  const leadership: Leadership = { isLeading: false };
-  const viewed = { deps, aws, leadership, costHistory, history: histories.history };
+  const viewed = { deps, aws, costHistory, history: histories.history };
   const views = debugViews({
     ...{ deps, ...histories, costHistory, solver },
     offerings: () => aws.offerings(),
-    isLeading: () => leadership.isLeading,
+    isLeading: () => leadership.isOpen,
     leaseNamespace: () => leaseNamespace(parts),
   });
   Object.assign(parts.debug, views);
   for (const each of [solver, simulations]) each?.reportTo?.(deps);
   const all = [...controllers(deps, { ...histories, costHistory, solver, simulations }), ...aws.controllers()];
-  return { all, leadership, viewed };
+  return { all, viewed };
 }
 
 /** Who hears what the provider notices: the provider is there before who listens. */
@@ -291,36 +329,27 @@ function startProvider(
     namespace,
   }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
 ): Promise<AwsProvider> {
-  const { settings, clock, log, metrics, client, informers } = parts;
-  return awsProvider({
-    settings,
-    client,
-    informers,
-    events,
-    clock,
-    log,
-    metrics,
-    traces,
+  const { settings, clock, log, metrics, client, leadership, informers } = parts;
+  const options = {
+    ...{ settings, client, informers, events, clock, log, metrics, traces, namespace, signal },
     ...defined({ apiServerCa: client.caBundle }),
-    namespace,
     kubernetesVersion: () => serverVersion(client),
-    interrupted: (claim, kind) => hearing.interrupted(claim, kind),
-    signal,
-  });
+    interrupted: (claim: NodeClaim, kind: string) => hearing.interrupted(claim, kind),
+  };
+  return awsProvider(options, leadership);
 }
 
 interface Viewed {
   readonly deps: Deps;
   readonly aws: AwsProvider;
-  readonly leadership: Readonly<Leadership>;
   readonly history: VerdictHistory;
   readonly costHistory: KeptHistory | undefined;
 }
 
 /** Loaded by those alone who want it. */
 async function openLivePage(
-  { settings, clock, log, metrics, closing }: Parts,
-  { deps, leadership, history }: Viewed,
+  { settings, clock, log, metrics, leadership, closing }: Parts,
+  { deps, history }: Viewed,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
@@ -334,8 +363,8 @@ async function openLivePage(
     log,
     metrics,
     pricesOf: (pool, claims) => prices.pricesOf(pool, claims),
-    verdicts: () => (leadership.isLeading ? history.verdicts(deps.cluster.nodes(), clock.now()) : []),
-    isLeading: () => leadership.isLeading,
+    verdicts: () => (leadership.isOpen ? history.verdicts(deps.cluster.nodes(), clock.now()) : []),
+    isLeading: () => leadership.isOpen,
     signal: closing.signal,
   });
   tap.onNote = page.note;
@@ -344,13 +373,13 @@ async function openLivePage(
 }
 
 /** @throws SettingsError as `leaseNamespace` does */
-const leadOptions = (parts: Parts, events: EventRecorder): LeadOptions => ({
+const leadOptions = (parts: Parts, leadership: Leadership): LeadOptions => ({
   kubeconfig: parts.env.KUBECONFIG,
   userAgent: `karpenter/${VERSION}`,
   clock: parts.clock,
   log: parts.log,
   metrics: parts.metrics,
-  events,
+  leadership,
   namespace: leaseNamespace(parts),
   name: parts.settings.leaderElectionName,
 });

@@ -6,7 +6,9 @@ import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { type Clock, realClock } from '../kube/clock.ts';
+import { closedFence, type Fence } from '../kube/fence.ts';
 import { checked, type Stacked } from './answers/checked.ts';
+import { type Fenceable, fenced } from './fenced.ts';
 import { standardRetries } from './retries.ts';
 import type { ShiftSource } from './zonalshift/client.ts';
 
@@ -90,6 +92,8 @@ export interface Endpoints {
 }
 
 export interface ClientOptions {
+  /** Permits calls that change anything. Default: the clients only read. */
+  readonly fence?: Fence;
   /** That pauses between attempts follow. Default: the machine's. */
   readonly clock?: Clock;
   /** How long each attempt waits for its answer, in real time. */
@@ -116,7 +120,13 @@ export async function createClients(options: ClientOptions = {}): Promise<Client
 /** The same in a region that is known. */
 export function clientsIn(
   region: string,
-  { clock = realClock(), answerMs = ANSWER_MS, random = Math.random, ...options }: ClientOptions = {},
+  {
+    clock = realClock(),
+    answerMs = ANSWER_MS,
+    random = Math.random,
+    fence = closedFence(),
+    ...options
+  }: ClientOptions = {},
 ): Clients {
   const { endpoints, cacheMiddleware = false } = options;
   const trying = (maxAttempts: number) => ({
@@ -130,7 +140,7 @@ export function clientsIn(
   const bounded = <C extends Bounded>(client: C): C => {
     // It makes a copy of each input and output for a logger that nobody has given.
     client.middlewareStack.remove('loggerMiddleware');
-    return withDeadline(checked(client), answerMs);
+    return fenced(withDeadline(checked(client), answerMs), fence);
   };
   return {
     ec2: bounded(new EC2Client(trying(ATTEMPTS))),
@@ -152,7 +162,8 @@ const requestLimits = (answerMs = ANSWER_MS) => ({
 });
 
 interface Bounded extends Stacked {
-  readonly middlewareStack: Stacked['middlewareStack'] & { remove(name: string): boolean };
+  readonly middlewareStack: Stacked['middlewareStack'] &
+    Fenceable['middlewareStack'] & { remove(name: string): boolean };
   readonly config: Pick<EC2Client['config'], 'requestHandler'>;
 }
 

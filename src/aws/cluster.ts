@@ -3,7 +3,7 @@ import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
 import { messageOf } from '../api/error-message.ts';
 import { SERVICE } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeReader } from '../kube/client.ts';
 import type { Logger } from '../observe/logger.ts';
 
 export interface ClusterFacts {
@@ -19,7 +19,7 @@ export const isIpv6 = (address: string | undefined): boolean => address?.include
 
 interface FactsOptions {
   readonly eks: EKSClient;
-  readonly client: KubeClient;
+  readonly client: KubeReader;
   readonly log: Logger;
   readonly clusterName: string;
   /** Empty to ask EKS. */
@@ -49,7 +49,7 @@ async function endpointFromEks({ eks, clusterName }: FactsOptions): Promise<stri
   throw new Error(`failed to resolve cluster endpoint, EKS tells none of cluster "${clusterName}"`);
 }
 
-async function dnsAddress(client: KubeClient, log: Logger): Promise<string | undefined> {
+async function dnsAddress(client: KubeReader, log: Logger): Promise<string | undefined> {
   try {
     const service: KubeObject & { readonly spec?: { readonly clusterIP?: string } } = await client.get(SERVICE, {
       namespace: 'kube-system',

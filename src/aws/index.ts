@@ -1,5 +1,6 @@
 /** The AWS provider: discovers where it runs, then serves the cloud contract and its own controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
+import type { Fence } from '../kube/fence.ts';
 import { assemble } from './assembly.ts';
 import { type Clients, createClients } from './clients.ts';
 import { describeError, isDryRun } from './errors.ts';
@@ -22,10 +23,11 @@ async function probe({ ec2 }: Clients): Promise<void> {
 
 /**
  * Starts the provider. Region and credentials come from the SDK's default chain.
+ * @param fence permits calls that change anything
  * @throws Error when EC2 cannot be reached, or the cluster's endpoint or version cannot be found out
  */
-export async function awsProvider(options: AwsOptions): Promise<AwsProvider> {
-  const clients = await createClients({ clock: options.clock });
+export async function awsProvider(options: AwsOptions, fence: Fence): Promise<AwsProvider> {
+  const clients = await createClients({ clock: options.clock, fence });
   const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;
   instrument([ec2, ec2Once, sqs, ssm, iam, eks, pricing], options.metrics);
   options.log.debug('discovered region', { region: clients.region });

@@ -1,7 +1,7 @@
 /** The live cluster that a verb reads. */
 import { type Command, Option } from 'commander';
 import { realClock } from '../kube/clock.ts';
-import { connect, type HttpKubeClient } from '../kube/http.ts';
+import { connectReader, type HttpKubeReader } from '../kube/http.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;
@@ -18,9 +18,9 @@ export const withCluster = (command: Command): Command =>
 export async function reading<T>(
   { kubeconfig, context }: ClusterFlags,
   userAgent: string,
-  read: (client: HttpKubeClient) => Promise<T>,
+  read: (client: HttpKubeReader) => Promise<T>,
 ): Promise<T> {
-  const client = connect({ clock: realClock(), userAgent, kubeconfig, context });
+  const client = connectReader({ clock: realClock(), userAgent, kubeconfig, context });
   try {
     return await read(client);
   } finally {

@@ -54,7 +54,8 @@ export interface DeleteOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
-export interface KubeClient {
+/** The reading half of a client. */
+export interface KubeReader {
   /** @throws ApiError with status 404 when it does not exist */
   get<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T>;
   /** Answers undefined when it does not exist. */
@@ -63,6 +64,12 @@ export interface KubeClient {
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** Every page. */
   listAll<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<readonly T[]>;
+  /** Opens one watch; yields events until the server ends it. @throws ApiError 410 when `resourceVersion` is too old */
+  watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+}
+
+/** A client that can write. Each write is sent only while the client's fence is open. @throws NotPermitted otherwise */
+export interface KubeClient extends KubeReader {
   /** `metadata.name` may be empty when `generateName` is set. */
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: { subresource?: 'status' }): Promise<T>;
@@ -72,8 +79,6 @@ export interface KubeClient {
   delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, options?: DeleteOptions): Promise<void>;
   /** Posts to the pod's eviction subresource. @throws ApiError 429 when a PodDisruptionBudget forbids it */
   evict(pod: Pod, options?: DeleteOptions): Promise<void>;
-  /** Opens one watch; yields events until the server ends it. @throws ApiError 410 when `resourceVersion` is too old */
-  watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
 }
 
 export interface WatchOptions {

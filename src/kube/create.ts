@@ -5,6 +5,7 @@ import type { KubeObject } from '../api/kubernetes.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeClient } from './client.ts';
 import type { Clock } from './clock.ts';
+import { NotPermitted } from './fence.ts';
 
 /** What the API server makes generated names of: no vowels and nothing that looks like another. */
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
@@ -44,9 +45,8 @@ export async function createOnce<T extends KubeObject>(
       return await client.create(kind, named);
     } catch (error) {
       if (failures > 0 && isThere(error)) return client.get(kind, { name, namespace: object.metadata.namespace });
-      if (!mayHaveTakenEffect(error) || failures + 1 >= MOST_TRIES) throw error;
+      if (error instanceof NotPermitted || !mayHaveTakenEffect(error) || failures + 1 >= MOST_TRIES) throw error;
       await clock.sleep(backOffMs(RETRY, failures, random), signal);
-      // Who has lost the lease must not create anything any more.
       if (signal.aborted) throw error;
     }
   }

@@ -16,6 +16,7 @@ import {
   type DeleteOptions,
   isNotFound,
   type KubeClient,
+  type KubeReader,
   type ListOptions,
   type PatchOptions,
   type Ref,
@@ -23,6 +24,7 @@ import {
   type WatchOptions,
 } from './client.ts';
 import type { Clock } from './clock.ts';
+import { closedFence, type Fence } from './fence.ts';
 import { type Connection, type ConnectionOptions, openConnection } from './kubeconfig.ts';
 import { type Limiter, limiter } from './limiter.ts';
 import { type Outages, watchForOutages } from './outages.ts';
@@ -47,16 +49,21 @@ export interface ConnectOptions extends ConnectionOptions {
   readonly metrics?: Metrics;
 }
 
-export interface HttpKubeClient extends KubeClient {
+export interface HttpKubeReader extends KubeReader {
   readonly server: URL;
   /** CA certificates of the API server, base64 of PEM. */
   readonly caBundle: string | undefined;
   /** Namespace of the pod or of the kubeconfig's context. */
   readonly namespace: string | undefined;
-  /** GETs any other path, such as `/version`, or sends another request to it. @throws ApiError */
-  raw(path: string, signal?: AbortSignal, request?: RawRequest): Promise<unknown>;
+  /** GETs any other path, such as `/version`. @throws ApiError */
+  raw(path: string, signal?: AbortSignal): Promise<unknown>;
   /** Drops idle connections. */
   close(): void;
+}
+
+export interface HttpKubeClient extends HttpKubeReader, KubeClient {
+  /** Sends any other request. @throws ApiError */
+  raw(path: string, signal?: AbortSignal, request?: RawRequest): Promise<unknown>;
 }
 
 export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType'>>;
@@ -90,8 +97,15 @@ type Ask = Omit<Exchange, 'idleMs' | 'path'> & {
   readonly keepRefusals?: boolean;
 };
 
-/** @throws Error when the kubeconfig cannot be used; the server itself is first contacted by the first request */
-export const connect = (options: ConnectOptions): HttpKubeClient => new HttpClient(options);
+/**
+ * Opens a client that can write while `fence` is open. The server is first contacted by the first request.
+ * @throws Error if the kubeconfig cannot be used
+ */
+export const connect = (options: ConnectOptions & { readonly fence: Fence }): HttpKubeClient => new HttpClient(options);
+
+/** Opens a client that only reads. @throws Error if the kubeconfig cannot be used */
+export const connectReader = (options: ConnectOptions): HttpKubeReader =>
+  new HttpClient({ ...options, fence: closedFence() });
 
 /** Sends requests within the client's rate, and sends them again where that helps. */
 class Sender {
@@ -103,8 +117,9 @@ class Sender {
   readonly #observe: ReturnType<typeof requestMetrics>;
   readonly #outages: Outages;
   readonly #options: ConnectOptions;
+  readonly #fence: Fence;
 
-  constructor(connection: Connection, options: ConnectOptions) {
+  constructor(connection: Connection, options: ConnectOptions & { readonly fence: Fence }) {
     const { clock, log = silent } = options;
     this.#connection = connection;
     this.#userAgent = options.userAgent ?? 'karpenter';
@@ -114,10 +129,12 @@ class Sender {
     this.#observe = requestMetrics(options.metrics);
     this.#outages = watchForOutages(log);
     this.#options = options;
+    this.#fence = options.fence;
   }
 
   /** Asks until there is an answer that `read` can read, or no point in asking again. */
-  async send<T>(ask: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
+  async send<T>(request: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
+    const ask = request.method === 'GET' ? request : this.#fenced(request);
     let renew = false;
     for (let failures = 0; ; failures += 1) {
       try {
@@ -131,6 +148,13 @@ class Sender {
         await this.#clock.sleep(waitMs, ask.signal);
       }
     }
+  }
+
+  /** A closed fence refuses the request before it takes a token, and ends its wait for one. */
+  #fenced(ask: Ask): Ask {
+    const fence = this.#fence;
+    fence.check();
+    return { ...ask, fence, signal: ask.signal ? AbortSignal.any([ask.signal, fence.signal]) : fence.signal };
   }
 
   json<T>(ask: Ask, read: (answer: unknown) => T): Promise<T> {
@@ -176,7 +200,7 @@ class HttpClient implements HttpKubeClient {
   readonly #connection: Connection;
   readonly #sender: Sender;
 
-  constructor(options: ConnectOptions) {
+  constructor(options: ConnectOptions & { readonly fence: Fence }) {
     this.#connection = openConnection(options);
     this.#sender = new Sender(this.#connection, options);
     this.server = this.#connection.server;

@@ -2,13 +2,13 @@
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { Indexes, Informers, KubeClient, Store, StoreOptions } from './client.ts';
+import type { Indexes, Informers, KubeReader, Store, StoreOptions } from './client.ts';
 import type { Clock } from './clock.ts';
 import { reflect } from './reflector.ts';
 import { ObjectStore } from './store.ts';
 
 export interface InformersOptions {
-  readonly client: KubeClient;
+  readonly client: KubeReader;
   readonly clock: Clock;
   readonly log: Logger;
   /** Ends all watches. */

@@ -23,6 +23,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
 import { type Clock, type Elapsed, since } from './clock.ts';
 import type { EventRecorder } from './events.ts';
+import type { Leadership } from './fence.ts';
 
 export interface LeaseOptions {
   /** A client of its own, so that load on the other one does not lose the lease. */
@@ -31,6 +32,8 @@ export interface LeaseOptions {
   readonly log: Logger;
   readonly name: string;
   readonly namespace: string;
+  /** Opened by the election, kept open by each renewal, ended when the lease is lost or released. */
+  readonly leadership: Leadership;
   /** Gives the lease up: to be aborted after the work under the lease has stopped. */
   readonly signal: AbortSignal;
   readonly events?: EventRecorder;
@@ -39,8 +42,6 @@ export interface LeaseOptions {
   readonly identity?: string;
   /** How long others wait for a silent holder. */
   readonly durationMs?: number;
-  /** How long we lead without a successful renewal. Shorter than the duration. */
-  readonly renewDeadlineMs?: number;
   readonly retryMs?: number;
   readonly random?: () => number;
 }
@@ -54,7 +55,6 @@ export interface LeaderElection {
 }
 
 const DURATION_MS = 15_000;
-const RENEW_DEADLINE_MS = 10_000;
 const RETRY_MS = 2_000;
 /** Standbys spread their tries by up to this factor, so that they do not all write at once. */
 const JITTER = 1.2;
@@ -83,11 +83,11 @@ class Candidate {
     this.#options = options;
     this.#retryMs = options.retryMs ?? RETRY_MS;
     this.#durationMs = options.durationMs ?? DURATION_MS;
-    this.#deadlineMs = options.renewDeadlineMs ?? RENEW_DEADLINE_MS;
+    this.#deadlineMs = options.leadership.renewDeadlineMs;
   }
 
   async run(onElected: () => void): Promise<'lost' | 'released'> {
-    const { signal, log, metrics, name, namespace } = this.#options;
+    const { signal, log, metrics, name, namespace, leadership } = this.#options;
     const isMaster = metrics?.gauge(LEADER_ELECTION_MASTER_STATUS);
     isMaster?.set({ name }, 0);
     log.info('attempting to acquire leader lease', { lease: `${namespace}/${name}` });
@@ -100,13 +100,17 @@ class Candidate {
     log.info('successfully acquired lease', { lease: `${namespace}/${name}` });
     isMaster?.set({ name }, 1);
     this.#announce(`${this.#identity} became leader`);
+    leadership.renew(renewed);
     onElected();
-    await this.#hold(renewed);
+    await this.#hold();
+    const expiry: unknown = leadership.signal.reason;
+    leadership.end('the leader election lease was given up');
     isMaster?.set({ name }, 0);
     this.#announce(`${this.#identity} stopped leading`);
     if (!signal.aborted) {
       const holder = this.#seen?.spec?.holderIdentity;
-      const why = this.#failure === undefined ? { holder } : { error: this.#failure };
+      const error = this.#failure ?? expiry;
+      const why = error === undefined ? { holder } : { error };
       log.error('leader election lost', { lease: `${namespace}/${name}`, ...why });
       return 'lost';
     }
@@ -147,24 +151,23 @@ class Candidate {
     );
   }
 
-  /** Renews until it is to stop, until somebody else holds the lease, or until the deadline has passed. */
-  async #hold(acquired: Elapsed): Promise<void> {
-    const { clock, signal, log } = this.#options;
-    let renewed = acquired;
-    while (!signal.aborted) {
-      await clock.sleep(this.#retryMs, signal);
-      if (signal.aborted) return;
+  /** Renews until the signal aborts, another candidate holds the lease, or the renew deadline passes. */
+  async #hold(): Promise<void> {
+    const { clock, signal, log, leadership } = this.#options;
+    const over = AbortSignal.any([signal, leadership.signal]);
+    while (!over.aborted) {
+      await clock.sleep(this.#retryMs, over);
+      if (over.aborted || !leadership.isOpen) return;
       const started = since(clock);
-      const remainingMs = this.#deadlineMs - renewed.atMost();
-      if (remainingMs <= 0) return;
       try {
         // no single request may take all the time: the next may go to a server that answers
-        if (!(await this.#within(Math.min(remainingMs, this.#deadlineMs / 2), this.#claim()))) {
+        const limitMs = Math.min(leadership.remainingMs, this.#deadlineMs / 2);
+        if (!(await this.#within(limitMs, this.#claim()))) {
           this.#failure = undefined;
           return;
         }
         // counted from before the request: that is when the lease was surely ours
-        renewed = started;
+        leadership.renew(started);
         this.#failure = undefined;
       } catch (error) {
         this.#failure = error;

@@ -13,7 +13,7 @@ import { defined } from '../api/defined.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
-import { ApiError, type KubeClient, type WatchEvent } from './client.ts';
+import { ApiError, type KubeReader, type WatchEvent } from './client.ts';
 import { type Clock, monotonicMs } from './clock.ts';
 import { pageCount } from './pages.ts';
 import type { ObjectStore } from './store.ts';
@@ -22,7 +22,7 @@ import { trimmedObject } from './trimmed-object.ts';
 import { isEarlier } from './versions.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
-  readonly client: KubeClient;
+  readonly client: KubeReader;
   readonly store: ObjectStore<T>;
   readonly clock: Clock;
   readonly log: Logger;

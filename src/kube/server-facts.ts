@@ -1,10 +1,10 @@
 /** What the operator asks the API server about itself. */
 import { NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { ApiError } from './client.ts';
-import type { HttpKubeClient } from './http.ts';
+import type { HttpKubeReader } from './http.ts';
 
 /** Asks for the list of resources, which the API server answers from its memory. */
-export async function crdsServed(client: Pick<HttpKubeClient, 'raw'>, signal: AbortSignal): Promise<void> {
+export async function crdsServed(client: Pick<HttpKubeReader, 'raw'>, signal: AbortSignal): Promise<void> {
   const { group, version } = NODE_CLAIM;
   const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return { resources: [] };
@@ -21,7 +21,7 @@ export async function crdsServed(client: Pick<HttpKubeClient, 'raw'>, signal: Ab
 }
 
 /** `major.minor` of the API server. */
-export async function serverVersion(client: Pick<HttpKubeClient, 'raw'>): Promise<string> {
+export async function serverVersion(client: Pick<HttpKubeReader, 'raw'>): Promise<string> {
   const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
   return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
 }

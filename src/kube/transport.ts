@@ -2,6 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { defined } from '../api/defined.ts';
+import type { Fence } from './fence.ts';
 import type { Connection } from './kubeconfig.ts';
 
 export interface Exchange {
@@ -11,6 +12,8 @@ export interface Exchange {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Checked immediately before a mutating request is sent. */
+  readonly fence?: Fence | undefined;
   /** The connection is given up when nothing was sent or received for this long. */
   readonly idleMs: number;
   /** Holds its connection for a long time. */
@@ -45,13 +48,14 @@ function timeout(message: string): ConnectionError {
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** @throws ConnectionError, or the signal's reason when it aborts */
+/** @throws ConnectionError, NotPermitted if the fence is closed, or the signal's reason when it aborts */
 export async function exchange(connection: Connection, userAgent: string, ask: Exchange): Promise<IncomingMessage> {
   const identity = await connection.identity(ask.renew);
   ask.signal?.throwIfAborted();
   const { server } = connection;
   const payload = ask.body === undefined ? undefined : Buffer.from(JSON.stringify(ask.body));
   const send = server.protocol === 'https:' ? httpsRequest : httpRequest;
+  ask.fence?.check();
 
   return new Promise((resolve, reject) => {
     const request = send(

@@ -7,6 +7,7 @@ import type { Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import { ApiError, type ListOptions, type Ref, type WatchEvent } from '../kube/client.ts';
 import { realClock } from '../kube/clock.ts';
+import { openFence } from '../kube/fence.ts';
 import { connect as openClient, type RawRequest } from '../kube/http.ts';
 import { objectPath } from '../kube/paths.ts';
 import { ConnectionError, type Exchange } from '../kube/transport.ts';
@@ -64,6 +65,7 @@ export function connect(url: string, credentials: Credentials = {}): KubeApi {
   const client = openClient({
     ...(Object.keys(credentials).length === 0 ? { url } : { kubeconfig: kubeconfigOf(url, credentials) }),
     clock: realClock(),
+    fence: openFence(),
     qps: 0,
     mostRetries: 0,
     userAgent: 'karpenter-local',

@@ -15,6 +15,7 @@ import { podKey } from '../../src/engine/pods.ts';
 import { PodHolds } from '../../src/engine-worker/pod-holds.ts';
 import { workerSolver } from '../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../src/kube/clock.ts';
+import { openFence } from '../../src/kube/fence.ts';
 import { connect } from '../../src/kube/http.ts';
 import { startInformers } from '../../src/kube/informers.ts';
 import { silent } from '../../src/observe/logger.ts';
@@ -79,7 +80,7 @@ async function until(holds: () => boolean): Promise<void> {
 async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
   const clock = realClock();
   const metrics = createMetrics();
-  const client = connect({ url, clock, qps: 10_000, burst: 10_000 });
+  const client = connect({ fence: openFence(), url, clock, qps: 10_000, burst: 10_000 });
   const informers = startInformers({ client, clock, log: silent, signal });
   const cluster = new ClusterState({ informers, clock, manages: () => true });
   const types = benchmarkTypes(TYPES);

@@ -1,5 +1,6 @@
 /** A back end of the contract suite: an account with a cluster, reached by unmodified SDK clients. */
 import { type Clients, createClients } from '../../src/aws/clients.ts';
+import { openFence } from '../../src/kube/fence.ts';
 
 export const CLUSTER = 'test';
 export const NODE_ROLE = `KarpenterNodeRole-${CLUSTER}`;
@@ -36,7 +37,7 @@ export type StandIn = (action: string, input: Input) => object | undefined;
 
 /** Clients of the environment's AWS that keep what they are asked to send. */
 export const recordingClients = async (standIn?: StandIn): Promise<Recording> =>
-  recording(await createClients(), standIn);
+  recording(await createClients({ fence: openFence() }), standIn);
 
 export type Recording = Pick<Backend, 'clients' | 'sent' | 'forget'>;
 

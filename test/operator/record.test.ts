@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT, JOB, type Kind, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { record } from '../../src/cli/record/record.ts';
-import { connect } from '../../src/kube/http.ts';
+import { connectReader } from '../../src/kube/http.ts';
 import { run } from '../../src/replay/run.ts';
 import { readTrace } from '../../src/replay/trace/read.ts';
 import { summaryOf } from '../../src/replay/trace/summary.ts';
@@ -90,7 +90,7 @@ describe('karpenter record', () => {
     await create(POD, pod('before', 'Always'));
     await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);
     const path = join(folder, 'life.jsonl');
-    const client = connect({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
+    const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
     const [stop, started] = [new AbortController(), Promise.withResolvers<void>()];
     const options = { forMs: 3_600_000, limitBytes: 2 ** 24, name: 'life', path, clock: scenario.world.clock };
     const recording = record(client, { ...options, signal: stop.signal, onStarted: started.resolve });
@@ -148,7 +148,7 @@ describe('karpenter record', () => {
   });
 
   it('ends at its limit, and says so', async () => {
-    const client = connect({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
+    const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
     const path = join(folder, 'small.jsonl');
     const options = { forMs: 3_600_000, limitBytes: 1_500, name: 'small', path, clock: scenario.world.clock };
     const notes = await record(client, { ...options, signal: new AbortController().signal });

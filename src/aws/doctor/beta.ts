@@ -1,7 +1,7 @@
 /** What versions of Karpenter before 1.1 leave behind in a cluster. */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { type Finding, problem, warning } from './finding.ts';
 
 const COMPATIBILITY = /^compatibility\.karpenter\.(?:sh|k8s\.aws)\/v1beta1-/;
@@ -66,7 +66,7 @@ export function leftovers(objects: readonly KubeObject[], isRead = false): reado
 }
 
 /** Kinds and webhooks of earlier versions that are still installed. */
-export async function installedBefore(client: Pick<HttpKubeClient, 'raw'>): Promise<readonly Finding[]> {
+export async function installedBefore(client: Pick<HttpKubeReader, 'raw'>): Promise<readonly Finding[]> {
   const crds = await Promise.all(
     ALPHA.map(async (name): Promise<readonly Finding[]> => {
       const found = await exists(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
@@ -80,7 +80,7 @@ export async function installedBefore(client: Pick<HttpKubeClient, 'raw'>): Prom
   return [...crds, ...webhooks].flat();
 }
 
-async function exists(client: Pick<HttpKubeClient, 'raw'>, path: string): Promise<boolean> {
+async function exists(client: Pick<HttpKubeReader, 'raw'>, path: string): Promise<boolean> {
   try {
     await client.raw(path);
     return true;
@@ -90,7 +90,7 @@ async function exists(client: Pick<HttpKubeClient, 'raw'>, path: string): Promis
   }
 }
 
-async function webhooksOf(client: Pick<HttpKubeClient, 'raw'>, kind: string): Promise<readonly Finding[]> {
+async function webhooksOf(client: Pick<HttpKubeReader, 'raw'>, kind: string): Promise<readonly Finding[]> {
   const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`;
   const { items } = (await client.raw(path).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;

@@ -3,7 +3,7 @@ import { customResourceDefinitions } from '../../api/crds.ts';
 import { DEPLOYMENT } from '../../api/kinds.ts';
 import type { Workload } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { type StoredDefinition, storage } from './beta.ts';
 import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
@@ -29,7 +29,7 @@ export function missingFields(wanted: unknown, found: unknown, path = ''): reado
   ];
 }
 
-export async function definitions(client: HttpKubeClient): Promise<readonly Finding[]> {
+export async function definitions(client: HttpKubeReader): Promise<readonly Finding[]> {
   return Promise.all(
     customResourceDefinitions().map(async ({ metadata: { name }, spec }): Promise<Finding> => {
       const subject = `CRD ${name}`;
@@ -68,7 +68,7 @@ export interface Controller {
 const KARPENTER_IMAGE = /(?:^|\/)karpenter\/controller(?::(?<tag>[^@]+))?(?:@|$)/;
 
 /** All that are installed, Karpenter's among them. */
-export async function findControllers(client: HttpKubeClient): Promise<readonly Controller[]> {
+export async function findControllers(client: HttpKubeReader): Promise<readonly Controller[]> {
   const labelSelector = 'app.kubernetes.io/name=karpenter';
   return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
 }

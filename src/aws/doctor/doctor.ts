@@ -4,7 +4,7 @@
  */
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { realClock } from '../../kube/clock.ts';
-import { connect, type HttpKubeClient } from '../../kube/http.ts';
+import { connectReader, type HttpKubeReader } from '../../kube/http.ts';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { installedBefore } from './beta.ts';
@@ -31,7 +31,7 @@ export interface DoctorOptions {
 /** @throws Error when no region, kubeconfig or cluster name is known, or the API server cannot be reached */
 export async function examine(options: DoctorOptions): Promise<readonly Finding[]> {
   const clock = realClock();
-  const client = connect({
+  const client = connectReader({
     clock,
     userAgent: `karpenter-doctor/${options.version}`,
     ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
@@ -43,7 +43,7 @@ export async function examine(options: DoctorOptions): Promise<readonly Finding[
   }
 }
 
-async function checks(options: DoctorOptions, client: HttpKubeClient): Promise<readonly Finding[]> {
+async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<readonly Finding[]> {
   const clock = realClock();
   const clients = await createClients();
   const [served, controllers] = await Promise.all([
@@ -83,7 +83,7 @@ async function found(subject: string, look: () => Promise<readonly Finding[]>): 
 }
 
 async function objects(
-  client: HttpKubeClient,
+  client: HttpKubeReader,
   context: NodeClassChecks &
     Pick<SimulatedScope, 'queueName' | 'role'> & { readonly controllers: readonly Controller[] },
 ): Promise<readonly Finding[]> {

@@ -2,7 +2,7 @@
 import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';
@@ -23,7 +23,7 @@ const QUEUE_ACTIONS = ['sqs:GetQueueUrl', 'sqs:ReceiveMessage', 'sqs:DeleteMessa
 
 /** The role that an installation's service account assumes; undefined when it names none. */
 export async function controllerRole(
-  client: Pick<HttpKubeClient, 'raw'>,
+  client: Pick<HttpKubeReader, 'raw'>,
   controller: Controller | undefined,
 ): Promise<string | undefined> {
   const { serviceAccountName } = (controller?.deployment.spec.template.spec ?? {}) as { serviceAccountName?: string };

@@ -19,7 +19,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepool-validation.ts';
 import { own } from '../../api/own.ts';
 import type { Clock } from '../../kube/clock.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { leftovers } from './beta.ts';
 import type { Controller } from './cluster.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';
@@ -40,7 +40,7 @@ export interface TakeoverChecks {
   readonly clock: Clock;
 }
 
-export async function takeover(client: HttpKubeClient, checks: TakeoverChecks): Promise<readonly Finding[]> {
+export async function takeover(client: HttpKubeReader, checks: TakeoverChecks): Promise<readonly Finding[]> {
   const { controllers, pools, nodeClasses, clock } = checks;
   const [claims, nodes, leases] = await Promise.all([
     client.listAll(NODE_CLAIM),

@@ -1,6 +1,6 @@
 /** What the account shows of an upgrade or a migration: rights, the role for spot, instances of alpha versions, groups of nodes. */
 import { DescribeInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { type Clients, createClients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { account } from './account.ts';
@@ -21,7 +21,7 @@ export interface UpgradeScope {
 
 /** Reads and dry runs only. @throws Error when no region or credentials are known */
 export async function examineForUpgrade(
-  client: Pick<HttpKubeClient, 'raw'>,
+  client: Pick<HttpKubeReader, 'raw'>,
   scope: UpgradeScope,
 ): Promise<readonly Finding[]> {
   const clients = await createClients();

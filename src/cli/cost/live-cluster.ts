@@ -1,8 +1,8 @@
 /** A live cluster as manifests: what costs are computed of, and the history that its operator keeps. */
 import { CONFIG_MAP } from '../../api/kinds.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeReader } from '../../kube/client.ts';
 import { textOf } from '../../kube/config-map-document.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { HISTORY_NAME, type History, newHistory, restoreHistory } from '../../observe/history/document.ts';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import type { Manifest } from '../objects/read.ts';
@@ -14,7 +14,7 @@ const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOve
 
 /** @throws Error when the cluster cannot be reached, its nodes may not be read, or it has objects of older versions */
 export async function costManifests(
-  client: Pick<HttpKubeClient, 'list' | 'raw'>,
+  client: Pick<HttpKubeReader, 'list' | 'raw'>,
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly unknown: readonly string[] }> {
   const gaps: Gaps = { notServed: [], notRead: [] };
   const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => KINDS.has(kind));
@@ -38,7 +38,7 @@ export async function costManifests(
 }
 
 /** What the operator has written, up to five minutes old. @throws Error that says what to do when there is none */
-export async function keptHistory(client: Pick<KubeClient, 'find'>, namespace: string): Promise<History> {
+export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<History> {
   const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
   const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
   if (found === undefined)

@@ -3,7 +3,7 @@
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
 import type { Node } from '../../api/kubernetes.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import type { Facts } from './facts.ts';
 import { type Item, itemOf, unknown } from './items.ts';
 import { instanceIdOf } from './origins.ts';
@@ -27,7 +27,7 @@ export interface AccountFlags {
 }
 
 export async function accountItems(
-  client: Pick<HttpKubeClient, 'raw'>,
+  client: Pick<HttpKubeReader, 'raw'>,
   facts: Facts,
   flags: AccountFlags,
 ): Promise<readonly Item[]> {

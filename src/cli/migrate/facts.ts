@@ -2,7 +2,7 @@
 import type { KubeObject, Workload } from '../../api/kubernetes.ts';
 import { type Controller, controllerOf } from '../../aws/doctor/cluster.ts';
 import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { snapshotInfos } from '../objects/snapshot-info.ts';
@@ -97,7 +97,7 @@ class Gathered {
 }
 
 /** @throws Error when the API server cannot be reached */
-export async function factsOfCluster(client: HttpKubeClient): Promise<Facts> {
+export async function factsOfCluster(client: HttpKubeReader): Promise<Facts> {
   const gathered = new Gathered();
   const gaps: Gaps = { notServed: [], notRead: [] };
   const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => !BESIDE_THE_POINT.has(kind));
@@ -110,7 +110,7 @@ export async function factsOfCluster(client: HttpKubeClient): Promise<Facts> {
 
 /** Of the ConfigMap that versions before 0.33 were configured by, whether it is there. */
 async function globalSettings(
-  client: HttpKubeClient,
+  client: HttpKubeReader,
   controllers: readonly Controller[],
   why: Map<string, string>,
 ): Promise<readonly KubeObject[]> {

@@ -3,7 +3,7 @@
 import { messageOf } from '../../api/error-message.ts';
 import { type Kind, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import type { KubeClient, Store } from '../../kube/client.ts';
+import type { KubeReader, Store } from '../../kube/client.ts';
 import { type Clock, realClock } from '../../kube/clock.ts';
 import { startInformers } from '../../kube/informers.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
@@ -38,7 +38,7 @@ const PROGRESS_MS = 1_000;
 const SAVE_MS = 600_000;
 
 /** @returns notes for who asked for it. @throws Error when nothing can be read, or the file cannot be written */
-export async function record(client: KubeClient, options: RecordOptions): Promise<readonly string[]> {
+export async function record(client: KubeReader, options: RecordOptions): Promise<readonly string[]> {
   const { clock = realClock(), signal, onStarted } = options;
   const ended = new AbortController();
   const trouble = new Map<string, string>();

@@ -2,7 +2,7 @@
 import { apiVersionOf, EVENT, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { pageCount } from '../../kube/pages.ts';
 import type { NotRead } from '../objects/snapshot-info.ts';
 import { CUSTOM_GROUPS, DEFINITIONS, READ_KINDS, type ReadKind } from './kinds.ts';
@@ -26,7 +26,7 @@ export interface ReadOptions {
   readonly kinds?: readonly ReadKind[];
 }
 
-type Client = Pick<HttpKubeClient, 'list' | 'raw'>;
+type Client = Pick<HttpKubeReader, 'list' | 'raw'>;
 
 /** Objects in a page: what is held in memory at a time. */
 const PAGE = 500;

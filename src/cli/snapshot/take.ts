@@ -1,7 +1,7 @@
 /** Takes a snapshot: reads a cluster, redacts it, and writes it, a page at a time. */
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import type { HttpKubeClient } from '../../kube/http.ts';
+import type { HttpKubeReader } from '../../kube/http.ts';
 import { withoutManagedFields } from '../../kube/trimmed-object.ts';
 import { SNAPSHOT_INFO, type SnapshotInfo } from '../objects/snapshot-info.ts';
 import { pluralOf } from '../render/table.ts';
@@ -29,7 +29,7 @@ const NEEDED = ['NodePool', 'Node', 'Pod'];
 
 /** @throws Error when the cluster cannot be reached, or none of its nodes, pods and NodePools may be read */
 export async function takeSnapshot(
-  client: HttpKubeClient,
+  client: HttpKubeReader,
   to: Writable,
   options: SnapshotOptions,
   progress: Progress,

@@ -7,6 +7,7 @@ import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/clien
 import { NEEDS } from '../../aws/answers/needs.ts';
 import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
 import { type ClientOptions, type Clients, clientsIn, type Endpoints } from '../../aws/clients.ts';
+import { openFence } from '../../kube/fence.ts';
 import type { CallAnswer, OpenAws } from '../../local/aws/options.ts';
 import { serviceError } from './service-errors.ts';
 
@@ -69,7 +70,7 @@ interface Answered {
  */
 export function inProcessClients(aws: OpenAws, options: Pick<ClientOptions, 'clock' | 'random'>): Clients {
   const clients: Clients = {
-    ...clientsIn(aws.region, { ...options, endpoints: ENDPOINTS, cacheMiddleware: true }),
+    ...clientsIn(aws.region, { ...options, fence: openFence(), endpoints: ENDPOINTS, cacheMiddleware: true }),
     shifts: { shifts: async () => [] },
   };
   const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createClients } from '../../../src/aws/clients.ts';
+import { openFence } from '../../../src/kube/fence.ts';
 import { type Endpoint, serveAws } from './support/endpoint.ts';
 
 let requests: number;
@@ -17,7 +18,7 @@ afterEach(() => endpoint.close());
 
 describe('a client of an AWS that accepts calls and never answers', () => {
   it('gives up in the end', async () => {
-    const { ec2Once } = await createClients({ answerMs: 1_000 });
+    const { ec2Once } = await createClients({ fence: openFence(), answerMs: 1_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(requests).toBe(1);
   });
@@ -33,7 +34,7 @@ describe('a client of an AWS that begins to answer and does not end', () => {
       response.writeHead(200, { 'content-type': 'text/xml' }).write('<DescribeVpcsResponse>');
       if (again > 0) timers.push(setInterval(() => response.write('<a/>'), again));
     });
-    const { ec2Once } = await createClients({ answerMs: 2_000 });
+    const { ec2Once } = await createClients({ fence: openFence(), answerMs: 2_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toThrow(
       'the answer of AWS did not end within 2000 ms',
     );
@@ -43,7 +44,7 @@ describe('a client of an AWS that begins to answer and does not end', () => {
 
 describe('a client', () => {
   it('copies neither inputs nor outputs for a logger that nobody has given', async () => {
-    const { region: _, shifts: __, ...clients } = await createClients();
+    const { region: _, shifts: __, ...clients } = await createClients({ fence: openFence() });
     for (const { middlewareStack } of Object.values(clients))
       expect(middlewareStack.identify().filter((step) => step.includes('logger'))).toEqual([]);
   });
@@ -66,7 +67,7 @@ describe('the region', () => {
     delete process.env.AWS_REGION;
     delete process.env.AWS_DEFAULT_REGION;
     try {
-      const clients = await createClients();
+      const clients = await createClients({ fence: openFence() });
       expect(await clients.sqs.config.region()).toBe(clients.region);
       return clients.region;
     } finally {

@@ -4,6 +4,7 @@ import { EVENT, LEASE, NAMESPACE, NODE, POD, POD_DISRUPTION_BUDGET } from '../..
 import type { Namespace, Node, Pod } from '../../../src/api/kubernetes.ts';
 import type { Informers, Store } from '../../../src/kube/client.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
+import { Leadership, openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
@@ -21,7 +22,7 @@ let stop: AbortController;
 
 beforeEach(async () => {
   server = await startApiServer({ clock, host: '127.0.0.1' });
-  client = connect({ kubeconfig: server.kubeconfig(), clock, qps: 0 });
+  client = connect({ fence: openFence(), kubeconfig: server.kubeconfig(), clock, qps: 0 });
   stop = new AbortController();
   informers = startInformers({ client, clock, log: silent, signal: stop.signal });
 });
@@ -165,6 +166,7 @@ describe('against an API server', () => {
       electLeader({
         client,
         clock,
+        leadership: new Leadership(clock),
         log: silent,
         name: 'karpenter-leader-election',
         namespace: 'default',

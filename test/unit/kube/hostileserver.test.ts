@@ -5,6 +5,7 @@ import { type Kind, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { ApiError, isConflict, isNotFound, type Store, type WatchEvent } from '../../../src/kube/client.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
+import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { openConnection } from '../../../src/kube/kubeconfig.ts';
@@ -32,7 +33,7 @@ beforeEach(async () => {
   server = await scriptedServer();
   lines = [];
   over = new AbortController();
-  client = connect({ url: server.url, clock, log: recordingLog(), qps: 100_000, burst: 100_000 });
+  client = connect({ fence: openFence(), url: server.url, clock, log: recordingLog(), qps: 100_000, burst: 100_000 });
 });
 afterEach(async () => {
   over.abort();
@@ -188,7 +189,7 @@ describe('an answer about an object', () => {
     '1e300',
     'Thu, 01 Jan 2150 00:00:00 GMT',
   ])('that says to wait until %s is waited for briefly', async (wait) => {
-    const patient = connect({ url: server.url, clock: slowClock });
+    const patient = connect({ fence: openFence(), url: server.url, clock: slowClock });
     server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
     const startedMs = slowClock.now();
     expect(await patient.get(WIDGET, ref)).toMatchObject({ metadata: ref });

@@ -7,6 +7,7 @@ import { POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { ApiError, type WatchEvent } from '../../../src/kube/client.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
+import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
@@ -19,7 +20,7 @@ let client: HttpKubeClient;
 
 beforeEach(async () => {
   server = await scriptedServer();
-  client = connect({ url: server.url, clock, userAgent: 'karpenter/test' });
+  client = connect({ fence: openFence(), url: server.url, clock, userAgent: 'karpenter/test' });
 });
 
 afterEach(async () => {
@@ -139,7 +140,7 @@ describe('requests', () => {
 
   it('counts what it asks', async () => {
     const metrics = createMetrics();
-    const counted = connect({ url: server.url, clock, metrics });
+    const counted = connect({ fence: openFence(), url: server.url, clock, metrics });
     server.script(json(widget('a', 1)), status(404, 'NotFound', 'gone'));
     await counted.get(WIDGET, { name: 'a' });
     await counted.find(WIDGET, { name: 'a' });
@@ -213,9 +214,9 @@ describe('kubeconfig', () => {
       writeFileSync(join(folder, 'token'), 'secret');
       writeFileSync(join(folder, 'config'), kubeconfig({ tokenFile: 'token' }));
       server.script(json(widget('a', 1)));
-      const fromFile = connect({ kubeconfig: join(folder, 'config'), clock });
+      const fromFile = connect({ fence: openFence(), kubeconfig: join(folder, 'config'), clock });
       await fromFile.get(WIDGET, { name: 'a' });
-      const fromText = connect({ kubeconfig: kubeconfig({ token: 'other' }), clock });
+      const fromText = connect({ fence: openFence(), kubeconfig: kubeconfig({ token: 'other' }), clock });
       await fromText.get(WIDGET, { name: 'a' });
       expect(server.seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer secret', 'Bearer other']);
       expect(fromText.namespace).toBe('here');
@@ -236,7 +237,7 @@ describe('kubeconfig', () => {
         `const token = 'token-' + fs.readFileSync(${JSON.stringify(counter)}).length;` +
         `console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token } }));`;
       const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: process.execPath, args: ['-e', script] };
-      const plugged = connect({ kubeconfig: kubeconfig({ exec }), clock });
+      const plugged = connect({ fence: openFence(), kubeconfig: kubeconfig({ exec }), clock });
       server.script(json(widget('a', 1)), status(401, 'Unauthorized', 'expired'), json(widget('a', 1)));
       await plugged.get(WIDGET, { name: 'a' });
       await plugged.get(WIDGET, { name: 'a' });
@@ -250,12 +251,18 @@ describe('kubeconfig', () => {
 
   it('names a context without a cluster', () => {
     expect(() =>
-      connect({ kubeconfig: kubeconfig({}).replace('"cluster": "k"', '"cluster": "other"'), clock }),
+      connect({
+        fence: openFence(),
+        kubeconfig: kubeconfig({}).replace('"cluster": "k"', '"cluster": "other"'),
+        clock,
+      }),
     ).toThrow('Cannot find the API server: context "c" of the kubeconfig names no known cluster');
   });
 
   it('says which file cannot be read', () => {
-    expect(() => connect({ kubeconfig: '/nowhere/config', clock })).toThrow('Cannot read kubeconfig "/nowhere/config"');
+    expect(() => connect({ fence: openFence(), kubeconfig: '/nowhere/config', clock })).toThrow(
+      'Cannot read kubeconfig "/nowhere/config"',
+    );
   });
 });
 

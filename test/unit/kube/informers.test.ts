@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Informers, Store } from '../../../src/kube/client.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
+import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
@@ -17,7 +18,7 @@ let lines: readonly Line[];
 
 beforeEach(async () => {
   server = await scriptedServer();
-  client = connect({ url: server.url, clock });
+  client = connect({ fence: openFence(), url: server.url, clock });
   stop = new AbortController();
   const recording = recordingLog();
   lines = recording.lines;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lease } from '../../../src/api/kubernetes.ts';
 import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
+import { Leadership } from '../../../src/kube/fence.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
@@ -57,6 +58,7 @@ function candidate(
     client: server.client(cutOff, answered),
     clock,
     log: silent,
+    leadership: new Leadership(clock),
     name: 'karpenter-leader-election',
     namespace: 'kube-system',
     identity,
@@ -172,7 +174,8 @@ describe('electLeader', () => {
     let isCutOff = false;
     const stop = new AbortController();
     const client = server.client(() => isCutOff);
-    electLeader({ client, clock, log, name: 'lease', namespace: 'here', signal: stop.signal });
+    const leadership = new Leadership(clock);
+    electLeader({ client, clock, log, leadership, name: 'lease', namespace: 'here', signal: stop.signal });
     await clock.advance(SECOND);
     isCutOff = true;
     await clock.advance(20 * SECOND);

@@ -21,6 +21,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { UnusableAnswer } from '../../../../src/aws/answers/unusable.ts';
 import { type Clients, createClients } from '../../../../src/aws/clients.ts';
 import { isUnanswered } from '../../../../src/aws/errors.ts';
+import { openFence } from '../../../../src/kube/fence.ts';
 import { type Endpoint, serveAws } from '../support/endpoint.ts';
 
 let endpoint: Endpoint;
@@ -33,7 +34,7 @@ beforeAll(async () => {
     const type = request.headers['x-amz-target'] === undefined ? 'text/xml' : 'application/x-amz-json-1.1';
     response.writeHead(answer.status ?? 200, { 'content-type': type }).end(answer.body);
   });
-  clients = await createClients();
+  clients = await createClients({ fence: openFence() });
 });
 afterAll(() => endpoint.close());
 
@@ -287,7 +288,7 @@ describe('the error of a call to AWS', () => {
 
   it('names the call where there was no answer', async () => {
     answer = { body: 'silence' };
-    const { ec2Once } = await createClients({ answerMs: 50 });
+    const { ec2Once } = await createClients({ fence: openFence(), answerMs: 50 });
     const error = await ec2Once.send(new DescribeSubnetsCommand({})).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       message: expect.stringMatching(/^calling DescribeSubnets, /),

@@ -13,6 +13,7 @@ import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
 import { controllerRole, judged, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
+import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { VERSION } from '../../../../src/version.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
@@ -146,7 +147,7 @@ describe('dry runs of writes', () => {
 
   it('use an instance and a template of the cluster where there are some', async () => {
     await apply();
-    const { ec2 } = await createClients();
+    const { ec2 } = await createClients({ fence: openFence() });
     const tags = [{ Key: 'eks:eks-cluster-name', Value: CLUSTER }];
     await ec2.send(
       new CreateLaunchTemplateCommand({

@@ -6,6 +6,7 @@ import type { AwsProvider } from '../../../../src/aws/options.ts';
 import type { Clock } from '../../../../src/kube/clock.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
+import { openFence } from '../../../../src/kube/fence.ts';
 import type { Controller, Outcome } from '../../../../src/kube/reconciler.ts';
 import type { Catalogue } from '../../../../src/local/aws/options.ts';
 import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
@@ -117,16 +118,19 @@ export class Account {
   /** A new process on the same AWS account and cluster: everything remembered is gone. */
   async restart(): Promise<void> {
     this.#metrics = createMetrics();
-    this.#provider = await awsProvider({
-      settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags], {}),
-      client: this.kube.client,
-      informers: this.kube.informers,
-      events: { publish: (...notes) => void this.events.push(...notes) },
-      clock: this.clock,
-      log: recordingLog(this.lines),
-      metrics: this.#metrics,
-      kubernetesVersion: async () => this.kubernetesVersion,
-    });
+    this.#provider = await awsProvider(
+      {
+        settings: parseSettings([`--cluster-name=${CLUSTER}`, `--interruption-queue=${CLUSTER}`, ...this.#flags], {}),
+        client: this.kube.client,
+        informers: this.kube.informers,
+        events: { publish: (...notes) => void this.events.push(...notes) },
+        clock: this.clock,
+        log: recordingLog(this.lines),
+        metrics: this.#metrics,
+        kubernetesVersion: async () => this.kubernetesVersion,
+      },
+      openFence(),
+    );
     this.#controllers = this.#provider.controllers();
   }
 

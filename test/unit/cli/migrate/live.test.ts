@@ -11,6 +11,7 @@ import type { Item } from '../../../../src/cli/migrate/items.ts';
 import type { Plan } from '../../../../src/cli/migrate/plan/step.ts';
 import type { Status } from '../../../../src/cli/migrate/status.ts';
 import { migrateCommand } from '../../../../src/cli/migrate.ts';
+import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { karpenter, managed, node } from './clusters.ts';
@@ -59,7 +60,7 @@ const populate = async (tag: string): Promise<void> => {
 
 /** Starts one of nobody's; answers its id. */
 async function instance(tags: Readonly<Record<string, string>>): Promise<string> {
-  const { ec2 } = await createClients();
+  const { ec2 } = await createClients({ fence: openFence() });
   const { Images: [image] = [] } = await ec2.send(new DescribeImagesCommand({ Owners: ['amazon'] }));
   const { Instances: [started] = [] } = await ec2.send(
     new RunInstancesCommand({

@@ -16,7 +16,7 @@ import { simulate } from '../../../../src/cli/simulate.ts';
 import { type SnapshotOptions, type Taken, takeSnapshot } from '../../../../src/cli/snapshot/take.ts';
 import { snapshotNotes } from '../../../../src/cli/snapshot.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
-import { connect } from '../../../../src/kube/http.ts';
+import { connectReader } from '../../../../src/kube/http.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { strictly } from '../output/strictly.ts';
@@ -68,7 +68,7 @@ async function snapshot(
       done();
     },
   });
-  const client = connect({ clock: realClock(), url: world.kube.url });
+  const client = connectReader({ clock: realClock(), url: world.kube.url });
   try {
     const taken = await takeSnapshot(client, to, { redact: true, output: 'yaml', version: '0', ...options }, SILENT);
     return { ...taken, text: chunks.join('') };

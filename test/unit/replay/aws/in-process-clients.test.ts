@@ -26,6 +26,7 @@ import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Clients, createClients } from '../../../../src/aws/clients.ts';
 import type { Clock } from '../../../../src/kube/clock.ts';
+import { openFence } from '../../../../src/kube/fence.ts';
 import { openAws } from '../../../../src/local/aws/open-aws.ts';
 import type { AwsAccount, AwsOptions } from '../../../../src/local/aws/options.ts';
 import { startAws } from '../../../../src/local/aws/server.ts';
@@ -49,7 +50,7 @@ interface World {
 async function overHttp(): Promise<World & { close(): Promise<void> }> {
   const aws = await startAws(options);
   Object.assign(process.env, aws.env());
-  return { aws, clients: await createClients({ clock: still }), close: () => aws.close() };
+  return { aws, clients: await createClients({ fence: openFence(), clock: still }), close: () => aws.close() };
 }
 
 function inProcess(): World {
