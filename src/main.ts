@@ -24,6 +24,7 @@ import type { Solver } from './engine-worker/solver.ts';
 import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
+import { catchUp } from './kube/catch-up.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import { writeLast } from './kube/document-keeper.ts';
 import { type EventTap, eventTap } from './kube/event-tap.ts';
@@ -213,8 +214,11 @@ async function run(parts: Parts): Promise<Operator> {
   const { all, viewed } = await wireControllers(parts, wiring);
   const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
-  const work = (): Promise<void> =>
-    runControllers({ controllers: all, informers, clock, log, metrics, signal: working.signal }).done;
+  const { signal } = working;
+  const work = async (): Promise<void> => {
+    await catchUp({ client, informers, clock, log, signal });
+    await runControllers({ controllers: all, informers, clock, log, metrics, signal }).done;
+  };
 
   // Under the lease still: later writes are refused.
   const leaving = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** Sends mutating calls to AWS only while the fence is open, and cuts off open calls when the fence ends. */
 import type { Fence } from '../kube/fence.ts';
 
-/** Calls that change nothing. Every other call is mutating, including ReceiveMessage, which hides messages from others. */
+/** Prefixes of read-only calls. Every other call counts as mutating, including ReceiveMessage, which hides messages. */
 const READS = /^(?:Describe|Get|List|Simulate)/;
 
 interface Received {

@@ -1,0 +1,41 @@
+/**
+ * Waits for the caches of a new leader. The watch of a replica on standby may lag behind the lease: a leader that works
+ * on an old cache launches again for pods that its predecessor launched nodes for.
+ */
+import { NODE_CLAIM } from '../api/kinds.ts';
+import { errorText } from '../observe/error-text.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Informers, KubeReader } from './client.ts';
+import type { Clock } from './clock.ts';
+
+export interface CatchUpOptions {
+  readonly client: KubeReader;
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+const RETRY_MS = 500;
+/** Number of tries between two log lines: 10 seconds. */
+const REPORTED_TRIES = 20;
+
+/** Resolves when the cache shows every NodeClaim that the API server holds, or when the signal aborts. */
+export async function catchUp({ client, informers, clock, log, signal }: CatchUpOptions): Promise<void> {
+  const store = informers.store(NODE_CLAIM);
+  for (let tries = 1; !signal.aborted; tries += 1) {
+    let reason: string;
+    try {
+      await informers.synced(signal);
+      const present = await client.listAll(NODE_CLAIM);
+      const missing = present.filter(({ metadata }) => store.get(metadata)?.metadata.uid !== metadata.uid);
+      if (missing.length === 0) return;
+      reason = `the cache does not show NodeClaim "${missing[0]?.metadata.name}", ${missing.length} in all`;
+    } catch (error) {
+      reason = errorText(error);
+    }
+    if (signal.aborted) return;
+    if (tries % REPORTED_TRIES === 0) log.info('waiting for the cache to show all NodeClaims', { reason });
+    await clock.sleep(RETRY_MS, signal);
+  }
+}

@@ -1,0 +1,148 @@
+/** An operator that lost its lease changes nothing, however it lost it: no pod gets two nodes. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Clock } from '../../src/kube/clock.ts';
+import { type Operator, startOperator } from '../../src/main.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart } from './pools.ts';
+import { type StallableWire, startStallableWire } from './stallable-wire.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const PODS = 60;
+/** Launches in flight when the lease is lost may be doubled; more must not be. */
+const MOST_CLAIMS = 64;
+/** Longer than the lease of 15 s, after which a standby takes over. */
+const LOST_FOR_MS = 22_000;
+
+let scenario: Scenario;
+let wire: StallableWire;
+let processes: ChildProcess[] = [];
+let inProcess: Operator[] = [];
+/** UIDs of every NodeClaim that ever was. */
+let claims: Set<string | undefined>;
+let launched: number;
+
+beforeEach(async () => {
+  scenario = await startScenario({
+    operator: false,
+    timeScale: 1,
+    kubelets: { bootMs: 500, readyMs: 200, podStartMs: [100, 200] },
+  });
+  wire = await startStallableWire(scenario.world.kube.url);
+  claims = new Set();
+  launched = 0;
+  scenario.world.aws.instances.subscribe((_, previous) => {
+    if (previous === undefined) launched += 1;
+  });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
+});
+
+afterEach(async () => {
+  for (const operator of inProcess) await operator.stop();
+  for (const child of processes) child.kill('SIGKILL');
+  await Promise.all(processes.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+  processes = [];
+  inProcess = [];
+  await wire.close();
+  await scenario.stop();
+});
+
+const settings = (qps: number): Record<string, string> => ({
+  ...scenario.world.env(),
+  KUBECONFIG: scenario.world.kube.kubeconfig().replaceAll(scenario.world.kube.url, wire.url),
+  METRICS_PORT: '0',
+  HEALTH_PROBE_PORT: '0',
+  BATCH_IDLE_DURATION: '200ms',
+  KUBE_CLIENT_QPS: String(qps),
+  KUBE_CLIENT_BURST: String(qps),
+});
+
+/** Starts an operator in a process of its own. */
+function startProcess(qps: number): ChildProcess {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH, ...settings(qps) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.resume();
+  processes.push(child);
+  return child;
+}
+
+const countClaims = async (): Promise<number> => {
+  for (const { metadata } of await scenario.claims()) claims.add(metadata.uid);
+  return claims.size;
+};
+
+/** Starts a slow leader and a fast standby, and waits until the leader is in the middle of its launches. */
+async function startLeaderAndStandby<T>(startSlow: () => T, startFast: () => unknown): Promise<Awaited<T>> {
+  const leader = await startSlow();
+  await scenario.until('a leader', async () => (await scenario.events('LeaderElection')).length > 0, 60_000);
+  await startFast();
+  await scenario.apply(deployment('web', PODS, apart('web')));
+  await scenario.until('some NodeClaims', async () => (await countClaims()) >= 5, 60_000);
+  return leader;
+}
+
+async function expectOneNodePerPod(): Promise<void> {
+  await scenario.until(
+    'all pods running',
+    async () => {
+      await countClaims();
+      return (await scenario.running('web')).length === PODS;
+    },
+    240_000,
+  );
+  expect(await countClaims()).toBeLessThanOrEqual(MOST_CLAIMS);
+  expect(launched).toBeLessThanOrEqual(MOST_CLAIMS);
+}
+
+describe('a leader that loses its lease in the middle of 60 launches', () => {
+  it('ends during a stall of the API server, and its successor launches only what is missing', async () => {
+    const leader = await startLeaderAndStandby(
+      () => startProcess(5),
+      () => startProcess(200),
+    );
+    const ended = once(leader, 'exit');
+    const stalled = sleep(LOST_FOR_MS);
+    wire.stall();
+    // before the API server answers again
+    expect((await ended)[0]).toBe(1);
+    await stalled;
+    wire.resume();
+    await expectOneNodePerPod();
+  }, 600_000);
+
+  it('ends after a pause of its process, and sends nothing that it had prepared', async () => {
+    const leader = await startLeaderAndStandby(
+      () => startProcess(5),
+      () => startProcess(200),
+    );
+    const ended = once(leader, 'exit');
+    leader.kill('SIGSTOP');
+    await sleep(LOST_FOR_MS);
+    leader.kill('SIGCONT');
+    expect((await ended)[0]).toBe(1);
+    await expectOneNodePerPod();
+  }, 600_000);
+
+  it('ends if the time of its machine jumps by an hour', async () => {
+    let setMs = 0;
+    const { clock } = scenario.world;
+    const set: Clock = { ...clock, now: () => clock.now() + setMs, monotonic: () => clock.now() };
+    const start = async (qps: number, itsClock: Clock): Promise<Operator> => {
+      const operator = await startOperator({ argv: [], env: settings(qps), clock: itsClock, write: () => undefined });
+      inProcess.push(operator);
+      return operator;
+    };
+    const leader = await startLeaderAndStandby(
+      () => start(5, set),
+      () => start(200, clock),
+    );
+    setMs = 3_600_000;
+    expect(await leader.done).toBe('lease lost');
+    await expectOneNodePerPod();
+  }, 600_000);
+});
