@@ -50,20 +50,18 @@ afterEach(async () => {
   await scenario.stop();
 });
 
-const settings = (qps: number): Record<string, string> => ({
+const settings = (): Record<string, string> => ({
   ...scenario.world.env(),
   KUBECONFIG: scenario.world.kube.kubeconfig().replaceAll(scenario.world.kube.url, wire.url),
   METRICS_PORT: '0',
   HEALTH_PROBE_PORT: '0',
   BATCH_IDLE_DURATION: '200ms',
-  KUBE_CLIENT_QPS: String(qps),
-  KUBE_CLIENT_BURST: String(qps),
 });
 
 /** Starts an operator in a process of its own. */
-function startProcess(qps: number): ChildProcess {
+function startProcess(): ChildProcess {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env.PATH, ...settings(qps) },
+    env: { PATH: process.env.PATH, ...settings() },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout.resume();
@@ -76,13 +74,14 @@ const countClaims = async (): Promise<number> => {
   return claims.size;
 };
 
-/** Starts a slow leader and a fast standby, and waits until the leader is in the middle of its launches. */
-async function startLeaderAndStandby<T>(startSlow: () => T, startFast: () => unknown): Promise<Awaited<T>> {
-  const leader = await startSlow();
+/** Starts a leader and a standby, and strikes when the leader sends its first NodeClaim of 60. */
+async function strikeLeader<T>(start: () => T, strike: (leader: Awaited<T>) => void): Promise<Awaited<T>> {
+  const leader = await start();
   await scenario.until('a leader', async () => (await scenario.events('LeaderElection')).length > 0, 60_000);
-  await startFast();
+  await start();
+  const struck = wire.when('POST /apis/karpenter.sh/v1/nodeclaims', () => strike(leader));
   await scenario.apply(deployment('web', PODS, apart('web')));
-  await scenario.until('some NodeClaims', async () => (await countClaims()) >= 5, 60_000);
+  await struck;
   return leader;
 }
 
@@ -101,13 +100,9 @@ async function expectOneNodePerPod(): Promise<void> {
 
 describe('a leader that loses its lease in the middle of 60 launches', () => {
   it('ends during a stall of the API server, and its successor launches only what is missing', async () => {
-    const leader = await startLeaderAndStandby(
-      () => startProcess(5),
-      () => startProcess(200),
-    );
-    const ended = once(leader, 'exit');
+    const leader = await strikeLeader(startProcess, () => wire.stall());
     const stalled = sleep(LOST_FOR_MS);
-    wire.stall();
+    const ended = once(leader, 'exit');
     // before the API server answers again
     expect((await ended)[0]).toBe(1);
     await stalled;
@@ -116,12 +111,8 @@ describe('a leader that loses its lease in the middle of 60 launches', () => {
   }, 600_000);
 
   it('ends after a pause of its process, and sends nothing that it had prepared', async () => {
-    const leader = await startLeaderAndStandby(
-      () => startProcess(5),
-      () => startProcess(200),
-    );
+    const leader = await strikeLeader(startProcess, (child) => child.kill('SIGSTOP'));
     const ended = once(leader, 'exit');
-    leader.kill('SIGSTOP');
     await sleep(LOST_FOR_MS);
     leader.kill('SIGCONT');
     expect((await ended)[0]).toBe(1);
@@ -132,16 +123,16 @@ describe('a leader that loses its lease in the middle of 60 launches', () => {
     let setMs = 0;
     const { clock } = scenario.world;
     const set: Clock = { ...clock, now: () => clock.now() + setMs, monotonic: () => clock.now() };
-    const start = async (qps: number, itsClock: Clock): Promise<Operator> => {
-      const operator = await startOperator({ argv: [], env: settings(qps), clock: itsClock, write: () => undefined });
+    const clocks = [set, clock];
+    const start = async (): Promise<Operator> => {
+      const options = { argv: [], env: settings(), clock: clocks.shift() ?? clock, write: () => undefined };
+      const operator = await startOperator(options);
       inProcess.push(operator);
       return operator;
     };
-    const leader = await startLeaderAndStandby(
-      () => start(5, set),
-      () => start(200, clock),
-    );
-    setMs = 3_600_000;
+    const leader = await strikeLeader(start, () => {
+      setMs = 3_600_000;
+    });
     expect(await leader.done).toBe('lease lost');
     await expectOneNodePerPod();
   }, 600_000);

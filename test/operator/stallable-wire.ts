@@ -7,6 +7,8 @@ export interface StallableWire {
   readonly url: string;
   stall(): void;
   resume(): void;
+  /** Resolves when a request arrives whose first bytes contain the text; "then" runs before the request passes. */
+  when(text: string, then: () => void): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -15,11 +17,13 @@ export async function startStallableWire(target: string): Promise<StallableWire>
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let isStalled = false;
+  let onBytes: (bytes: Buffer) => void = () => undefined;
 
   const forward = (from: Socket, to: Socket): void => {
     sockets.add(from);
     if (isStalled) from.pause();
-    from.on('data', (bytes) => {
+    from.on('data', (bytes: Buffer) => {
+      onBytes(bytes);
       to.write(bytes);
       if (isStalled) from.pause();
     });
@@ -43,6 +47,15 @@ export async function startStallableWire(target: string): Promise<StallableWire>
       isStalled = true;
       for (const socket of sockets) socket.pause();
     },
+    when: (text, then) =>
+      new Promise((resolve) => {
+        onBytes = (bytes) => {
+          if (!bytes.includes(text)) return;
+          onBytes = () => undefined;
+          then();
+          resolve();
+        };
+      }),
     resume() {
       isStalled = false;
       for (const socket of sockets) socket.resume();
