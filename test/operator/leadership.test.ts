@@ -74,12 +74,12 @@ const countClaims = async (): Promise<number> => {
   return claims.size;
 };
 
-/** Starts a leader and a standby, and strikes when the leader sends its first NodeClaim of 60. */
+/** Starts a leader and a standby, and strikes when the leader reads the NodePool, as it does before it creates 60 NodeClaims. */
 async function strikeLeader<T>(start: () => T, strike: (leader: Awaited<T>) => void): Promise<Awaited<T>> {
   const leader = await start();
   await scenario.until('a leader', async () => (await scenario.events('LeaderElection')).length > 0, 60_000);
   await start();
-  const struck = wire.when('POST /apis/karpenter.sh/v1/nodeclaims', () => strike(leader));
+  const struck = wire.when('GET /apis/karpenter.sh/v1/nodepools/', () => strike(leader));
   await scenario.apply(deployment('web', PODS, apart('web')));
   await struck;
   return leader;
