@@ -48,7 +48,7 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePage>
   const { address, token, log, metrics } = options;
   const access: Access = { isLocal: isLoopback(address.host), token };
   const server = boundedServer({ name: 'live-page', handler: handlerOf(options, access), log, metrics });
-  const port = await listen(server, { port: address.port, setting: 'LIVE_PAGE' }, address.host);
+  const port = await listen(server, { ...address, setting: 'LIVE_PAGE' });
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return { url: `http://${host}:${port}/`, close: () => stop(server) };
 }

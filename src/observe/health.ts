@@ -76,8 +76,8 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   };
   try {
     const [metricsPort, healthProbePort] = await Promise.all([
-      listen(metricsServer, { port: options.metricsPort, setting: 'METRICS_PORT' }, options.host),
-      listen(healthServer, { port: options.healthProbePort, setting: 'HEALTH_PROBE_PORT' }, options.host),
+      listen(metricsServer, { port: options.metricsPort, host: options.host, setting: 'METRICS_PORT' }),
+      listen(healthServer, { port: options.healthProbePort, host: options.host, setting: 'HEALTH_PROBE_PORT' }),
     ]);
     return { metricsPort, healthProbePort, close };
   } catch (error) {

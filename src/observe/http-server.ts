@@ -134,6 +134,8 @@ function countWork(atWork: Port['atWork'], socket: Socket, response: ServerRespo
 /** Bounds how many there are, and ends those that bring nothing that can be served. */
 function watchConnections(server: Server, { name, log, limits, refuse, atWork }: Port): void {
   server.on('connection', (socket: Socket) => {
+    // Node removes its own listener before it hands a connection over, as for CONNECT: an error would end the process
+    socket.on('error', () => undefined);
     atWork.set(socket, 0);
     socket.once('close', () => atWork.delete(socket));
     if (atWork.size <= limits.connections) return;
@@ -151,8 +153,11 @@ function watchConnections(server: Server, { name, log, limits, refuse, atWork }:
     socket.end(statusLine('405 Method Not Allowed'));
     (socket as Socket).destroySoon();
   });
-  // such as too many open files when a connection comes in: others may be served later
-  server.on('error', (error) => log.error('failed accepting a connection', { port: name, error }));
+  // before, errors are about the port: see `listen`
+  server.once('listening', () => {
+    // such as too many open files when a connection comes in: others may be served later
+    server.on('error', (error) => log.error('failed accepting a connection', { port: name, error }));
+  });
 }
 
 async function serve(
@@ -210,21 +215,40 @@ export function answer(
   response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body);
 }
 
-/** Answers the port. @throws Error that names the setting when the port cannot be taken */
-export function listen(
-  server: Server,
-  { port, setting }: { readonly port: number; readonly setting: string },
-  host: string | undefined,
-): Promise<number> {
+/** Where to listen, and the setting that a user changes when that fails. */
+export interface ListenOptions {
+  readonly port: number;
+  /** All addresses if undefined. */
+  readonly host?: string | undefined;
+  readonly setting: string;
+}
+
+/** Starts listening and returns the port. @throws Error that names the port, the cause and the setting */
+export function listen(server: Server, options: ListenOptions): Promise<number> {
+  const { port, host } = options;
   return new Promise((resolve, reject) => {
-    const failed = (error: Error): void =>
-      reject(new Error(`Cannot listen on port ${port}, choose another by ${setting}`, { cause: error }));
-    server.prependOnceListener('error', failed);
+    const failed = (error: NodeJS.ErrnoException): void =>
+      reject(new Error(listenFailure(error.code, options), { cause: error }));
+    server.once('error', failed);
     server.listen({ port, ...defined({ host }) }, () => {
       server.off('error', failed);
       resolve((server.address() as AddressInfo).port);
     });
   });
+}
+
+function listenFailure(code: string | undefined, { port, host, setting }: ListenOptions): string {
+  const where = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Cannot listen on ${where}: another process uses the port; end that process or set ${setting} to another port`;
+    case 'EACCES':
+      return `Cannot listen on ${where}: this user must not use the port; set ${setting} to a port of 1024 or higher`;
+    case 'EADDRNOTAVAIL':
+      return `Cannot listen on ${where}: this machine does not have the address; set ${setting} to one of its addresses`;
+    default:
+      return `Cannot listen on ${where}: set ${setting} to another port or address`;
+  }
 }
 
 export function stop(server: Server): Promise<void> {

@@ -1,15 +1,18 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Endpoints, serveEndpoints } from '../../../src/observe/health.ts';
-import { type HttpLimits, targetOf } from '../../../src/observe/http-server.ts';
-import { silent } from '../../../src/observe/logger.ts';
+import { boundedServer, type HttpLimits, listen, stop, targetOf } from '../../../src/observe/http-server.ts';
+import { type Logger, silent } from '../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 
 let endpoints: Endpoints | undefined;
 const sockets: Socket[] = [];
+const servers: Server[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(servers.splice(0).map(stop));
   await endpoints?.close();
 });
 
@@ -19,6 +22,12 @@ async function start(limits: Partial<HttpLimits> = {}, metrics: Metrics = create
   const serving = await serveEndpoints({ ...ports, metrics, profiling: true, ready: {}, debug, log: silent, limits });
   endpoints = serving;
   return serving;
+}
+
+function bounded(log: Logger = silent): Server {
+  const server = boundedServer({ name: 'test', handler: () => undefined, log, metrics: createMetrics() });
+  servers.push(server);
+  return server;
 }
 
 async function open(port: number): Promise<Socket> {
@@ -168,6 +177,69 @@ describe('a caller who takes time, connections or answers', () => {
     socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20));
     setImmediate(scraping.resolve);
     expect((await answer).match(/^HTTP\/1\.1 \d{3}/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 503']);
+  });
+});
+
+describe('a connection that Node hands over', () => {
+  it.each(['connect', 'upgrade'])('has an error listener when "%s" is emitted', async (event) => {
+    const server = bounded();
+    const port = await listen(server, { port: 0, host: '127.0.0.1', setting: 'PORT' });
+    const listeners = new Promise<number>((resolve) => {
+      server.prependListener(event, (_request, socket) => {
+        resolve(socket.listenerCount('error'));
+        socket.destroy();
+      });
+    });
+    const socket = await open(port);
+    socket.write(
+      event === 'connect'
+        ? request('CONNECT x:443 HTTP/1.1')
+        : request('GET / HTTP/1.1', 'Host: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n'),
+    );
+    expect(await listeners).toBeGreaterThan(0);
+  });
+});
+
+describe('listen', () => {
+  const errors: string[] = [];
+  const log: Logger = { ...silent, error: (message) => errors.push(message), with: () => log };
+  beforeEach(() => void errors.splice(0));
+
+  it('names a port that another process uses', async () => {
+    const [first, second] = [bounded(log), bounded(log)];
+    const port = await listen(first, { port: 0, host: '127.0.0.1', setting: 'A_PORT' });
+    await expect(listen(second, { port, host: '127.0.0.1', setting: 'B_PORT' })).rejects.toThrow(
+      `Cannot listen on port ${port} of 127.0.0.1: another process uses the port; end that process or set B_PORT to another port`,
+    );
+    expect(errors).toEqual([]);
+  });
+
+  it('names an address that the machine does not have', async () => {
+    const failing = listen(bounded(log), { port: 8090, host: '192.0.2.1', setting: 'LIVE_PAGE' });
+    await expect(failing).rejects.toThrow(
+      'Cannot listen on port 8090 of 192.0.2.1: this machine does not have the address; set LIVE_PAGE to one of its addresses',
+    );
+    expect(errors).toEqual([]);
+  });
+
+  it('names a port that the user must not use', async () => {
+    const server = bounded(log);
+    // root may use every port
+    server.listen = () => {
+      setImmediate(() => server.emit('error', Object.assign(new Error('denied'), { code: 'EACCES' })));
+      return server;
+    };
+    await expect(listen(server, { port: 80, setting: 'METRICS_PORT' })).rejects.toThrow(
+      'Cannot listen on port 80: this user must not use the port; set METRICS_PORT to a port of 1024 or higher',
+    );
+    expect(errors).toEqual([]);
+  });
+
+  it('logs errors of later connections', async () => {
+    const server = bounded(log);
+    await listen(server, { port: 0, host: '127.0.0.1', setting: 'PORT' });
+    server.emit('error', Object.assign(new Error('too many open files'), { code: 'EMFILE' }));
+    expect(errors).toEqual(['failed accepting a connection']);
   });
 });
 
