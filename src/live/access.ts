@@ -1,10 +1,9 @@
 /** Who may see the live page. It has no writes; what it shows of a cluster is still nobody else's business. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { type Foreign, foreignnessOf } from '../observe/foreign-pages.ts';
 
 const COOKIE = 'karpenter_live';
-/** Names under which browsers reach loopback. A page elsewhere whose name turns to 127.0.0.1 comes with its own name. */
-const LOCAL_NAMES = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 export interface Access {
   /** Served on loopback alone: the Host header has to say so. */
@@ -14,10 +13,11 @@ export interface Access {
 }
 
 /** `enter` sets the cookie and takes the token out of the address. */
-export type Admission = 'admitted' | 'enter' | 'wrong-host' | 'no-token';
+export type Admission = 'admitted' | 'enter' | 'no-token' | Foreign;
 
 export function admission({ headers }: IncomingMessage, query: URLSearchParams, { isLocal, token }: Access): Admission {
-  if (isLocal && !LOCAL_NAMES.test(headers.host ?? '')) return 'wrong-host';
+  const foreign = foreignnessOf({ headers }, isLocal);
+  if (foreign !== undefined) return foreign;
   if (token === '') return 'admitted';
   const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
   if (isSame(bearer, token) || isSame(cookieOf(headers.cookie), proofOf(token))) return 'admitted';

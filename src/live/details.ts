@@ -1,4 +1,4 @@
-/** One node, one pod, and what a search finds: asked for by those who look closer. */
+/** Details of one node and of one pod. */
 import type { Pod } from '../api/kubernetes.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
@@ -9,9 +9,8 @@ import type { Decision, LiveNode } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
 
-/** Pods of a node, and findings of a search, beyond which the rest is counted. */
+/** Pods of a node; further ones are counted. */
 const MOST_PODS = 500;
-const MOST_FOUND = 50;
 
 export interface PodLine {
   readonly pod: string;
@@ -103,31 +102,4 @@ export function podDetails(key: string, cluster: ClusterState, view: LiveView): 
     ...(reason === undefined ? {} : { reason }),
     ...(nodeClaim === undefined ? {} : { nodeClaim }),
   };
-}
-
-export interface Found {
-  readonly kind: 'node' | 'pod';
-  readonly name: string;
-  /** Such as the node of a pod. */
-  readonly text: string;
-}
-
-/** Nodes and pods whose names contain the text; nodes by their type, zone and NodePool as well. Nodes first. */
-export function search(text: string, cluster: ClusterState): readonly Found[] {
-  const wanted = text.trim().toLowerCase();
-  if (wanted === '') return [];
-  const found: Found[] = [];
-  for (const node of cluster.nodes()) {
-    const row = nodeRow(node, undefined, undefined);
-    const words = [row.name, row.nodeClaim ?? '', row.nodePool, row.instanceType, row.zone, row.capacityType];
-    if (!words.some((word) => word.toLowerCase().includes(wanted))) continue;
-    found.push({ kind: 'node', name: row.name, text: `${row.instanceType} ${row.zone} ${row.nodePool}`.trim() });
-    if (found.length === MOST_FOUND) return found;
-  }
-  for (const pod of cluster.stores.pods.list()) {
-    if (!podKey(pod).toLowerCase().includes(wanted)) continue;
-    found.push({ kind: 'pod', name: podKey(pod), text: nodeNameOf(pod) || 'waits for a node' });
-    if (found.length === MOST_FOUND) break;
-  }
-  return found;
 }

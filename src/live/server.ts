@@ -1,6 +1,7 @@
 /** Serves the live page: its files, what it shows as server-sent events, and single nodes and pods as JSON. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Address } from '../observe/address.ts';
+import { refuseForeign } from '../observe/foreign-pages.ts';
 import { answer, boundedServer, type Handler, listen, stop } from '../observe/http-server.ts';
 import type { Logger } from '../observe/logger.ts';
 import { send } from '../observe/long-answer.ts';
@@ -10,7 +11,8 @@ import { jsonInSteps } from '../observe/rendered-answer.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { type Access, admission, cookieFor } from './access.ts';
 import { readAssets } from './assets.ts';
-import { nodeDetails, podDetails, search } from './details.ts';
+import { nodeDetails, podDetails } from './details.ts';
+import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
 import type { LiveView } from './view.ts';
 
@@ -42,6 +44,11 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 /** Names of Kubernetes objects, a namespace and a slash included, are shorter. */
 const LONGEST_QUERY = 520;
+/** Seconds after which a client that is one too many should try again. */
+const RECONNECT_SECONDS = 10;
+const SEARCH_SECONDS = 1;
+/** Result of a search that has no place in the queue. */
+const BUSY = Symbol('busy');
 
 /** @throws Error that names the setting when the port cannot be taken */
 export async function serveLivePage(options: LivePageOptions): Promise<LivePage> {
@@ -56,10 +63,11 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePage>
 function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Handler {
   const assets = readAssets();
   const stream = new LiveStream(view, log);
+  const searches = new Searches(cluster);
   const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
     '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
     '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),
-    '/api/search': (query) => search(query.get('q') ?? '', cluster),
+    '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
   };
   return async (request, response, { path, query }) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
@@ -67,17 +75,28 @@ function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Han
     const asset = assets.get(path);
     if (asset !== undefined) return answer(response, 200, asset.body, asset.type);
     if (path === '/api/events') {
-      if (!stream.watch(response)) answer(response, 503, 'too many look at this page already\n');
+      if (!stream.watch(response))
+        busy(response, RECONNECT_SECONDS, 'too many clients watch this page, try again later\n');
       return;
     }
     const look = Object.hasOwn(lookups, path) ? lookups[path] : undefined;
     if (look === undefined) return answer(response, 404, 'not found, try /\n');
     if ([...query.values()].some((value) => value.length > LONGEST_QUERY))
       return answer(response, 400, 'no name is that long\n');
-    const found = look(query);
-    if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
-    await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
+    await show(request, response, await look(query));
   };
+}
+
+async function show(request: IncomingMessage, response: ServerResponse, found: unknown): Promise<void> {
+  if (found === BUSY) return busy(response, SEARCH_SECONDS, 'too many searches wait, try again in a second\n');
+  if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
+  await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
+}
+
+/** Answers 503, with the seconds after which the client should try again. */
+function busy(response: ServerResponse, seconds: number, text: string): void {
+  response.setHeader('retry-after', String(seconds));
+  answer(response, 503, text);
 }
 
 function isAdmitted(
@@ -92,7 +111,8 @@ function isAdmitted(
     response.setHeader('set-cookie', cookieFor(access.token));
     response.setHeader('location', '/');
     answer(response, 303, 'see /\n');
-  } else if (result === 'wrong-host') answer(response, 421, 'this page is served as localhost or 127.0.0.1 alone\n');
-  else answer(response, 401, 'open /?token=TOKEN with the token of LIVE_PAGE_TOKEN, or send it as a Bearer token\n');
+  } else if (result === 'no-token')
+    answer(response, 401, 'open /?token=TOKEN with the token of LIVE_PAGE_TOKEN, or send it as a Bearer token\n');
+  else refuseForeign(response, result);
   return false;
 }

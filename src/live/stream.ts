@@ -1,24 +1,34 @@
-/** Server-sent events to those who look: the whole state first, then what changes. */
+/** Sends server-sent events to the pages that are open: the whole state first, then changes. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/logger.ts';
-import type { LiveChange, LiveState } from './model.ts';
+import { LiveFeed, message } from './feed.ts';
+import type { LiveChange } from './model.ts';
 import type { LiveView } from './view.ts';
 
 /** Between two looks for changes. They may take a twentieth of the thread. */
 const LOOK_MS = 1_000;
 const SHARE = 20;
-/** Proxies end connections on which nothing comes. */
+/** Proxies close connections on which no data is sent. */
 const SILENCE_MS = 15_000;
 const MOST_WATCHERS = 20;
-/** Who does not read what is sent is disconnected, and comes back for the whole state. */
+/** Clients that get the state at once between two looks; others wait for the next look. Bounds what reconnecting costs. */
+const MOST_AT_ONCE = 4;
+/** A client that has not read so many bytes of changes is disconnected; it connects again and gets the whole state. */
 const MOST_UNREAD_BYTES = 4 * 2 ** 20;
 
 export class LiveStream {
   readonly #view: LiveView;
   readonly #log: Logger;
   readonly #watchers = new Set<ServerResponse>();
+  /** Clients that have not been sent the state. */
+  readonly #waiting = new Set<ServerResponse>();
+  /** Kept from the first client until a look finds no clients. */
+  #feed: LiveFeed | undefined;
   #isLooking = false;
+  #atOnce = 0;
+  #sentMs = 0;
+  #stateBytes = 0;
 
   constructor(view: LiveView, log: Logger) {
     this.#view = view;
@@ -26,61 +36,83 @@ export class LiveStream {
   }
 
   get watchers(): number {
-    return this.#watchers.size;
+    return this.#watchers.size + this.#waiting.size;
   }
 
-  /** Answers false when there are as many as it serves. */
+  /** Returns false if as many clients are connected as the stream serves. */
   watch(response: ServerResponse): boolean {
-    if (this.#watchers.size >= MOST_WATCHERS) return false;
-    response.once('close', () => this.#watchers.delete(response));
+    if (this.watchers >= MOST_WATCHERS) return false;
+    response.once('close', () => {
+      this.#watchers.delete(response);
+      this.#waiting.delete(response);
+    });
     response.writeHead(200, { 'content-type': 'text/event-stream', 'x-content-type-options': 'nosniff' });
-    response.write(message('state', this.#view.state()));
-    this.#watchers.add(response);
+    response.flushHeaders();
+    this.#waiting.add(response);
     if (!this.#isLooking) void this.#lookOut();
+    else this.#admit();
     return true;
   }
 
-  /** An error costs those who watch their connection, and the operator nothing: they come back for the whole state. */
+  /** Looks for changes while clients are connected. After an error the clients are disconnected, and connect again. */
   async #lookOut(): Promise<void> {
     this.#isLooking = true;
-    try {
-      await this.#look();
-    } catch (error) {
-      this.#log.error('failed refreshing the live page, trying again', { error });
-      for (const watcher of this.#watchers) watcher.destroy();
-      this.#watchers.clear();
+    while (this.watchers > 0) {
+      const startedMs = performance.now();
+      try {
+        this.#look(startedMs);
+      } catch (error) {
+        this.#log.error('failed refreshing the live page, trying again', { error });
+        this.#disconnect();
+      }
+      await pause(Math.max(LOOK_MS, (performance.now() - startedMs) * SHARE));
     }
+    this.#feed = undefined;
     this.#isLooking = false;
   }
 
-  /** While anybody watches. */
-  async #look(): Promise<void> {
-    const next = this.#view.changes(this.#view.state());
-    let toldMs = performance.now();
-    for (let tookMs = 0; this.#watchers.size > 0; ) {
-      await pause(Math.max(LOOK_MS, tookMs * SHARE));
-      const startedMs = performance.now();
-      const change = next();
-      tookMs = performance.now() - startedMs;
-      const isNews = isChange(change);
-      if (!isNews && startedMs - toldMs < SILENCE_MS) continue;
-      toldMs = startedMs;
-      this.#send(message('change', change));
+  #look(nowMs: number): void {
+    if (this.#feed === undefined) this.#feed = new LiveFeed(this.#view);
+    else {
+      const change = this.#feed.advance();
+      if (isChange(change) || nowMs - this.#sentMs >= SILENCE_MS) this.#send(change, nowMs);
     }
+    this.#atOnce = Number.POSITIVE_INFINITY;
+    this.#admit();
+    this.#atOnce = MOST_AT_ONCE;
   }
 
-  #send(text: string): void {
+  #send(change: LiveChange, nowMs: number): void {
+    this.#sentMs = nowMs;
+    const text = Buffer.from(message('change', JSON.stringify(change)));
     for (const watcher of this.#watchers) {
-      if (watcher.writableLength > MOST_UNREAD_BYTES) watcher.destroy();
+      if (watcher.writableLength > MOST_UNREAD_BYTES + this.#stateBytes) watcher.destroy();
       else watcher.write(text);
     }
   }
+
+  /** Sends the state to as many waiting clients as may have it now. */
+  #admit(): void {
+    for (const response of this.#waiting) {
+      if (this.#feed === undefined || this.#atOnce <= 0) return;
+      this.#atOnce -= 1;
+      const state = this.#feed.state();
+      this.#stateBytes = state.length;
+      this.#waiting.delete(response);
+      this.#watchers.add(response);
+      response.write(state);
+    }
+  }
+
+  #disconnect(): void {
+    for (const response of [...this.#watchers, ...this.#waiting]) response.destroy();
+    this.#watchers.clear();
+    this.#waiting.clear();
+    this.#feed = undefined;
+  }
 }
 
-const message = (event: 'state' | 'change', data: LiveState | LiveChange): string =>
-  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-
-/** The time alone is no news. */
+/** The time alone is not a change. */
 function isChange({ nodes, gone, pending, decisions, costs }: LiveChange): boolean {
   return nodes.length + gone.length + decisions.length + costs.length > 0 || pending !== undefined;
 }

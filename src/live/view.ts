@@ -1,4 +1,4 @@
-/** The state of the cluster as the live page shows it, and what changes of it. */
+/** The state of the cluster as the live page shows it. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
@@ -11,7 +11,7 @@ import type { ClusterState } from '../state/cluster.ts';
 import { PODS_BY_NODE } from '../state/stores.ts';
 import { Costs, type PricesOf } from './costs.ts';
 import { DecisionLog } from './decisions.ts';
-import type { LiveChange, LiveNode, LiveState, LiveSummary, PendingPod } from './model.ts';
+import type { CostSample, LiveNode, LiveSummary, PendingPod } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 
 export interface LiveSources {
@@ -123,38 +123,9 @@ export class LiveView {
       });
   }
 
-  state(): LiveState {
-    return {
-      summary: this.summary(),
-      nodes: this.nodes(),
-      pending: this.pending(),
-      decisions: this.decisions.list(),
-      costs: this.#costs.samples,
-    };
-  }
-
-  /** A function that answers what has changed since it was called last; at first, since `state`. */
-  changes({ nodes, pending, costs }: LiveState): () => LiveChange {
-    let rows = new Map(nodes.map((node) => [node.name, JSON.stringify(node)]));
-    let waiting = JSON.stringify(pending);
-    let toldId = this.decisions.lastId;
-    let [sampledMs = 0] = costs.at(-1) ?? [];
-    return () => {
-      const present = this.nodes();
-      const texts = new Map(present.map((node) => [node.name, JSON.stringify(node)]));
-      const changed = present.filter(({ name }) => texts.get(name) !== rows.get(name));
-      const gone = [...rows.keys()].filter((name) => !texts.has(name));
-      rows = texts;
-      const pods = this.pending();
-      const isWaitingNew = JSON.stringify(pods) !== waiting;
-      waiting = JSON.stringify(pods);
-      const decisions = this.decisions.since(toldId);
-      toldId = this.decisions.lastId;
-      const samples = this.#costs.samples.filter(([atMs]) => atMs > sampledMs);
-      sampledMs = samples.at(-1)?.[0] ?? sampledMs;
-      const summary = this.summary();
-      return { summary, nodes: changed, gone, ...(isWaitingNew ? { pending: pods } : {}), decisions, costs: samples };
-    };
+  /** Oldest first. */
+  get costs(): readonly CostSample[] {
+    return this.#costs.samples;
   }
 
   #waiting() {

@@ -1,5 +1,6 @@
 /** The operator's HTTP endpoints: metrics (and what shows its inside) on one port, health and readiness probes on another. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { foreignnessOf, refuseForeign } from './foreign-pages.ts';
 import {
   answer,
   BadQuery,
@@ -102,10 +103,24 @@ function metricsHandler(options: EndpointOptions): Handler {
       const inside = debugEndpoints === 'off' ? [] : [...Object.keys(debug), ...(profiling ? ['/debug/pprof/'] : [])];
       return answer(response, 404, `not found, try ${['/metrics', ...inside].join(', ')}\n`);
     }
-    if (debugEndpoints === 'loopback' && !isFromLoopback(request.socket)) return answer(response, 403, ELSEWHERE);
+    if (!isInsider(request, response, debugEndpoints)) return;
     if (make === undefined) return profile(response, target);
     return show(request, response, () => look(target, make));
   };
+}
+
+/** Answers the request if its sender must not look inside. */
+function isInsider(
+  request: IncomingMessage,
+  response: ServerResponse,
+  debugEndpoints: Settings['debugEndpoints'],
+): boolean {
+  const isLocal = isFromLoopback(request.socket);
+  const foreign = foreignnessOf(request, isLocal);
+  if (debugEndpoints === 'loopback' && !isLocal) answer(response, 403, ELSEWHERE);
+  else if (foreign === undefined) return true;
+  else refuseForeign(response, foreign);
+  return false;
 }
 
 const ELSEWHERE =

@@ -8,6 +8,8 @@ const MOST_DECISIONS = 500;
 const MOST_COSTS = 12 * 120;
 /** Ages are written again this often, and what is looked at closely is asked for again. */
 const AGES_MS = 10_000;
+/** After a refusal, such as of one page too many. */
+const AGAIN_MS = 10_000;
 
 const nodes = new Map();
 let pending = [];
@@ -31,8 +33,7 @@ function took(summary) {
   showSummary(summary);
 }
 
-const events = new EventSource('/api/events');
-events.addEventListener('state', ({ data }) => {
+function onState({ data }) {
   const state = JSON.parse(data);
   took(state.summary);
   nodes.clear();
@@ -42,8 +43,9 @@ events.addEventListener('state', ({ data }) => {
   showAll();
   connection('Live', false);
   void showDetails(location.hash, now());
-});
-events.addEventListener('change', ({ data }) => {
+}
+
+function onChange({ data }) {
   const change = JSON.parse(data);
   took(change.summary);
   for (const name of change.gone) nodes.delete(name);
@@ -66,9 +68,20 @@ events.addEventListener('change', ({ data }) => {
     costs = [...costs, ...change.costs].slice(-MOST_COSTS);
     showCosts(costs);
   }
-});
-// the browser connects again by itself, and gets the whole state then
-events.addEventListener('error', () => connection('Connection lost: what is shown is old', true));
+}
+
+/** After an error, the browser connects again by itself and gets the whole state, unless the server refused it. */
+function watch() {
+  const events = new EventSource('/api/events');
+  events.addEventListener('state', onState);
+  events.addEventListener('change', onChange);
+  events.addEventListener('error', () => {
+    const isRefused = events.readyState === EventSource.CLOSED;
+    connection(isRefused ? 'Connection refused: trying again' : 'Connection lost: what is shown is old', true);
+    if (isRefused) setTimeout(watch, AGAIN_MS * (1 + Math.random()));
+  });
+}
+watch();
 
 function connection(text, isLost) {
   const place = byId('connection');

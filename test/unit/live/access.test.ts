@@ -24,6 +24,25 @@ describe('the live page on loopback', () => {
   });
 });
 
+describe('the live page in a browser', () => {
+  const access = { isLocal: true, token: '' };
+  it.each([
+    ['none', 'admitted'],
+    ['same-origin', 'admitted'],
+    ['same-site', 'cross-site'],
+    ['cross-site', 'cross-site'],
+    ['', 'cross-site'],
+  ])('with Sec-Fetch-Site %j is %s', (site, result) => {
+    const headers = { host: 'localhost:8090', 'sec-fetch-site': site };
+    expect(admission(asked(headers), query(), access)).toBe(result);
+  });
+
+  it('refuses other sites with a token as well', () => {
+    const headers = { host: 'karpenter.example', 'sec-fetch-site': 'cross-site', authorization: `Bearer ${TOKEN}` };
+    expect(admission(asked(headers), query(), { isLocal: false, token: TOKEN })).toBe('cross-site');
+  });
+});
+
 describe('the live page with a token', () => {
   const admit = (headers: Record<string, string>, text = ''): string =>
     admission(asked({ host: 'karpenter.example', ...headers }), query(text), { isLocal: false, token: TOKEN });

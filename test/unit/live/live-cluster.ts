@@ -24,6 +24,8 @@ export class LiveCluster {
   verdicts: Verdict[] = [];
   /** Whether verdicts can be asked for. */
   failing = false;
+  /** One for each summary, and so for each look at the cluster. */
+  leadershipReads = 0;
   /** USD per hour of every node; undefined: nobody knows. */
   price: number | undefined = 0.25;
   /** Thrown in place of prices. */
@@ -47,7 +49,10 @@ export class LiveCluster {
         if (this.failing) throw new Error('no verdicts');
         return this.verdicts;
       },
-      isLeading: () => true,
+      isLeading: () => {
+        this.leadershipReads += 1;
+        return true;
+      },
     };
   }
 

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type LivePage, openLive } from '../../../src/live/index.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
@@ -28,6 +28,19 @@ beforeEach(async () => {
 afterEach(() => page.close());
 
 const get = (path: string, init?: RequestInit): Promise<Response> => fetch(new URL(path, page.url), init);
+
+/** Sends headers that `fetch` does not. */
+function statusOf(path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const { port } = new URL(page.url);
+  return new Promise((resolve, reject) => {
+    request({ port, host: '127.0.0.1', path, headers }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
 
 /** Reads server-sent events until there are so many. */
 async function events(
@@ -130,6 +143,52 @@ describe('the live page', () => {
     expect(again?.event).toBe('state');
   });
 
+  it('refuses requests of pages of other sites', async () => {
+    const of = async (site: string): Promise<number> =>
+      (await statusOf('/api/search?q=node', { host: 'localhost', 'sec-fetch-site': site })) ?? 0;
+    expect([await of('cross-site'), await of('same-site'), await of('same-origin'), await of('none')]).toEqual([
+      403, 403, 200, 200,
+    ]);
+  });
+
+  it('reads and serializes the cluster once per look, however many clients connect again', async () => {
+    const startedMs = performance.now();
+    live.leadershipReads = 0;
+    let states = 0;
+    const client = async (): Promise<void> => {
+      for (let times = 0; times < 6; times += 1) {
+        const [first] = await events(1);
+        expect((first?.data.nodes as unknown[]).length).toBe(2);
+        states += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, client));
+    expect(states).toBe(60);
+    // looks are at least a second apart
+    expect(live.leadershipReads).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 1_000));
+  });
+
+  it('names the time after which a client that is one too many should try again', async () => {
+    const watchers = Array.from({ length: 20 }, () => new AbortController());
+    await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));
+    const refused = await get('/api/events');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+    for (const each of watchers) each.abort();
+  });
+
+  it('serves many searches in few passes, and refuses those beyond a bound', async () => {
+    const passes = jest.spyOn(live.cluster.stores.pods, 'list');
+    const startedMs = performance.now();
+    const answers = await Promise.all(Array.from({ length: 120 }, (_, text) => get(`/api/search?q=node-${text % 60}`)));
+    const served = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(served.length + refused.length).toBe(120);
+    expect(served.length).toBeGreaterThanOrEqual(20);
+    expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+    // passes are at least 50 ms apart
+    expect(passes.mock.calls.length).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 50));
+  });
+
   it('serves twenty who watch, and others when one of them has gone', async () => {
     const watchers = Array.from({ length: 20 }, () => new AbortController());
     const answers = await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));
@@ -143,16 +202,7 @@ describe('the live page', () => {
   });
 
   it('is not there for a page elsewhere whose name turns to loopback', async () => {
-    const { port } = new URL(page.url);
-    const status = await new Promise((resolve, reject) => {
-      request({ port, host: '127.0.0.1', headers: { host: 'evil.example' } }, (answer) => {
-        answer.resume();
-        resolve(answer.statusCode);
-      })
-        .on('error', reject)
-        .end();
-    });
-    expect(status).toBe(421);
+    expect(await statusOf('/', { host: 'evil.example' })).toBe(421);
   });
 
   it('asks for its token, and takes it out of the address', async () => {

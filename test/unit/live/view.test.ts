@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import { nodeDetails, podDetails, search } from '../../../src/live/details.ts';
+import { nodeDetails, podDetails } from '../../../src/live/details.ts';
+import { LiveFeed } from '../../../src/live/feed.ts';
+import { Searches } from '../../../src/live/search.ts';
 import { LiveView } from '../../../src/live/view.ts';
 import { present } from '../../support/present.ts';
 import { LiveCluster, NOW_MS } from './live-cluster.ts';
@@ -110,7 +112,8 @@ describe('the changes', () => {
   it('name what changed since the last time, and nothing else', async () => {
     live.fill(2, 1);
     await price();
-    const next = view.changes(view.state());
+    const feed = new LiveFeed(view);
+    const next = () => feed.advance();
     expect(next()).toMatchObject({ nodes: [], gone: [], decisions: [], costs: [] });
     expect(next()).not.toHaveProperty('pending');
 
@@ -158,19 +161,20 @@ describe('what is looked at closely', () => {
     expect(podDetails('waits-0', live.cluster, view)).toBeUndefined();
   });
 
-  it('is found by parts of names, nodes first and fifty at most', () => {
+  it('is found by parts of names, nodes first and fifty at most', async () => {
+    const search = async (text: string) => (await new Searches(live.cluster).find(text)) ?? [];
     live.fill(3, 2);
-    expect(search('  ', live.cluster)).toEqual([]);
-    expect(search('NODE-1', live.cluster).map(({ kind, name }) => [kind, name])).toEqual([['node', 'node-1.internal']]);
-    expect(search('pod-2', live.cluster).map(({ kind }) => kind)).toEqual(['pod', 'pod']);
+    expect(await search('  ')).toEqual([]);
+    expect((await search('NODE-1')).map(({ kind, name }) => [kind, name])).toEqual([['node', 'node-1.internal']]);
+    expect((await search('pod-2')).map(({ kind }) => kind)).toEqual(['pod', 'pod']);
     live.fill(60, 0);
-    expect(search('internal', live.cluster)).toHaveLength(50);
+    expect(await search('internal')).toHaveLength(50);
   });
 
   it('never holds what a pod keeps for itself', () => {
     live.fill(1, 1, 1);
     const shown = [
-      view.state(),
+      new LiveFeed(view).state().toString(),
       nodeDetails('node-0.internal', live.cluster, view),
       podDetails('default/waits-0', live.cluster, view),
     ];

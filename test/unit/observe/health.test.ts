@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -29,6 +30,18 @@ async function start(ready: Readonly<Record<string, Check>> = {}, profiling = fa
 async function get(port: number, path: string, host = '127.0.0.1'): Promise<{ status: number; text: string }> {
   const response = await fetch(`http://${host}:${port}${path}`);
   return { status: response.status, text: await response.text() };
+}
+
+/** Sends headers that `fetch` does not. */
+function statusWith(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request({ port, host: '127.0.0.1', path, headers }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    })
+      .on('error', reject)
+      .end();
+  });
 }
 
 const passes: Check = () => undefined;
@@ -123,6 +136,32 @@ describe('serveEndpoints', () => {
     ] as const)('is answered $is on loopback when it is set to $debugEndpoints', async ({ debugEndpoints, is }) => {
       endpoints = await serveEndpoints(inside(debugEndpoints));
       expect(await statuses()).toEqual(is);
+    });
+
+    it.each([
+      { headers: { host: 'localhost:8080' }, is: 200 },
+      { headers: { host: '127.0.0.1' }, is: 200 },
+      { headers: { host: '[::1]:8080' }, is: 200 },
+      { headers: { host: 'localhost', 'sec-fetch-site': 'none' }, is: 200 },
+      { headers: { host: 'localhost', 'sec-fetch-site': 'same-origin' }, is: 200 },
+      { headers: { host: 'localhost', 'sec-fetch-site': 'cross-site' }, is: 403 },
+      { headers: { host: 'localhost', 'sec-fetch-site': 'same-site' }, is: 403 },
+      { headers: { host: 'rebound.example:8080' }, is: 421 },
+      { headers: { host: '127.0.0.1.rebound.example' }, is: 421 },
+      { headers: { host: '10.0.0.1:8080' }, is: 421 },
+    ])('is answered $is with $headers, and metrics and probes are served', async ({ headers, is }) => {
+      for (const debugEndpoints of ['loopback', 'all'] as const) {
+        const serving = await serveEndpoints(inside(debugEndpoints));
+        endpoints = serving;
+        const { metricsPort, healthProbePort } = serving;
+        const status = (port: number, path: string) => statusWith(port, path, headers);
+        expect(await status(metricsPort, '/debug/moves')).toBe(is);
+        expect(await status(metricsPort, '/debug/pprof/cmdline')).toBe(is);
+        expect(await status(metricsPort, '/metrics')).toBe(200);
+        expect(await status(healthProbePort, '/healthz')).toBe(200);
+        expect(await status(healthProbePort, '/readyz')).toBe(200);
+        await serving.close();
+      }
     });
 
     const elsewhere = Object.values(networkInterfaces())

@@ -1,0 +1,169 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LiveFeed } from '../../../src/live/feed.ts';
+import type { LiveState } from '../../../src/live/model.ts';
+import { Searches } from '../../../src/live/search.ts';
+import { LiveStream } from '../../../src/live/stream.ts';
+import { LiveView } from '../../../src/live/view.ts';
+import { silent } from '../../../src/observe/logger.ts';
+import { LiveCluster, NOW_MS } from './live-cluster.ts';
+
+let live: LiveCluster;
+let view: LiveView;
+beforeEach(() => {
+  live = new LiveCluster();
+  live.fill(3, 2, 1);
+  view = new LiveView(live.sources);
+});
+
+/** Response of one client, with the buffers that are written to it. */
+class Client extends EventEmitter {
+  readonly written: Buffer[] = [];
+  writableLength = 0;
+  writeHead(): void {}
+  flushHeaders(): void {}
+  write(data: Buffer): void {
+    this.written.push(data);
+  }
+  destroy(): void {
+    this.emit('close');
+  }
+  get response(): ServerResponse {
+    return this as unknown as ServerResponse;
+  }
+}
+
+/** Jest's time limit bounds the wait. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+describe('the feed', () => {
+  const stateOf = (feed: LiveFeed): LiveState => JSON.parse(feed.state().toString().split('data: ')[1] ?? '');
+
+  it('serializes a revision once', () => {
+    const feed = new LiveFeed(view);
+    const first = feed.state();
+    live.pod('more', 'node-1.internal');
+    expect(feed.state()).toBe(first);
+    feed.advance();
+    expect(feed.state()).not.toBe(first);
+    expect(feed.state()).toBe(feed.state());
+  });
+
+  it('has a state that its changes lead to', () => {
+    const feed = new LiveFeed(view);
+    const before = stateOf(feed);
+    expect(before.nodes).toEqual(view.nodes());
+    expect(before.pending.map(({ pod }) => pod)).toEqual(['default/waits-0']);
+    live.pod('more', 'node-1.internal');
+    live.pod('waits-1');
+    const change = feed.advance();
+    const after = stateOf(feed);
+    const merged = before.nodes.map((node) => change.nodes.find(({ name }) => name === node.name) ?? node);
+    expect(after.nodes).toEqual(merged);
+    expect(after.pending).toEqual(change.pending);
+    expect(after.summary).toEqual(change.summary);
+  });
+
+  it('has each decision either in the state or in a later change', () => {
+    const feed = new LiveFeed(view);
+    view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/claim-0', text: 'late' });
+    expect(stateOf(feed).decisions).toEqual([]);
+    expect(feed.advance().decisions.map(({ text }) => text)).toEqual(['late']);
+    expect(stateOf(feed).decisions.map(({ text }) => text)).toEqual(['late']);
+    expect(feed.advance().decisions).toEqual([]);
+  });
+});
+
+describe('the stream', () => {
+  it('serializes the state once per look for clients that connect again and again', async () => {
+    const looks = jest.spyOn(view, 'nodes');
+    // read once by each serialization
+    const serialized = jest.spyOn(view.decisions, 'list');
+    const stream = new LiveStream(view, silent);
+    const states: Buffer[] = [];
+    let isOver = false;
+    const connect = (): void => {
+      const client = new Client();
+      client.write = (data) => {
+        states.push(data);
+        client.destroy();
+        if (!isOver) setImmediate(connect);
+      };
+      stream.watch(client.response);
+    };
+    for (let client = 0; client < 19; client += 1) connect();
+    await until(() => looks.mock.calls.length >= 4);
+    isOver = true;
+    expect(states.length).toBeGreaterThan(3 * 19);
+    expect(serialized.mock.calls.length).toBeLessThanOrEqual(looks.mock.calls.length);
+    expect(new Set(states).size).toBe(serialized.mock.calls.length);
+    // those that wait for a look, and a few between two looks
+    expect(states.length).toBeLessThanOrEqual(looks.mock.calls.length * (19 + 4));
+  });
+
+  it('looks no more often for one client that connects again and again', async () => {
+    const looks = jest.spyOn(view, 'nodes');
+    const stream = new LiveStream(view, silent);
+    const startedMs = performance.now();
+    for (let times = 0; times < 200; times += 1) {
+      const client = new Client();
+      stream.watch(client.response);
+      client.destroy();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 1_000));
+  });
+
+  it('does not look again at once after an error', async () => {
+    const stream = new LiveStream(view, silent);
+    const looks = jest.spyOn(view, 'nodes').mockImplementation(() => {
+      throw new Error('no verdicts');
+    });
+    const startedMs = performance.now();
+    for (let times = 0; times < 200; times += 1) {
+      const client = new Client();
+      stream.watch(client.response);
+      await new Promise((resolve) => setImmediate(resolve));
+      client.destroy();
+    }
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 1_000));
+    looks.mockRestore();
+    const client = new Client();
+    expect(stream.watch(client.response)).toBe(true);
+    await until(() => client.written.length === 1);
+  });
+});
+
+describe('searches', () => {
+  it('share a pass over all pods, and equal texts share a search', async () => {
+    const passes = jest.spyOn(live.cluster.stores.pods, 'list');
+    const searches = new Searches(live.cluster);
+    const texts = Array.from({ length: 200 }, (_, at) => `pod-${at % 20}`);
+    const found = await Promise.all(texts.map((text) => searches.find(text)));
+    expect(found[2]?.map(({ name }) => name)).toEqual(['default/pod-2-0', 'default/pod-2-1']);
+    expect(found[22]).toBe(found[2]);
+    expect(passes).toHaveBeenCalledTimes(1);
+  });
+
+  it('are refused beyond twenty texts that wait, and accepted when these are done', async () => {
+    const searches = new Searches(live.cluster);
+    const waiting = Array.from({ length: 20 }, (_, at) => searches.find(`pod-${at}`));
+    expect(waiting).not.toContain(undefined);
+    expect(searches.find('one more')).toBeUndefined();
+    await Promise.all(waiting);
+    expect(await searches.find('node-1')).toHaveLength(1);
+  });
+
+  it('reject when the cluster cannot be read, and later ones are served', async () => {
+    const searches = new Searches(live.cluster);
+    const nodes = jest.spyOn(live.cluster, 'nodes').mockImplementationOnce(() => {
+      throw new Error('unreadable');
+    });
+    await expect(searches.find('node-1')).rejects.toThrow('unreadable');
+    expect(await searches.find('node-1')).toHaveLength(1);
+    expect(nodes).toHaveBeenCalledTimes(2);
+  });
+});
