@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { own } from './api/own.ts';
 import { showExamples } from './cli/describe/tree.ts';
 import { endProgress, startProgress } from './cli/progress.ts';
+import { filterOutputs } from './observe/control-characters.ts';
 import { VERSION } from './version.ts';
 
 /** Each verb with a line for the help, and where its command lives. */
@@ -155,6 +156,7 @@ async function run(given: readonly string[]): Promise<number> {
 
 /** Runs the command line of this process, and sets its exit code. */
 export async function main(): Promise<void> {
+  filterOutputs();
   // A reader such as `head` that has seen enough is no failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);

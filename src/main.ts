@@ -38,6 +38,7 @@ import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { crdsServed, serverVersion } from './kube/server-facts.ts';
 import type { LivePage } from './live/index.ts';
+import { filterOutputs } from './observe/control-characters.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { errorText } from './observe/error-text.ts';
 import { type Endpoints, type Look, serveEndpoints } from './observe/health.ts';
@@ -405,6 +406,7 @@ const revision = process.env.SOURCE_REVISION;
 
 /** Runs until a signal or a lost lease ends it; answers the exit code. */
 async function main(): Promise<number> {
+  filterOutputs();
   let operator: Operator;
   try {
     const options = { argv: process.argv.slice(2), env: process.env };

@@ -3,6 +3,7 @@
 import pino from 'pino';
 import { defined } from '../api/defined.ts';
 import { own } from '../api/own.ts';
+import { escapeControls } from './control-characters.ts';
 import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { remedyFor } from './remedies.ts';
@@ -108,19 +109,28 @@ function shorten(commit: string): string {
 }
 
 function destination(options: LoggerOptions): pino.DestinationStream {
-  if (options.write) return { write: options.write };
+  const streams = options.write ? [{ write: options.write }] : openAll(options);
+  return {
+    write(line) {
+      // pino escapes C0 alone
+      const text = escapeControls(line);
+      for (const stream of streams) stream.write(text);
+    },
+  };
+}
+
+function openAll({ outputPaths, errorOutputPaths }: LoggerOptions): readonly pino.DestinationStream[] {
   const report = (error: Error): void => {
-    for (const path of options.errorOutputPaths) {
+    for (const path of errorOutputPaths) {
       if (path === 'stdout') process.stdout.write(`cannot write log: ${error.message}\n`);
       else process.stderr.write(`cannot write log: ${error.message}\n`);
     }
   };
-  const streams = options.outputPaths.map((path) => {
+  return outputPaths.map((path) => {
     const stream = open(path);
     stream.on('error', report);
-    return { stream, level: options.level };
+    return stream;
   });
-  return streams.length === 1 && streams[0] ? streams[0].stream : pino.multistream(streams);
 }
 
 function open(path: string): ReturnType<typeof pino.destination> {

@@ -1,4 +1,5 @@
 /** Prints the demo: plain lines in a pipe, one live line below them in a terminal. */
+import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 
 export interface Screen {
@@ -12,26 +13,20 @@ export interface Screen {
   plain(text: string): void;
 }
 
-interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
 /** As wide as the time before a line. */
 const STAMP = ' '.repeat(8);
 
-const CLEAR_LINE = '\r\u001b[2K';
 const BOLD = ['\u001b[1m', '\u001b[22m'] as const;
 const DIM = ['\u001b[2m', '\u001b[22m'] as const;
 
-export function screen(output: Output, elapsedMs: () => number): Screen {
+export function screen(output: LineOutput, elapsedMs: () => number): Screen {
   const live = output.isTTY === true;
   let shown = false;
   const style = (text: string, [on, off]: readonly [string, string]): string => (live ? on + text + off : text);
-  const stamp = (): string => style(`${(elapsedMs() / 1000).toFixed(1).padStart(5)}s  `, DIM);
+  const elapsed = (): string => `${(elapsedMs() / 1000).toFixed(1).padStart(5)}s  `;
+  const stamp = (): string => style(elapsed(), DIM);
   const print = (text: string): void => {
-    if (shown) output.write(CLEAR_LINE);
+    if (shown) clearLine(output);
     shown = false;
     output.write(`${text}\n`);
   };
@@ -52,8 +47,7 @@ export function screen(output: Output, elapsedMs: () => number): Screen {
       ),
     progress(text) {
       if (!live) return;
-      const room = (output.columns ?? 80) - 10;
-      output.write(CLEAR_LINE + stamp() + style(text.slice(0, room), DIM));
+      showLine(output, elapsed() + text, (line) => style(line, DIM));
       shown = true;
     },
   };

@@ -21,6 +21,5 @@ export async function formatted<T>(
   text: (value: T) => string | Promise<string>,
 ): Promise<string> {
   if (format === 'json') return `${JSON.stringify(value)}\n`;
-  // people and tools that read it need not know anchors
-  return format === 'yaml' ? (await import('yaml')).stringify(value, { aliasDuplicateObjects: false }) : text(value);
+  return format === 'yaml' ? (await import('./yaml.ts')).yamlText(value) : text(value);
 }

@@ -1,16 +1,10 @@
 /** How far a replay has come: one line in a terminal, in a pipe a plain line for every tenth. */
 import type { Progress } from '../../replay/replay.ts';
 import { usd } from '../render/cost.ts';
+import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 import { counted } from '../render/table.ts';
 import { dateTime, spanText } from './units.ts';
 
-interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
-const CLEAR_LINE = '\r\u001b[2K';
 const BETWEEN_MS = 100;
 const BAR = 16;
 const STEPS = 10;
@@ -27,7 +21,7 @@ export interface ProgressOptions {
   /** When the trace begins, milliseconds since the epoch, and how long it lasts. */
   readonly startMs: number;
   readonly seconds: number;
-  readonly output?: Output;
+  readonly output?: LineOutput;
   /** Real time. */
   readonly nowMs?: () => number;
 }
@@ -50,10 +44,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
         if ([...shares.values()].some((other) => other < share)) return;
         if (shownMs !== undefined && now - shownMs < BETWEEN_MS) return;
         shownMs = now;
-        output.write(
-          CLEAR_LINE +
-            `${bar(progress.share)} ${lineText(progress, options, left)}`.slice(0, (output.columns ?? 80) - 1),
-        );
+        showLine(output, `${bar(progress.share)} ${lineText(progress, options, left)}`);
         return;
       }
       const step = Math.floor(share * STEPS);
@@ -62,7 +53,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
       output.write(`${lineText(progress, options, left)}\n`);
     },
     done() {
-      if (shownMs !== undefined) output.write(CLEAR_LINE);
+      if (shownMs !== undefined) clearLine(output);
       shownMs = undefined;
     },
   };

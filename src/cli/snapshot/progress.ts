@@ -1,15 +1,9 @@
 /** How far the reading has come, on a terminal: other verbs have a line that says no more than that they work. */
-
-interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
+import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 
 /** After this many milliseconds people wonder. */
 const PATIENCE_MS = 2_000;
 const BETWEEN_MS = 100;
-const CLEAR_LINE = '\r\u001b[2K';
 
 export interface Progress {
   /** What is going on now. */
@@ -18,7 +12,10 @@ export interface Progress {
   done(): void;
 }
 
-export function progressOn(output: Output = process.stderr, nowMs: () => number = () => performance.now()): Progress {
+export function progressOn(
+  output: LineOutput = process.stderr,
+  nowMs: () => number = () => performance.now(),
+): Progress {
   const startedMs = nowMs();
   let shownMs: number | undefined;
   return {
@@ -27,10 +24,10 @@ export function progressOn(output: Output = process.stderr, nowMs: () => number 
       const isDue = now - startedMs >= PATIENCE_MS && now - (shownMs ?? 0) >= BETWEEN_MS;
       if (output.isTTY !== true || !isDue) return;
       shownMs = now;
-      output.write(CLEAR_LINE + text.slice(0, (output.columns ?? 80) - 1));
+      showLine(output, text);
     },
     done() {
-      if (shownMs !== undefined) output.write(CLEAR_LINE);
+      if (shownMs !== undefined) clearLine(output);
       shownMs = undefined;
     },
   };

@@ -1,8 +1,8 @@
 /** Writes objects as one List, one after the other: a cluster is larger than the memory. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { stringify } from 'yaml';
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { yamlText } from '../render/yaml.ts';
 
 export type ListFormat = 'yaml' | 'json';
 
@@ -20,8 +20,8 @@ const FORMS: Readonly<Record<ListFormat, Form>> = {
     head: 'apiVersion: v1\nitems:\n',
     separator: '',
     foot: 'kind: List\nmetadata:\n  resourceVersion: ""\n',
-    // people and tools that read it need not know anchors; a folded line would break in the middle of a message
-    item: (object) => stringify([object], { aliasDuplicateObjects: false, lineWidth: 0 }),
+    // a folded line would break in the middle of a message
+    item: (object) => yamlText([object], { lineWidth: 0 }),
   },
   json: {
     head: '{"apiVersion":"v1","items":[\n',

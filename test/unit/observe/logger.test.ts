@@ -29,6 +29,30 @@ describe('createLogger', () => {
     expect(texts[0]).not.toContain('commit');
   });
 
+  it('writes control characters as escapes, which read as the same text', () => {
+    const { log, texts, lines } = logger();
+    const name = 'a\u001b[2Jb\u007fc\u009b31md\u202ee';
+    log.with({ NodeClaim: { name } }).info(name, { name, error: new Error(name) });
+    expect(texts[0]).toMatch(/^[ -~]*\n$/);
+    expect(lines()[0]).toMatchObject({ message: name, name, NodeClaim: { name }, error: name });
+  });
+
+  it('writes to every output', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'log-'));
+    const outputPaths = ['one', 'two'].map((file) => join(folder, file));
+    const log = createLogger({ level: 'debug', outputPaths, errorOutputPaths: ['stderr'] });
+    log.debug('first');
+    log.error('second');
+    for (const path of outputPaths)
+      expect(
+        readFileSync(path, 'utf8')
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line).message),
+      ).toEqual(['first', 'second']);
+    rmSync(folder, { recursive: true });
+  });
+
   it('writes the documented shape, in the documented order', () => {
     const { log, texts } = logger({ commit: '0123456789abcdef-dirty' });
     log
