@@ -27,8 +27,8 @@ beforeAll(() => {
     { ...healthyNodeClass(), metadata: { name: EVIL }, status: { conditions: [condition] } },
     pool,
     { ...pool, metadata: { name: EVIL, labels: { [EVIL]: EVIL } }, status: { conditions: [condition] } },
-    smallPod(EVIL),
-    { ...smallPod('other'), spec: { ...smallPod('other').spec, nodeSelector: { [EVIL]: EVIL } } },
+    smallPod(EVIL, {}),
+    { ...smallPod('other', {}), spec: { ...smallPod('other', {}).spec, nodeSelector: { [EVIL]: EVIL } } },
   ];
   writeFileSync(path('objects.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   writeFileSync(path('broken.yaml'), `apiVersion: v1\nkind: "${EVIL.replaceAll('\u001b', '\\e')}"\nmetadata: [\n`);

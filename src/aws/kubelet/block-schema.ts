@@ -90,6 +90,29 @@ const KUBELET_CONFIGURATION: Shape = {
   userNamespaces: { idsPerPod: 'int64' },
 };
 
+/** A field of a block: a scalar or a list of scalars (`true`), a map of scalars, or fields. */
+export type KubeletField = true | 'map' | { readonly [field: string]: KubeletField };
+
+/** Returns the fields of the upstream KubeletConfiguration, but maps of anything else than scalars. */
+export const kubeletFields = (): { readonly [field: string]: KubeletField } =>
+  fieldsOf(KUBELET_CONFIGURATION as Members);
+
+const fieldsOf = (members: Members): { readonly [field: string]: KubeletField } =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, shape]) => {
+      const field = fieldOf(shape);
+      return field === undefined ? [] : [[name, field]];
+    }),
+  );
+
+function fieldOf(shape: Shape): KubeletField | undefined {
+  if (typeof shape === 'string') return true;
+  if (Array.isArray(shape)) return fieldOf(shape[0]);
+  const { '*': value } = shape as Members;
+  if (value === undefined) return fieldsOf(shape as Members);
+  return typeof value === 'string' ? 'map' : undefined;
+}
+
 const kindOf = (value: unknown): string => {
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : typeof value;

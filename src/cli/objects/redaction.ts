@@ -1,5 +1,6 @@
 /** What stands in a snapshot for texts that are left out of it, and how such a text is compared with a whole one. */
 import { createHash } from 'node:crypto';
+import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -32,9 +33,29 @@ export function redactedAlike<T extends KubeObject>(before: KubeObject, change: 
 }
 
 function nodeClassAlike(before: EC2NodeClass, change: EC2NodeClass): never {
-  const [known, given] = [before.spec?.userData, change.spec?.userData];
-  if (typeof given !== 'string' || typeof known !== 'string' || !USER_DATA.test(known)) return change as never;
-  return { ...change, spec: { ...change.spec, userData: redactedUserData(given) } } as never;
+  const { spec } = change;
+  if (!spec) return change as never;
+  const [known, given] = [before.spec?.userData, spec.userData];
+  const isRedacted = typeof given === 'string' && typeof known === 'string' && USER_DATA.test(known);
+  const userData = isRedacted ? redactedUserData(given) : given;
+  const kubelet = digestedAlike(before.spec?.kubelet, spec.kubelet);
+  if (userData === given && kubelet === spec.kubelet) return change as never;
+  return { ...change, spec: { ...spec, ...defined({ userData, kubelet }) } } as never;
+}
+
+/** Returns the given value with digests where the known one has them; the same value if there are none. */
+function digestedAlike(known: unknown, given: unknown): unknown {
+  if (typeof known === 'string' && typeof given === 'string')
+    return ANNOTATION.test(known) ? redactedAnnotation(given) : given;
+  if (typeof known !== 'object' || known === null || typeof given !== 'object' || given === null) return given;
+  const inner = ([key, value]: [string, unknown]): [string, unknown] => [
+    key,
+    Object.hasOwn(known, key) ? digestedAlike((known as Record<string, unknown>)[key], value) : value,
+  ];
+  const before = Object.entries(given);
+  const after = before.map(inner);
+  if (after.every(([, value], at) => value === before[at]?.[1])) return given;
+  return Array.isArray(given) ? after.map(([, value]) => value) : Object.fromEntries(after);
 }
 
 const templateAnnotations = ({ spec }: NodePool): StringMap => spec?.template?.metadata?.annotations ?? {};

@@ -43,10 +43,19 @@ import {
 } from '../../api/labels.ts';
 import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
 import { BIND_COMPLETED } from '../../engine/volumes.ts';
-
-/** A value as it is (true), not at all (false), or of it some fields. Lists are kept by the rule of their items. */
-export type Keep = boolean | { readonly [field: string]: Keep };
-type KeepOf<T> = { readonly [Field in keyof Required<T>]: Keep };
+import type { Keep, KeepOf } from './keep.ts';
+import {
+  AFFINITY,
+  CONDITIONS,
+  NODE_TERM,
+  OWNER,
+  PORT,
+  RESOURCES,
+  SELECTOR,
+  SPREAD,
+  TAINT,
+  TOLERATION,
+} from './parts.ts';
 
 /** Annotations that something is decided by. Their values stay. */
 export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
@@ -94,20 +103,17 @@ export const METADATA: KeepOf<Omit<ObjectMeta, 'annotations'>> = {
   creationTimestamp: true,
   deletionTimestamp: true,
   deletionGracePeriodSeconds: true,
-  labels: true,
+  labels: 'map',
   finalizers: true,
-  ownerReferences: true,
+  ownerReferences: OWNER,
 };
-
-/** Without messages: those of kubelets quote what containers printed. */
-const CONDITIONS = { type: true, status: true, reason: true, lastTransitionTime: true, observedGeneration: true };
 
 const CONTAINER: KeepOf<Container> = {
   name: true,
   // of controllers alone: see `redact.ts`
   image: false,
-  resources: true,
-  ports: true,
+  resources: RESOURCES,
+  ports: PORT,
   restartPolicy: true,
   args: false,
   startupProbe: false,
@@ -119,50 +125,50 @@ const CLAIM_SPEC: KeepOf<PersistentVolumeClaimSpec> = {
   storageClassName: true,
   volumeName: true,
   accessModes: true,
-  resources: true,
+  resources: RESOURCES,
 };
 
 const VOLUME: KeepOf<PodVolume> = {
   name: true,
-  persistentVolumeClaim: true,
+  persistentVolumeClaim: { claimName: true, readOnly: true },
   ephemeral: { volumeClaimTemplate: { spec: CLAIM_SPEC } },
 };
 
 const POD_SPEC: KeepOf<PodSpec> = {
   nodeName: true,
-  nodeSelector: true,
-  affinity: true,
-  tolerations: true,
-  topologySpreadConstraints: true,
+  nodeSelector: 'map',
+  affinity: AFFINITY,
+  tolerations: TOLERATION,
+  topologySpreadConstraints: SPREAD,
   containers: CONTAINER,
   initContainers: CONTAINER,
-  overhead: true,
-  resources: true,
+  overhead: 'map',
+  resources: RESOURCES,
   volumes: VOLUME,
   priority: true,
   priorityClassName: true,
   preemptionPolicy: true,
   schedulerName: true,
-  schedulingGates: true,
+  schedulingGates: { name: true },
   terminationGracePeriodSeconds: true,
   hostNetwork: true,
   restartPolicy: true,
   serviceAccountName: false,
-  resourceClaims: true,
+  resourceClaims: { name: true, resourceClaimName: true, resourceClaimTemplateName: true },
 };
 
 const CONTAINER_STATUS: KeepOf<ContainerStatus> = {
   name: true,
   ready: true,
-  allocatedResources: true,
-  resources: true,
+  allocatedResources: 'map',
+  resources: RESOURCES,
 };
 
 const POD_STATUS: KeepOf<PodStatus> = {
   phase: true,
   conditions: CONDITIONS,
   nominatedNodeName: true,
-  resourceClaimStatuses: true,
+  resourceClaimStatuses: { name: true, resourceClaimName: true },
   startTime: true,
   podIP: false,
   containerStatuses: CONTAINER_STATUS,
@@ -176,7 +182,7 @@ const WORKLOAD_SPEC: KeepOf<Workload['spec']> = {
   replicas: true,
   completions: true,
   parallelism: true,
-  selector: true,
+  selector: SELECTOR,
   template: TEMPLATE,
 };
 
@@ -188,10 +194,10 @@ const WORKLOAD: Parts<Workload> = { spec: WORKLOAD_SPEC };
 const POD: Parts<Pod> = { spec: POD_SPEC, status: POD_STATUS };
 
 const NODE: Parts<Node> = {
-  spec: { providerID: true, taints: true, unschedulable: true },
+  spec: { providerID: true, taints: TAINT, unschedulable: true },
   status: {
-    capacity: true,
-    allocatable: true,
+    capacity: 'map',
+    allocatable: 'map',
     conditions: CONDITIONS,
     nodeInfo: { kubeletVersion: true, operatingSystem: true, architecture: true, osImage: true },
     addresses: false,
@@ -200,7 +206,7 @@ const NODE: Parts<Node> = {
 
 const PERSISTENT_VOLUME: Parts<PersistentVolume> = {
   spec: {
-    nodeAffinity: true,
+    nodeAffinity: { required: { nodeSelectorTerms: NODE_TERM } },
     csi: { driver: true, volumeHandle: true },
     awsElasticBlockStore: { volumeID: true },
     // only whether they are there is asked
@@ -213,16 +219,20 @@ const PERSISTENT_VOLUME: Parts<PersistentVolume> = {
   status: { phase: true },
 };
 
-const STORAGE_CLASS: Parts<StorageClass> = { provisioner: true, volumeBindingMode: true, allowedTopologies: true };
+const STORAGE_CLASS: Parts<StorageClass> = {
+  provisioner: true,
+  volumeBindingMode: true,
+  allowedTopologies: { matchLabelExpressions: { key: true, values: true } },
+};
 
-const CSI_NODE: Parts<CSINode> = { spec: { drivers: { name: true, nodeID: true, allocatable: true } } };
+const CSI_NODE: Parts<CSINode> = { spec: { drivers: { name: true, nodeID: true, allocatable: { count: true } } } };
 
 const VOLUME_ATTACHMENT: Parts<VolumeAttachment> = {
   spec: { nodeName: true, attacher: true, source: { persistentVolumeName: true } },
 };
 
 const BUDGET: Parts<PodDisruptionBudget> = {
-  spec: { selector: true, minAvailable: true, maxUnavailable: true, unhealthyPodEvictionPolicy: true },
+  spec: { selector: SELECTOR, minAvailable: true, maxUnavailable: true, unhealthyPodEvictionPolicy: true },
   status: { disruptionsAllowed: true, currentHealthy: true, desiredHealthy: true, expectedPods: true },
 };
 
@@ -268,8 +278,8 @@ export const KEPT: Readonly<Record<string, Keep>> = {
   CSINode: CSI_NODE,
   VolumeAttachment: VOLUME_ATTACHMENT,
   PodDisruptionBudget: BUDGET,
-  Service: { spec: { selector: true } },
+  Service: { spec: { selector: 'map' } },
   Event: EVENT,
-  ReplicationController: { spec: { replicas: true, selector: true } },
+  ReplicationController: { spec: { replicas: true, selector: 'map' } },
   CustomResourceDefinition: DEFINITION,
 };

@@ -14,14 +14,11 @@ import {
 import type { NodePool } from '../../api/nodepool.ts';
 import { own, put } from '../../api/own.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
-import { KEPT, KEPT_ANNOTATIONS, type Keep, METADATA } from './kept.ts';
+import { type Fields, isFields, kept } from './keep.ts';
+import { KEPT, KEPT_ANNOTATIONS, METADATA } from './kept.ts';
+import { ownKinds } from './own-kinds.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Groups whose schemas hold no secrets but for what is looked for. */
+/** Groups of the product's custom resources, and of those before them. */
 const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
 
 /** Which versions of autoscalers run is told by their images. */
@@ -94,20 +91,6 @@ function metadataOf(metadata: unknown): Fields {
 const withMetadata = (object: KubeObject, rest: Fields): KubeObject =>
   ({ apiVersion: object.apiVersion, kind: object.kind, metadata: metadataOf(object.metadata), ...rest }) as never;
 
-/** What of a value is kept. */
-export function kept(value: unknown, keep: Keep): unknown {
-  if (keep === true) return value;
-  if (keep === false) return undefined;
-  if (Array.isArray(value)) return value.map((item) => kept(item, keep));
-  if (!isFields(value)) return undefined;
-  const found: Record<string, unknown> = {};
-  for (const [field, inner] of Object.entries(value)) {
-    const rest = kept(inner, own(keep, field) ?? false);
-    if (rest !== undefined) put(found, field, rest);
-  }
-  return found;
-}
-
 /** Of a built-in kind. */
 function parts(object: KubeObject): Fields {
   const found = (kept(object, own(KEPT, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
@@ -136,10 +119,11 @@ function keepImages(spec: unknown, given: unknown): void {
   }
 }
 
-/** Of a custom resource: all, but for user data, annotations of what it makes, and messages that quote. */
+/** Of a custom resource: the fields of its schema, with digests of user data and of annotations of what it makes. */
 function ownParts(object: KubeObject): Fields {
-  const { apiVersion: _, kind, metadata: __, ...rest } = object as KubeObject & Fields;
-  const found = withoutUserData(rest) as Record<string, unknown>;
+  const { apiVersion, kind } = object;
+  const fields = kept(object, own(ownKinds(), `${apiVersion} ${kind}`) ?? {});
+  const found = withoutUserData(fields) as Record<string, unknown>;
   const { spec, status } = found;
   if (isFields(spec)) found.spec = kind === 'Provisioner' ? provisioner(spec) : pool(spec);
   if (isFields(status)) found.status = statusOf(kind, status);

@@ -6,8 +6,9 @@ import type { KubeObject } from '../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
 import { put } from '../../api/own.ts';
 import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
-import type { Keep } from '../snapshot/kept.ts';
-import { kept, Redactor } from '../snapshot/redact.ts';
+import { type Keep, kept } from '../snapshot/keep.ts';
+import { RESOURCES } from '../snapshot/parts.ts';
+import { Redactor } from '../snapshot/redact.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -41,7 +42,7 @@ const MORE: Readonly<Record<string, Keep>> = {
       updateStrategy: ROLLING,
       volumeClaimTemplates: {
         metadata: { name: true },
-        spec: { accessModes: true, storageClassName: true, resources: true },
+        spec: { accessModes: true, storageClassName: true, resources: RESOURCES },
       },
     },
   },

@@ -151,7 +151,19 @@ const nodeClassSpec = {
   subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': 'test' } }],
   securityGroupSelectorTerms: [{ tags: { 'karpenter.sh/discovery': 'test' } }],
   userData: `#!/bin/sh\necho ${SECRET}\n`,
+  kubelet: {
+    maxPods: 58,
+    evictionHard: { 'memory.available': '5%', nested: { token: SECRET } },
+    staticPodURL: `https://user:${SECRET}@example.com/`,
+    staticPodURLHeader: { Authorization: [`Bearer ${SECRET}`] },
+    tracing: { endpoint: `https://${SECRET}@example.com/`, samplingRatePerMillion: 1 },
+    featureGates: { Some: true },
+    fieldOfTomorrow: { password: SECRET },
+  },
+  fieldOfTomorrow: { password: SECRET },
 };
+
+const olderKubelet = { maxPods: 58, staticPodURLHeader: { Authorization: [SECRET] }, fieldOfTomorrow: SECRET };
 
 const poolTemplate = {
   metadata: { labels: { tier: 'front' }, annotations: { token: SECRET, 'karpenter.sh/do-not-disrupt': 'true' } },
@@ -174,10 +186,20 @@ const custom: readonly KubeObject[] = [
   builtIn('karpenter.sh/v1', 'NodePool', { spec: { template: poolTemplate } }),
   builtIn('karpenter.sh/v1', 'NodeClaim', { spec: poolTemplate.spec, status: { conditions: [condition(SECRET)] } }),
   builtIn('karpenter.sh/v1alpha5', 'Provisioner', {
-    spec: { annotations: { token: SECRET }, provider: { userData: SECRET } },
+    spec: {
+      annotations: { token: SECRET },
+      provider: { userData: SECRET, fieldOfTomorrow: SECRET },
+      kubeletConfiguration: olderKubelet,
+    },
   }),
-  builtIn('karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate', { spec: { userData: SECRET } }),
-  builtIn('karpenter.sh/v1alpha5', 'Machine', { spec: {}, status: { conditions: [condition(SECRET)] } }),
+  builtIn('karpenter.k8s.aws/v1alpha1', 'AWSNodeTemplate', { spec: { userData: SECRET, fieldOfTomorrow: SECRET } }),
+  builtIn('karpenter.sh/v1alpha5', 'Machine', {
+    spec: { kubelet: olderKubelet },
+    status: { conditions: [condition(SECRET)] },
+  }),
+  builtIn('karpenter.sh/v1beta1', 'NodePool', {
+    spec: { template: { ...poolTemplate, spec: { ...poolTemplate.spec, kubelet: olderKubelet } } },
+  }),
 ];
 
 export const planted = (): readonly KubeObject[] => [

@@ -1,0 +1,55 @@
+/** Rules for what a redacted snapshot keeps of a value. An object has a rule for each field, so that none is open. */
+import { own, put } from '../../api/own.ts';
+import { redactedAnnotation } from '../objects/redaction.ts';
+
+/**
+ * Lists are kept by the rule of their items.
+ * - `true`: a scalar as it is; objects are left out
+ * - `map`: an object of any keys whose values are scalars, such as labels and quantities
+ * - `digest`: the shape of the value with a digest in place of each text
+ * - fields: an object with these fields alone
+ */
+export type Keep = boolean | 'map' | 'digest' | { readonly [field: string]: Keep };
+export type KeepOf<T> = { readonly [Field in keyof Required<T>]: Keep };
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns the part of the value that is kept, or undefined. */
+export function kept(value: unknown, keep: Keep): unknown {
+  if (keep === false) return undefined;
+  if (keep === 'digest') return digested(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => kept(item, keep));
+    // items of other rules keep their places
+    return keep === true ? items.filter((item) => item !== undefined) : items;
+  }
+  // numbers in place of an object are no secrets, and show that the object is malformed
+  if (!isFields(value)) return keep === true || typeof value !== 'string' ? value : undefined;
+  if (keep === true) return undefined;
+  return mapped(value, (inner, field) => kept(inner, keep === 'map' ? true : (own(keep, field) ?? false)));
+}
+
+const digested = (value: unknown): unknown => {
+  if (typeof value === 'string') return redactedAnnotation(value);
+  if (Array.isArray(value)) return value.map(digested);
+  return isFields(value) ? mapped(value, digested) : value;
+};
+
+/** A rule that keeps what either of the two keeps. */
+export function merged(one: Keep, other: Keep | undefined): Keep {
+  if (typeof one !== 'object' || typeof other !== 'object') return other ?? one;
+  const fields = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries([...fields].map((field) => [field, merged(own(one, field) ?? false, own(other, field))]));
+}
+
+function mapped(value: Fields, change: (inner: unknown, field: string) => unknown): Fields {
+  const found: Record<string, unknown> = {};
+  for (const [field, inner] of Object.entries(value)) {
+    const rest = change(inner, field);
+    if (rest !== undefined) put(found, field, rest);
+  }
+  return found;
+}

@@ -1,0 +1,113 @@
+/** No rule of a snapshot keeps an object whatever it holds. */
+import { describe, expect, it } from '@jest/globals';
+import { customResourceDefinitions } from '../../../../src/api/crds.ts';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { OpenApiSchema } from '../../../../src/api/schema/openapi.ts';
+import { redactedAlike } from '../../../../src/cli/objects/redaction.ts';
+import { type Keep, kept } from '../../../../src/cli/snapshot/keep.ts';
+import { KEPT, METADATA } from '../../../../src/cli/snapshot/kept.ts';
+import { keepOf, ownKinds } from '../../../../src/cli/snapshot/own-kinds.ts';
+import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
+import { SECRET } from './secrets.ts';
+
+/** Deeper than any rule, with an object and a list of objects below each key. */
+const nested = { field: SECRET, object: { token: SECRET }, list: [{ token: SECRET }] };
+
+/** Maps of scalars, whose keys users choose: quantities, labels, selectors and tags. Each was looked at. */
+const MAPS =
+  /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
+
+function* walk(keep: Keep, path: string): Generator<readonly [path: string, keep: Keep]> {
+  yield [path, keep];
+  if (typeof keep === 'object')
+    for (const [field, inner] of Object.entries(keep)) yield* walk(inner, `${path}.${field}`);
+}
+
+const rules: readonly (readonly [string, Keep])[] = [
+  ...walk(METADATA, 'metadata'),
+  ...Object.entries({ ...KEPT, ...ownKinds() }).flatMap(([kind, keep]) => [...walk(keep, kind)]),
+];
+
+describe('the rules of a snapshot', () => {
+  it('keep no object but by its fields', () => {
+    expect(rules.length).toBeGreaterThan(300);
+    const open = rules.filter(
+      ([, keep]) => JSON.stringify(kept(nested, keep) ?? {}).includes('token') && keep !== 'digest',
+    );
+    expect(open).toEqual([]);
+    for (const [, keep] of rules) if (keep === true) expect(kept([nested], keep)).toEqual([]);
+  });
+
+  it('keep maps of scalars alone, and those that are known', () => {
+    const maps = rules.filter(([, keep]) => keep === 'map').map(([path]) => path);
+    expect(maps.filter((path) => !MAPS.test(path))).toEqual([]);
+    for (const [, keep] of rules)
+      if (keep === 'map') expect(kept({ ...nested, cpu: '1' }, keep)).toEqual({ field: SECRET, cpu: '1', list: [] });
+  });
+
+  it('show no text under a digest', () => {
+    for (const [, keep] of rules)
+      if (keep === 'digest') expect(JSON.stringify(kept(nested, keep))).not.toContain(SECRET);
+  });
+
+  it('refuse a schema with an object that is open', () => {
+    const open: OpenApiSchema = {
+      type: 'object',
+      additionalProperties: { 'x-kubernetes-preserve-unknown-fields': true },
+    };
+    expect(() => keepOf({ type: 'object', properties: { spec: open } }, 'Kind')).toThrow(
+      'Cannot keep Kind.spec.* in a snapshot',
+    );
+    expect(() => keepOf({ type: 'object' }, 'Kind')).toThrow('its schema is open');
+    const maps: OpenApiSchema = {
+      type: 'object',
+      additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
+    };
+    expect(() => keepOf(maps, 'Kind')).toThrow('its schema is open');
+  });
+
+  it('cover every field of the custom resources', () => {
+    const paths = new Set(rules.map(([path]) => path.replace(/^\S+ /, '')));
+    const missing: string[] = [];
+    const look = (schema: OpenApiSchema, path: string): void => {
+      if (path === 'EC2NodeClass.spec.kubelet') return;
+      if (!paths.has(path) && /\.(spec|status)/.test(path)) missing.push(path);
+      if (schema.items) look(schema.items, path);
+      for (const [field, inner] of Object.entries(schema.properties ?? {})) look(inner, `${path}.${field}`);
+    };
+    for (const { spec } of customResourceDefinitions())
+      for (const { schema } of spec.versions) look(schema.openAPIV3Schema, spec.names.kind);
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the kubelet of an EC2NodeClass', () => {
+  const withKubelet = (kubelet: object): KubeObject =>
+    ({ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'x' }, spec: { kubelet } }) as never;
+  const kubeletOf = (object: KubeObject) =>
+    (object as unknown as { spec: { kubelet: Record<string, unknown> } }).spec.kubelet;
+  const header = { Authorization: ['Bearer abc'] };
+
+  it('keeps what decides, and digests of what may be a password', () => {
+    const kubelet = {
+      maxPods: 'vcpus * 4',
+      evictionHard: { 'memory.available': '5%' },
+      staticPodURLHeader: header,
+      other: 'x',
+    };
+    expect(kubeletOf(new Redactor().redacted(withKubelet(kubelet)))).toEqual({
+      maxPods: 'vcpus * 4',
+      evictionHard: { 'memory.available': '5%' },
+      staticPodURLHeader: { Authorization: [expect.stringMatching(/^redacted-[0-9a-f]{8}$/)] },
+    });
+  });
+
+  it('shows whether a header of a manifest is another one', () => {
+    const before = new Redactor().redacted(withKubelet({ staticPodURLHeader: header }));
+    const same = redactedAlike(before, withKubelet({ staticPodURLHeader: header }));
+    expect(kubeletOf(same)).toEqual(kubeletOf(before));
+    const other = redactedAlike(before, withKubelet({ staticPodURLHeader: { Authorization: ['Bearer other'] } }));
+    expect(kubeletOf(other)).not.toEqual(kubeletOf(before));
+    expect(JSON.stringify(other)).not.toContain('Bearer');
+  });
+});
