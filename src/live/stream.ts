@@ -12,7 +12,7 @@ const SHARE = 20;
 /** Proxies close connections on which no data is sent. */
 const SILENCE_MS = 15_000;
 const MOST_WATCHERS = 20;
-/** Clients that get the state at once between two looks; others wait for the next look. Bounds what reconnecting costs. */
+/** Bounds the cost of reconnecting: clients beyond this number between two looks wait for the next look. */
 const MOST_AT_ONCE = 4;
 /** A client that has not read so many bytes of changes is disconnected; it connects again and gets the whole state. */
 const MOST_UNREAD_BYTES = 4 * 2 ** 20;

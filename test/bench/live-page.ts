@@ -1,6 +1,7 @@
 /**
  * Load of the live page on the main thread: `node test/bench/live-page.ts [nodes] [podsPerNode] [clients] [seconds]` prints
- * the utilization of the event loop while clients connect again as soon as they have the state, and while they search.
+ * the utilization of the event loop, and the CPU time of the main thread per second. Clients connect again as soon as they have
+ * the state, and search without a pause.
  */
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
@@ -20,7 +21,7 @@ const SETTLE_MS = 3_000;
 /** Runs in a thread of its own, so that the clients' work does not count. */
 const CLIENT = `
 const { get } = require('node:http');
-const { parentPort, workerData: { url, path, clients } } = require('node:worker_threads');
+const { parentPort, workerData: { url, path, clients, stays } } = require('node:worker_threads');
 const counts = { requests: 0, refused: 0 };
 let isOver = false;
 function connect(at) {
@@ -32,7 +33,7 @@ function connect(at) {
     let tail = '';
     response.setEncoding('latin1').on('data', (text) => {
       tail = (tail + text).slice(-2);
-      if (tail === '\\n\\n' && path.includes('events')) request.destroy();
+      if (!stays && tail === '\\n\\n' && path.includes('events')) request.destroy();
     });
   });
   request.on('error', () => undefined).on('close', again);
@@ -59,22 +60,23 @@ const changing = setInterval(() => {
     live.pod(`pod-${changed % nodes}-0`, `node-${(changed * 7) % nodes}.internal`);
 }, 1_000);
 
-async function measure(what: string, path: string, count: number): Promise<void> {
-  const worker = new Worker(CLIENT, { eval: true, workerData: { url: page.url.slice(0, -1), path, clients: count } });
+async function measure(what: string, path: string, count: number, stays = false): Promise<void> {
+  const workerData = { url: page.url.slice(0, -1), path, clients: count, stays };
+  const worker = new Worker(CLIENT, { eval: true, workerData });
   await pause(SETTLE_MS);
   const before = performance.eventLoopUtilization();
-  const cpu = process.cpuUsage();
+  const cpu = process.threadCpuUsage();
   await pause(1_000 * seconds);
   const { utilization } = performance.eventLoopUtilization(before);
-  const { user, system } = process.cpuUsage(cpu);
+  const { user, system } = process.threadCpuUsage(cpu);
   worker.postMessage('end');
   const [counts] = await once(worker, 'message');
   await worker.terminate();
   const line = { what, nodes, pods: nodes * podsPerNode, clients: count, utilization, ...counts };
-  process.stdout.write(`${JSON.stringify({ ...line, processCpu: (user + system) / 1e6 / seconds })}\n`);
+  process.stdout.write(`${JSON.stringify({ ...line, cpu: (user + system) / 1e6 / seconds })}\n`);
 }
 
-await measure('one watcher', '/api/events?quiet', 0);
+await measure('one watcher', '/api/events', 1, true);
 await measure('reconnecting', '/api/events', clients);
 await measure('searching', '/api/search?q=no-such-pod-AT', clients);
 await measure('searching for the same', '/api/search?q=no-such-pod', clients);

@@ -1,10 +1,10 @@
-/** Rules for what a redacted snapshot keeps of a value. An object has a rule for each field, so that none is open. */
+/** Rules for the parts of objects that a redacted snapshot keeps. An object has a rule for each field, and cannot be open. */
 import { own, put } from '../../api/own.ts';
 import { redactedAnnotation } from '../objects/redaction.ts';
 
 /**
  * Lists are kept by the rule of their items.
- * - `true`: a scalar as it is; objects are left out
+ * - `true`: a scalar; objects are left out
  * - `map`: an object of any keys whose values are scalars, such as labels and quantities
  * - `digest`: the shape of the value with a digest in place of each text
  * - fields: an object with these fields alone
@@ -38,7 +38,7 @@ const digested = (value: unknown): unknown => {
   return isFields(value) ? mapped(value, digested) : value;
 };
 
-/** A rule that keeps what either of the two keeps. */
+/** Returns a rule that keeps the parts that either of the two keeps. */
 export function merged(one: Keep, other: Keep | undefined): Keep {
   if (typeof one !== 'object' || typeof other !== 'object') return other ?? one;
   const fields = new Set([...Object.keys(one), ...Object.keys(other)]);

@@ -1,6 +1,6 @@
 /**
- * What a redacted snapshot keeps of custom resources: the fields of their schemas, in which each object is closed. Kinds
- * and versions before v1 have no schema here, and are listed.
+ * Rules for custom resources in a redacted snapshot, derived from their schemas. Kinds and versions before v1 have no schema
+ * here; this file lists their fields.
  */
 import { DECLARATIONS } from '../../api/crds.ts';
 import { isObject, type OpenApiSchema } from '../../api/schema/openapi.ts';

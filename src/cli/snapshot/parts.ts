@@ -16,7 +16,7 @@ import type {
 } from '../../api/kubernetes.ts';
 import type { KeepOf } from './keep.ts';
 
-/** Without messages: those of kubelets quote what containers printed. */
+/** Without messages, because kubelets quote the output of containers in them. */
 export const CONDITIONS = {
   type: true,
   status: true,

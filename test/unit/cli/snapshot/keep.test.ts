@@ -1,4 +1,4 @@
-/** No rule of a snapshot keeps an object whatever it holds. */
+/** Rules of a snapshot: none keeps an open object. */
 import { describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../src/api/crds.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
@@ -13,7 +13,7 @@ import { SECRET } from './secrets.ts';
 /** Deeper than any rule, with an object and a list of objects below each key. */
 const nested = { field: SECRET, object: { token: SECRET }, list: [{ token: SECRET }] };
 
-/** Maps of scalars, whose keys users choose: quantities, labels, selectors and tags. Each was looked at. */
+/** Reviewed maps of scalars, whose keys users choose: quantities, labels, selectors and tags. */
 const MAPS =
   /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
 
@@ -88,7 +88,7 @@ describe('the kubelet of an EC2NodeClass', () => {
     (object as unknown as { spec: { kubelet: Record<string, unknown> } }).spec.kubelet;
   const header = { Authorization: ['Bearer abc'] };
 
-  it('keeps what decides, and digests of what may be a password', () => {
+  it('keeps settings that decide something, and replaces possible passwords by digests', () => {
     const kubelet = {
       maxPods: 'vcpus * 4',
       evictionHard: { 'memory.available': '5%' },
