@@ -14,8 +14,6 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import { resourcesOf } from '../../engine/resources.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { SPOT_SLR_CREATION_FAILED } from '../../observe/events/aws.ts';
@@ -36,21 +34,15 @@ import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
+import { LaunchChoices } from './choices.ts';
 import { launchError, recordFleetErrors } from './failures.ts';
-import {
-  chooseCapacityType,
-  filterForLaunch,
-  type LaunchRequirements,
-  MAX_FLEET_TYPES,
-  type Rejection,
-} from './filters.ts';
+import { chooseCapacityType, type LaunchRequirements, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
 import type { FleetAnswer, Fleets } from './fleet-batch.ts';
 import { fleetRequest, isReordered, overridesOf, reservationFor } from './request.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;
 const LISTED_NAMES = 5;
-const REQUIREMENTS_KEPT = 200;
 
 export interface LauncherOptions {
   readonly cluster: ClusterFacts;
@@ -87,10 +79,7 @@ interface Launch {
 
 export class Launcher {
   readonly #options: LauncherOptions;
-  readonly #requirements = new Map<string, Requirements>();
-  /** Of the latest list of types, by what was required and requested. */
-  readonly #choices = new Map<Requirements, Map<string, ReturnType<typeof filterForLaunch>>>();
-  #offered: readonly InstanceType[] | undefined;
+  readonly #choices = new LaunchChoices();
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -98,8 +87,8 @@ export class Launcher {
 
   /** @throws InsufficientCapacity, CreateFailed, NodeClassNotReady */
   async launch(nodeClass: EC2NodeClass, claim: NodeClaim, offered: readonly InstanceType[]): Promise<Instance> {
-    const required = this.#launchRequirementsOf(claim);
-    const types = this.#choose(offered, required);
+    const required = this.#choices.requirementsOf(claim);
+    const types = this.#choose(claim, offered, required);
     const capacityType = chooseCapacityType(types, required);
     this.#warnOfFallback(capacityType, types, required);
     const tenancies = required.requirements.get(INSTANCE_TENANCY_LABEL);
@@ -122,17 +111,8 @@ export class Launcher {
     }
   }
 
-  /** One object for all claims that require the same, so that what follows from it is computed once. */
-  #launchRequirementsOf({ spec }: NodeClaim): LaunchRequirements {
-    const key = JSON.stringify(spec.requirements);
-    const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);
-    if (this.#requirements.size >= REQUIREMENTS_KEPT) this.#requirements.clear();
-    this.#requirements.set(key, requirements);
-    return { requirements, requests: resourcesOf(spec.resources?.requests) };
-  }
-
-  #choose(offered: readonly InstanceType[], required: LaunchRequirements): readonly InstanceType[] {
-    const { types, rejections } = this.#filtered(offered, required);
+  #choose(claim: NodeClaim, offered: readonly InstanceType[], required: LaunchRequirements): readonly InstanceType[] {
+    const { types, rejections } = this.#choices.choose(claim, offered, required);
     for (const rejection of rejections) this.#logRejection(rejection);
     if (types.length === 0)
       throw new InsufficientCapacity('all requested instance types were unavailable during launch');
@@ -143,19 +123,6 @@ export class Launcher {
         `truncating instance types based on the passed-in requirements, validating minValues, ${minValuesText(unsatisfied)}`,
       );
     return cheapest;
-  }
-
-  /** Lists of types are made anew when anything of them changes. */
-  #filtered(offered: readonly InstanceType[], required: LaunchRequirements): ReturnType<typeof filterForLaunch> {
-    if (this.#offered !== offered) this.#choices.clear();
-    this.#offered = offered;
-    const perRequest =
-      this.#choices.get(required.requirements) ?? new Map<string, ReturnType<typeof filterForLaunch>>();
-    this.#choices.set(required.requirements, perRequest);
-    const key = JSON.stringify(required.requests);
-    const choice = perRequest.get(key) ?? filterForLaunch(offered, required);
-    perRequest.set(key, choice);
-    return choice;
   }
 
   #logRejection({ filter, names }: Rejection): void {
