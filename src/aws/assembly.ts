@@ -6,8 +6,10 @@ import { Amis } from './amis/amis.ts';
 import { ssmInvalidation } from './amis/parameter-invalidation.ts';
 import type { Clients } from './clients.ts';
 import { ClusterCidr, type ClusterFacts, clusterArn, discoverCluster } from './cluster.ts';
+import { CollectionReport } from './collection-report.ts';
 import { Fleets } from './fleet/fleet-batch.ts';
 import { Launcher } from './fleet/fleet-launch.ts';
+import { clusterObject, readClusterUid } from './identity.ts';
 import { instanceProfileGarbageCollection } from './instanceprofiles/garbage-collection.ts';
 import { InstanceProfiles } from './instanceprofiles/instanceprofiles.ts';
 import type { Scope } from './instanceprofiles/names.ts';
@@ -57,6 +59,7 @@ import { noShifts, ZonalShifts } from './zonalshift/zonalshift.ts';
 interface Context extends Omit<AwsOptions, 'metrics'> {
   readonly clients: Clients;
   readonly metrics: AwsMetrics;
+  readonly clusterUid: string | undefined;
 }
 
 /** Made before the cluster is known. */
@@ -73,7 +76,9 @@ interface Parts extends Offers, Selections, Launched {
  */
 export async function assemble(options: AwsOptions, clients: Clients): Promise<AwsProvider> {
   const { settings, clock, log } = options;
-  const context: Context = { ...options, clients, metrics: awsMetrics(options.metrics, typesInUse(options.informers)) };
+  const metrics = awsMetrics(options.metrics, typesInUse(options.informers));
+  const clusterUid = await readClusterUid(options.client, log);
+  const context: Context = { ...options, clients, metrics, clusterUid };
   const version = clusterVersion(context);
   const cidr = new ClusterCidr(clients.eks, settings.clusterName, log);
   const shifts = settings.enableZonalShift ? await zonalShifts(options, clients) : undefined;
@@ -115,12 +120,13 @@ const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context):
     log,
   });
 
-const findCluster = ({ settings, clients, client, apiServerCa, log }: Context): Promise<ClusterFacts> =>
+const findCluster = ({ settings, clients, client, clusterUid, apiServerCa, log }: Context): Promise<ClusterFacts> =>
   discoverCluster({
     eks: clients.eks,
     client,
     log,
     clusterName: settings.clusterName,
+    clusterUid,
     clusterEndpoint: settings.clusterEndpoint,
     caBundle: settings.clusterCaBundle || apiServerCa,
   });
@@ -157,14 +163,14 @@ interface Selections {
   readonly amis: Amis;
 }
 
-function wireSelections({ settings, clients, clock, log }: Context, version: ClusterVersion): Selections {
+function wireSelections({ settings, clients, clusterUid, clock, log }: Context, version: ClusterVersion): Selections {
   const { ec2 } = clients;
   const parameters = new Parameters(clients.ssm, clock, log);
   return {
     parameters,
     subnets: new Subnets(ec2, clock, settings.subnetRefreshIntervalMs),
     securityGroups: new SecurityGroups(ec2, clock),
-    profiles: new InstanceProfiles(clients.iam, clock),
+    profiles: new InstanceProfiles(clients.iam, clock, clusterUid),
     amis: new Amis({
       ec2,
       parameters,
@@ -209,14 +215,22 @@ interface Launched {
 }
 
 function wireInstances(
-  { settings, clients: { ec2 }, clock, log, metrics }: Context,
+  { settings, clients: { ec2 }, clusterUid, clock, log, metrics }: Context,
   shifts: ZonalShifts | undefined,
 ): Launched {
   const { clusterName } = settings;
   const { reservedCapacity } = settings.featureGates;
   return {
-    templates: new LaunchTemplates({ ec2, clusterName, clock, log, metrics }),
-    instances: new Instances({ ec2, clusterName, reservedCapacity, shifts: shifts ?? noShifts, clock, metrics }),
+    templates: new LaunchTemplates({ ec2, clusterName, clusterUid, clock, log, metrics }),
+    instances: new Instances({
+      ec2,
+      clusterName,
+      clusterUid,
+      reservedCapacity,
+      shifts: shifts ?? noShifts,
+      clock,
+      metrics,
+    }),
   };
 }
 
@@ -257,7 +271,11 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
   });
 }
 
-const scopeOf = ({ settings, clients }: Context): Scope => ({ region: clients.region, cluster: settings.clusterName });
+const scopeOf = ({ settings, clients, clusterUid }: Context): Scope => ({
+  region: clients.region,
+  cluster: settings.clusterName,
+  clusterUid,
+});
 
 /** In the order in which a NodeClass goes through them. */
 function nodeClassSteps(
@@ -324,14 +342,16 @@ function nodeClasses(
 }
 
 function instanceControllers(context: Context, parts: Parts, provider: Ec2Provider): readonly Controller[] {
-  const { settings, client, informers, clock } = context;
+  const { settings, client, informers, events, metrics, clusterUid, clock } = context;
   const { instances, profiles } = parts;
+  const report = new CollectionReport({ events, metrics, clock, about: clusterObject(clusterUid) });
+  const common = { client, informers, instances, clock, report };
   return [
     tagging(client, instances, { clusterName: settings.clusterName, clock }),
-    instanceGarbageCollection({ client, informers, instances, clock, isHeld: (id) => provider.isHeld(id) }),
+    instanceGarbageCollection({ ...common, isHeld: (id) => provider.isHeld(id) }),
     ...(settings.isolatedVpc
       ? []
-      : [instanceProfileGarbageCollection({ profiles, client, informers, scope: scopeOf(context) })]),
+      : [instanceProfileGarbageCollection({ ...common, profiles, scope: scopeOf(context) })]),
   ];
 }
 

@@ -8,6 +8,8 @@ import type { Logger } from '../observe/logger.ts';
 
 export interface ClusterFacts {
   readonly name: string;
+  /** Identity, see `identity.ts`; undefined when it may not be read. */
+  readonly uid?: string | undefined;
   readonly endpoint: string;
   /** Base64; undefined when unknown. */
   readonly caBundle: string | undefined;
@@ -22,6 +24,7 @@ interface FactsOptions {
   readonly client: KubeReader;
   readonly log: Logger;
   readonly clusterName: string;
+  readonly clusterUid: string | undefined;
   /** Empty to ask EKS. */
   readonly clusterEndpoint: string;
   readonly caBundle: string | undefined;
@@ -33,6 +36,7 @@ export async function discoverCluster(options: FactsOptions): Promise<ClusterFac
   options.log.debug('discovered cluster endpoint', { 'cluster-endpoint': endpoint });
   return {
     name: options.clusterName,
+    uid: options.clusterUid,
     endpoint,
     caBundle: options.caBundle === '' ? undefined : options.caBundle,
     dnsIp: await dnsAddress(options.client, options.log),

@@ -22,7 +22,7 @@ import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairP
 import type { InstanceType } from '../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
-import type { Informers } from '../kube/client.ts';
+import type { Informers, StoreListener } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { eventOf } from '../observe/events/declaration.ts';
@@ -94,12 +94,14 @@ export class Ec2Provider implements CloudProvider {
   readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;
   readonly #orphans: Orphans;
-  readonly #held: TtlCache<string, true>;
+  /** UIDs of NodeClaims, by the instance that was bought for them. */
+  readonly #held: TtlCache<string, string>;
 
   constructor(options: Ec2ProviderOptions) {
     this.#options = options;
     this.registrationHooks = [partitionHook(options.instances)];
     this.#held = new TtlCache(options.clock, HELD_MS);
+    options.informers.store(NODE_CLAIM).subscribe((event, claim) => this.#release(event, claim));
     this.#orphans = new Orphans(
       () => options.instances.list(),
       () => this.ownedIds(),
@@ -115,6 +117,21 @@ export class Ec2Provider implements CloudProvider {
   /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
   isHeld(instanceId: string): boolean {
     return this.#held.has(instanceId);
+  }
+
+  /** A NodeClaim that was deleted during the launch will not name the instance. */
+  #hold({ id }: Instance, { metadata }: NodeClaim): void {
+    this.#held.sweep();
+    const isThere = this.#options.informers.store(NODE_CLAIM).get(metadata)?.metadata.uid === metadata.uid;
+    if (isThere) this.#held.set(id, metadata.uid ?? '');
+  }
+
+  /** Ends the hold once the NodeClaim names the instance, or is gone and never will. */
+  #release(event: Parameters<StoreListener<NodeClaim>>[0], claim: NodeClaim): void {
+    const id = instanceIdOfClaim(claim);
+    if (id !== undefined) this.#held.forget(id);
+    if (event !== 'deleted') return;
+    for (const held of this.#held.keys()) if (this.#held.get(held) === claim.metadata.uid) this.#held.forget(held);
   }
 
   commitments(): readonly Commitment[] {
@@ -186,8 +203,7 @@ export class Ec2Provider implements CloudProvider {
     try {
       const adopted = await this.#orphans.take(claim, types);
       const instance = adopted ?? instances.remember(await launcher.launch(nodeClass, claim, types));
-      this.#held.sweep();
-      this.#held.set(instance.id, true);
+      this.#hold(instance, claim);
       return instance;
     } catch (error) {
       if (causeOf(error, InsufficientCapacity) || causeOf(error, CreateFailed) || causeOf(error, NodeClassNotReady))

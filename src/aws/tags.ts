@@ -6,10 +6,28 @@ import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 export const NAME_TAG = 'Name';
 export const NODECLAIM_TAG = 'karpenter.sh/nodeclaim';
 export const CLUSTER_NAME_TAG = 'eks:eks-cluster-name';
+/** Identity of the cluster, see `identity.ts`. Karpenter does not write it. */
+export const CLUSTER_UID_TAG = 'karpenter.k8s.aws/cluster-uid';
 export const clusterOwnerTag = (cluster: string): string => `kubernetes.io/cluster/${cluster}`;
 
 const OWNER_KEY = /^kubernetes\.io\/cluster\/[0-9A-Za-z][A-Za-z0-9\-_]*$/;
-const RESTRICTED = new Set<string>([NODEPOOL_LABEL, CLUSTER_NAME_TAG, EC2_NODECLASS_LABEL, NODECLAIM_TAG]);
+const RESTRICTED = new Set<string>([
+  NODEPOOL_LABEL,
+  CLUSTER_NAME_TAG,
+  CLUSTER_UID_TAG,
+  EC2_NODECLASS_LABEL,
+  NODECLAIM_TAG,
+]);
+
+/** The cluster as tags name it. */
+export interface TaggedCluster {
+  readonly name: string;
+  /** Undefined if it is not known: the tag is left out. */
+  readonly uid?: string | undefined;
+}
+
+export const identityTags = ({ uid }: TaggedCluster): StringMap =>
+  uid === undefined ? {} : { [CLUSTER_UID_TAG]: uid };
 
 /** Keys of the NodeClass's own tags that only the provider may set, sorted. */
 export const restrictedTags = (tags: StringMap | undefined): readonly string[] =>
@@ -18,12 +36,13 @@ export const restrictedTags = (tags: StringMap | undefined): readonly string[] =
     .sort();
 
 /** Tags of instances, volumes, network interfaces, fleets and launch templates. Ours win over the NodeClass's. */
-export function launchTags(nodeClass: EC2NodeClass, cluster: string, nodePool: string): StringMap {
+export function launchTags(nodeClass: EC2NodeClass, cluster: TaggedCluster, nodePool: string): StringMap {
   return {
     ...nodeClass.spec.tags,
-    [clusterOwnerTag(cluster)]: 'owned',
+    [clusterOwnerTag(cluster.name)]: 'owned',
     [NODEPOOL_LABEL]: nodePool,
-    [CLUSTER_NAME_TAG]: cluster,
+    [CLUSTER_NAME_TAG]: cluster.name,
+    ...identityTags(cluster),
     [EC2_NODECLASS_LABEL]: nodeClass.metadata.name,
   };
 }
@@ -32,6 +51,10 @@ export const tagList = (tags: StringMap): { Key: string; Value: string }[] =>
   Object.entries(tags)
     .map(([Key, Value]) => ({ Key, Value }))
     .sort((a, b) => (a.Key < b.Key ? -1 : 1));
+
+export const tagMap = (
+  tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] = [],
+): StringMap => Object.fromEntries(tags.map(({ Key = '', Value = '' }) => [Key, Value]));
 
 /** Filters for a tag selector; `*` as a value asks for the key alone. */
 export const tagFilters = (tags: StringMap | undefined): { Name: string; Values: string[] }[] =>

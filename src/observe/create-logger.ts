@@ -23,7 +23,7 @@ export interface LoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-type Level = 'debug' | 'info' | 'error';
+type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** Of identical lines, per second. */
 const FIRST_LINES = 100;
@@ -63,6 +63,7 @@ export function createLogger(options: LoggerOptions): Logger {
     return {
       debug: (message, fields) => write('debug', message, fields),
       info: (message, fields) => write('info', message, fields),
+      warn: (message, fields) => write('warn', message, fields),
       error: (message, fields) => write('error', message, fields),
       with: (fields) => loggerWith({ ...bound, ...plain(fields) }),
     };

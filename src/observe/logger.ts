@@ -4,6 +4,8 @@ export type LogFields = Readonly<Record<string, unknown>>;
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
+  /** For what goes on for the time being, but wants a look. A field `remedy` says what to do. */
+  warn(message: string, fields?: LogFields): void;
   /** `fields.error` may be an Error: its text is written, and AWS failures add their codes. */
   error(message: string, fields?: LogFields): void;
   /** A logger that adds these fields to every line. */
@@ -11,4 +13,4 @@ export interface Logger {
 }
 
 /** Writes nothing. */
-export const silent: Logger = { debug() {}, info() {}, error() {}, with: () => silent };
+export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, with: () => silent };

@@ -20,6 +20,7 @@ import type {
   DescribeSubnetsCommandOutput,
   FleetLaunchTemplateOverrides,
   GroupIdentifier,
+  IamInstanceProfile,
   Image,
   Instance,
   InstanceNetworkInterface,
@@ -127,6 +128,7 @@ const instance = structure<Instance>({
     PartitionNumber: optional(amount(COUNT)),
   }),
   SubnetId: optional(idOf('subnet')),
+  IamInstanceProfile: optional(structure<IamInstanceProfile>({ Arn: optional(text) })),
   SecurityGroups: optional(list(structure<GroupIdentifier>({ GroupId: idOf('sg') }))),
   NetworkInterfaces: optional(list(structure<InstanceNetworkInterface>({ InterfaceType: optional(text) }))),
   Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
@@ -164,11 +166,17 @@ const fleet = both(
       : undefined,
 );
 
-const template = structure<LaunchTemplate>({ LaunchTemplateId: idOf('lt'), LaunchTemplateName: text });
+const template = structure<LaunchTemplate>({
+  LaunchTemplateId: idOf('lt'),
+  LaunchTemplateName: text,
+  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
+});
 
 const profile = structure<InstanceProfile>({
   InstanceProfileName: text,
+  Path: optional(text),
   Roles: list(structure<Role>({ RoleName: text })),
+  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
 });
 
 const EC2: Readonly<Record<string, Check>> = {
@@ -219,7 +227,7 @@ const EC2: Readonly<Record<string, Check>> = {
 const IAM: Readonly<Record<string, Check>> = {
   GetInstanceProfile: structure<GetInstanceProfileCommandOutput>({ InstanceProfile: profile }),
   ListInstanceProfiles: structure<ListInstanceProfilesCommandOutput>({
-    InstanceProfiles: list(structure<InstanceProfile>({ InstanceProfileName: text })),
+    InstanceProfiles: list(structure<InstanceProfile>({ InstanceProfileName: text, Path: optional(text) })),
     IsTruncated: optional(flag),
   }),
   CreateInstanceProfile: anything,

@@ -77,7 +77,7 @@ async function launchable(
   { clients, clusterName }: NodeClassChecks,
   launch: TriedLaunch,
 ): Promise<Finding> {
-  const Tags = tagList(launchTags(launch.nodeClass, clusterName, ''));
+  const Tags = tagList(launchTags(launch.nodeClass, { name: clusterName, uid: 'doctor' }, ''));
   const command = new RunInstancesCommand({
     DryRun: true,
     MinCount: 1,

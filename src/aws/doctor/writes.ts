@@ -67,7 +67,7 @@ export async function writePermissions(
   launch: TriedLaunch,
 ): Promise<readonly Finding[]> {
   const { ec2Once: ec2 } = clients;
-  const tags = tagList(launchTags(launch.nodeClass, clusterName, ''));
+  const tags = tagList(launchTags(launch.nodeClass, { name: clusterName, uid: 'doctor' }, ''));
   const { instance, template } = await subjects(clients, clusterName);
   const findings = await Promise.all([
     allowed('ec2:CreateLaunchTemplate', () => ec2.send(templateToTry(launch, tags))),

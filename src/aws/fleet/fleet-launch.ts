@@ -99,7 +99,7 @@ export class Launcher {
       required,
       capacityType,
       tenancy: !tenancies.has('default') && tenancies.has('dedicated') ? 'dedicated' : 'default',
-      tags: launchTags(nodeClass, this.#options.cluster.name, poolNameOf(claim)),
+      tags: launchTags(nodeClass, this.#options.cluster, poolNameOf(claim)),
       placementGroup: await this.#options.placementGroups.current(nodeClass),
     };
     try {

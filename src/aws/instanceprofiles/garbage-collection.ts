@@ -2,41 +2,98 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { INSTANCE_PROFILE_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { own } from '../../api/own.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { InstanceProfiles } from './instanceprofiles.ts';
-import { clusterPath, type Scope } from './names.ts';
+import { CollectionBrake } from '../collection-brake.ts';
+import type { CollectionReport } from '../collection-report.ts';
+import { isOfAnotherCluster } from '../identity.ts';
+import type { Instances } from '../instances/instances.ts';
+import { CLUSTER_UID_TAG } from '../tags.ts';
+import type { InstanceProfiles, ListedProfile } from './instanceprofiles.ts';
+import { classPath, clusterPath, type Scope } from './names.ts';
 
 const PERIOD_MS = 30 * 60_000;
+/** A profile costs no money, and nodes without theirs have no credentials. */
+const HOLD_MS = 24 * 3_600_000;
+/** Doubtful profiles that are deleted in a pass after the hold. */
+const DOUBTFUL_AT_ONCE = 2;
 
 export interface ProfileCollectionOptions {
   readonly profiles: InstanceProfiles;
+  readonly instances: Pick<Instances, 'list' | 'foreign'>;
   readonly client: KubeClient;
   readonly informers: Informers;
+  readonly clock: Clock;
+  readonly report: CollectionReport;
   readonly scope: Scope;
 }
 
+/** Whose an unused profile is. Doubtful: another cluster of the same name, on Karpenter, may have made it. */
+type Owner = 'this cluster' | 'another cluster' | 'doubtful';
+
 /** Deletes profiles of this cluster that no NodeClass and no NodeClaim uses any more. */
-export const instanceProfileGarbageCollection = (options: ProfileCollectionOptions): Singleton => ({
-  name: 'instanceprofile.garbagecollection',
-  singleton: true,
-  async reconcile({ log }) {
-    const { profiles, client, informers, scope } = options;
-    const names = await profiles.list(clusterPath(scope));
+export function instanceProfileGarbageCollection(options: ProfileCollectionOptions): Singleton {
+  const { profiles, instances, client, informers, clock, report, scope } = options;
+  const brake = new CollectionBrake(clock, HOLD_MS);
+
+  async function findUnused(all: readonly ListedProfile[]): Promise<{
+    readonly unused: readonly ListedProfile[];
+    readonly nodeClasses: readonly EC2NodeClass[];
+  }> {
     const known = usedBy(informers.store(EC2_NODE_CLASS).list(), informers.store(NODE_CLAIM).list());
-    const suspects = names.filter((name) => !known.has(name) && !profiles.isProtected(name));
+    const suspects = all.filter(({ name }) => !known.has(name) && !profiles.isProtected(name));
+    if (suspects.length === 0) return { unused: [], nodeClasses: [] };
     // A watch that hangs leaves objects out, and nodes without their profile have no credentials: the API server decides.
-    const used =
-      suspects.length > 0 ? usedBy(await client.listAll(EC2_NODE_CLASS), await client.listAll(NODE_CLAIM)) : known;
-    const unused = suspects.filter((name) => !used.has(name) && !profiles.isProtected(name));
-    await withBoundedConcurrency(unused, 1, async (name) => {
-      await profiles.delete(name);
-      log.info('garbage collected instance profile', { 'instance-profile': name });
-    });
-    return after(PERIOD_MS);
-  },
-});
+    const nodeClasses = await client.listAll(EC2_NODE_CLASS);
+    const used = usedBy(nodeClasses, await client.listAll(NODE_CLAIM));
+    const unused = suspects.filter(({ name }) => !used.has(name) && !profiles.isProtected(name));
+    return { unused, nodeClasses };
+  }
+
+  async function ownerOf({ name, path }: ListedProfile, nodeClasses: readonly EC2NodeClass[]): Promise<Owner> {
+    const tags = (await profiles.read(name))?.tags ?? {};
+    if (isOfAnotherCluster(tags, scope.clusterUid)) return 'another cluster';
+    const isOfClass = nodeClasses.some(({ metadata }) => path === classPath(scope, metadata.uid ?? ''));
+    const isIdentified = scope.clusterUid !== undefined && own(tags, CLUSTER_UID_TAG) === scope.clusterUid;
+    return isIdentified || isOfClass ? 'this cluster' : 'doubtful';
+  }
+
+  /** Names of doubtful profiles that may be deleted now. */
+  async function released(
+    doubtful: readonly string[],
+    total: number,
+  ): Promise<Omit<Parameters<typeof report.held>[0], 'resource'> & { readonly now: readonly string[] }> {
+    const running = doubtful.length > 0 ? [...(await instances.list()), ...instances.foreign] : [];
+    const inUse = new Set(running.map(({ profile }) => profile));
+    const ids = doubtful.filter((name) => !inUse.has(name));
+    const { now, held, waitMs } = brake.decide({ ids, share: DOUBTFUL_AT_ONCE, suspect: true });
+    return { now, ids: held, total, share: DOUBTFUL_AT_ONCE, waitMs };
+  }
+
+  return {
+    name: 'instanceprofile.garbagecollection',
+    singleton: true,
+    async reconcile({ log }) {
+      const all = await profiles.list(clusterPath(scope));
+      const { unused, nodeClasses } = await findUnused(all);
+      const owners = new Map<string, Owner>();
+      for (const profile of unused) owners.set(profile.name, await ownerOf(profile, nodeClasses));
+      const of = (owner: Owner): readonly string[] => [...owners].flatMap(([name, is]) => (is === owner ? [name] : []));
+      report.foreign('instance_profile', of('another cluster'), log);
+      const { now, ...held } = await released(of('doubtful'), all.length);
+      report.held({ resource: 'instance_profile', ...held }, log);
+      await withBoundedConcurrency([...of('this cluster'), ...now], 1, async (name) => {
+        await profiles.delete(name);
+        if (owners.get(name) === 'doubtful') brake.collected();
+        log.info('garbage collected instance profile', { 'instance-profile': name });
+      });
+      return after(PERIOD_MS);
+    },
+  };
+}
 
 const usedBy = (nodeClasses: readonly EC2NodeClass[], claims: readonly NodeClaim[]): ReadonlySet<string | undefined> =>
   new Set([

@@ -12,8 +12,9 @@ import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { codeOf, isNotFound } from '../errors.ts';
+import { isOfAnotherCluster } from '../identity.ts';
 import { pagesOf } from '../pages.ts';
-import { tagList } from '../tags.ts';
+import { tagList, tagMap } from '../tags.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import { roleName } from './names.ts';
 
@@ -24,6 +25,13 @@ const PROTECTION_TTL_MS = 3_600_000;
 export interface InstanceProfile {
   readonly name: string;
   readonly roles: readonly string[];
+  readonly tags: StringMap;
+}
+
+/** As lists have it: without tags. */
+export interface ListedProfile {
+  readonly name: string;
+  readonly path: string;
 }
 
 /** IAM knows no such role. */
@@ -31,13 +39,15 @@ export class RoleNotFound extends Error {}
 
 export class InstanceProfiles {
   readonly #iam: IAMClient;
+  readonly #clusterUid: string | undefined;
   readonly #profiles: TtlCache<string, InstanceProfile>;
   readonly #missingRoles: TtlCache<string, string>;
   /** Profiles that instances may be starting with at this moment. */
   readonly #protected: TtlCache<string, true>;
 
-  constructor(iam: IAMClient, clock: Clock) {
+  constructor(iam: IAMClient, clock: Clock, clusterUid?: string) {
     this.#iam = iam;
+    this.#clusterUid = clusterUid;
     this.#profiles = new TtlCache(clock, PROFILE_TTL_MS);
     this.#missingRoles = new TtlCache(clock, MISSING_ROLE_TTL_MS);
     this.#protected = new TtlCache(clock, PROTECTION_TTL_MS);
@@ -55,15 +65,17 @@ export class InstanceProfiles {
   async get(name: string): Promise<InstanceProfile | undefined> {
     const known = this.#profiles.get(name);
     if (known !== undefined) return known;
-    const profile = await this.#read(name);
+    const profile = await this.read(name);
     if (profile !== undefined) this.#profiles.set(name, profile);
     return profile;
   }
 
-  async #read(name: string): Promise<InstanceProfile | undefined> {
+  /** The same, whatever is remembered. */
+  async read(name: string): Promise<InstanceProfile | undefined> {
     try {
       const answer = await this.#iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }));
-      return { name, roles: (answer.InstanceProfile?.Roles ?? []).map((role) => role.RoleName ?? '') };
+      const { Roles = [], Tags } = answer.InstanceProfile ?? {};
+      return { name, roles: Roles.map((role) => role.RoleName ?? ''), tags: tagMap(Tags) };
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw new Error(`getting instance profile ${name}, ${messageOf(error)}`, { cause: error });
@@ -79,13 +91,13 @@ export class InstanceProfiles {
     const missing = this.#missingRoles.get(named);
     if (missing !== undefined) throw new RoleNotFound(`role not found, ${missing}`);
 
-    const existing = await this.#read(name);
+    const existing = await this.read(name);
     if (existing === undefined)
       await this.#iam.send(
         new CreateInstanceProfileCommand({ InstanceProfileName: name, Path: path, Tags: tagList(tags) }),
       );
     await this.#ensureRole(name, existing?.roles ?? [], named);
-    this.#profiles.set(name, { name, roles: [named] });
+    this.#profiles.set(name, { name, roles: [named], tags: existing?.tags ?? tags });
   }
 
   async #ensureRole(name: string, attached: readonly string[], role: string): Promise<void> {
@@ -102,10 +114,10 @@ export class InstanceProfiles {
     }
   }
 
-  /** Does nothing when it is gone already. */
+  /** Does nothing if the profile is gone already, or belongs to another cluster. */
   async delete(name: string): Promise<void> {
-    const profile = await this.#read(name);
-    if (profile !== undefined) {
+    const profile = await this.read(name);
+    if (profile !== undefined && !isOfAnotherCluster(profile.tags, this.#clusterUid)) {
       const [role] = profile.roles;
       if (role !== undefined && profile.roles.length === 1)
         await this.#iam.send(new RemoveRoleFromInstanceProfileCommand({ InstanceProfileName: name, RoleName: role }));
@@ -119,14 +131,15 @@ export class InstanceProfiles {
     this.#protected.delete(name);
   }
 
-  /** Names of the profiles under a path. */
-  async list(path: string): Promise<readonly string[]> {
-    const names: string[] = [];
+  /** Profiles under a path. */
+  async list(path: string): Promise<readonly ListedProfile[]> {
+    const found: ListedProfile[] = [];
     for await (const page of pagesOf(
       'ListInstanceProfiles',
       paginateListInstanceProfiles({ client: this.#iam }, { PathPrefix: path }),
     ))
-      names.push(...(page.InstanceProfiles ?? []).map((profile) => profile.InstanceProfileName ?? ''));
-    return names;
+      for (const { InstanceProfileName: name = '', Path = '' } of page.InstanceProfiles ?? [])
+        found.push({ name, path: Path });
+    return found;
   }
 }

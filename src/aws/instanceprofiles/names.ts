@@ -3,11 +3,13 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { hashText } from '../../api/fnv.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
-import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
+import { CLUSTER_NAME_TAG, clusterOwnerTag, identityTags } from '../tags.ts';
 
 export interface Scope {
   readonly region: string;
   readonly cluster: string;
+  /** Identity of the cluster; undefined when it may not be read. */
+  readonly clusterUid?: string | undefined;
 }
 
 /** `unique` is random for new profiles. Without it, the name that versions before paths gave. */
@@ -23,10 +25,11 @@ export const isValidProfileName = (name: string): boolean => /^[\w+=,.@-]{1,128}
 export const clusterPath = ({ region, cluster }: Scope): string => `/karpenter/${region}/${cluster}/`;
 export const classPath = (scope: Scope, nodeClassUid: string): string => `${clusterPath(scope)}${nodeClassUid}/`;
 
-export const profileTags = ({ region, cluster }: Scope, nodeClass: EC2NodeClass): StringMap => ({
+export const profileTags = ({ region, cluster, clusterUid }: Scope, nodeClass: EC2NodeClass): StringMap => ({
   ...nodeClass.spec.tags,
   [clusterOwnerTag(cluster)]: 'owned',
   [CLUSTER_NAME_TAG]: cluster,
+  ...identityTags({ name: cluster, uid: clusterUid }),
   [EC2_NODECLASS_LABEL]: nodeClass.metadata.name,
   [REGION_LABEL]: region,
 });

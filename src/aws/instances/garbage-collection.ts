@@ -9,6 +9,9 @@ import type { Clock } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { CollectionBrake, shareOf } from '../collection-brake.ts';
+import type { CollectionReport } from '../collection-report.ts';
 import { combined } from '../errors.ts';
 import { claimedAt } from './adoption.ts';
 import { type Instance, instanceIdOfClaim, isTerminating, providerId } from './instance.ts';
@@ -16,6 +19,8 @@ import type { Instances } from './instances.ts';
 
 /** Time for a claim's status to name its instance. */
 const GRACE_MS = 30_000;
+/** Time for a human to notice that NodeClaims are missing, and to stop the operator or to bring them back. */
+export const HOLD_MS = 60 * 60_000;
 /** A claim that has no instance yet may take one over that was bought for one like it. */
 const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
   claim.status?.providerID === undefined &&
@@ -32,14 +37,16 @@ const PERIOD_MS = 120_000;
 export interface GarbageCollectionOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
-  readonly instances: Instances;
+  readonly instances: Pick<Instances, 'list' | 'foreign' | 'terminate'>;
   readonly clock: Clock;
+  readonly report: CollectionReport;
   /** Whether a launch of this process is about to write the instance down. */
   readonly isHeld: (instanceId: string) => boolean;
 }
 
 export function instanceGarbageCollection(options: GarbageCollectionOptions): Singleton {
-  const { client, informers, instances, clock, isHeld } = options;
+  const { client, informers, instances, clock, report, isHeld } = options;
+  const brake = new CollectionBrake(clock, HOLD_MS);
   let passes = 0;
 
   const unownedAmong = (found: readonly Instance[], claims: readonly NodeClaim[]): readonly Instance[] => {
@@ -47,36 +54,67 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     return found.filter((instance) => !owned.has(instance.id) && !claims.some((claim) => mayTakeOver(claim, instance)));
   };
 
+  /** Instances of `found` that no NodeClaim owns, nor will. */
+  async function findGarbage(found: readonly Instance[]): Promise<readonly Instance[]> {
+    const old = clock.now() - GRACE_MS;
+    const idle = found.filter(({ launchedMs, id }) => launchedMs < old && !isHeld(id));
+    const suspects = unownedAmong(idle, informers.store(NODE_CLAIM).list());
+    // A watch that hangs leaves claims out, and what is terminated does not come back: the API server has the last word.
+    return suspects.length > 0 ? unownedAmong(suspects, await client.listAll(NODE_CLAIM)) : [];
+  }
+
+  async function collect(instance: Instance, log: Logger): Promise<void> {
+    try {
+      await instances.terminate(instance.id);
+      brake.collected();
+      log.info('garbage collected cloudprovider instance', collectedFields(instance, clock.now()));
+    } catch (error) {
+      if (!causeOf(error, NodeClaimNotFound)) throw error;
+    }
+    const node = informers
+      .store(NODE)
+      .list()
+      .find(({ spec }) => spec?.providerID === providerId(instance));
+    if (node && (await deleteExactly(client, NODE, node)))
+      log.info('garbage collected node', { Node: { name: node.metadata.name }, 'provider-id': providerId(instance) });
+  }
+
   return {
     name: 'instance.garbagecollection',
     singleton: true,
     backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {
       // Instances before claims: one that appears in between has its claim already.
-      const found = await instances.list();
-      const old = clock.now() - GRACE_MS;
-      const idle = found.filter(
-        (instance) => instance.launchedMs < old && !isTerminating(instance) && !isHeld(instance.id),
+      const found = (await instances.list()).filter((instance) => !isTerminating(instance));
+      const foreign = instances.foreign.filter((instance) => !isTerminating(instance));
+      report.foreign(
+        'instance',
+        foreign.map(({ id }) => id),
+        log,
       );
-      const suspects = unownedAmong(idle, informers.store(NODE_CLAIM).list());
-      // A watch that hangs leaves claims out, and what is terminated does not come back: the API server has the last word.
-      const garbage = suspects.length > 0 ? unownedAmong(suspects, await client.listAll(NODE_CLAIM)) : [];
-      const nodes = informers.store(NODE).list();
-      const collect = async (instance: Instance): Promise<void> => {
-        try {
-          await instances.terminate(instance.id);
-          log.debug('garbage collected cloudprovider instance', { 'provider-id': providerId(instance) });
-        } catch (error) {
-          if (!causeOf(error, NodeClaimNotFound)) throw error;
-        }
-        const node = nodes.find(({ spec }) => spec?.providerID === providerId(instance));
-        if (node && (await deleteExactly(client, NODE, node)))
-          log.debug('garbage collected node', { Node: { name: node.metadata.name } });
-      };
-      const failed = rejections(await Promise.allSettled(garbage.map(collect)));
+      const garbage = (await findGarbage(found)).toSorted((a, b) => a.launchedMs - b.launchedMs);
+      const share = shareOf(found.length);
+      const verdict = brake.decide({ ids: garbage.map(({ id }) => id), share });
+      const { held: ids, waitMs } = verdict;
+      report.held({ resource: 'instance', ids, total: found.length, share, waitMs }, log);
+      const now = new Set(verdict.now);
+      const results = await Promise.allSettled(
+        garbage.filter(({ id }) => now.has(id)).map((instance) => collect(instance, log)),
+      );
+      const failed = rejections(results);
       if (failed.length > 0) throw combined('collecting instances', failed);
       passes++;
       return after(passes <= FIRST_PASSES ? FIRST_PERIOD_MS : PERIOD_MS);
     },
   };
 }
+
+const collectedFields = (instance: Instance, nowMs: number): Readonly<Record<string, unknown>> => ({
+  'provider-id': providerId(instance),
+  'instance-type': instance.type,
+  zone: instance.zone,
+  'capacity-type': instance.capacityType,
+  NodePool: { name: instance.tags[NODEPOOL_LABEL] ?? '' },
+  'age-seconds': Math.round((nowMs - instance.launchedMs) / 1000),
+  reason: 'the API server has no NodeClaim that names the instance',
+});

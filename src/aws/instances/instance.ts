@@ -4,6 +4,7 @@ import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { quoted } from '../../api/quoted.ts';
 import { remembering } from '../../api/remembering.ts';
+import { tagMap } from '../tags.ts';
 
 export interface Instance {
   readonly id: string;
@@ -24,6 +25,8 @@ export interface Instance {
   /** 0 when the instance is in no partition. */
   readonly partition: number;
   readonly efaCount: number;
+  /** Name of its instance profile; undefined until AWS has described the instance. */
+  readonly profile?: string | undefined;
 }
 
 export const isTerminating = ({ state }: Instance): boolean => state === 'shutting-down' || state === 'terminated';
@@ -70,7 +73,7 @@ export const fromDescription = remembering((described: Described, reservedCapaci
     subnetId: described.SubnetId ?? '',
     securityGroupIds: (described.SecurityGroups ?? []).map((group) => group.GroupId ?? ''),
     capacityType,
-    tags: Object.fromEntries((described.Tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value])),
+    tags: tagMap(described.Tags),
     tenancy: described.Placement?.Tenancy ?? 'default',
     reservation:
       capacityType === 'reserved'
@@ -84,5 +87,6 @@ export const fromDescription = remembering((described: Described, reservedCapaci
     partition: described.Placement?.PartitionNumber ?? 0,
     efaCount: interfaces.filter(({ InterfaceType = '' }) => InterfaceType === 'efa' || InterfaceType === 'efa-only')
       .length,
+    profile: lastPart(described.IamInstanceProfile?.Arn),
   };
 });

@@ -15,10 +15,11 @@ import { NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { isNotFound } from '../errors.ts';
+import { isOfAnotherCluster } from '../identity.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
 import { Batcher } from '../request-batcher.ts';
-import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
+import { CLUSTER_NAME_TAG, CLUSTER_UID_TAG, tagList } from '../tags.ts';
 import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
@@ -40,6 +41,8 @@ const LISTED_AFTER_MS = 60_000;
 export interface InstancesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
+  /** Instances that carry another one are not the cluster's. */
+  readonly clusterUid?: string | undefined;
   readonly reservedCapacity: boolean;
   /** EC2 may not answer for instances there, and what it says is not acted upon. */
   readonly shifts: ShiftedZones;
@@ -54,6 +57,7 @@ export class Instances {
   readonly #new: TtlCache<string, true>;
   readonly #ending: TtlCache<string, Instance>;
   readonly #ended: TtlCache<string, true>;
+  #foreign: readonly Instance[] = [];
   readonly #describe: Batcher<string, Described | undefined>;
   readonly #terminate: Batcher<string, true | undefined>;
 
@@ -106,11 +110,20 @@ export class Instances {
     return this.#known.has(id) && this.#new.has(id);
   }
 
+  #isForeign({ tags }: Instance): boolean {
+    return isOfAnotherCluster(tags, this.#options.clusterUid);
+  }
+
+  /** Instances of another cluster with the same name, which the latest list left out. */
+  get foreign(): readonly Instance[] {
+    return this.#foreign;
+  }
+
   #isShifted({ zoneId }: Instance): boolean {
     return this.#options.shifts.until(zoneId) !== undefined;
   }
 
-  /** @throws NodeClaimNotFound */
+  /** @throws NodeClaimNotFound also for an instance of another cluster, so that it is never terminated or tagged */
   async get(id: string, options: { readonly skipCache?: boolean } = {}): Promise<Instance> {
     const known = this.#known.get(id);
     if (known !== undefined && (options.skipCache !== true || this.#isShifted(known))) return known;
@@ -122,7 +135,12 @@ export class Instances {
       this.#known.delete(id);
       throw new NodeClaimNotFound(`instance ${id} does not exist`);
     }
-    const instance = this.remember(fromDescription(described, this.#options.reservedCapacity));
+    const instance = fromDescription(described, this.#options.reservedCapacity);
+    if (this.#isForeign(instance)) {
+      this.#known.delete(id);
+      throw new NodeClaimNotFound(`instance ${id} belongs to another cluster, by its tag ${CLUSTER_UID_TAG}`);
+    }
+    this.remember(instance);
     if (isTerminating(instance)) this.#ending.set(id, instance);
     return instance;
   }
@@ -152,19 +170,9 @@ export class Instances {
 
   /** Every instance of the cluster that is not terminated, also those that EC2 does not show yet. */
   async list(): Promise<readonly Instance[]> {
-    const Filters = [
-      { Name: 'tag-key', Values: [NODEPOOL_LABEL] },
-      { Name: 'tag-key', Values: [EC2_NODECLASS_LABEL] },
-      { Name: `tag:${CLUSTER_NAME_TAG}`, Values: [this.#options.clusterName] },
-      ALIVE,
-    ];
-    const found: Instance[] = [];
-    for await (const page of pagesOf(
-      'DescribeInstances',
-      paginateDescribeInstances({ client: this.#options.ec2 }, { Filters, MaxResults: 1000 }),
-    ))
-      for (const reservation of page.Reservations ?? [])
-        for (const described of reservation.Instances ?? []) found.push(this.#ownFrom(described));
+    const described = await this.#describeTagged();
+    this.#foreign = described.filter((instance) => this.#isForeign(instance));
+    const found = described.filter((instance) => !this.#isForeign(instance));
     this.#ending.sweep();
     this.#ended.sweep();
     this.#new.sweep();
@@ -177,16 +185,34 @@ export class Instances {
     return found;
   }
 
+  /** Instances with the tags of the cluster, those of another cluster of the same name among them. */
+  async #describeTagged(): Promise<readonly Instance[]> {
+    const Filters = [
+      { Name: 'tag-key', Values: [NODEPOOL_LABEL] },
+      { Name: 'tag-key', Values: [EC2_NODECLASS_LABEL] },
+      { Name: `tag:${CLUSTER_NAME_TAG}`, Values: [this.#options.clusterName] },
+      ALIVE,
+    ];
+    const found: Instance[] = [];
+    for await (const page of pagesOf(
+      'DescribeInstances',
+      paginateDescribeInstances({ client: this.#options.ec2 }, { Filters, MaxResults: 1000 }),
+    ))
+      for (const reservation of page.Reservations ?? [])
+        for (const described of reservation.Instances ?? []) found.push(this.#taggedFrom(described));
+    return found;
+  }
+
   /** @throws UnusableAnswer for an instance that was not requested: those without a NodeClaim are terminated */
-  #ownFrom(described: Described): Instance {
+  #taggedFrom(described: Described): Instance {
     const { clusterName, reservedCapacity } = this.#options;
     const instance = fromDescription(described, reservedCapacity);
     const { tags } = instance;
-    const isOurs =
+    const isTagged =
       own(tags, CLUSTER_NAME_TAG) === clusterName &&
       own(tags, NODEPOOL_LABEL) !== undefined &&
       own(tags, EC2_NODECLASS_LABEL) !== undefined;
-    if (isOurs) return instance;
+    if (isTagged) return instance;
     throw new UnusableAnswer(LIST_CALL, `instance ${instance.id} is without the tags that were asked for`);
   }
 

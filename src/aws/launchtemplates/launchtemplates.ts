@@ -16,9 +16,10 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { codeOf, combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
+import { isOfAnotherCluster } from '../identity.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
-import { CLUSTER_NAME_TAG, tagList } from '../tags.ts';
+import { CLUSTER_NAME_TAG, tagList, tagMap } from '../tags.ts';
 import { TtlCache } from '../ttl-cache.ts';
 
 const TTL_MS = 60_000;
@@ -41,6 +42,8 @@ export const templateName = (data: RequestLaunchTemplateData, tags: StringMap, i
 export interface LaunchTemplatesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
+  /** Templates that carry another one are left alone. */
+  readonly clusterUid?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: AwsMetrics;
@@ -136,8 +139,8 @@ export class LaunchTemplates {
       'DescribeLaunchTemplates',
       paginateDescribeLaunchTemplates({ client: this.#options.ec2 }, { Filters, MaxResults: 200 }),
     ))
-      for (const { LaunchTemplateName: name = '', LaunchTemplateId: id = '' } of page.LaunchTemplates ?? [])
-        found.push({ name, id });
+      for (const { LaunchTemplateName: name = '', LaunchTemplateId: id = '', Tags } of page.LaunchTemplates ?? [])
+        if (!isOfAnotherCluster(tagMap(Tags), this.#options.clusterUid)) found.push({ name, id });
     return found;
   }
 

@@ -120,7 +120,7 @@ function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): Template 
     reservation: group.reservation,
     reservedCapacity: input.reservedCapacity,
   });
-  const { caBundle: _, ...facts } = cluster;
+  const { caBundle: _, uid: __, ...facts } = cluster;
   const identity = [
     facts,
     cidr,

@@ -46,7 +46,7 @@ export async function terminate(nodeClass: EC2NodeClass, options: TerminationOpt
     return after(WAIT_MS);
   }
   if (!isolatedVpc) {
-    for (const name of await profiles.list(classPath(scope, uidOf(nodeClass)))) await profiles.delete(name);
+    for (const { name } of await profiles.list(classPath(scope, uidOf(nodeClass)))) await profiles.delete(name);
     const legacy = profileName(scope, nodeClass.metadata.name);
     if (isValidProfileName(legacy)) await profiles.delete(legacy);
   }

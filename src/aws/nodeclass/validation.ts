@@ -221,7 +221,7 @@ class Validation {
     const pools = poolsOf(informers, nodeClass);
     const tried = typeToTry(nodeClass, launchable, pools);
     if (tried === undefined) throw new Error('no instance type matches an AMI of the NodeClass');
-    const tags = launchTags(nodeClass, cluster.name, '');
+    const tags = launchTags(nodeClass, cluster, '');
     const [planned] = planTemplates({
       nodeClass,
       claim: claimToTry(nodeClass),

@@ -71,7 +71,7 @@ function collecting(trouble: Map<string, string>): Logger {
   const error = (message: string, fields: LogFields = {}): void => {
     trouble.set(String(fields.kind ?? ''), `${message}: ${messageOf(fields.error)}`);
   };
-  const log: Logger = { debug: () => undefined, info: () => undefined, error, with: () => log };
+  const log: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error, with: () => log };
   return log;
 }
 

@@ -95,3 +95,36 @@ export const WAITING_ON_NODECLAIM_TERMINATION = event({
   key: 'uid of the EC2NodeClass',
   message: (names: string) => `Waiting on NodeClaim termination for ${names}`,
 });
+
+interface HeldCollection {
+  readonly count: number;
+  readonly total: number;
+  readonly plural: string;
+  /** RFC 3339. */
+  readonly until: string;
+  readonly ids: string;
+}
+
+export const GARBAGE_COLLECTION_HELD = event({
+  reason: 'GarbageCollectionHeld',
+  type: 'Warning',
+  about: ['Namespace'],
+  meaning:
+    'More than max(2, 10 %) of the instances are without a NodeClaim. They are not terminated before the time that the event names.',
+  key: 'the kind of resource',
+  windowMs: 10 * MINUTE,
+  message: ({ count, total, plural, until, ids }: HeldCollection) =>
+    `Holding garbage collection: ${count} of ${total} ${plural} have no NodeClaim (${ids}); none is deleted before ${until}`,
+});
+
+export const INSTANCES_OF_ANOTHER_CLUSTER = event({
+  reason: 'InstancesOfAnotherCluster',
+  type: 'Warning',
+  about: ['Namespace'],
+  meaning:
+    'Instances or instance profiles carry the name of this cluster and the identity of another one. They are left alone.',
+  key: 'the kind of resource',
+  windowMs: 10 * MINUTE,
+  message: (count: number, plural: string, ids: string) =>
+    `${count} ${plural} belong to another cluster of the same name and are left alone (${ids})`,
+});

@@ -56,6 +56,14 @@ export const CLOUDPROVIDER_ERRORS = counter({
   labels: ['controller', 'method', 'provider', 'error'],
 });
 
+export const CLOUDPROVIDER_GARBAGE_COLLECTION_HELD = gauge({
+  name: 'karpenter_cloudprovider_garbage_collection_held',
+  help:
+    'Objects without an owner that garbage collection leaves alone for now, by resource (instance, instance_profile) and ' +
+    'reason: share (too many at once), identity (of another cluster of the same name)',
+  labels: ['resource', 'reason'],
+});
+
 export const CLOUDPROVIDER_INSTANCE_TYPE_CPU_CORES = gauge({
   name: 'karpenter_cloudprovider_instance_type_cpu_cores',
   help: 'vCPUs of an instance type',

@@ -38,6 +38,7 @@ export class Complaints {
     return {
       debug: () => {},
       info: () => {},
+      warn: () => {},
       error: (message, fields = {}) => this.#count(message, { ...bound, ...fields }),
       with: (fields) => this.#with({ ...bound, ...fields }),
     };

@@ -37,6 +37,7 @@ describe('the endpoint', () => {
       eks,
       client: kubeWithDns(dns).client,
       log: silent,
+      clusterUid: undefined,
       clusterName: 'demo',
       clusterEndpoint,
       caBundle,

@@ -34,13 +34,15 @@ describe('tags', () => {
       metadata: { name: 'class' },
       spec: { tags: { team: 'a', 'karpenter.sh/nodepool': 'forged' } },
     } as unknown as Parameters<typeof launchTags>[0];
-    expect(launchTags(nodeClass, 'prod', 'pool')).toEqual({
+    expect(launchTags(nodeClass, { name: 'prod', uid: 'uid-1' }, 'pool')).toEqual({
       team: 'a',
       'kubernetes.io/cluster/prod': 'owned',
       'karpenter.sh/nodepool': 'pool',
       'eks:eks-cluster-name': 'prod',
+      'karpenter.k8s.aws/cluster-uid': 'uid-1',
       'karpenter.k8s.aws/ec2nodeclass': 'class',
     });
+    expect(launchTags(nodeClass, { name: 'prod' }, 'pool')).not.toHaveProperty(['karpenter.k8s.aws/cluster-uid']);
   });
 
   it('that only the provider may set are found', () => {
@@ -49,7 +51,12 @@ describe('tags', () => {
       'kubernetes.io/cluster/x': '',
       'kubernetes.io/cluster/': '',
       'eks:eks-cluster-name': 'x',
+      'karpenter.k8s.aws/cluster-uid': 'x',
     };
-    expect(restrictedTags(tags)).toEqual(['eks:eks-cluster-name', 'kubernetes.io/cluster/x']);
+    expect(restrictedTags(tags)).toEqual([
+      'eks:eks-cluster-name',
+      'karpenter.k8s.aws/cluster-uid',
+      'kubernetes.io/cluster/x',
+    ]);
   });
 });

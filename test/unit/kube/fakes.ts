@@ -26,7 +26,7 @@ export const widget = (name: string, version: number, color?: string, uid = `uid
 });
 
 export interface Line {
-  readonly level: 'debug' | 'info' | 'error';
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -36,6 +36,7 @@ export function recordingLog(): { readonly log: Logger; readonly lines: Line[] }
   const withFields = (bound: LogFields): Logger => ({
     debug: (message, fields) => lines.push({ level: 'debug', message, fields: { ...bound, ...fields } }),
     info: (message, fields) => lines.push({ level: 'info', message, fields: { ...bound, ...fields } }),
+    warn: (message, fields) => lines.push({ level: 'warn', message, fields: { ...bound, ...fields } }),
     error: (message, fields) => lines.push({ level: 'error', message, fields: { ...bound, ...fields } }),
     with: (fields) => withFields({ ...bound, ...fields }),
   });

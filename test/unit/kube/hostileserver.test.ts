@@ -25,7 +25,7 @@ let over: AbortController;
 
 function recordingLog(): Logger {
   const take = (message: string): void => void lines.push(message);
-  const log: Logger = { debug: take, info: take, error: take, with: () => log };
+  const log: Logger = { debug: take, info: take, warn: take, error: take, with: () => log };
   return log;
 }
 

@@ -11,7 +11,13 @@ it('tells once that the limit is near, and once that it is no longer', async () 
     (level: string) =>
     (message: string, fields: LogFields = {}): void =>
       void lines.push({ level, message, ...fields });
-  const log: Logger = { debug: write('debug'), info: write('info'), error: write('error'), with: () => log };
+  const log: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    with: () => log,
+  };
   const metrics = createMetrics();
   let resident = 100 * MIB;
   const limit = { bytes: 512 * MIB, source: 'the container' } as const;

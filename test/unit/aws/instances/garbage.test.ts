@@ -2,11 +2,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { CollectionReport } from '../../../../src/aws/collection-report.ts';
+import { clusterObject } from '../../../../src/aws/identity.ts';
 import { instanceGarbageCollection } from '../../../../src/aws/instances/garbage-collection.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
-import type { Instances } from '../../../../src/aws/instances/instances.ts';
+import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import type { KubeClient, Ref } from '../../../../src/kube/client.ts';
+import type { EventNote } from '../../../../src/kube/events.ts';
+import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 
@@ -14,6 +18,15 @@ const AGE_MS = 31_000;
 
 function collecting() {
   const clock = virtualClock();
+  const events: EventNote[] = [];
+  const metrics = createMetrics();
+  const about = clusterObject('uid-1');
+  const report = new CollectionReport({
+    events: { publish: (...notes) => void events.push(...notes) },
+    metrics: awsMetrics(metrics),
+    clock,
+    about,
+  });
   const { informers, store } = handFed();
   const { log, lines } = recordingLog();
   const calls: string[] = [];
@@ -21,6 +34,8 @@ function collecting() {
     /** The claims that the API server has. */
     live: (): readonly NodeClaim[] => store(NODE_CLAIM).list(),
     found: [] as Instance[],
+    /** Of another cluster with the same name. */
+    foreign: [] as Instance[],
     /** Runs while EC2 lists. */
     listing: (): void => undefined,
     terminate: async (id: string): Promise<void> => void calls.push(`terminate ${id}`),
@@ -37,9 +52,13 @@ function collecting() {
         world.listing();
         return world.found;
       },
+      get foreign() {
+        return world.foreign;
+      },
       terminate: (id: string) => world.terminate(id),
-    } as unknown as Instances,
+    },
     clock,
+    report,
     isHeld: (id) => world.isHeld(id),
   });
   const instance = (id: string, more: Partial<Instance> = {}): Instance =>
@@ -47,6 +66,8 @@ function collecting() {
       id,
       zone: 'zone-a',
       state: 'running',
+      type: 'm5.large',
+      capacityType: 'spot',
       launchedMs: clock.now() - AGE_MS,
       tags: { 'karpenter.sh/nodepool': 'default', 'karpenter.k8s.aws/ec2nodeclass': 'default' },
       ...more,
@@ -67,7 +88,16 @@ function collecting() {
       spec: { providerID: `aws:///zone-a/${id}` },
     });
   const pass = () => controller.reconcile({ log, signal: new AbortController().signal });
-  return { world, calls, lines, clock, instance, claim, claimOf, node, pass, controller };
+  const held = async (reason: string): Promise<string | undefined> =>
+    (await metrics.text())
+      .match(
+        new RegExp(
+          `garbage_collection_held\\{[^}]*resource="instance"[^}]*reason="${reason}"\\} (\\d+)|held\\{[^}]*reason="${reason}"[^}]*resource="instance"\\} (\\d+)`,
+        ),
+      )
+      ?.slice(1)
+      .find((each) => each !== undefined);
+  return { world, calls, lines, clock, instance, claim, claimOf, node, pass, controller, events, held };
 }
 
 describe('instance.garbagecollection', () => {
@@ -86,8 +116,8 @@ describe('instance.garbagecollection', () => {
     await pass();
     expect(calls).toEqual(['terminate i-lost', 'delete node-i-lost']);
     expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
-      'debug garbage collected cloudprovider instance',
-      'debug garbage collected node',
+      'info garbage collected cloudprovider instance',
+      'info garbage collected node',
     ]);
   });
 
@@ -142,5 +172,129 @@ describe('instance.garbagecollection', () => {
     const { controller, pass } = collecting();
     for (let passes = 0; passes < 20; passes += 1) await pass();
     expect(await pass()).toEqual({ kind: 'after', waitMs: controller.backOff?.maxMs });
+  });
+});
+
+describe('instance.garbagecollection of many instances', () => {
+  const MINUTE = 60_000;
+  const ids = (count: number): string[] => Array.from({ length: count }, (_, at) => `i-${at}`);
+
+  /** Passes every two minutes. Answers the minutes at which instances were terminated. */
+  async function passFor(world: ReturnType<typeof collecting>, minutes: number): Promise<Record<string, number>> {
+    const ended: Record<string, number> = {};
+    for (let minute = 0; minute <= minutes; minute += 2) {
+      const before = world.calls.length;
+      await world.pass();
+      for (const call of world.calls.slice(before)) {
+        ended[call] = minute;
+        world.world.found = world.world.found.filter(({ id }) => call !== `terminate ${id}`);
+      }
+      await world.clock.advance(2 * MINUTE);
+    }
+    return ended;
+  }
+
+  it('logs each instance that it collects with what it is and why', async () => {
+    const { world, lines, instance, pass } = collecting();
+    world.found = [instance('i-1')];
+    await pass();
+    expect(lines[0]).toEqual({
+      level: 'info',
+      message: 'garbage collected cloudprovider instance',
+      fields: {
+        'provider-id': 'aws:///zone-a/i-1',
+        'instance-type': 'm5.large',
+        zone: 'zone-a',
+        'capacity-type': 'spot',
+        NodePool: { name: 'default' },
+        'age-seconds': 31,
+        reason: 'the API server has no NodeClaim that names the instance',
+      },
+    });
+  });
+
+  it.each([
+    ['two of three', 2, 1],
+    ['four of forty', 4, 36],
+  ])('collects %s at once', async (_, orphans, owned) => {
+    const { world, calls, instance, claim, pass } = collecting();
+    world.found = ids(orphans + owned).map((id) => instance(id));
+    for (const { id } of world.found.slice(orphans)) claim(id);
+    await pass();
+    expect(calls).toHaveLength(orphans);
+  });
+
+  it.each([
+    ['three of three', 3, 0],
+    ['five of forty', 5, 35],
+  ])('holds %s for an hour, and reports it', async (_, orphans, owned) => {
+    const one = collecting();
+    const { world, calls, lines, instance, claim, events, held } = one;
+    world.found = ids(orphans + owned).map((id) => instance(id));
+    for (const { id } of world.found.slice(orphans)) claim(id);
+    await passFor(one, 58);
+    expect(calls).toEqual([]);
+    expect(lines[0]).toMatchObject({
+      level: 'warn',
+      message: 'holding garbage collection, too much is without a NodeClaim',
+      fields: { count: orphans, total: orphans + owned },
+    });
+    expect(events[0]).toMatchObject({
+      object: { kind: 'Namespace', metadata: { name: 'kube-system' } },
+      reason: 'GarbageCollectionHeld',
+      type: 'Warning',
+    });
+    expect(await held('share')).toBe(String(orphans));
+  });
+
+  it('ends every orphan within four hours, a share every ten minutes, and then holds nothing', async () => {
+    const one = collecting();
+    one.world.found = ids(100).map((id) => one.instance(id));
+    const ended = await passFor(one, 240);
+    expect(Object.keys(ended)).toHaveLength(100);
+    const minutes = Object.values(ended);
+    expect([Math.min(...minutes), Math.max(...minutes)]).toEqual([60, 150]);
+    for (const at of minutes)
+      expect(minutes.filter((other) => other > at - 10 && other <= at).length).toBeLessThanOrEqual(10);
+    expect(await one.held('share')).toBe('0');
+    one.world.found = [one.instance('i-later')];
+    await one.pass();
+    expect(one.calls).toContain('terminate i-later');
+  });
+
+  it('does not let through in a trickle what it holds at once', async () => {
+    const one = collecting();
+    for (let at = 0; at < 20; at += 1) {
+      one.world.found = [...one.world.found, one.instance(`i-${at}`)];
+      await passFor(one, 0);
+    }
+    // 40 minutes: two of a window of ten minutes, and the rest waits for its hour
+    expect(one.calls).toEqual(['terminate i-0', 'terminate i-1']);
+  });
+
+  it('keeps instances whose NodeClaims come back, and holds them anew when they go again', async () => {
+    const one = collecting();
+    const { world, calls, instance, claimOf } = one;
+    world.found = ids(7).map((id) => instance(id));
+    await passFor(one, 40);
+    world.live = () => ids(7).map(claimOf);
+    await passFor(one, 120);
+    world.live = () => [];
+    await passFor(one, 58);
+    expect(calls).toEqual([]);
+  });
+
+  it('reports instances of another cluster of the same name, which it never terminates', async () => {
+    const one = collecting();
+    one.world.foreign = ids(7).map((id) => one.instance(id));
+    await passFor(one, 600);
+    expect(one.calls).toEqual([]);
+    expect(one.lines[0]).toMatchObject({
+      level: 'warn',
+      message: 'leaving alone what belongs to another cluster of the same name',
+      fields: { ids: 'i-0, i-1, i-2, i-3, i-4 and 2 other(s)', count: 7 },
+    });
+    expect(one.events[0]).toMatchObject({ reason: 'InstancesOfAnotherCluster', type: 'Warning' });
+    expect(await one.held('identity')).toBe('7');
   });
 });

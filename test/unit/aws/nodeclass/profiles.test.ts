@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { getCondition } from '../../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { profileName } from '../../../../src/aws/instanceprofiles/names.ts';
-import { Account } from '../support/account.ts';
+import { Account, CLUSTER_UID } from '../support/account.ts';
 
 const PREFIX = '/karpenter/us-west-2/test/';
 const MINUTE = 60_000;
@@ -61,6 +61,7 @@ describe('a profile', () => {
     expect(Object.fromEntries((made?.Tags ?? []).map(({ Key, Value }) => [Key, Value]))).toEqual({
       'kubernetes.io/cluster/test': 'owned',
       'eks:eks-cluster-name': 'test',
+      'karpenter.k8s.aws/cluster-uid': CLUSTER_UID,
       'karpenter.k8s.aws/ec2nodeclass': 'default',
       'topology.kubernetes.io/region': 'us-west-2',
     });

@@ -1,5 +1,5 @@
 /** The provider on the local AWS, over real HTTP, with Kubernetes objects in memory. */
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { awsProvider } from '../../../../src/aws/index.ts';
 import type { AwsProvider } from '../../../../src/aws/options.ts';
@@ -17,6 +17,7 @@ import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobject
 import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
+export const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
 /** A clock that can be put forward. Waiting goes by real time. */
 export interface ShiftedClock extends Clock {
@@ -41,7 +42,7 @@ export function shiftedClock(longestSleepMs = Number.POSITIVE_INFINITY): Shifted
 }
 
 export interface LogLine {
-  readonly level: 'debug' | 'info' | 'error';
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -52,7 +53,13 @@ const recordingLog = (lines: LogLine[]): Logger => {
     (message: string, fields = {}): void => {
       lines.push({ level, message, fields });
     };
-  const log: Logger = { debug: write('debug'), info: write('info'), error: write('error'), with: () => log };
+  const log: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    with: () => log,
+  };
   return log;
 };
 
@@ -106,6 +113,11 @@ export class Account {
     });
     const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());
+    account.kube.put(NAMESPACE, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'kube-system', uid: CLUSTER_UID },
+    });
     account.kube.put(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
     account.kube.put(NODE_POOL, nodePoolOf());
     await account.restart();

@@ -24,6 +24,7 @@ const merge = (into: unknown, patch: unknown): unknown => {
 export class FakeKube {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   #version = 0;
+  readonly #listeners = new Map<string, StoreListener<never>[]>();
   /** Names of objects that informers have not seen, because their watch hangs. */
   readonly unseen = new Set<string>();
   #failures: ((kind: Kind, name: string) => Error | undefined) | undefined;
@@ -50,7 +51,20 @@ export class FakeKube {
       },
     };
     this.#of(kind).set(metadata.name, stored);
+    this.#tell(kind, 'updated', stored);
     return stored;
+  }
+
+  /** Takes an object away, whatever its finalizers. */
+  remove(kind: Kind, name: string): void {
+    const found = this.find(kind, name);
+    this.#of(kind).delete(name);
+    if (found !== undefined) this.#tell(kind, 'deleted', found);
+  }
+
+  #tell(kind: Kind, event: 'updated' | 'deleted', object: KubeObject): void {
+    if (this.unseen.has(object.metadata.name)) return;
+    for (const listener of this.#listeners.get(kind.plural) ?? []) listener(event, object as never);
   }
 
   find<T extends KubeObject>(kind: Kind<T>, name: string): T | undefined {
@@ -75,14 +89,14 @@ export class FakeKube {
         throw new ApiError(409, 'Conflict', 'the object has been modified');
       const merged = merge(found, patch) as T;
       const finalized = merged.metadata.deletionTimestamp !== undefined && merged.metadata.finalizers?.length === 0;
-      if (finalized) this.#of(kind).delete(name);
+      if (finalized) this.remove(kind, name);
       return finalized ? merged : this.put(kind, merged);
     },
     delete: async (kind: Kind, { name }: Ref): Promise<void> => {
       const failure = this.#failures?.(kind, name);
       if (failure !== undefined) throw failure;
       const found = await this.client.get(kind, { name });
-      if ((found.metadata.finalizers ?? []).length === 0) this.#of(kind).delete(name);
+      if ((found.metadata.finalizers ?? []).length === 0) this.remove(kind, name);
       else
         this.put(kind, {
           ...found,
@@ -98,7 +112,10 @@ export class FakeKube {
       list: () => [...this.#of(kind).values()].filter(({ metadata }) => !this.unseen.has(metadata.name)) as T[],
       byIndex: () => [],
       synced: true,
-      subscribe: (_: StoreListener<T>) => () => undefined,
+      subscribe: (listener: StoreListener<T>) => {
+        this.#listeners.set(kind.plural, [...(this.#listeners.get(kind.plural) ?? []), listener as never]);
+        return () => undefined;
+      },
     }),
     synced: async () => undefined,
   };

@@ -1,0 +1,78 @@
+/** Reports what garbage collection leaves alone: in the log, as events about the cluster, and as a metric. */
+import type { KubeObject } from '../api/kubernetes.ts';
+import { timestamp } from '../api/times.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import { GARBAGE_COLLECTION_HELD, INSTANCES_OF_ANOTHER_CLUSTER } from '../observe/events/aws.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { AwsMetrics } from './metrics.ts';
+
+const LISTED_IDS = 5;
+
+const listed = (ids: readonly string[]): string => {
+  const more = ids.length - LISTED_IDS;
+  const some = ids.slice(0, LISTED_IDS).join(', ');
+  return more > 0 ? `${some} and ${more} other(s)` : some;
+};
+
+export interface CollectionReportOptions {
+  readonly events: EventRecorder;
+  readonly metrics: Pick<AwsMetrics, 'collectionHeld'>;
+  readonly clock: Clock;
+  /** What the events are published on. */
+  readonly about: KubeObject;
+}
+
+/** Resources that are garbage collected, as the metric names them, and their plural in texts. */
+const PLURALS = { instance: 'instances', instance_profile: 'instance profiles' } as const;
+
+export interface Held {
+  readonly resource: keyof typeof PLURALS;
+  readonly ids: readonly string[];
+  readonly total: number;
+  readonly share: number;
+  readonly waitMs: number;
+}
+
+export class CollectionReport {
+  readonly #options: CollectionReportOptions;
+
+  constructor(options: CollectionReportOptions) {
+    this.#options = options;
+  }
+
+  held({ resource, ids, total, share, waitMs }: Held, log: Logger): void {
+    const { events, metrics, clock, about } = this.#options;
+    metrics.collectionHeld.set({ resource, reason: 'share' }, ids.length);
+    if (ids.length === 0) return;
+    const plural = PLURALS[resource];
+    const until = timestamp(clock.now() + waitMs);
+    log.warn('holding garbage collection, too much is without a NodeClaim', {
+      resource,
+      ids: listed(ids),
+      count: ids.length,
+      total,
+      share,
+      until,
+      remedy: 'see "Garbage collection is held" in docs/runbook.md before the time that the line names',
+    });
+    const message = GARBAGE_COLLECTION_HELD.message({ count: ids.length, total, plural, until, ids: listed(ids) });
+    events.publish(eventOf(GARBAGE_COLLECTION_HELD, about, { message, dedupe: [resource] }));
+  }
+
+  foreign(resource: keyof typeof PLURALS, ids: readonly string[], log: Logger): void {
+    const { events, metrics, about } = this.#options;
+    metrics.collectionHeld.set({ resource, reason: 'identity' }, ids.length);
+    if (ids.length === 0) return;
+    const plural = PLURALS[resource];
+    log.warn('leaving alone what belongs to another cluster of the same name', {
+      resource,
+      ids: listed(ids),
+      count: ids.length,
+      remedy: 'give each cluster of the account and region a name of its own; see docs/runbook.md',
+    });
+    const message = INSTANCES_OF_ANOTHER_CLUSTER.message(ids.length, plural, listed(ids));
+    events.publish(eventOf(INSTANCES_OF_ANOTHER_CLUSTER, about, { message, dedupe: [resource] }));
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may share a name, and with it the tags by which
+ * instances are found, but never the UID. What the provider creates in AWS carries it in a tag.
+ */
+import { messageOf } from '../api/error-message.ts';
+import { NAMESPACE } from '../api/kinds.ts';
+import type { KubeObject, StringMap } from '../api/kubernetes.ts';
+import { own } from '../api/own.ts';
+import { quoted } from '../api/quoted.ts';
+import { ApiError, isNotFound, type KubeClient } from '../kube/client.ts';
+import type { Logger } from '../observe/logger.ts';
+import { CLUSTER_UID_TAG } from './tags.ts';
+
+const NAME = 'kube-system';
+/** Also a valid value of a tag, and of a tag filter without wildcards. */
+const UID = /^[\w.:-]{1,128}$/;
+
+const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
+
+/**
+ * Returns undefined, and reports it, if the namespace may not be read or has no usable UID.
+ * @throws Error if the API server does not answer
+ */
+export async function readClusterUid(client: KubeClient, log: Logger): Promise<string | undefined> {
+  const unidentified = (error: unknown): undefined => {
+    log.warn('cannot read the identity of the cluster, launching instances without the tag', {
+      tag: CLUSTER_UID_TAG,
+      error: messageOf(error),
+      remedy: `allow get of the namespace ${NAME} in the ClusterRole, as the chart does, and restart the operator`,
+    });
+  };
+  try {
+    const { uid = '' } = (await client.get(NAMESPACE, { name: NAME })).metadata;
+    return UID.test(uid) ? uid : unidentified(new Error(`namespace ${NAME}: uid ${quoted(uid)} is not usable`));
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return unidentified(error);
+    throw new Error(`reading the identity of the cluster, ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Whether tags name another cluster. Tags without an identity, as Karpenter writes them, name none. */
+export function isOfAnotherCluster(tags: StringMap, clusterUid: string | undefined): boolean {
+  const uid = own(tags, CLUSTER_UID_TAG);
+  return clusterUid !== undefined && uid !== undefined && uid !== clusterUid;
+}
+
+/** The object that events about the whole cluster are published on. */
+export const clusterObject = (clusterUid: string | undefined): KubeObject => ({
+  apiVersion: 'v1',
+  kind: NAMESPACE.kind,
+  metadata: { name: NAME, ...(clusterUid === undefined ? {} : { uid: clusterUid }) },
+});
