@@ -1,6 +1,7 @@
 /** The requests that the provider sends, against those that were recorded from the reference. */
 import { describe, expect, it } from '@jest/globals';
 import { NITRO_SANDBOX_LABEL } from '../../../src/api/labels.ts';
+import { CLUSTER_UID_TAG } from '../../../src/aws/tags.ts';
 import { resourcesOf } from '../../../src/engine/resources.ts';
 import { decoded, fleets, normal, type Replay, recordedText, replay, templates } from './support/cases.ts';
 import type { Json } from './support/json.ts';
@@ -23,6 +24,7 @@ const DISCOVERY = new Set([
   'DescribeCapacityReservations',
   'GetParameter',
 ]);
+const CREATIONS = new Set(['CreateFleet', 'CreateInstanceProfile', 'CreateLaunchTemplate']);
 const PROFILE = new Set(['CreateInstanceProfile', 'AddRoleToInstanceProfile']);
 
 const questions = (list: readonly Json[]): string[] =>
@@ -63,6 +65,16 @@ describe.each(Object.entries<Json>(cases))('%s', (_, recorded) => {
     const theirs = templates(recorded.launchTemplates, recordedText);
     expect(ours.contents).toEqual(theirs.contents);
     expect(fleets(inputs(launch, 'CreateFleet'), ours)).toEqual(fleets(recorded.fleets, theirs));
+  });
+
+  it('tags what it creates with the identity of the cluster besides', async () => {
+    const { discovery, launch } = await replayed();
+    const created = [...discovery, ...launch].filter(({ action }) => CREATIONS.has(action));
+    expect(created.length).toBeGreaterThan(0);
+    for (const { input } of created) {
+      const lists: Json[] = input.Tags === undefined ? input.TagSpecifications : [input];
+      for (const { Tags } of lists) expect(Tags.map(({ Key }: Json) => Key)).toContain(CLUSTER_UID_TAG);
+    }
   });
 
   it('describes the node in the same way', async () => {

@@ -7,7 +7,7 @@ import { EC2_NODE_CLASS, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { present } from '../../../support/present.ts';
-import { Account, only } from '../support/account.ts';
+import { Account, CLUSTER_UID, only } from '../support/account.ts';
 import type { Json } from '../support/json.ts';
 
 type Spec = Partial<EC2NodeClass['spec']>;
@@ -214,6 +214,7 @@ describe('who it is', () => {
       'karpenter.sh/nodepool': 'default',
       'karpenter.k8s.aws/ec2nodeclass': 'default',
       'eks:eks-cluster-name': 'test',
+      'karpenter.k8s.aws/cluster-uid': CLUSTER_UID,
       'kubernetes.io/cluster/test': 'owned',
     };
     expect(tagsOf(instance.Tags)).toMatchObject(expected);

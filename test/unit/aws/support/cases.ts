@@ -1,10 +1,11 @@
 /** Replays a recorded case through the provider, and brings what both sides sent into one comparable form. */
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL, SERVICE } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { assemble } from '../../../../src/aws/assembly.ts';
 import { fingerprint } from '../../../../src/aws/fingerprint.ts';
+import { CLUSTER_UID_TAG } from '../../../../src/aws/tags.ts';
 import { parseMime } from '../../../../src/aws/userdata/mime.ts';
 import { realClock } from '../../../../src/kube/clock.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
@@ -13,6 +14,8 @@ import { createMetrics } from '../../../../src/observe/metrics.ts';
 import type { Json } from './json.ts';
 import { FakeKube } from './kube.ts';
 import { type Sent, World } from './world.ts';
+
+const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
 export interface Replay {
   /** Requests while the NodeClass was made ready, and while the claims were launched. */
@@ -37,6 +40,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
     ec2Answer: recorded.ec2Answer,
   });
   const kube = new FakeKube();
+  kube.put(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: CLUSTER_UID } });
   if (dns !== null) {
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns' }, spec: { clusterIP: dns } };
     kube.put(SERVICE, service);
@@ -149,6 +153,9 @@ function userData(text: string): unknown {
   return orderedFlags(text);
 }
 
+/** Declared difference: the reference does not tag what it creates with the identity of the cluster. */
+const isIdentity = (value: unknown): boolean => isMap(value) && value.Key === CLUSTER_UID_TAG;
+
 const PROFILE = /live_(\d+|INSTANCE-PROFILE)/g;
 const TEMPLATE = /karpenter\.k8s\.aws\/(\d{5,}|LAUNCH-TEMPLATE-\d+|VALIDATION-TEMPLATE-\d+)/;
 
@@ -156,7 +163,7 @@ const TEMPLATE = /karpenter\.k8s\.aws\/(\d{5,}|LAUNCH-TEMPLATE-\d+|VALIDATION-TE
 export function normal(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return value.replace(PROFILE, 'PROFILE');
   if (Array.isArray(value)) {
-    const items = value.map((item) => normal(item, key));
+    const items = value.filter((item) => !isIdentity(item)).map((item) => normal(item, key));
     const ordered = ['NetworkInterfaces', 'BlockDeviceMappings', 'taints', 'startupTaints', 'parts', 'UserData'];
     return ordered.includes(key) ? items : items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   }

@@ -27,6 +27,7 @@ export class FakeKube {
   readonly #listeners = new Map<string, StoreListener<never>[]>();
   /** Names of objects that informers have not seen, because their watch hangs. */
   readonly unseen = new Set<string>();
+  #readFailures: ((kind: Kind) => Error | false) | undefined;
   #failures: ((kind: Kind, name: string) => Error | undefined) | undefined;
 
   #of(kind: Kind): Map<string, KubeObject> {
@@ -71,12 +72,19 @@ export class FakeKube {
     return this.#of(kind).get(name) as T | undefined;
   }
 
+  /** Lets reads of single objects fail. */
+  failReads(failure: ((kind: Kind) => Error | false) | undefined): void {
+    this.#readFailures = failure;
+  }
+
   failDeletes(failure: ((kind: Kind, name: string) => Error | undefined) | undefined): void {
     this.#failures = failure;
   }
 
   readonly client = {
     get: async <T extends KubeObject>(kind: Kind<T>, { name }: Ref): Promise<T> => {
+      const failure = this.#readFailures?.(kind);
+      if (failure) throw failure;
       const found = this.find(kind, name);
       if (found === undefined) throw new ApiError(404, 'NotFound', `${kind.plural} "${name}" not found`);
       return found;

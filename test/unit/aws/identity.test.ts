@@ -1,0 +1,231 @@
+/** Two clusters with the same name in one account: each leaves alone what the other made. */
+import { DeleteTagsCommand, DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
+import {
+  CreateInstanceProfileCommand,
+  IAMClient,
+  ListInstanceProfilesCommand,
+  type Tag,
+  UntagInstanceProfileCommand,
+} from '@aws-sdk/client-iam';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM } from '../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { CLUSTER_UID_TAG } from '../../../src/aws/tags.ts';
+import { causeOf, NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { ApiError } from '../../../src/kube/client.ts';
+import { Account, CLUSTER_UID, only } from './support/account.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
+const ON_DEMAND = only('karpenter.sh/capacity-type', 'on-demand');
+
+let account: Account;
+let ec2: EC2Client;
+let iam: IAMClient;
+beforeEach(async () => {
+  account = await Account.open();
+  ec2 = new EC2Client({});
+  iam = new IAMClient({});
+});
+afterEach(async () => {
+  ec2.destroy();
+  iam.destroy();
+  await account.close();
+});
+
+const launch = async (count: number): Promise<readonly NodeClaim[]> => {
+  const claims = Array.from({ length: count }, () => account.claim(TYPE, ON_DEMAND));
+  return Promise.all(claims.map(async (claim) => account.write(await account.provider.create(claim))));
+};
+
+/** The next process is one of another cluster, whose API server has none of the NodeClaims. */
+async function enterAnotherCluster(uid = 'another-cluster'): Promise<void> {
+  for (const { metadata } of await account.kube.client.listAll(NODE_CLAIM))
+    account.kube.remove(NODE_CLAIM, metadata.name);
+  account.kube.put(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid } });
+  await account.restart();
+  account.lines.length = 0;
+  account.events.length = 0;
+}
+
+/** Passes of a collector, at its own pace. */
+async function collectFor(controller: string, hours: number): Promise<void> {
+  for (let passed = 0; passed <= hours * HOUR; ) {
+    const outcome = await account.reconcile(controller);
+    const waitMs = outcome.kind === 'after' ? outcome.waitMs : MINUTE;
+    account.clock.forward(waitMs);
+    passed += waitMs;
+  }
+}
+
+const warnings = () => account.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+
+describe('what the provider creates', () => {
+  it('carries the identity of the cluster', async () => {
+    await launch(1);
+    expect(account.aws.instances.list()[0]?.tags).toMatchObject({ [CLUSTER_UID_TAG]: CLUSTER_UID });
+  });
+
+  it.each([
+    ['does not exist', () => account.kube.remove(NAMESPACE, 'kube-system')],
+    [
+      'may not be read',
+      () => account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(403, 'Forbidden', 'no')),
+    ],
+  ])('carries no identity if the namespace kube-system %s, which is reported once', async (_, spoil) => {
+    spoil();
+    await account.restart();
+    await launch(1);
+    expect(account.aws.instances.list()[0]?.tags).not.toHaveProperty([CLUSTER_UID_TAG]);
+    expect(warnings()).toEqual(['cannot read the identity of the cluster, launching instances without the tag']);
+  });
+
+  it('is not created before the API server has answered', async () => {
+    account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(500, 'InternalError', 'not now'));
+    await expect(account.restart()).rejects.toThrow('reading the identity of the cluster, not now');
+  });
+});
+
+describe('instances of another cluster', () => {
+  it('are neither listed, adopted, described nor terminated', async () => {
+    const [claim] = await launch(7);
+    const theirs = account.running();
+    await enterAnotherCluster();
+    expect(await account.provider.list()).toEqual([]);
+    await expect(account.provider.get(claim?.status?.providerID ?? '')).rejects.toThrow('belongs to another cluster');
+    const refused = await account.provider.delete(claim as NodeClaim).catch((error: unknown) => error);
+    expect(causeOf(refused, NodeClaimNotFound)).toBeDefined();
+
+    await launch(1);
+    await collectFor('instance.garbagecollection', 6);
+    expect(account.running()).toHaveLength(8);
+    expect(account.running()).toEqual(expect.arrayContaining([...theirs]));
+    expect(new Set(warnings())).toEqual(new Set(['leaving alone what belongs to another cluster of the same name']));
+    expect(account.events.map(({ reason }) => reason)).toContain('InstancesOfAnotherCluster');
+    expect(await account.metricsText()).toMatch(/collection_held\{[^}]*reason="identity"[^}]*\} 7/);
+  });
+
+  it('are held for an hour if Karpenter launched them, and then end gradually', async () => {
+    await launch(7);
+    const ids = [...account.running()];
+    await enterAnotherCluster();
+    await ec2.send(new DeleteTagsCommand({ Resources: ids, Tags: [{ Key: CLUSTER_UID_TAG }] }));
+    await collectFor('instance.garbagecollection', 0.9);
+    expect(account.running()).toHaveLength(7);
+    expect(account.events.map(({ reason }) => reason)).toContain('GarbageCollectionHeld');
+    expect(new Set(warnings())).toEqual(new Set(['holding garbage collection, too much is without a NodeClaim']));
+    await collectFor('instance.garbagecollection', 0.2);
+    expect(account.running()).toHaveLength(5);
+    await collectFor('instance.garbagecollection', 1);
+    expect(account.running()).toEqual([]);
+  });
+});
+
+describe('launch templates of another cluster', () => {
+  const templates = async (): Promise<readonly (string | undefined)[]> =>
+    ((await ec2.send(new DescribeLaunchTemplatesCommand({}))).LaunchTemplates ?? [])
+      .map(({ LaunchTemplateName }) => LaunchTemplateName)
+      .sort();
+
+  it('are not deleted', async () => {
+    await launch(1);
+    const theirs = await templates();
+    await enterAnotherCluster();
+    await account.reconcile('providers.launchtemplate');
+    account.clock.forward(2 * MINUTE);
+    await account.reconcile('providers.launchtemplate');
+    expect(await templates()).toEqual(theirs);
+
+    // of the same cluster they are, once unused
+    await enterAnotherCluster(CLUSTER_UID);
+    await account.reconcile('providers.launchtemplate');
+    account.clock.forward(2 * MINUTE);
+    await account.reconcile('providers.launchtemplate');
+    expect(await templates()).toEqual([]);
+  });
+});
+
+describe('instance profiles of another cluster', () => {
+  const collect = (hours: number) => collectFor('instanceprofile.garbagecollection', hours);
+  const make = (name: string, Tags: Tag[] = []) =>
+    iam.send(
+      new CreateInstanceProfileCommand({ InstanceProfileName: name, Path: '/karpenter/us-west-2/test/uid-9/', Tags }),
+    );
+  const profiles = async (): Promise<readonly (string | undefined)[]> => {
+    const { InstanceProfiles = [] } = await iam.send(new ListInstanceProfilesCommand({ PathPrefix: '/karpenter/' }));
+    return InstanceProfiles.map(({ InstanceProfileName }) => InstanceProfileName).sort();
+  };
+
+  it('are never deleted if they carry its identity, and after a day if they carry none', async () => {
+    const [ours] = await profiles();
+    await make('test_theirs', [{ Key: CLUSTER_UID_TAG, Value: 'another-cluster' }]);
+    await make('test_untagged');
+    await make('test_left', [{ Key: CLUSTER_UID_TAG, Value: CLUSTER_UID }]);
+    await collect(0);
+    expect(await profiles()).toEqual([ours, 'test_theirs', 'test_untagged'].sort());
+    await collect(22);
+    expect(await profiles()).toEqual([ours, 'test_theirs', 'test_untagged'].sort());
+    expect(account.events.map(({ reason }) => reason)).toEqual(
+      expect.arrayContaining(['InstancesOfAnotherCluster', 'GarbageCollectionHeld']),
+    );
+    await collect(3);
+    expect(await profiles()).toEqual([ours, 'test_theirs'].sort());
+  });
+
+  it('are not deleted while an instance with the name of the cluster uses them', async () => {
+    const [profile] = await profiles();
+    await launch(1);
+    await ec2.send(new DeleteTagsCommand({ Resources: [...account.running()], Tags: [{ Key: CLUSTER_UID_TAG }] }));
+    // a cluster with NodeClasses of its own, and Karpenter's profile without an identity
+    const { metadata, ...nodeClass } = account.nodeClass();
+    await iam.send(new UntagInstanceProfileCommand({ InstanceProfileName: profile, TagKeys: [CLUSTER_UID_TAG] }));
+    await enterAnotherCluster();
+    account.kube.remove(EC2_NODE_CLASS, metadata.name);
+    account.kube.put(EC2_NODE_CLASS, { ...nodeClass, metadata: { ...metadata, uid: 'uid-8' }, status: {} });
+    await collect(30);
+    expect(await profiles()).toEqual([profile]);
+  });
+});
+
+describe('the five-minute hold of an instance that was just launched', () => {
+  const collectLater = async (): Promise<readonly string[]> => {
+    account.clock.forward(31_000);
+    await account.reconcile('instance.garbagecollection');
+    return account.running();
+  };
+
+  it('ends once the NodeClaim names the instance', async () => {
+    const [claim] = await launch(1);
+    expect(await collectLater()).toHaveLength(1);
+    account.kube.remove(NODE_CLAIM, claim?.metadata.name ?? '');
+    await account.reconcile('instance.garbagecollection');
+    expect(account.running()).toEqual([]);
+  });
+
+  it('ends with a NodeClaim that never named it', async () => {
+    const claim = account.claim(TYPE, ON_DEMAND);
+    await account.provider.create(claim);
+    account.kube.remove(NODE_CLAIM, claim.metadata.name);
+    expect(await collectLater()).toEqual([]);
+  });
+
+  it('does not begin if the NodeClaim was deleted during the launch', async () => {
+    const claim = account.claim(TYPE, ON_DEMAND);
+    const launching = account.provider.create(claim);
+    account.kube.remove(NODE_CLAIM, claim.metadata.name);
+    await launching;
+    expect(await collectLater()).toEqual([]);
+  });
+
+  it('lasts while a NodeClaim may still name the instance', async () => {
+    const claim = account.claim(TYPE, ON_DEMAND);
+    await account.provider.create(claim);
+    // older than the claim by its time: no other one could take it over
+    account.kube.put(NODE_CLAIM, {
+      ...claim,
+      metadata: { ...claim.metadata, creationTimestamp: new Date(account.clock.now() + HOUR).toISOString() },
+    });
+    expect(await collectLater()).toHaveLength(1);
+  });
+});
