@@ -25,8 +25,9 @@ export const hashInt64 = (value: bigint | number): bigint => fnv(littleEndian(Bi
 export const hashInt32 = (value: number): bigint => fnv(littleEndian(BigInt(value)).subarray(0, 4));
 export const hashFlag = (value: boolean): bigint => fnv(Uint8Array.of(value ? 1 : 0));
 
-const pair = (left: bigint, right: bigint): bigint => fnv(littleEndian(left, right));
-const finish = (sum: bigint): bigint => fnv(littleEndian(sum));
+export const pair = (left: bigint, right: bigint): bigint => fnv(littleEndian(left, right));
+/** The last step of maps, and of each field of a structure. */
+export const finish = (sum: bigint): bigint => fnv(littleEndian(sum));
 
 /** Order does not count, and two equal items cancel each other. */
 export const hashList = (items: readonly bigint[]): bigint => items.reduce((sum, item) => sum ^ item, 0n);

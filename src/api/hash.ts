@@ -1,6 +1,6 @@
 /**
- * Drift hashes of NodePools and EC2NodeClasses. They are equal to those that Karpenter v1 wrote, so that a cluster
- * whose nodes carry them can be taken over without replacing nodes.
+ * Drift hashes of NodePools and EC2NodeClasses, in the versions of Karpenter's provider after 1.14.1. Hashes of NodePools are
+ * those of Karpenter 1.14.1 too; those of EC2NodeClasses that it writes are in `hash-v5.ts`.
  */
 import { durationNanos, NEVER } from './duration.ts';
 import {
@@ -112,23 +112,25 @@ export function ec2NodeClassHash(nodeClass: EC2NodeClass, caBundle = ''): string
 /** What a field of the spec holds when it is set. */
 type Of<K extends keyof EC2NodeClassSpec> = NonNullable<EC2NodeClassSpec[K]>;
 
-const hashSpec = (spec: EC2NodeClassSpec): bigint =>
-  hashStruct('EC2NodeClassSpec', [
-    ['PlacementGroupSelector', ifSet(spec.placementGroupSelector, hashPlacementGroup)],
-    ['AssociatePublicIPAddress', ifSet(spec.associatePublicIPAddress, hashFlag)],
-    ['UserData', ifSet(spec.userData, hashText)],
-    ['Role', ifNotZero(spec.role, hashText)],
-    ['InstanceProfile', ifSet(spec.instanceProfile, hashText)],
-    ['Tags', ifSet(spec.tags, hashMap)],
-    ['BlockDeviceMappings', ifSet(spec.blockDeviceMappings, (list) => hashList(list.map(hashMapping)))],
-    ['InstanceStorePolicy', ifSet<string>(spec.instanceStorePolicy, hashText)],
-    ['NetworkInterfaces', ifSet(spec.networkInterfaces, (list) => hashList(list.map(hashNetworkInterface)))],
-    ['DetailedMonitoring', ifSet(spec.detailedMonitoring, hashFlag)],
-    ['MetadataOptions', ifSet(spec.metadataOptions, hashMetadataOptions)],
-    ['ConnectionTracking', ifSet(spec.connectionTracking, hashConnectionTracking)],
-    ['Context', ifSet(spec.context, hashText)],
-    ['CPUOptions', ifSet(spec.cpuOptions, hashCpuOptions)],
-  ]);
+const hashSpec = (spec: EC2NodeClassSpec): bigint => hashStruct('EC2NodeClassSpec', specFields(spec));
+
+/** Fields of the spec by their names in Go, in the order in which they are hashed. */
+export const specFields = (spec: EC2NodeClassSpec): readonly (readonly [string, bigint | undefined])[] => [
+  ['PlacementGroupSelector', ifSet(spec.placementGroupSelector, hashPlacementGroup)],
+  ['AssociatePublicIPAddress', ifSet(spec.associatePublicIPAddress, hashFlag)],
+  ['UserData', ifSet(spec.userData, hashText)],
+  ['Role', ifNotZero(spec.role, hashText)],
+  ['InstanceProfile', ifSet(spec.instanceProfile, hashText)],
+  ['Tags', ifSet(spec.tags, hashMap)],
+  ['BlockDeviceMappings', ifSet(spec.blockDeviceMappings, (list) => hashList(list.map(hashMapping)))],
+  ['InstanceStorePolicy', ifSet<string>(spec.instanceStorePolicy, hashText)],
+  ['NetworkInterfaces', ifSet(spec.networkInterfaces, (list) => hashList(list.map(hashNetworkInterface)))],
+  ['DetailedMonitoring', ifSet(spec.detailedMonitoring, hashFlag)],
+  ['MetadataOptions', ifSet(spec.metadataOptions, hashMetadataOptions)],
+  ['ConnectionTracking', ifSet(spec.connectionTracking, hashConnectionTracking)],
+  ['Context', ifSet(spec.context, hashText)],
+  ['CPUOptions', ifSet(spec.cpuOptions, hashCpuOptions)],
+];
 
 const hashPlacementGroup = ({ name, id }: Of<'placementGroupSelector'>): bigint =>
   hashStruct('PlacementGroupSelector', [

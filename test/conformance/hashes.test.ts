@@ -1,13 +1,34 @@
 /**
- * The drift hashes that Karpenter 1.14.1 gives 4,000 NodePools and EC2NodeClasses. A cluster that changes hands must see the
- * same ones: nodes whose hash differs are replaced.
+ * Drift hashes of 4,000 NodePools and EC2NodeClasses, recorded from Karpenter: core 1.14.1 with the provider of August 2026,
+ * whose hashes of EC2NodeClasses have version v6. Those of version v5 are recorded from the released 1.14.1. A cluster that
+ * changes hands must see the same ones: nodes whose hash differs are replaced.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import { ec2NodeClassHash, nodePoolHash } from '../../src/api/hash.ts';
+import { matchesV5Hash } from '../../src/api/hash-v5.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
+import type { Json } from '../unit/aws/support/json.ts';
+import { recordings } from '../unit/aws/support/recordings.ts';
+
+const { world, further: _, ...recorded } = recordings();
+const METADATA_DEFAULTS = {
+  httpEndpoint: 'enabled',
+  httpProtocolIPv6: 'disabled',
+  httpPutResponseHopLimit: 1,
+  httpTokens: 'required',
+};
+
+/** EC2NodeClasses with the hashes that Karpenter 1.14.1 gave their NodeClaims, as the API server completes them. */
+const v5: readonly (readonly [string, EC2NodeClass, string])[] = Object.entries<Json>(recorded).map(([name, each]) => {
+  const { nodeClass } = each.manifests;
+  const metadataOptions = { ...METADATA_DEFAULTS, ...nodeClass.spec.metadataOptions };
+  const hash = each.nodeClaims[0].metadata.annotations['karpenter.k8s.aws/ec2nodeclass-hash'];
+  return [name, { ...nodeClass, spec: { ...nodeClass.spec, metadataOptions } }, hash];
+});
+const CA: string = world.cluster.caBundleBase64;
 
 /** `ca`: the cluster's CA bundle, which takes part in the hash of an EC2NodeClass. */
 type HashCase = { readonly ca: string; readonly hash: string } & (
@@ -33,5 +54,30 @@ describe('the drift hash of', () => {
     const tried = cases.filter((test) => test.kind === kind && !isForbidden(test));
     expect(tried.length).toBeGreaterThan(1_500);
     expect(tried.filter((test) => ours(test) !== test.hash)).toEqual([]);
+  });
+
+  it('every EC2NodeClass in version v5 is the recorded one, and never the one of version v6', () => {
+    expect(v5.length).toBeGreaterThan(60);
+    expect(v5.filter(([, { spec }]) => spec.kubelet !== undefined).length).toBeGreaterThan(6);
+    expect(v5.filter(([, nodeClass, hash]) => !matchesV5Hash(nodeClass, CA, hash)).map(([name]) => name)).toEqual([]);
+    expect(v5.filter(([, nodeClass, hash]) => ec2NodeClassHash(nodeClass, CA) === hash)).toEqual([]);
+  });
+
+  it.each<[string, EC2NodeClass['spec'] | object, string]>([
+    ['a tag', { tags: { edited: 'yes' } }, CA],
+    ['the role', { role: 'edited' }, CA],
+    ['the kubelet block', { kubelet: { maxPods: 7 } }, CA],
+    ['a kubelet expression, which v5 does not know', { kubelet: { maxPods: 'cpu * 2' } }, CA],
+    [
+      'a kubelet duration that cannot be read',
+      { kubelet: { evictionSoftGracePeriod: { 'memory.available': 'x' } } },
+      CA,
+    ],
+    ['the CA bundle', {}, 'another'],
+  ])('an EC2NodeClass in version v5 changes with %s', (_what, edit, ca) => {
+    const matching = v5.filter(([, nodeClass, hash]) =>
+      matchesV5Hash({ ...nodeClass, spec: { ...nodeClass.spec, ...edit } }, ca, hash),
+    );
+    expect(matching.map(([name]) => name)).toEqual([]);
   });
 });

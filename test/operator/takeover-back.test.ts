@@ -5,15 +5,18 @@
 import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
-import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NAMESPACE, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { Lease, Node, QuantityList } from '../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import { parseQuantity } from '../../src/api/quantity.ts';
+import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
 import type { Json } from '../unit/aws/support/json.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { recordedAccount, rehashed, seedAccount, takenOver } from './takeover-world.ts';
+import { recordedAccount, seedAccount, takenOver, withV6Hash } from './takeover-world.ts';
 
 let scenario: Scenario;
+/** A tag that Karpenter does not write, nor look at. */
+let clusterUid: string | undefined;
 afterEach(async () => {
   await scenario.stop();
 });
@@ -77,8 +80,7 @@ function expectClaim(claim: NodeClaim, recorded: Json, nodeClass: Json, pool: Js
   const { [EXTRA_LABEL]: _, ...labels } = claim.metadata.labels ?? {};
   expect(labels).toEqual(theirs.metadata.labels);
   expect(claim.metadata.annotations).toEqual({
-    ...rehashed<Json & { annotations: Record<string, string> }>(theirs.metadata).annotations,
-    'karpenter.k8s.aws/ec2nodeclass-hash-version': 'v6',
+    ...withV6Hash<Json & { annotations: Record<string, string> }>(theirs.metadata).annotations,
     'karpenter.k8s.aws/instance-profile-name': nodeClass.status.instanceProfile,
   });
   expect(claim.metadata.finalizers).toEqual(['karpenter.sh/termination']);
@@ -131,6 +133,7 @@ function expectInstance(claim: NodeClaim, node: Node, recorded: Json): void {
   const given = Object.entries(instance?.tags ?? {}).filter(([key]) => !key.startsWith('aws:'));
   expect(Object.fromEntries(given)).toEqual({
     ...tagsOf(launched),
+    [CLUSTER_UID_TAG]: clusterUid,
     Name: node.metadata.name,
     'karpenter.sh/nodeclaim': claim.metadata.name,
   });
@@ -149,7 +152,7 @@ function expectProfile(recorded: Json, nodeClass: Json): void {
   expect(made).toHaveLength(1);
   const input: Json = made[0]?.input ?? {};
   expect(input.Path).toBe(theirs.input.Path.replace('NODECLASS-UID', nodeClass.metadata.uid));
-  expect(tagsOf(input.Tags)).toEqual(tagsOf(theirs.input.Tags));
+  expect(tagsOf(input.Tags)).toEqual({ ...tagsOf(theirs.input.Tags), [CLUSTER_UID_TAG]: clusterUid });
 }
 
 /** Of the templates of a case, all of them are of its launch: names and tags tell Karpenter that it may delete them. */
@@ -161,7 +164,7 @@ async function expectTemplates(ec2: EC2Client, name: string, recorded: Json): Pr
   const validation = { 'karpenter.sh/nodepool': '' };
   for (const { LaunchTemplateName, Tags = [] } of LaunchTemplates) {
     expect(LaunchTemplateName).toMatch(/^karpenter\.k8s\.aws\/\d{10,20}$/);
-    const wanted = tagsOf(theirs.TagSpecifications[0].Tags);
+    const wanted = { ...tagsOf(theirs.TagSpecifications[0].Tags), [CLUSTER_UID_TAG]: clusterUid };
     expect([wanted, { ...wanted, ...validation }]).toContainEqual(tagsOf(Tags));
   }
 }
@@ -170,6 +173,7 @@ describe('a cluster that the operator has run', () => {
   it('is what Karpenter would have made of it', async () => {
     scenario = await startScenario(recordedAccount());
     seedAccount(scenario.world.aws);
+    clusterUid = (await scenario.kube.find(NAMESPACE, { name: 'kube-system' }))?.metadata.uid;
     await scenario.startOperator();
     const ec2 = new EC2Client({});
     try {
@@ -179,10 +183,9 @@ describe('a cluster that the operator has run', () => {
         const nodeClass = (await scenario.kube.find(EC2_NODE_CLASS, { name })) as Json;
         const pool = (await scenario.kube.find(NODE_POOL, { name })) as Json;
         expect(nodeClass.metadata.finalizers).toEqual(['karpenter.k8s.aws/termination']);
-        expect(nodeClass.metadata.annotations).toEqual({
-          ...rehashed<Json & { annotations: Record<string, string> }>(recorded.nodeClass.metadata).annotations,
-          'karpenter.k8s.aws/ec2nodeclass-hash-version': 'v6',
-        });
+        expect(nodeClass.metadata.annotations).toEqual(
+          withV6Hash<Json & { annotations: Record<string, string> }>(recorded.nodeClass.metadata).annotations,
+        );
         const { annotations } = recorded.nodeClaims[0].metadata;
         expect(pool.metadata.annotations).toEqual({
           'karpenter.sh/nodepool-hash': annotations['karpenter.sh/nodepool-hash'],

@@ -14,7 +14,7 @@ import type { Scenario, ScenarioOptions } from './harness.ts';
 
 const { world: recordedWorld, ...cases } = recordings();
 export const CLUSTER: string = recordedWorld.cluster.name;
-/** The CA bundle takes part in the hashes of EC2NodeClasses. */
+/** Takes part in the hashes of EC2NodeClasses. */
 const CA: string = recordedWorld.cluster.caBundleBase64;
 
 /** What takes time to replay is the node, not the case: these differ in what a takeover may get wrong. */
@@ -47,17 +47,19 @@ export const takenOver: Readonly<Record<string, Json>> = Object.fromEntries(
   REPLAYED.map((name) => [name, cases[name]]),
 );
 
-/**
- * Hashes were recorded under another CA bundle than the one that stands in the recordings. A hash is an exclusive or of those
- * of its parts, so this, which is the same for all, makes them the hashes under the other bundle.
- */
-const CA_SHIFT = 13_728_408_170_730_661_446n;
 const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
+const HASH_VERSION = `${HASH}-version`;
+/** Version v6 hashes the kubelet block apart from the rest: this is the hash of `null`, for an EC2NodeClass without one. */
+const NO_KUBELET = 13_728_408_170_730_661_446n;
 
-/** Metadata with the hash that it has in this cluster. */
-export const rehashed = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
+/** Recorded metadata of an EC2NodeClass without a kubelet block, or of its NodeClaim, with the hash of version v6. */
+export const withV6Hash = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
   ...metadata,
-  annotations: { ...metadata.annotations, [HASH]: String(BigInt(metadata.annotations[HASH] ?? '') ^ CA_SHIFT) },
+  annotations: {
+    ...metadata.annotations,
+    [HASH]: String(BigInt(metadata.annotations[HASH] ?? '') ^ NO_KUBELET),
+    [HASH_VERSION]: 'v6',
+  },
 });
 
 /** In a time that a real installation would have; nothing depends on it. */
@@ -226,10 +228,10 @@ async function replayCase(
   given: Given,
 ): Promise<Left> {
   const { nodeClass, nodePools } = recorded.manifests;
-  const metadata = rehashed<Json & { annotations: Record<string, string> }>(recorded.nodeClaims[0].metadata);
+  const { metadata } = recorded.nodeClaims[0];
   const createdClass = await kube.create(EC2_NODE_CLASS, {
     ...nodeClass,
-    metadata: { ...nodeClass.metadata, ...rehashed(recorded.nodeClass.metadata) },
+    metadata: { ...nodeClass.metadata, ...recorded.nodeClass.metadata },
   });
   for (const { action, input } of recorded.instanceProfiles) {
     const named = { ...input, InstanceProfileName: given.profile };

@@ -2,6 +2,7 @@
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';
+import { EC2_NODECLASS_HASH_V5, matchesV5Hash } from '../../api/hash-v5.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -22,11 +23,20 @@ export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonl
 
 /** `caBundle` takes part in the hash: nodes are replaced when the cluster's certificate authority changes. */
 export function nodeClassHash(client: KubeClient, informers: Informers, caBundle: string): Reconciler<EC2NodeClass> {
-  /** A hash of another version says nothing: claims that are not drifted take over the new one. */
-  async function migrate(claim: NodeClaim, hash: string): Promise<void> {
+  /** Whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Other versions than v5 are not known. */
+  function isEditedSince({ metadata: { annotations = {} } }: NodeClaim, nodeClass: EC2NodeClass): boolean {
+    const hash = annotations[EC2_NODECLASS_HASH_ANNOTATION];
+    if (annotations[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_V5 || hash === undefined)
+      return false;
+    return !matchesV5Hash(nodeClass, caBundle, hash);
+  }
+
+  /** NodeClaims that are not drifted take over the hash of the present version. The others keep theirs, which differs. */
+  async function migrate(claim: NodeClaim, nodeClass: EC2NodeClass, hash: string): Promise<void> {
+    const isDrifted = getCondition(claim, 'Drifted') !== undefined || isEditedSince(claim, nodeClass);
     const annotations = {
       [EC2_NODECLASS_HASH_VERSION_ANNOTATION]: EC2_NODECLASS_HASH_VERSION,
-      ...(getCondition(claim, 'Drifted') === undefined ? { [EC2_NODECLASS_HASH_ANNOTATION]: hash } : {}),
+      ...(isDrifted ? {} : { [EC2_NODECLASS_HASH_ANNOTATION]: hash }),
     };
     try {
       await client.patch(NODE_CLAIM, { name: claim.metadata.name }, { metadata: { annotations } });
@@ -51,7 +61,7 @@ export function nodeClassHash(client: KubeClient, informers: Informers, caBundle
       if (known[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_VERSION)
         for (const claim of claimsOf(informers, nodeClass)) {
           const version = claim.metadata.annotations?.[EC2_NODECLASS_HASH_VERSION_ANNOTATION];
-          if (version !== EC2_NODECLASS_HASH_VERSION) await migrate(claim, hash);
+          if (version !== EC2_NODECLASS_HASH_VERSION) await migrate(claim, nodeClass, hash);
         }
       const annotations = {
         [EC2_NODECLASS_HASH_ANNOTATION]: hash,

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import { hashText } from '../../../../src/api/fnv.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { after, settled } from '../../../../src/kube/reconciler.ts';
 import { Account } from '../support/account.ts';
@@ -312,8 +313,16 @@ describe('the hash of a NodeClass', () => {
     });
   }
 
+  /** The hash that Karpenter 1.14.1 gives the present EC2NodeClass, which has no kubelet block. */
+  async function hashOfV5(): Promise<string> {
+    await account.reconcileHash();
+    return String(BigInt(account.nodeClass().metadata.annotations?.[HASH] ?? '') ^ hashText('null'));
+  }
+
   it('is taken over by claims of an older version that have not drifted', async () => {
-    claimWith('old', { [HASH]: '1', [VERSION]: 'v5' });
+    claimWith('old', { [HASH]: await hashOfV5(), [VERSION]: 'v5' });
+    claimWith('older', { [HASH]: '1', [VERSION]: 'v4' });
+    claimWith('edited', { [HASH]: '4', [VERSION]: 'v5' });
     claimWith('drifted', { [HASH]: '2', [VERSION]: 'v5' }, true);
     claimWith('bare', {});
     claimWith('new', { [HASH]: '3', [VERSION]: 'v6' });
@@ -327,7 +336,10 @@ describe('the hash of a NodeClass', () => {
     expect(annotations[VERSION]).toBe('v6');
     expect(annotations[HASH]).toMatch(/^\d{5,20}$/);
     expect(annotationsOf('old')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
+    expect(annotationsOf('older')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
     expect(annotationsOf('bare')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
+    // v5 tells that the EC2NodeClass was edited since: the hash that is kept differs, which is drift
+    expect(annotationsOf('edited')).toEqual({ [HASH]: '4', [VERSION]: 'v6' });
     expect(annotationsOf('drifted')).toEqual({ [HASH]: '2', [VERSION]: 'v6' });
     expect(annotationsOf('new')).toEqual({ [HASH]: '3', [VERSION]: 'v6' });
 

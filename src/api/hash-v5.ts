@@ -1,0 +1,77 @@
+/**
+ * Hashes of version v5, as Karpenter up to 1.14 writes them on EC2NodeClasses and their NodeClaims. They are only compared
+ * with: an EC2NodeClass that was edited while no controller ran has another one than its NodeClaims.
+ */
+import { durationNanos } from './duration.ts';
+import { type EC2NodeClass, type EC2NodeClassSpec, resolvedAmiFamily } from './ec2-nodeclass.ts';
+import { finish, hashFlag, hashInt32, hashInt64, hashList, hashMap, hashStruct, hashText, ifSet, pair } from './fnv.ts';
+import { specFields } from './hash.ts';
+
+export const EC2_NODECLASS_HASH_V5 = 'v5';
+
+type Hashes = readonly (readonly [string, bigint | undefined])[];
+type Kubelet = NonNullable<EC2NodeClassSpec['kubelet']>;
+
+/** The field that Karpenter's recorded hashes have before the kubelet block, and the one after it. */
+const BEFORE = 'Role';
+const AFTER = 'MetadataOptions';
+
+/**
+ * Whether the hash is that of the present spec. Recordings leave open where exactly the kubelet block stands between two
+ * fields, so every place counts: a mismatch replaces nodes.
+ */
+export function matchesV5Hash({ spec }: EC2NodeClass, caBundle: string, hash: string): boolean {
+  const rest = hashList([hashText(resolvedAmiFamily(spec)), hashText(caBundle)]);
+  const fields = specFields(spec);
+  let variants: readonly Hashes[];
+  try {
+    variants = spec.kubelet === undefined ? [fields] : withKubelet(fields, hashKubelet(spec.kubelet));
+  } catch {
+    // v5 has a closed schema for the block: with values of other types it was edited since.
+    return false;
+  }
+  return variants.some((variant) => String(hashStruct('EC2NodeClassSpec', variant) ^ rest) === hash);
+}
+
+function withKubelet(fields: Hashes, kubelet: bigint): readonly Hashes[] {
+  const [before, after] = [BEFORE, AFTER].map((wanted) => fields.findIndex(([name]) => name === wanted)) as [
+    number,
+    number,
+  ];
+  return fields.flatMap((_, at) => (at > before && at <= after ? [fields.toSpliced(at, 0, ['Kubelet', kubelet])] : []));
+}
+
+/** @throws Error if a value is not of the type that v5 has */
+const hashKubelet = (kubelet: Kubelet): bigint =>
+  hashStruct('KubeletConfiguration', [
+    ['ClusterDNS', ifSet(kubelet.clusterDNS as string[] | undefined, (list) => hashList(list.map(hashText)))],
+    ['MaxPods', ifSet(kubelet.maxPods, hashNumber)],
+    ['PodsPerCore', ifSet(kubelet.podsPerCore, hashNumber)],
+    ['SystemReserved', ifSet(kubelet.systemReserved, hashTexts)],
+    ['KubeReserved', ifSet(kubelet.kubeReserved, hashTexts)],
+    ['EvictionHard', ifSet(kubelet.evictionHard, hashTexts)],
+    ['EvictionSoft', ifSet(kubelet.evictionSoft, hashTexts)],
+    ['EvictionSoftGracePeriod', ifSet(kubelet.evictionSoftGracePeriod, hashDurations)],
+    ['EvictionMaxPodGracePeriod', ifSet(kubelet.evictionMaxPodGracePeriod, hashNumber)],
+    ['ImageGCHighThresholdPercent', ifSet(kubelet.imageGCHighThresholdPercent, hashNumber)],
+    ['ImageGCLowThresholdPercent', ifSet(kubelet.imageGCLowThresholdPercent, hashNumber)],
+    ['CPUCFSQuota', ifSet(kubelet.cpuCFSQuota as boolean | undefined, hashFlag)],
+  ]);
+
+function hashNumber(value: unknown): bigint {
+  if (typeof value !== 'number') throw new TypeError('not a number');
+  return hashInt32(value);
+}
+
+const hashTexts = (value: unknown): bigint => hashMap(value as Readonly<Record<string, string>>);
+
+const hashDurations = (value: unknown): bigint =>
+  finish(
+    hashList(
+      Object.entries(value as Readonly<Record<string, string>>).map(([key, text]) => {
+        const nanos = durationNanos(text);
+        const hash = hashStruct('Duration', [['Duration', nanos === 0n ? undefined : hashInt64(nanos)]]);
+        return pair(hashText(key), hash);
+      }),
+    ),
+  );
