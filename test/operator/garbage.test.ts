@@ -1,0 +1,144 @@
+/** Instances whose NodeClaims the API server lacks: kept long enough for a human, ended in the end, and never another cluster's. */
+import { CreateTagsCommand, DeleteTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Kind, NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
+import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
+import { isGone } from '../../src/local/client.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { apart, BRISK, pool } from './pools.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const NODES = 7;
+
+let scenario: Scenario;
+let ec2: EC2Client;
+beforeEach(async () => {
+  scenario = await startScenario({ ...BRISK, operator: false });
+  ec2 = new EC2Client({});
+  await scenario.apply(
+    ...scenario.example('ec2nodeclass.yaml'),
+    pool({ cpus: [2] }),
+    deployment('web', NODES, apart('web')),
+  );
+  const operator = await scenario.startOperator();
+  await scenario.until('running pods', async () => (await scenario.running('web')).length === NODES, 60_000);
+  await operator.stop();
+  await scenario.scale('web', 0);
+});
+afterEach(async () => {
+  ec2.destroy();
+  await scenario.stop();
+});
+
+const ids = (): string[] => scenario.instances().map(({ id }) => id);
+const tagged = (Value: string) =>
+  ec2.send(new CreateTagsCommand({ Resources: ids(), Tags: [{ Key: CLUSTER_UID_TAG, Value }] }));
+
+/** Without finalizers; Nodes go with their NodeClaims. */
+async function takeAway(kind: Kind, { name }: ObjectMeta): Promise<void> {
+  try {
+    await scenario.kube.patch(kind, { name }, { metadata: { finalizers: null } });
+    await scenario.kube.delete(kind, { name });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+/** The API server of a backup that is older than the NodeClaims and Nodes. Answers them. */
+async function forget(): Promise<{ readonly claims: readonly NodeClaim[]; readonly nodes: readonly Node[] }> {
+  const [claims, nodes] = [await scenario.claims(), await scenario.nodes()];
+  for (const { metadata } of claims) await takeAway(NODE_CLAIM, metadata);
+  for (const { metadata } of nodes) await takeAway(NODE, metadata);
+  return { claims, nodes };
+}
+
+async function restore({ claims, nodes }: Awaited<ReturnType<typeof forget>>): Promise<void> {
+  for (const { metadata, status, ...claim } of claims) {
+    const { resourceVersion: _, uid: __, ...kept } = metadata;
+    const created = await scenario.kube.create(NODE_CLAIM, { ...claim, metadata: kept });
+    await scenario.kube.patch(NODE_CLAIM, created.metadata, { status }, { subresource: 'status' });
+  }
+  for (const { metadata, ...node } of nodes) {
+    const { resourceVersion: _, uid: __, ownerReferences: ___, ...kept } = metadata;
+    if ((await scenario.kube.find(NODE, kept)) === undefined)
+      await scenario.kube.create(NODE, { ...node, metadata: kept });
+  }
+}
+
+const terminated = () => scenario.world.aws.calls.recorded('TerminateInstances').length;
+const warnings = (): readonly string[] => [
+  ...new Set(scenario.log.filter(({ level }) => level === 'WARN').map(({ message }) => message)),
+];
+
+describe('an API server without the NodeClaims', () => {
+  it('costs no instance for an hour, in which the NodeClaims come back', async () => {
+    const before = ids();
+    const backup = await forget();
+    await scenario.startOperator();
+    await scenario.pass(50 * MINUTE, 300);
+    expect(ids()).toEqual(before);
+    expect(warnings()).toEqual(['holding garbage collection, too much is without a NodeClaim']);
+    const [event] = await scenario.events('GarbageCollectionHeld');
+    expect(event?.message).toMatch(
+      /^Holding garbage collection: 7 of 7 instances have no NodeClaim \(.* and 2 other\(s\)\); none is deleted before 20/,
+    );
+    expect(await scenario.metrics()).toMatch(
+      /karpenter_cloudprovider_garbage_collection_held\{[^}]*reason="share"[^}]*\} 7/,
+    );
+    await restore(backup);
+    await scenario.until('an end of the hold', async () =>
+      /garbage_collection_held\{reason="share",resource="instance"\} 0/.test(await scenario.metrics()),
+    );
+    expect(terminated()).toBe(0);
+  }, 300_000);
+
+  it('ends every instance within two hours if they do not come back, two every ten minutes', async () => {
+    await forget();
+    await scenario.startOperator();
+    await scenario.pass(HOUR + 15 * MINUTE, 300);
+    const soon = NODES - scenario.instances().length;
+    expect(soon).toBeGreaterThan(0);
+    expect(soon).toBeLessThan(NODES);
+    await scenario.pass(45 * MINUTE, 300);
+    await scenario.until('an end of all instances', () => scenario.instances().length === 0);
+    const collected = scenario.log.filter(({ message }) => message === 'garbage collected cloudprovider instance');
+    expect(collected).toHaveLength(NODES);
+    expect(collected[0]).toMatchObject({
+      level: 'INFO',
+      zone: expect.any(String),
+      'instance-type': expect.any(String),
+      'capacity-type': 'on-demand',
+      NodePool: { name: 'default' },
+      reason: 'the API server has no NodeClaim that names the instance',
+    });
+  }, 300_000);
+});
+
+describe('a second cluster with the same name', () => {
+  it('keeps its instances for ever if they carry its identity', async () => {
+    const before = ids();
+    await forget();
+    await tagged('another-cluster');
+    await scenario.startOperator();
+    await scenario.pass(6 * HOUR, 600);
+    expect(ids()).toEqual(before);
+    expect(terminated()).toBe(0);
+    expect(warnings()).toEqual(['leaving alone what belongs to another cluster of the same name']);
+    expect((await scenario.events('InstancesOfAnotherCluster'))[0]?.message).toMatch(
+      /^7 instances belong to another cluster of the same name and are left alone/,
+    );
+  }, 300_000);
+
+  it('keeps them for an hour if Karpenter launched them, without an identity', async () => {
+    const before = ids();
+    await forget();
+    await ec2.send(new DeleteTagsCommand({ Resources: before, Tags: [{ Key: CLUSTER_UID_TAG }] }));
+    await scenario.startOperator();
+    await scenario.pass(55 * MINUTE, 300);
+    expect(ids()).toEqual(before);
+    expect(warnings()).toEqual(['holding garbage collection, too much is without a NodeClaim']);
+  }, 300_000);
+});
