@@ -1,6 +1,6 @@
 /**
- * Hashes of version v5, as Karpenter up to 1.14 writes them on EC2NodeClasses and their NodeClaims. They are only compared
- * with: an EC2NodeClass that was edited while no controller ran has another one than its NodeClaims.
+ * Version v5 of the drift hash of EC2NodeClasses, which Karpenter 1.14 writes on NodeClaims. The operator never writes it. The
+ * comparison shows whether an EC2NodeClass was edited while no controller ran.
  */
 import { durationNanos } from './duration.ts';
 import { type EC2NodeClass, type EC2NodeClassSpec, resolvedAmiFamily } from './ec2-nodeclass.ts';
@@ -12,13 +12,13 @@ export const EC2_NODECLASS_HASH_V5 = 'v5';
 type Hashes = readonly (readonly [string, bigint | undefined])[];
 type Kubelet = NonNullable<EC2NodeClassSpec['kubelet']>;
 
-/** The field that Karpenter's recorded hashes have before the kubelet block, and the one after it. */
+/** Fields before and after the kubelet block in Karpenter's recorded hashes. */
 const BEFORE = 'Role';
 const AFTER = 'MetadataOptions';
 
 /**
- * Whether the hash is that of the present spec. Recordings leave open where exactly the kubelet block stands between two
- * fields, so every place counts: a mismatch replaces nodes.
+ * Reports whether the hash is the v5 hash of the present spec. The recordings do not show the exact position of the kubelet
+ * block between two fields. Every position matches, because a false mismatch would replace nodes.
  */
 export function matchesV5Hash({ spec }: EC2NodeClass, caBundle: string, hash: string): boolean {
   const rest = hashList([hashText(resolvedAmiFamily(spec)), hashText(caBundle)]);
@@ -27,7 +27,7 @@ export function matchesV5Hash({ spec }: EC2NodeClass, caBundle: string, hash: st
   try {
     variants = spec.kubelet === undefined ? [fields] : withKubelet(fields, hashKubelet(spec.kubelet));
   } catch {
-    // v5 has a closed schema for the block: with values of other types it was edited since.
+    // The schema of the block was closed when v5 was written: values of other types are an edit.
     return false;
   }
   return variants.some((variant) => String(hashStruct('EC2NodeClassSpec', variant) ^ rest) === hash);

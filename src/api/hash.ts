@@ -1,6 +1,6 @@
 /**
- * Drift hashes of NodePools and EC2NodeClasses, in the versions of Karpenter's provider after 1.14.1. Hashes of NodePools are
- * those of Karpenter 1.14.1 too; those of EC2NodeClasses that it writes are in `hash-v5.ts`.
+ * Drift hashes of NodePools and EC2NodeClasses. A cluster can be taken over from Karpenter without replacing nodes because
+ * hashes of NodePools equal Karpenter's. Karpenter 1.14 hashes EC2NodeClasses in another version, see `hash-v5.ts`.
  */
 import { durationNanos, NEVER } from './duration.ts';
 import {

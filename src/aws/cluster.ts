@@ -8,7 +8,7 @@ import type { Logger } from '../observe/logger.ts';
 
 export interface ClusterFacts {
   readonly name: string;
-  /** Identity, see `identity.ts`; undefined when it may not be read. */
+  /** See `identity.ts`; undefined if the UID cannot be read. */
   readonly uid?: string | undefined;
   readonly endpoint: string;
   /** Base64; undefined when unknown. */

@@ -1,4 +1,4 @@
-/** Reports what garbage collection leaves alone: in the log, as events about the cluster, and as a metric. */
+/** Reports objects that garbage collection does not delete: in the log, as events about the cluster, and as a metric. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import { timestamp } from '../api/times.ts';
 import type { Clock } from '../kube/clock.ts';
@@ -20,11 +20,11 @@ export interface CollectionReportOptions {
   readonly events: EventRecorder;
   readonly metrics: Pick<AwsMetrics, 'collectionHeld'>;
   readonly clock: Clock;
-  /** What the events are published on. */
+  /** Object of the events. */
   readonly about: KubeObject;
 }
 
-/** Resources that are garbage collected, as the metric names them, and their plural in texts. */
+/** Plurals of the metric's values of the label `resource`. */
 const PLURALS = { instance: 'instances', instance_profile: 'instance profiles' } as const;
 
 export interface Held {
@@ -48,14 +48,14 @@ export class CollectionReport {
     if (ids.length === 0) return;
     const plural = PLURALS[resource];
     const until = timestamp(clock.now() + waitMs);
-    log.warn('holding garbage collection, too much is without a NodeClaim', {
+    log.warn('holding garbage collection, too many objects have no NodeClaim', {
       resource,
       ids: listed(ids),
       count: ids.length,
       total,
       share,
       until,
-      remedy: 'see "Garbage collection is held" in docs/runbook.md before the time that the line names',
+      remedy: 'see KarpenterGarbageCollectionHeld in docs/runbook.md before the time in "until"',
     });
     const message = GARBAGE_COLLECTION_HELD.message({ count: ids.length, total, plural, until, ids: listed(ids) });
     events.publish(eventOf(GARBAGE_COLLECTION_HELD, about, { message, dedupe: [resource] }));
@@ -66,11 +66,11 @@ export class CollectionReport {
     metrics.collectionHeld.set({ resource, reason: 'identity' }, ids.length);
     if (ids.length === 0) return;
     const plural = PLURALS[resource];
-    log.warn('leaving alone what belongs to another cluster of the same name', {
+    log.warn('ignoring objects of another cluster with the same name', {
       resource,
       ids: listed(ids),
       count: ids.length,
-      remedy: 'give each cluster of the account and region a name of its own; see docs/runbook.md',
+      remedy: 'see KarpenterInstancesOfAnotherCluster in docs/runbook.md; give each cluster a unique name',
     });
     const message = INSTANCES_OF_ANOTHER_CLUSTER.message(ids.length, plural, listed(ids));
     events.publish(eventOf(INSTANCES_OF_ANOTHER_CLUSTER, about, { message, dedupe: [resource] }));

@@ -1,6 +1,6 @@
 /**
- * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may share a name, and with it the tags by which
- * instances are found, but never the UID. What the provider creates in AWS carries it in a tag.
+ * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may have the same name, and then the same tags, but
+ * never the same UID. Every resource that the provider creates in AWS has the UID as a tag.
  */
 import { messageOf } from '../api/error-message.ts';
 import { NAMESPACE } from '../api/kinds.ts';
@@ -12,13 +12,13 @@ import type { Logger } from '../observe/logger.ts';
 import { CLUSTER_UID_TAG } from './tags.ts';
 
 const NAME = 'kube-system';
-/** Also a valid value of a tag, and of a tag filter without wildcards. */
+/** Accepts the values that are also valid as a tag. */
 const UID = /^[\w.:-]{1,128}$/;
 
 const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
 
 /**
- * Returns undefined, and reports it, if the namespace may not be read or has no usable UID.
+ * Returns undefined and logs a warning if reading the namespace is forbidden, or if its UID is not usable.
  * @throws Error if the API server does not answer
  */
 export async function readClusterUid(client: KubeClient, log: Logger): Promise<string | undefined> {
@@ -38,13 +38,13 @@ export async function readClusterUid(client: KubeClient, log: Logger): Promise<s
   }
 }
 
-/** Whether tags name another cluster. Tags without an identity, as Karpenter writes them, name none. */
+/** Reports whether the tags carry the UID of another cluster. Resources that Karpenter created carry no UID. */
 export function isOfAnotherCluster(tags: StringMap, clusterUid: string | undefined): boolean {
   const uid = own(tags, CLUSTER_UID_TAG);
   return clusterUid !== undefined && uid !== undefined && uid !== clusterUid;
 }
 
-/** The object that events about the whole cluster are published on. */
+/** Returns the object for events about the whole cluster. */
 export const clusterObject = (clusterUid: string | undefined): KubeObject => ({
   apiVersion: 'v1',
   kind: NAMESPACE.kind,

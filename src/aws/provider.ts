@@ -94,7 +94,7 @@ export class Ec2Provider implements CloudProvider {
   readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;
   readonly #orphans: Orphans;
-  /** UIDs of NodeClaims, by the instance that was bought for them. */
+  /** UID of the NodeClaim, by the id of the instance that was launched for it. */
   readonly #held: TtlCache<string, string>;
 
   constructor(options: Ec2ProviderOptions) {
@@ -119,14 +119,14 @@ export class Ec2Provider implements CloudProvider {
     return this.#held.has(instanceId);
   }
 
-  /** A NodeClaim that was deleted during the launch will not name the instance. */
+  /** Starts the hold unless the NodeClaim was deleted during the launch. */
   #hold({ id }: Instance, { metadata }: NodeClaim): void {
     this.#held.sweep();
     const isThere = this.#options.informers.store(NODE_CLAIM).get(metadata)?.metadata.uid === metadata.uid;
     if (isThere) this.#held.set(id, metadata.uid ?? '');
   }
 
-  /** Ends the hold once the NodeClaim names the instance, or is gone and never will. */
+  /** Ends the hold when the NodeClaim names the instance or is deleted. */
   #release(event: Parameters<StoreListener<NodeClaim>>[0], claim: NodeClaim): void {
     const id = instanceIdOfClaim(claim);
     if (id !== undefined) this.#held.forget(id);

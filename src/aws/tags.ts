@@ -6,7 +6,7 @@ import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 export const NAME_TAG = 'Name';
 export const NODECLAIM_TAG = 'karpenter.sh/nodeclaim';
 export const CLUSTER_NAME_TAG = 'eks:eks-cluster-name';
-/** Identity of the cluster, see `identity.ts`. Karpenter does not write it. */
+/** UID of the cluster, see `identity.ts`. Karpenter does not write this tag. */
 export const CLUSTER_UID_TAG = 'karpenter.k8s.aws/cluster-uid';
 export const clusterOwnerTag = (cluster: string): string => `kubernetes.io/cluster/${cluster}`;
 
@@ -19,10 +19,10 @@ const RESTRICTED = new Set<string>([
   NODECLAIM_TAG,
 ]);
 
-/** The cluster as tags name it. */
+/** Values of the tags that identify the cluster. */
 export interface TaggedCluster {
   readonly name: string;
-  /** Undefined if it is not known: the tag is left out. */
+  /** Undefined if the UID cannot be read: the tag is left out. */
   readonly uid?: string | undefined;
 }
 

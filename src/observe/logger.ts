@@ -4,7 +4,7 @@ export type LogFields = Readonly<Record<string, unknown>>;
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
-  /** For what goes on for the time being, but wants a look. A field `remedy` says what to do. */
+  /** For a state that needs attention although the operator continues. The field `remedy` names the next step. */
   warn(message: string, fields?: LogFields): void;
   /** `fields.error` may be an Error: its text is written, and AWS failures add their codes. */
   error(message: string, fields?: LogFields): void;

@@ -1,7 +1,7 @@
 /**
  * Drift hashes of 4,000 NodePools and EC2NodeClasses, recorded from Karpenter: core 1.14.1 with the provider of August 2026,
- * whose hashes of EC2NodeClasses have version v6. Those of version v5 are recorded from the released 1.14.1. A cluster that
- * changes hands must see the same ones: nodes whose hash differs are replaced.
+ * which hashes EC2NodeClasses in version v6. Hashes of version v5 are recorded from the released 1.14.1. Nodes with another
+ * hash are replaced, so a takeover depends on equal hashes.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
  * A leader that dies between CreateFleet and its record, and a successor of the other kind: the operator after Karpenter, and
- * Karpenter after the operator. Karpenter is imitated by what it asks of AWS: it launches again, and collects what no NodeClaim
- * names after 30 seconds.
+ * Karpenter after the operator. Karpenter is imitated by its requests to AWS: it launches again, and terminates instances without
+ * a NodeClaim after 30 seconds.
  */
 import {
   CreateFleetCommand,
@@ -30,7 +30,7 @@ let ec2: EC2Client;
 
 const isRealLaunch = ({ body }: { readonly body: string }): boolean => !body.includes('DryRun=true');
 
-/** Five NodeClaims without an instance, and the instances that were bought for them. */
+/** Leaves five NodeClaims without an instance, and the instances that were launched for them. */
 beforeEach(async () => {
   scenario = await startScenario({ ...BRISK, operator: false });
   operator = await crashableOperator(scenario);
@@ -122,7 +122,7 @@ async function launchAsKarpenter(): Promise<void> {
   }
 }
 
-/** Labels and resources are those of the instance's node, which are about what Karpenter knows of its type. */
+/** Takes labels and resources from the node of the instance. Karpenter takes nearly the same ones from the instance type. */
 async function recordAsKarpenter({ metadata }: NodeClaim, id: string): Promise<void> {
   const node = await scenario.until(`a node of ${id}`, async () =>
     (await scenario.kube.list(NODE)).items.find(({ spec }) => spec?.providerID?.endsWith(`/${id}`)),
@@ -141,7 +141,7 @@ async function recordAsKarpenter({ metadata }: NodeClaim, id: string): Promise<v
   await scenario.kube.patch(NODE_CLAIM, metadata, { status }, { subresource: 'status' });
 }
 
-/** Ends what Karpenter lists by its filters, is older than 30 seconds and no NodeClaim names. Answers the ids. */
+/** Terminates instances that match Karpenter's filters, are older than 30 seconds and have no NodeClaim. Returns their ids. */
 async function collectAsKarpenter(): Promise<string[]> {
   const { Reservations = [] } = await ec2.send(
     new DescribeInstancesCommand({

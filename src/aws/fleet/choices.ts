@@ -5,13 +5,13 @@ import { Requirements } from '../../engine/requirements.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { filterForLaunch, type LaunchRequirements } from './filters.ts';
 
-/** Distinct launches that are kept. Each holds about 65 KiB in a region with 800 instance types. */
+/** Number of distinct launches that are kept. Each holds about 65 KiB in a region with 800 instance types. */
 export const LAUNCHES_KEPT = 32;
 
 export type LaunchChoice = ReturnType<typeof filterForLaunch>;
 
 export class LaunchChoices {
-  /** One object for all NodeClaims with equal requirements: derived values are kept per object. */
+  /** One object for all NodeClaims with equal requirements, because derived values are kept per object. */
   readonly #requirements = new Map<string, Requirements>();
   readonly #choices = new Map<string, LaunchChoice>();
   #offered: readonly InstanceType[] | undefined;

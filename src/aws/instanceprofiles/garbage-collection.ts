@@ -16,7 +16,7 @@ import type { InstanceProfiles, ListedProfile } from './instanceprofiles.ts';
 import { classPath, clusterPath, type Scope } from './names.ts';
 
 const PERIOD_MS = 30 * 60_000;
-/** A profile costs no money, and nodes without theirs have no credentials. */
+/** Profiles are free, and nodes have no credentials without their profile. */
 const HOLD_MS = 24 * 3_600_000;
 /** Doubtful profiles that are deleted in a pass after the hold. */
 const DOUBTFUL_AT_ONCE = 2;
@@ -31,7 +31,7 @@ export interface ProfileCollectionOptions {
   readonly scope: Scope;
 }
 
-/** Whose an unused profile is. Doubtful: another cluster of the same name, on Karpenter, may have made it. */
+/** Owner of an unused profile. It is doubtful if Karpenter may have created it in another cluster with the same name. */
 type Owner = 'this cluster' | 'another cluster' | 'doubtful';
 
 /** Deletes profiles of this cluster that no NodeClass and no NodeClaim uses any more. */
@@ -61,7 +61,7 @@ export function instanceProfileGarbageCollection(options: ProfileCollectionOptio
     return isIdentified || isOfClass ? 'this cluster' : 'doubtful';
   }
 
-  /** Names of doubtful profiles that may be deleted now. */
+  /** Returns the doubtful profiles that may be deleted now, and the held ones. */
   async function released(
     doubtful: readonly string[],
     total: number,

@@ -28,7 +28,7 @@ export interface InstanceProfile {
   readonly tags: StringMap;
 }
 
-/** As lists have it: without tags. */
+/** Instance profile as lists return it, without tags. */
 export interface ListedProfile {
   readonly name: string;
   readonly path: string;
@@ -70,7 +70,7 @@ export class InstanceProfiles {
     return profile;
   }
 
-  /** The same, whatever is remembered. */
+  /** Reads the profile without the cache. */
   async read(name: string): Promise<InstanceProfile | undefined> {
     try {
       const answer = await this.#iam.send(new GetInstanceProfileCommand({ InstanceProfileName: name }));
@@ -114,7 +114,7 @@ export class InstanceProfiles {
     }
   }
 
-  /** Does nothing if the profile is gone already, or belongs to another cluster. */
+  /** Deletes the profile unless it is gone already or belongs to another cluster. */
   async delete(name: string): Promise<void> {
     const profile = await this.read(name);
     if (profile !== undefined && !isOfAnotherCluster(profile.tags, this.#clusterUid)) {

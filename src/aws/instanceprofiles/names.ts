@@ -8,7 +8,7 @@ import { CLUSTER_NAME_TAG, clusterOwnerTag, identityTags } from '../tags.ts';
 export interface Scope {
   readonly region: string;
   readonly cluster: string;
-  /** Identity of the cluster; undefined when it may not be read. */
+  /** Undefined if the UID cannot be read. */
   readonly clusterUid?: string | undefined;
 }
 

@@ -19,7 +19,7 @@ import type { Instances } from './instances.ts';
 
 /** Time for a claim's status to name its instance. */
 const GRACE_MS = 30_000;
-/** Time for a human to notice that NodeClaims are missing, and to stop the operator or to bring them back. */
+/** Time for a human to notice that NodeClaims are missing, and to stop the operator or to restore the NodeClaims. */
 export const HOLD_MS = 60 * 60_000;
 /** A claim that has no instance yet may take one over that was bought for one like it. */
 const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
@@ -54,7 +54,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     return found.filter((instance) => !owned.has(instance.id) && !claims.some((claim) => mayTakeOver(claim, instance)));
   };
 
-  /** Instances of `found` that no NodeClaim owns, nor will. */
+  /** Returns instances that no NodeClaim owns or may adopt. */
   async function findGarbage(found: readonly Instance[]): Promise<readonly Instance[]> {
     const old = clock.now() - GRACE_MS;
     const idle = found.filter(({ launchedMs, id }) => launchedMs < old && !isHeld(id));

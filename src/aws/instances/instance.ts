@@ -25,7 +25,7 @@ export interface Instance {
   /** 0 when the instance is in no partition. */
   readonly partition: number;
   readonly efaCount: number;
-  /** Name of its instance profile; undefined until AWS has described the instance. */
+  /** Name of the instance profile; undefined until AWS has described the instance. */
   readonly profile?: string | undefined;
 }
 

@@ -41,7 +41,7 @@ const LISTED_AFTER_MS = 60_000;
 export interface InstancesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
-  /** Instances that carry another one are not the cluster's. */
+  /** Instances with another UID are ignored. */
   readonly clusterUid?: string | undefined;
   readonly reservedCapacity: boolean;
   /** EC2 may not answer for instances there, and what it says is not acted upon. */
@@ -114,7 +114,7 @@ export class Instances {
     return isOfAnotherCluster(tags, this.#options.clusterUid);
   }
 
-  /** Instances of another cluster with the same name, which the latest list left out. */
+  /** Instances of another cluster with the same name, from the latest list. */
   get foreign(): readonly Instance[] {
     return this.#foreign;
   }
@@ -123,7 +123,7 @@ export class Instances {
     return this.#options.shifts.until(zoneId) !== undefined;
   }
 
-  /** @throws NodeClaimNotFound also for an instance of another cluster, so that it is never terminated or tagged */
+  /** @throws NodeClaimNotFound also if the instance belongs to another cluster, so that it is never terminated or tagged */
   async get(id: string, options: { readonly skipCache?: boolean } = {}): Promise<Instance> {
     const known = this.#known.get(id);
     if (known !== undefined && (options.skipCache !== true || this.#isShifted(known))) return known;
@@ -185,7 +185,7 @@ export class Instances {
     return found;
   }
 
-  /** Instances with the tags of the cluster, those of another cluster of the same name among them. */
+  /** Returns instances with the tags of the cluster, including instances of another cluster with the same name. */
   async #describeTagged(): Promise<readonly Instance[]> {
     const Filters = [
       { Name: 'tag-key', Values: [NODEPOOL_LABEL] },

@@ -42,7 +42,7 @@ export const templateName = (data: RequestLaunchTemplateData, tags: StringMap, i
 export interface LaunchTemplatesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
-  /** Templates that carry another one are left alone. */
+  /** Templates with another UID are ignored. */
   readonly clusterUid?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;

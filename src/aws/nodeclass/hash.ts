@@ -23,7 +23,7 @@ export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonl
 
 /** `caBundle` takes part in the hash: nodes are replaced when the cluster's certificate authority changes. */
 export function nodeClassHash(client: KubeClient, informers: Informers, caBundle: string): Reconciler<EC2NodeClass> {
-  /** Whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Other versions than v5 are not known. */
+  /** Reports whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Only version v5 can be compared. */
   function isEditedSince({ metadata: { annotations = {} } }: NodeClaim, nodeClass: EC2NodeClass): boolean {
     const hash = annotations[EC2_NODECLASS_HASH_ANNOTATION];
     if (annotations[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_V5 || hash === undefined)
@@ -31,7 +31,7 @@ export function nodeClassHash(client: KubeClient, informers: Informers, caBundle
     return !matchesV5Hash(nodeClass, caBundle, hash);
   }
 
-  /** NodeClaims that are not drifted take over the hash of the present version. The others keep theirs, which differs. */
+  /** Writes the present hash on a NodeClaim. A drifted NodeClaim keeps its hash, which differs from every present hash. */
   async function migrate(claim: NodeClaim, nodeClass: EC2NodeClass, hash: string): Promise<void> {
     const isDrifted = getCondition(claim, 'Drifted') !== undefined || isEditedSince(claim, nodeClass);
     const annotations = {

@@ -110,7 +110,7 @@ export const GARBAGE_COLLECTION_HELD = event({
   type: 'Warning',
   about: ['Namespace'],
   meaning:
-    'More than max(2, 10 %) of the instances are without a NodeClaim. They are not terminated before the time that the event names.',
+    'More than max(2, 10 %) of the instances have no NodeClaim. They are not terminated before the time in the message.',
   key: 'the kind of resource',
   windowMs: 10 * MINUTE,
   message: ({ count, total, plural, until, ids }: HeldCollection) =>
@@ -121,10 +121,9 @@ export const INSTANCES_OF_ANOTHER_CLUSTER = event({
   reason: 'InstancesOfAnotherCluster',
   type: 'Warning',
   about: ['Namespace'],
-  meaning:
-    'Instances or instance profiles carry the name of this cluster and the identity of another one. They are left alone.',
+  meaning: 'Instances or instance profiles have the name of this cluster and the UID of another one. They are ignored.',
   key: 'the kind of resource',
   windowMs: 10 * MINUTE,
   message: (count: number, plural: string, ids: string) =>
-    `${count} ${plural} belong to another cluster of the same name and are left alone (${ids})`,
+    `Ignoring ${count} ${plural} of another cluster with the same name (${ids})`,
 });

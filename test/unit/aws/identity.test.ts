@@ -39,7 +39,7 @@ const launch = async (count: number): Promise<readonly NodeClaim[]> => {
   return Promise.all(claims.map(async (claim) => account.write(await account.provider.create(claim))));
 };
 
-/** The next process is one of another cluster, whose API server has none of the NodeClaims. */
+/** Starts a process in another cluster, without the NodeClaims of the first cluster. */
 async function enterAnotherCluster(uid = 'another-cluster'): Promise<void> {
   for (const { metadata } of await account.kube.client.listAll(NODE_CLAIM))
     account.kube.remove(NODE_CLAIM, metadata.name);
@@ -49,7 +49,7 @@ async function enterAnotherCluster(uid = 'another-cluster'): Promise<void> {
   account.events.length = 0;
 }
 
-/** Passes of a collector, at its own pace. */
+/** Runs passes of a garbage collector at its own interval. */
 async function collectFor(controller: string, hours: number): Promise<void> {
   for (let passed = 0; passed <= hours * HOUR; ) {
     const outcome = await account.reconcile(controller);
@@ -101,7 +101,7 @@ describe('instances of another cluster', () => {
     await collectFor('instance.garbagecollection', 6);
     expect(account.running()).toHaveLength(8);
     expect(account.running()).toEqual(expect.arrayContaining([...theirs]));
-    expect(new Set(warnings())).toEqual(new Set(['leaving alone what belongs to another cluster of the same name']));
+    expect(new Set(warnings())).toEqual(new Set(['ignoring objects of another cluster with the same name']));
     expect(account.events.map(({ reason }) => reason)).toContain('InstancesOfAnotherCluster');
     expect(await account.metricsText()).toMatch(/collection_held\{[^}]*reason="identity"[^}]*\} 7/);
   });
@@ -114,7 +114,7 @@ describe('instances of another cluster', () => {
     await collectFor('instance.garbagecollection', 0.9);
     expect(account.running()).toHaveLength(7);
     expect(account.events.map(({ reason }) => reason)).toContain('GarbageCollectionHeld');
-    expect(new Set(warnings())).toEqual(new Set(['holding garbage collection, too much is without a NodeClaim']));
+    expect(new Set(warnings())).toEqual(new Set(['holding garbage collection, too many objects have no NodeClaim']));
     await collectFor('instance.garbagecollection', 0.2);
     expect(account.running()).toHaveLength(5);
     await collectFor('instance.garbagecollection', 1);

@@ -1,4 +1,4 @@
-/** What is kept of launches: enough for those that come together, and no more. */
+/** The launcher keeps a bounded number of filtered lists of instance types. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';

@@ -179,7 +179,7 @@ describe('instance.garbagecollection of many instances', () => {
   const MINUTE = 60_000;
   const ids = (count: number): string[] => Array.from({ length: count }, (_, at) => `i-${at}`);
 
-  /** Passes every two minutes. Answers the minutes at which instances were terminated. */
+  /** Runs a pass every two minutes. Returns the minute of each termination. */
   async function passFor(world: ReturnType<typeof collecting>, minutes: number): Promise<Record<string, number>> {
     const ended: Record<string, number> = {};
     for (let minute = 0; minute <= minutes; minute += 2) {
@@ -236,7 +236,7 @@ describe('instance.garbagecollection of many instances', () => {
     expect(calls).toEqual([]);
     expect(lines[0]).toMatchObject({
       level: 'warn',
-      message: 'holding garbage collection, too much is without a NodeClaim',
+      message: 'holding garbage collection, too many objects have no NodeClaim',
       fields: { count: orphans, total: orphans + owned },
     });
     expect(events[0]).toMatchObject({
@@ -247,7 +247,7 @@ describe('instance.garbagecollection of many instances', () => {
     expect(await held('share')).toBe(String(orphans));
   });
 
-  it('ends every orphan within four hours, a share every ten minutes, and then holds nothing', async () => {
+  it('terminates every orphan within four hours, a share every ten minutes, and then ends the hold', async () => {
     const one = collecting();
     one.world.found = ids(100).map((id) => one.instance(id));
     const ended = await passFor(one, 240);
@@ -262,7 +262,7 @@ describe('instance.garbagecollection of many instances', () => {
     expect(one.calls).toContain('terminate i-later');
   });
 
-  it('does not let through in a trickle what it holds at once', async () => {
+  it('holds orphans that appear one after the other as it holds many orphans of one pass', async () => {
     const one = collecting();
     for (let at = 0; at < 20; at += 1) {
       one.world.found = [...one.world.found, one.instance(`i-${at}`)];
@@ -284,14 +284,14 @@ describe('instance.garbagecollection of many instances', () => {
     expect(calls).toEqual([]);
   });
 
-  it('reports instances of another cluster of the same name, which it never terminates', async () => {
+  it('reports and never terminates instances of another cluster with the same name', async () => {
     const one = collecting();
     one.world.foreign = ids(7).map((id) => one.instance(id));
     await passFor(one, 600);
     expect(one.calls).toEqual([]);
     expect(one.lines[0]).toMatchObject({
       level: 'warn',
-      message: 'leaving alone what belongs to another cluster of the same name',
+      message: 'ignoring objects of another cluster with the same name',
       fields: { ids: 'i-0, i-1, i-2, i-3, i-4 and 2 other(s)', count: 7 },
     });
     expect(one.events[0]).toMatchObject({ reason: 'InstancesOfAnotherCluster', type: 'Warning' });
