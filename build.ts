@@ -1,7 +1,7 @@
 /**
  * Bundles the operator and the command line, each into a folder of its own with the code of its threads: the image holds
  * the first alone, the npm package both.
- * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/main.ts, for benchmarks.
+ * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/program.ts, for benchmarks.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const prunePure: Plugin = {
   },
 };
 
-const [outdir = 'dist', main = 'src/main.ts'] = process.argv.slice(2);
+const [outdir = 'dist', main = 'src/program.ts'] = process.argv.slice(2);
 
 /** The program of threads, beside the entry points. */
 const THREADS = { 'engine-worker': 'src/engine-worker/worker.ts' };

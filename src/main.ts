@@ -2,12 +2,13 @@
  * The operator's entry point: settings → wiring → run. The one file that sees everything.
  *
  *   starting ──endpoints, client, AWS discovery──▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
+ *
+ * A replica is ready from the end of its start, whatever becomes of AWS later. A start can be interrupted at any point.
  */
-import { pathToFileURL } from 'node:url';
 import { defined } from './api/defined.ts';
 import { NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
-import { type AwsProvider, awsProvider } from './aws/index.ts';
+import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
 import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
 import { debugViews } from './controllers/debug-views.ts';
@@ -21,9 +22,6 @@ import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
-import { Suspects } from './engine-worker/supervision.ts';
-import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
-import { workerSolver } from './engine-worker/worker-solver.ts';
 import { catchUp } from './kube/catch-up.ts';
 import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import { writeLast } from './kube/document-keeper.ts';
@@ -31,25 +29,24 @@ import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
 import { type Fence, Leadership, openFence } from './kube/fence.ts';
 import { connect, connectReader, type HttpKubeClient, type HttpKubeReader } from './kube/http.ts';
-import { startInformers } from './kube/informers.ts';
+import { type ProcessInformers, startInformers } from './kube/informers.ts';
 import { type LeadOptions, lead } from './kube/lead.ts';
+import { readinessChecks } from './kube/readiness.ts';
 import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
-import { crdsServed, serverVersion } from './kube/server-facts.ts';
+import { serverVersion } from './kube/server-facts.ts';
 import type { LivePage } from './live/index.ts';
-import { filterOutputs } from './observe/control-characters.ts';
+import { Closers } from './observe/closers.ts';
 import { createLogger } from './observe/create-logger.ts';
-import { errorText } from './observe/error-text.ts';
 import { type Endpoints, type Look, serveEndpoints } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
-import { watchProcess } from './observe/process-watch.ts';
 import { showBuild } from './observe/runtime-metrics.ts';
 import { reportSeries } from './observe/series-report.ts';
-import { HelpRequested, parseSettings, type Settings, SettingsError } from './observe/settings.ts';
-import { sharedCheck } from './observe/shared-check.ts';
+import { parseSettings, type Settings, SettingsError } from './observe/settings.ts';
+import { Start } from './observe/start.ts';
 import { openTracing } from './observe/traces/open.ts';
 import { VERSION } from './version.ts';
 
@@ -64,6 +61,10 @@ export interface OperatorOptions {
   readonly simulations?: SimulationRunner;
   /** Takes log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
+  /** Default: a log on the configured outputs. */
+  readonly log?: Logger;
+  /** Interrupts the start, or stops the operator. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Operator {
@@ -80,12 +81,12 @@ export interface Operator {
 
 /**
  * Starts an operator and answers when it serves its endpoints and stands by for the lease.
- * @throws SettingsError, or the error of the step of starting up that failed
+ * @throws SettingsError, the error of the step of starting up that failed, or the reason of the signal that interrupts it
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { argv, env, clock = realClock(), solver, simulations } = options;
+  const { argv, env, clock = realClock(), solver, simulations, signal } = options;
   const settings = parseSettings(argv, env);
-  const log = openLog(settings, clock, options);
+  const log = options.log ?? openLog(settings, clock, options);
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics({ view: settings.metrics });
@@ -103,10 +104,14 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   });
   // Ends the watches: after the controllers, whose steps in hand still read from the stores.
   const closing = new AbortController();
-  const probes = probeClient(env, clock, closing.signal);
+  const closers = new Closers();
+  closers.add(() => client.close());
+  closers.add(() => closing.abort());
   const informers = startInformers({ client, clock, log, signal: closing.signal });
   metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
   const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
+  const start = new Start(clock, signal);
+  const awsStart = new AwsStart(start.signal);
   const base = {
     settings,
     env,
@@ -121,21 +126,25 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     debug,
     closing,
   };
-  const endpoints = await openEndpoints(base, probes);
+  const parts = { ...base, closers, start, awsStart };
   try {
-    return await run({ ...base, endpoints });
+    const endpoints = await openEndpoints(parts);
+    closers.add(() => endpoints.close());
+    const operator = await start.unlessAborted(run({ ...parts, endpoints }));
+    signal?.addEventListener('abort', () => void operator.stop(), { once: true });
+    return operator;
   } catch (error) {
-    closing.abort();
-    await endpoints.close();
-    client.close();
+    await closers.close();
     throw error;
+  } finally {
+    start.end();
   }
 }
 
 /** Of the sources; empty when it is not known. */
 const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
 
-const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
+export const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
   createLogger({
     level: settings.logLevel,
     outputPaths: settings.logOutputPaths,
@@ -158,18 +167,16 @@ function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSi
   return probes;
 }
 
-function openEndpoints(parts: Omit<Parts, 'endpoints'>, probes: HttpKubeReader): Promise<Endpoints> {
-  const { settings, clock, solver, simulations, log, metrics, informers, debug } = parts;
+function openEndpoints(parts: Omit<Parts, 'endpoints'>): Promise<Endpoints> {
+  const { settings, env, clock, solver, simulations, log, metrics, informers, debug, closing, start, awsStart } = parts;
+  const probes = probeClient(env, clock, closing.signal);
   return serveEndpoints({
     metricsPort: settings.metricsPort,
     healthProbePort: settings.healthProbePort,
     metrics,
     profiling: settings.enableProfiling,
     debugEndpoints: settings.debugEndpoints,
-    ready: {
-      manager: (signal) => informers.synced(signal),
-      crd: sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 }),
-    },
+    ready: readinessChecks({ start, provider: awsStart, informers, probes, log, until: closing.signal }),
     alive: { solver: () => solver?.check?.(), disruption: () => simulations?.check?.() },
     debug,
     now: () => monotonicMs(clock),
@@ -191,17 +198,21 @@ interface Parts {
   readonly client: HttpKubeClient;
   /** Permits writes, to Kubernetes and to AWS. */
   readonly leadership: Fence;
-  readonly informers: ReturnType<typeof startInformers>;
+  readonly informers: ProcessInformers;
   readonly endpoints: Endpoints;
   readonly debug: Debug;
   readonly closing: AbortController;
+  readonly closers: Closers;
+  readonly start: Start;
+  readonly awsStart: AwsStart;
 }
 
 async function run(parts: Parts): Promise<Operator> {
-  const { settings, clock, log, metrics, client, informers, endpoints, closing } = parts;
+  const { settings, clock, log, metrics, client, informers, endpoints, closers, start } = parts;
   // Said now rather than when everything else has started.
   if (!settings.disableLeaderElection) leaseNamespace(parts);
   const recorder = eventRecorder({ client, clock, log });
+  closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
   const working = new AbortController();
   const tracer = await openTracing(settings.tracing, {
@@ -210,11 +221,15 @@ async function run(parts: Parts): Promise<Operator> {
     log,
     metrics,
   });
+  closers.add(() => tracer?.close());
   const traces = tracer && new NodeTraces({ tracer, clock, metrics });
-  const wiring = { events: tap.events, traces, signal: working.signal };
+  closers.add(() => traces?.stop());
+  const wiring = { events: tap.events, traces };
   const { all, viewed } = await wireControllers(parts, wiring);
   const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
+  closers.add(() => page?.close());
+  start.signal.throwIfAborted();
   const { signal } = working;
   const work = async (): Promise<void> => {
     await catchUp({ client, informers, clock, log, signal });
@@ -226,14 +241,6 @@ async function run(parts: Parts): Promise<Operator> {
     traces?.stop();
     await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper], parts), recorder.stop()]);
   };
-  const close = async (): Promise<void> => {
-    traces?.stop();
-    await Promise.all([recorder.stop(), tracer?.close()]);
-    await page?.close();
-    closing.abort();
-    await endpoints.close();
-    client.close();
-  };
   const { leadership } = parts;
   const life =
     leadership instanceof Leadership
@@ -241,7 +248,7 @@ async function run(parts: Parts): Promise<Operator> {
       : work()
           .then(leaving)
           .then(() => 'stopped' as const);
-  const done = closeAfter(life, close, clock);
+  const done = closeAfter(life, () => closers.close(), clock);
   return {
     settings,
     metricsPort: endpoints.metricsPort,
@@ -275,7 +282,6 @@ const LOST_MS = 500;
 interface Wiring {
   readonly events: EventRecorder;
   readonly traces: NodeTraces | undefined;
-  readonly signal: AbortSignal;
 }
 
 /** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
@@ -329,16 +335,15 @@ function startProvider(
   {
     events,
     traces,
-    signal,
     hearing,
     namespace,
   }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
 ): Promise<AwsProvider> {
-  const { settings, clock, log, metrics, client, leadership, informers } = parts;
+  const { settings, clock, log, metrics, client, leadership, informers, start, awsStart } = parts;
   const options = {
-    ...{ settings, client, informers, events, clock, log, metrics, traces, namespace, signal },
+    ...{ settings, client, informers, events, clock, log, metrics, traces, namespace, start: awsStart },
     ...defined({ apiServerCa: client.caBundle }),
-    kubernetesVersion: () => serverVersion(client),
+    kubernetesVersion: () => serverVersion(client, awsStart.isOver ? undefined : start.signal),
     interrupted: (claim: NodeClaim, kind: string) => hearing.interrupted(claim, kind),
   };
   return awsProvider(options, leadership);
@@ -398,34 +403,5 @@ function leaseNamespace({ settings, client }: Parts): string {
   );
 }
 
-/** How long it counts as known that the API server serves the custom resources. */
-const CRDS_SEEN_MS = 60_000;
-
 /** Baked in by the bundler; absent in a checkout. */
 const revision = process.env.SOURCE_REVISION;
-
-/** Runs until a signal or a lost lease ends it; answers the exit code. */
-async function main(): Promise<number> {
-  filterOutputs();
-  let operator: Operator;
-  try {
-    const options = { argv: process.argv.slice(2), env: process.env };
-    const { workerLimits, start } = watchProcess(parseSettings(options.argv, options.env).memoryLimit);
-    // a pod that one thread does not come back from is no business of the other either
-    const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-    const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
-    operator = await startOperator({ ...options, solver: solver.solve, simulations });
-    start(operator, { clock: realClock(), workers: [solver, simulations] });
-  } catch (error) {
-    if (error instanceof HelpRequested) {
-      process.stdout.write(`${error.message}\n`);
-      return 0;
-    }
-    process.stderr.write(`Cannot start: ${errorText(error)}\n`);
-    return 1;
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void operator.stop());
-  return (await operator.done) === 'stopped' ? 0 : 1;
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) process.exit(await main());

@@ -49,6 +49,7 @@ import { spotRiskKeeper } from './spot-risk/keeper.ts';
 import { SpotRisk } from './spot-risk/spot-risk.ts';
 import { spotRiskWatch } from './spot-risk/watch.ts';
 import { Parameters } from './ssm/ssm.ts';
+import { failedStart } from './start/start-remedies.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version/version.ts';
 import { shiftSource } from './zonalshift/client.ts';
@@ -86,8 +87,9 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const selections = wireSelections(context, version);
   const types = wireInstanceTypes(context, offers, shifts);
   const parts = { version, cidr, shifts, types, ...offers, ...selections, ...wireInstances(context, shifts) };
+  const facts = { region: clients.region, clusterName: settings.clusterName };
   const [cluster] = await Promise.all([
-    findCluster(context),
+    findCluster(context).catch(failedStart('failed detecting cluster endpoint', facts)),
     version.refresh(),
     types.refresh(),
     offers.priceBook.poll(),

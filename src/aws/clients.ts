@@ -10,6 +10,7 @@ import { closedFence, type Fence } from '../kube/fence.ts';
 import { checked, type Stacked } from './answers/checked.ts';
 import { type Fenceable, fenced } from './fenced.ts';
 import { standardRetries } from './retries.ts';
+import type { AwsStart } from './start/aws-start.ts';
 import type { ShiftSource } from './zonalshift/client.ts';
 
 /** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
@@ -104,6 +105,8 @@ export interface ClientOptions {
   readonly endpoints?: Endpoints;
   /** Whether the steps around a call are put together once for each kind of call. They must not be changed after that. */
   readonly cacheMiddleware?: boolean;
+  /** Shortens attempts and lengthens retries until it is over. */
+  readonly start?: AwsStart | undefined;
 }
 
 /**
@@ -128,11 +131,11 @@ export function clientsIn(
     ...options
   }: ClientOptions = {},
 ): Clients {
-  const { endpoints, cacheMiddleware = false } = options;
+  const { endpoints, cacheMiddleware = false, start } = options;
   const trying = (maxAttempts: number) => ({
     region,
     maxAttempts,
-    retryStrategy: standardRetries(clock, maxAttempts, random),
+    retryStrategy: standardRetries({ clock, maxAttempts, random, start: maxAttempts > 1 ? start : undefined }),
     requestHandler: requestLimits(answerMs),
     cacheMiddleware,
     ...endpoints,
@@ -140,13 +143,17 @@ export function clientsIn(
   const bounded = <C extends Bounded>(client: C): C => {
     // It makes a copy of each input and output for a logger that nobody has given.
     client.middlewareStack.remove('loggerMiddleware');
-    return fenced(withDeadline(checked(client), answerMs), fence);
+    return fenced(
+      withDeadline(checked(client), () => start?.answerMs ?? answerMs),
+      fence,
+    );
   };
   return {
     ec2: bounded(new EC2Client(trying(ATTEMPTS))),
     ec2Once: bounded(new EC2Client(trying(1))),
-    // A long poll holds its connection for 20 s, so the queue has a client of its own.
-    sqs: bounded(new SQSClient(trying(ATTEMPTS))),
+    // A long poll holds its connection for 20 s, so the queue has a client of its own. The host of a queue's URL is not
+    // the endpoint: it would bypass AWS_ENDPOINT_URL, VPC endpoints, FIPS and dual-stack.
+    sqs: bounded(new SQSClient({ ...trying(ATTEMPTS), useQueueUrlAsEndpoint: false })),
     ssm: bounded(new SSMClient(trying(ATTEMPTS))),
     iam: bounded(new IAMClient(trying(ATTEMPTS))),
     eks: bounded(new EKSClient(trying(ATTEMPTS))),
@@ -173,12 +180,13 @@ interface Body {
   once?(event: 'close', listener: () => void): void;
 }
 
-/** Ends answers that take longer than this to come in whole: the SDK's own time-out is over with their first byte. */
-function withDeadline<C extends Bounded>(client: C, answerMs: number): C {
+/** Ends answers that take longer to come in whole: the SDK's own time-out is over with their first byte. */
+function withDeadline<C extends Bounded>(client: C, longestMs: () => number): C {
   const { requestHandler } = client.config;
   const handle = requestHandler.handle.bind(requestHandler);
   requestHandler.handle = async (request, options) => {
-    const result = await handle(request, options);
+    const answerMs = longestMs();
+    const result = await handle(request, { ...options, requestTimeout: answerMs });
     const body = result.response.body as Body | undefined;
     if (body?.destroy === undefined || body.once === undefined) return result;
     const text = `the answer of AWS did not end within ${answerMs} ms`;

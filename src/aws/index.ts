@@ -1,39 +1,51 @@
 /** The AWS provider: discovers where it runs, then serves the cloud contract and its own controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
 import type { Fence } from '../kube/fence.ts';
+import { StartError } from '../observe/start-error.ts';
 import { assemble } from './assembly.ts';
 import { type Clients, createClients } from './clients.ts';
-import { describeError, isDryRun } from './errors.ts';
+import { isDryRun } from './errors.ts';
 import { instrument } from './instrument.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
+import { failedStart, REGION_REMEDY } from './start/start-remedies.ts';
 
 export { assemble } from './assembly.ts';
 export type { Clients } from './clients.ts';
 export type { AwsOptions, AwsProvider, AwsSettings } from './options.ts';
+export { AwsStart } from './start/aws-start.ts';
 
-/** @throws Error when EC2 cannot be reached or refuses us */
+/** @throws Error when EC2 cannot be reached, or refuses the call */
 async function probe({ ec2 }: Clients): Promise<void> {
   try {
     await ec2.send(new DescribeInstanceTypesCommand({ DryRun: true }));
   } catch (error) {
-    if (isDryRun(error)) return;
-    throw new Error(`ec2 api connectivity check failed, ${describeError(error)}`, { cause: error });
+    if (!isDryRun(error)) throw error;
   }
 }
 
 /**
  * Starts the provider. Region and credentials come from the SDK's default chain.
  * @param fence permits calls that change anything
- * @throws Error when EC2 cannot be reached, or the cluster's endpoint or version cannot be found out
+ * @throws StartError when EC2 cannot be reached, or the cluster's endpoint or version cannot be found out
  */
 export async function awsProvider(options: AwsOptions, fence: Fence): Promise<AwsProvider> {
-  const clients = await createClients({ clock: options.clock, fence });
-  const { ec2, ec2Once, sqs, ssm, iam, eks, pricing } = clients;
-  instrument([ec2, ec2Once, sqs, ssm, iam, eks, pricing], options.metrics);
-  options.log.debug('discovered region', { region: clients.region });
-  const assembled = assemble(options, clients);
-  // Where EC2 is out of reach the probe says so most clearly.
+  const { start, clock, log, metrics, settings } = options;
+  const clients = await createClients({ clock, start, fence }).catch((cause: unknown) => {
+    throw new StartError('failed discovering the AWS region', { cause, remedy: REGION_REMEDY });
+  });
+  const { ec2, ec2Once, sqs, ssm, iam, eks, pricing, region } = clients;
+  const all = [ec2, ec2Once, sqs, ssm, iam, eks, pricing];
+  instrument(all, metrics);
+  start?.watch(region, all);
+  log.debug('discovered region', { region });
+  const facts = { region, clusterName: settings.clusterName };
+  const assembled = assemble(options, clients).catch(
+    failedStart('failed discovering the cluster and its instance types', facts),
+  );
+  // If EC2 is out of reach, the error of the probe is the clearest.
   assembled.catch(() => undefined);
-  await probe(clients);
-  return assembled;
+  await probe(clients).catch(failedStart('ec2 api connectivity check failed', facts));
+  const provider = await assembled;
+  start?.end();
+  return provider;
 }

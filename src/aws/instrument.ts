@@ -1,4 +1,4 @@
-/** Counts and times the calls that SDK clients make, and says on failures which call it was. */
+/** Counts and times the calls that SDK clients make. */
 import {
   AWS_SDK_GO_REQUEST,
   AWS_SDK_GO_REQUEST_ATTEMPT,
@@ -63,7 +63,6 @@ function ofCalls(metrics: Metrics): Middleware {
         return answer;
       } catch (error) {
         record(codeOf(error), attemptsOf(error));
-        if (error instanceof Error) Object.assign(error, { $service: call.service, $operation: call.action });
         throw error;
       }
     };

@@ -10,6 +10,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { StepTraces } from '../observe/traces/tracer.ts';
 import type { PoolOfferings } from './offerings/report.ts';
+import type { AwsStart } from './start/aws-start.ts';
 
 /** The settings that the provider reads; the process's settings satisfy it. */
 export interface AwsSettings {
@@ -58,8 +59,8 @@ export interface AwsOptions {
   readonly kubernetesVersion: () => Promise<string>;
   /** Called for each NodeClaim that is deleted because AWS takes its instance, with the kind of message. */
   readonly interrupted?: ((claim: NodeClaim, kind: string) => void) | undefined;
-  /** Cuts start-up and background loops short. */
-  readonly signal?: AbortSignal;
+  /** Undefined: calls at the start wait and are repeated as later ones. */
+  readonly start?: AwsStart | undefined;
 }
 
 export interface AwsProvider {

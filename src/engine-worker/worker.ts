@@ -9,6 +9,7 @@ import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';
 import { collectFully } from '../observe/full-collection.ts';
 import { countGc } from '../observe/gc-seconds.ts';
+import { logWarnings } from '../observe/stray-output.ts';
 import { boardWriter } from './progress-board.ts';
 import type {
   DecideRequest,
@@ -25,6 +26,8 @@ import type {
 import { serializedResult } from './serialized-results.ts';
 import { WorkerState } from './worker-state.ts';
 
+// Node.js passes the console of a thread on to the streams of the process, which the log reads
+logWarnings((text) => console.error(text));
 const { name, board: sharedBoard } = workerData as WorkerData;
 /** Says on which pod this thread works, to those who watch it. */
 const board = boardWriter(sharedBoard);

@@ -56,7 +56,7 @@ export interface HttpKubeReader extends KubeReader {
   /** Namespace of the pod or of the kubeconfig's context. */
   readonly namespace: string | undefined;
   /** GETs any other path, such as `/version`. @throws ApiError */
-  raw(path: string, signal?: AbortSignal): Promise<unknown>;
+  raw(path: string, signal?: AbortSignal, request?: Pick<RawRequest, 'idleMs'>): Promise<unknown>;
   /** Drops idle connections. */
   close(): void;
 }
@@ -66,7 +66,7 @@ export interface HttpKubeClient extends HttpKubeReader, KubeClient {
   raw(path: string, signal?: AbortSignal, request?: RawRequest): Promise<unknown>;
 }
 
-export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType'>>;
+export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType' | 'idleMs'>>;
 
 const PAGE = 500;
 const MOST_RETRIES = 6;
@@ -91,6 +91,8 @@ const CONTENT_TYPES = {
 
 type Ask = Omit<Exchange, 'idleMs' | 'path'> & {
   readonly path: string;
+  /** Default: a minute. */
+  readonly idleMs?: number;
   readonly kind?: Kind<KubeObject> | undefined;
   readonly subresource?: string | undefined;
   /** Answer 429 to the caller at once: it means something there. */
@@ -175,7 +177,7 @@ class Sender {
     try {
       const response = await exchange(this.#connection, this.#userAgent, {
         ...ask,
-        idleMs: ask.isWatch ? OPENING_MS : IDLE_MS,
+        idleMs: ask.isWatch ? OPENING_MS : (ask.idleMs ?? IDLE_MS),
         renew,
       });
       const status = response.statusCode ?? 0;

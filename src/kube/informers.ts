@@ -23,8 +23,14 @@ interface Entry {
   isOptional: boolean;
 }
 
-export function startInformers({ client, clock, log, signal }: InformersOptions): Informers {
+export interface ProcessInformers extends Informers {
+  /** Names the resources whose first list is not complete, such as `nodepools.karpenter.sh`. */
+  unsynced(): readonly string[];
+}
+
+export function startInformers({ client, clock, log, signal }: InformersOptions): ProcessInformers {
   const entries = new Map<string, Entry>();
+  const pending = new Set<string>();
 
   const start = (kind: Kind<KubeObject>, isOptional: boolean): Entry => {
     const store = new ObjectStore(kind, log);
@@ -33,6 +39,9 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
     const onUnavailable = (): void => {
       if (entry.isOptional) resolve();
     };
+    const resource = [kind.plural, kind.group].filter((part) => part !== '').join('.');
+    pending.add(resource);
+    void ready.then(() => pending.delete(resource));
     const work = reflect({ client, store, clock, log, signal, onListed: resolve, onUnavailable });
     work.catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
     return entry;
@@ -50,6 +59,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       store.addIndexes(indexes);
       return store;
     },
+    unsynced: () => [...pending],
     synced: async (stop = signal) => {
       const { promise: stopped, reject } = Promise.withResolvers<never>();
       const onStop = (): void => reject(stop.reason);

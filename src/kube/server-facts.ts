@@ -20,8 +20,14 @@ export async function crdsServed(client: Pick<HttpKubeReader, 'raw'>, signal: Ab
   throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
 }
 
-/** `major.minor` of the API server. */
-export async function serverVersion(client: Pick<HttpKubeReader, 'raw'>): Promise<string> {
-  const version = (await client.raw('/version')) as { readonly major?: unknown; readonly minor?: unknown } | null;
+/** Longest silence of the API server about its version, which it has in memory. The start waits for it. */
+const VERSION_MS = 10_000;
+
+/** Returns `major.minor` of the API server. */
+export async function serverVersion(client: Pick<HttpKubeReader, 'raw'>, signal?: AbortSignal): Promise<string> {
+  const version = (await client.raw('/version', signal, { idleMs: VERSION_MS })) as {
+    readonly major?: unknown;
+    readonly minor?: unknown;
+  } | null;
   return `${String(version?.major)}.${String(version?.minor).replace(/\D.*/s, '')}`;
 }

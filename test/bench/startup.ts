@@ -102,7 +102,7 @@ const median = (values: readonly number[]): number =>
   Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0);
 
 const given = process.argv.slice(2);
-const scripts = given.length > 0 ? given : ['src/main.ts', 'dist/operator/main.js'].map((each) => join(ROOT, each));
+const scripts = given.length > 0 ? given : ['src/program.ts', 'dist/operator/main.js'].map((each) => join(ROOT, each));
 for (const script of scripts.filter((each) => existsSync(each))) {
   const starts: Start[] = [];
   for (let run = 0; run < RUNS; run++) starts.push(await startOnce(script));

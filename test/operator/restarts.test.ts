@@ -8,7 +8,7 @@ import { crashableOperator } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const MAIN = join(import.meta.dirname, '../../src/program.ts');
 
 let scenario: Scenario;
 afterEach(async () => {

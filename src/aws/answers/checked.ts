@@ -2,7 +2,7 @@
 import { checkForm, wholeBody } from './body.ts';
 import { NEEDS } from './needs.ts';
 import { withoutUnread } from './unread.ts';
-import { type Call, isParseError, nameCall, UnusableAnswer, unreadable } from './unusable.ts';
+import { type Call, isParseError, nameFailure, UnusableAnswer, unreadable } from './unusable.ts';
 
 interface Context {
   readonly clientName?: string;
@@ -69,12 +69,11 @@ const usable: Step<Received> = (next, context) => async (args) => {
 };
 
 /** Around all attempts. */
-const named: Step<{ readonly output: object }> = (next, context) => async (args) => {
+const failuresNamed: Step<{ readonly output: object }> = (next, context) => async (args) => {
   try {
     return await next(args);
   } catch (error) {
-    nameCall(error, callOf(context));
-    throw error;
+    throw nameFailure(error, callOf(context));
   }
 };
 
@@ -82,6 +81,6 @@ export function checked<C extends Stacked>(client: C): C {
   const { middlewareStack: stack } = client;
   stack.add(wholeAndFormed, { step: 'deserialize', name: 'wholeAndFormed', priority: 'low' });
   stack.add(usable, { step: 'deserialize', name: 'usable', priority: 'high' });
-  stack.add(named, { step: 'initialize', name: 'named', priority: 'high' });
+  stack.add(failuresNamed, { step: 'initialize', name: 'named', priority: 'high' });
   return client;
 }

@@ -43,10 +43,25 @@ export const isParseError = (error: unknown): error is Error =>
 /** Whether the service has said in words of its own what is wrong with the call. */
 const isRefusal = (error: Error): boolean => '$fault' in error && error.$fault === 'client' && !isThrottle(error.name);
 
-/** Names the call in failures that do not come with an answer to it, and bounds the text of those that do. */
-export function nameCall(error: unknown, { operation }: Call): void {
-  if (!(error instanceof Error) || error instanceof UnusableAnswer) return;
-  error.message = isRefusal(error)
+/**
+ * Returns the error to throw for a failed call: it names the call, and the text of servers and parsers is bounded. The SDK
+ * throws one and the same error to every call that waits for credentials, so that such an error must stay as it is.
+ */
+export function nameFailure(error: unknown, { service, operation }: Call): unknown {
+  if (!(error instanceof Error)) return error;
+  const call = { $service: service, $operation: operation };
+  if (error instanceof UnusableAnswer) return Object.assign(error, call);
+  const text = isRefusal(error)
     ? shortened(error.message, MAX_SERVICE_TEXT)
     : `calling ${operation}, ${shortened(error.message, MAX_TEXT)}`;
+  return Object.assign(withMessage(error, text), call);
+}
+
+/** Copies an error with its class and its properties. */
+function withMessage(error: Error, message: string): Error {
+  const properties = Object.getOwnPropertyDescriptors(error);
+  return Object.create(Object.getPrototypeOf(error), {
+    ...properties,
+    message: { value: message, writable: true, configurable: true, enumerable: false },
+  }) as Error;
 }

@@ -17,7 +17,7 @@ const STOP_MS = 10_000;
 
 /** The operator's entry point: its bundle beside that of the command line, TypeScript in a checkout. */
 const entry = (): string =>
-  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../main.ts' : '../operator/main.js', import.meta.url));
+  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../program.ts' : '../operator/main.js', import.meta.url));
 
 const lastLines = (file: string, count: number): string =>
   readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');

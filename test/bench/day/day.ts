@@ -69,10 +69,8 @@ const flagsFor = (limitMb: number): readonly string[] => [
 /** Bundled as the image's, because sources and their compiled forms stay in memory. */
 async function bundled(outdir: string): Promise<string> {
   execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
-  // src/main.ts, which is in it, starts an operator of its own when it is what the process was started with
-  await writeFile(join(outdir, 'start.mjs'), "await import('./operator/main.js');\n");
   await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
-  return join(outdir, 'start.mjs');
+  return join(outdir, 'operator/main.js');
 }
 
 async function rssMb(pid: number): Promise<number> {

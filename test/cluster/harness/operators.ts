@@ -26,7 +26,7 @@ export async function startOperatorProcess(
   const process_ = await startProcess({
     name: `operator-${started}`,
     path: process.execPath,
-    argv: [join(ROOT, 'src/main.ts')],
+    argv: [join(ROOT, 'src/program.ts')],
     folder: cluster.plane.folder,
     env: { ...inherited(), ...(await cluster.operatorEnv()), ...env },
   });

@@ -25,19 +25,19 @@ describe('retries of a call to AWS', () => {
     { kind: 'THROTTLING', pausesMs: [1_000, 2_000, 4_000, 8_000, 16_000] },
   ] as const)('wait by the clock of the operator: $kind', async ({ kind, pausesMs }) => {
     const clock = waits();
-    const retries = standardRetries(clock, 6, () => 1);
+    const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     await play(retries, repeated(kind, 5));
     expect(clock.sleptMs).toEqual(pausesMs);
     await expect(play(retries, repeated(kind, 6))).rejects.toThrow('not tried again');
   });
 
   it.each(['CLIENT_ERROR', 'SERVER_ERROR'] as const)('do not happen after a %s', async (kind) => {
-    await expect(play(standardRetries(waits(), 6), [kind])).rejects.toThrow('not tried again');
+    await expect(play(standardRetries({ clock: waits(), maxAttempts: 6 }), [kind])).rejects.toThrow('not tried again');
   });
 
   it('wait for as long as the service says, up to a bound', async () => {
     const clock = waits();
-    const retries = standardRetries(clock, 6, () => 1);
+    const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     const token = await retries.acquireInitialRetryToken('');
     for (const afterMs of [2_000, 3_600_000])
       await retries.refreshRetryTokenForRetry(token, {
@@ -50,7 +50,7 @@ describe('retries of a call to AWS', () => {
   });
 
   it('end in a long outage, and begin again with successes', async () => {
-    const retries = standardRetries(waits(), 6);
+    const retries = standardRetries({ clock: waits(), maxAttempts: 6 });
     for (let call = 0; call < 7; call++) await play(retries, repeated('TRANSIENT', 5));
     await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('not tried again');
     for (let call = 0; call < 14; call++) retries.recordSuccess(await retries.acquireInitialRetryToken(''));

@@ -1,0 +1,74 @@
+/** Remedies for the first failures that users see: credentials, permissions, region, cluster name, network. */
+import { StartError } from '../../observe/start-error.ts';
+import { codeOf, isDenied, isExpired, mayPass } from '../errors.ts';
+
+export interface StartFacts {
+  readonly region: string;
+  readonly clusterName: string;
+}
+
+const ROLE =
+  'annotate the service account with eks.amazonaws.com/role-arn (IRSA), or create a Pod Identity association for it';
+/** Environment variables and tokens of either kind are injected when a pod is created. */
+const RESTART = 'then restart the pods with kubectl rollout restart';
+
+export const REGION_REMEDY =
+  'set AWS_REGION in controller.env of the chart, or let the pods reach the instance metadata service (hop limit 2)';
+
+const NO_CREDENTIALS = new Set(['CredentialsProviderError', 'TokenProviderError', 'ProviderError']);
+/** Codes for credentials that the partition or the account does not know. */
+const INVALID_CREDENTIALS = new Set([
+  'AuthFailure',
+  'InvalidClientTokenId',
+  'InvalidIdentityToken',
+  'SignatureDoesNotMatch',
+  'UnrecognizedClientException',
+]);
+const NO_CLUSTER = new Set(['ResourceNotFoundException', 'NotFoundException']);
+
+/** Returns the remedy for a call that failed during the start. */
+export function startRemedy(error: unknown, { region, clusterName }: StartFacts): string {
+  const { service, operation } = callOf(error);
+  const code = codeOf(error);
+  if (isAssumeRole(error)) return `let the trust policy of the role accept the service account; ${RESTART}`;
+  if (isExpired(error)) return `renew the credentials: ${ROLE} instead of credentials that expire; ${RESTART}`;
+  if (INVALID_CREDENTIALS.has(code))
+    return `correct the credentials, or AWS_REGION if region ${region} is in another partition: ${ROLE}; ${RESTART}`;
+  if (hasName(error, NO_CREDENTIALS)) return `${ROLE}; ${RESTART}`;
+  if (isDenied(error)) {
+    const instead = service === 'EKS' ? ', or set CLUSTER_ENDPOINT (settings.clusterEndpoint)' : '';
+    return `allow ${service.toLowerCase()}:${operation} in the policies of the operator's role${instead}`;
+  }
+  if (service === 'EKS' && NO_CLUSTER.has(code))
+    return `set CLUSTER_NAME (settings.clusterName) to a cluster of region ${region}, which has no "${clusterName}", or correct AWS_REGION`;
+  if (mayPass(error))
+    return `let the pods reach ${service || 'AWS'} in region ${region}: check AWS_REGION, AWS_ENDPOINT_URL, DNS, routes, security groups, VPC endpoints and proxies`;
+  return 'correct the cause that the error names; the container starts again by itself';
+}
+
+/** Returns a handler that throws the failure of a step of the start, with its remedy. */
+export const failedStart =
+  (step: string, facts: StartFacts) =>
+  (cause: unknown): never => {
+    if (cause instanceof StartError) throw cause;
+    throw new StartError(step, { cause, remedy: startRemedy(cause, facts) });
+  };
+
+/** The call that an error, or the first of its causes, is about. */
+function callOf(error: unknown): { readonly service: string; readonly operation: string } {
+  for (const at of chainOf(error))
+    if ('$service' in at && '$operation' in at)
+      return { service: String(at.$service), operation: String(at.$operation) };
+  return { service: '', operation: '' };
+}
+
+function* chainOf(error: unknown): Generator<Error> {
+  for (let at = error; at instanceof Error; at = at.cause) yield at;
+}
+
+const hasName = (error: unknown, names: ReadonlySet<string>): boolean =>
+  [...chainOf(error)].some(({ name }) => names.has(name));
+
+/** STS refuses the web identity token of IRSA. The failed call then is the one that waited for credentials. */
+const isAssumeRole = (error: unknown): boolean =>
+  isDenied(error) && [...chainOf(error)].some(({ message }) => message.includes('sts:AssumeRole'));

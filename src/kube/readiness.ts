@@ -1,0 +1,53 @@
+/** Readiness of the process: its informers, the custom resources, and the provider. */
+import { errorText } from '../observe/error-text.ts';
+import type { Logger } from '../observe/logger.ts';
+import { type Check, sharedCheck } from '../observe/shared-check.ts';
+import type { Start } from '../observe/start.ts';
+import type { HttpKubeReader } from './http.ts';
+import type { ProcessInformers } from './informers.ts';
+import { crdsServed } from './server-facts.ts';
+
+/** How long it counts as known that the API server serves the custom resources. */
+const CRDS_SEEN_MS = 60_000;
+/** Longest wait for the API server in a report of the start. */
+const CRDS_MS = 5_000;
+
+export interface ReadinessOptions {
+  readonly start: Start;
+  /** Whose discovery a start waits for. Empty once it has succeeded: no later failure of the provider counts. */
+  readonly provider: { waitingFor(): readonly string[] };
+  readonly informers: ProcessInformers;
+  /** Has a budget of its own, because anybody may probe. */
+  readonly probes: Pick<HttpKubeReader, 'raw'>;
+  readonly log: Logger;
+  /** Ends the reports of the start. */
+  readonly until: AbortSignal;
+}
+
+/** Returns the readiness checks by name. Until they pass, logs every ten seconds what they wait for. */
+export function readinessChecks(options: ReadinessOptions): Readonly<Record<string, Check>> {
+  const { start, provider, informers, probes, log, until } = options;
+  const crd = sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 });
+  const crdFailure = async (): Promise<readonly string[]> => {
+    try {
+      await crd(AbortSignal.timeout(CRDS_MS));
+      return [];
+    } catch (error) {
+      return [errorText(error)];
+    }
+  };
+  const waitingFor = async (): Promise<readonly string[]> => [
+    ...provider.waitingFor(),
+    ...informers.unsynced().map((resource) => `the first list of ${resource}`),
+    ...(await crdFailure()),
+  ];
+  void start.report({ waitingFor, log, until });
+  return {
+    manager: (signal) => informers.synced(signal),
+    crd,
+    provider: () => {
+      const waiting = provider.waitingFor();
+      if (waiting.length > 0) throw new Error(`waiting for ${waiting.join('; ')}`);
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** The operator as a process: its log, its memory, its threads and its exit code. */
+import { Suspects } from './engine-worker/supervision.ts';
+import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
+import { workerSolver } from './engine-worker/worker-solver.ts';
+import { realClock } from './kube/clock.ts';
+import { type OperatorOptions, openLog, startOperator } from './main.ts';
+import { createLogger } from './observe/create-logger.ts';
+import { EXIT } from './observe/exit-codes.ts';
+import { guardHeap } from './observe/heap-guard.ts';
+import type { Logger } from './observe/logger.ts';
+import { watchProcess } from './observe/process-watch.ts';
+import { HelpRequested, parseSettings, SettingsError } from './observe/settings.ts';
+import { StartError } from './observe/start-error.ts';
+import { logStrayOutput } from './observe/stray-output.ts';
+
+type Options = Pick<OperatorOptions, 'argv' | 'env'>;
+
+/**
+ * Runs until a signal or a lost lease ends the operator. Returns the exit code.
+ * @param stopping aborts with the first signal
+ */
+export async function runProcess({ argv, env }: Options, stopping: AbortSignal): Promise<number> {
+  let log = lastResortLog();
+  try {
+    const settings = parseSettings(argv, env);
+    log = openLog(settings, realClock(), { argv, env });
+    logStrayOutput(log);
+    logDefects(log);
+    guardHeap(log);
+    const { workerLimits, start } = watchProcess(settings.memoryLimit);
+    // a pod that ended one thread is left out of the other thread too
+    const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
+    const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
+    const operator = await startOperator({ argv, env, log, signal: stopping, solver: solver.solve, simulations });
+    start(operator, { clock: realClock(), workers: [solver, simulations] });
+    return (await operator.done) === 'stopped' ? EXIT.stopped : EXIT.failed;
+  } catch (error) {
+    return exitCodeOf(error, { log, stopping });
+  }
+}
+
+/** For failures before the settings are known. */
+const lastResortLog = (): Logger =>
+  createLogger({ level: 'info', outputPaths: ['stdout'], errorOutputPaths: ['stderr'] });
+
+/** Reports why the operator did not start. */
+function exitCodeOf(
+  error: unknown,
+  { log, stopping }: { readonly log: Logger; readonly stopping: AbortSignal },
+): number {
+  if (error instanceof HelpRequested) {
+    process.stdout.write(`${error.message}\n`);
+    return EXIT.stopped;
+  }
+  if (stopping.aborted) {
+    log.info('stopped before the start was complete', { reason: stopping.reason });
+    return EXIT.stopped;
+  }
+  if (error instanceof StartError) log.error(`${error.message}`, { error: error.cause, remedy: error.remedy });
+  else if (error instanceof SettingsError) log.error('failed reading settings', { error });
+  else log.error('failed starting', { error });
+  return EXIT.failed;
+}
+
+/** Reports an error that no code handles, and ends the process: its state is unknown. */
+function logDefects(log: Logger): void {
+  process.on('uncaughtException', (error) => {
+    log.error('ending the process after an error that no code handles', { error, stack: error.stack });
+    process.exit(EXIT.failed);
+  });
+}

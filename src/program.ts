@@ -1,0 +1,13 @@
+/**
+ * Program of the operator. Handles signals before the operator's code is loaded, which takes seconds if the container has
+ * little CPU.
+ */
+import { EXIT } from './observe/exit-codes.ts';
+import { stopOnSignals } from './observe/stop-signals.ts';
+
+const stopping = stopOnSignals();
+const end = (): never => process.exit(EXIT.stopped);
+stopping.addEventListener('abort', end);
+const { runProcess } = await import('./operator-process.ts');
+stopping.removeEventListener('abort', end);
+process.exit(await runProcess({ argv: process.argv.slice(2), env: process.env }, stopping));
