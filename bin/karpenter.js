@@ -7,19 +7,23 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** Set for the process that this file starts, with the path of its Node.js: that process starts no other one. */
+const STARTED = 'KARPENTER_STARTED_NODE';
+
 const inPackage = (path) => new URL(`../${path}`, import.meta.url);
 
-function isOldNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
+function isOld(version) {
+  const [major, minor] = version.split('.').map(Number);
   return major < 22 || (major === 22 && minor < 19);
 }
 
 /** The Node.js of the npm package `node`: a checkout installs it, and `npm install node@24` does beside the package. */
 function installedNode() {
   try {
-    const folder = dirname(module.createRequire(import.meta.url).resolve('node/package.json'));
+    const require = module.createRequire(import.meta.url);
+    const folder = dirname(require.resolve('node/package.json'));
     const path = join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
-    return existsSync(path) ? path : undefined;
+    return existsSync(path) ? { path, version: require('node/package.json').version } : undefined;
   } catch {
     return undefined;
   }
@@ -27,13 +31,13 @@ function installedNode() {
 
 /** Runs this file again with another Node.js; the exit code and signals pass through, Ctrl-C by the terminal itself. */
 function runWith(node) {
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, [STARTED]: node },
+  });
   process.on('SIGINT', () => {});
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  child.on('error', (error) => {
-    process.stderr.write(`karpenter cannot run ${node}: ${error.message}\n`);
-    process.exit(1);
-  });
+  child.on('error', (error) => fail(`karpenter cannot run ${node}: ${error.message}`));
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }
 
@@ -46,12 +50,23 @@ async function run() {
   await main();
 }
 
-const newer = isOldNode() ? installedNode() : undefined;
-if (!isOldNode()) await run();
-else if (newer !== undefined) runWith(newer);
+function fail(text) {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+}
+
+const started = process.env[STARTED];
+// programs that the command line starts have a Node.js of their own
+delete process.env[STARTED];
+const { node: version } = process.versions;
+const needs = `karpenter needs Node.js 22.19 or newer, this is ${version}`;
+const remedy = 'run "npm install node@24" where karpenter is installed, and it will use that';
+
+if (!isOld(version)) await run();
+else if (started !== undefined) fail(`karpenter needs Node.js 22.19 or newer, ${started} is ${version}: ${remedy}`);
 else {
-  process.stderr.write(
-    `karpenter needs Node.js 22.19 or newer, this is ${process.versions.node}: run "npm install node@24" where karpenter is installed, and it will use that\n`,
-  );
-  process.exitCode = 1;
+  const installed = installedNode();
+  if (installed === undefined) fail(`${needs}: ${remedy}`);
+  else if (isOld(installed.version)) fail(`${needs}, and ${installed.path} is ${installed.version}: ${remedy}`);
+  else runWith(installed.path);
 }

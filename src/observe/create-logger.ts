@@ -1,5 +1,6 @@
 /** The operator's logger: one JSON object per line in the shape that Karpenter's users parse. */
 
+import { writeSync } from 'node:fs';
 import pino from 'pino';
 import { defined } from '../api/defined.ts';
 import { own } from '../api/own.ts';
@@ -122,16 +123,24 @@ function destination(options: LoggerOptions): pino.DestinationStream {
 
 function openAll({ outputPaths, errorOutputPaths }: LoggerOptions): readonly pino.DestinationStream[] {
   const report = (error: Error): void => {
-    for (const path of errorOutputPaths) {
-      if (path === 'stdout') process.stdout.write(`cannot write log: ${error.message}\n`);
-      else process.stderr.write(`cannot write log: ${error.message}\n`);
-    }
+    for (const path of errorOutputPaths) reportTo(path === 'stdout' ? 1 : 2, error);
   };
   return outputPaths.map((path) => {
     const stream = open(path);
     stream.on('error', report);
     return stream;
   });
+}
+
+/** Writes to the file descriptor: the streams of the process lead back into the log. */
+function reportTo(descriptor: number, error: Error): void {
+  const time = new Date().toISOString();
+  const line = { level: 'ERROR', time, logger: 'controller', message: 'cannot write log', error: error.message };
+  try {
+    writeSync(descriptor, `${JSON.stringify(line)}\n`);
+  } catch {
+    // there is no other place to report it
+  }
 }
 
 function open(path: string): ReturnType<typeof pino.destination> {

@@ -80,6 +80,11 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'an entry of the price book expires soon': 'renew it, and import it again: karpenter prices import --help',
   'an entry of the price book has expired': 'take it out of the price book, or renew it and import it again',
   'ignoring a setting': 'correct its name, or take it out',
+  'failed reading settings': 'correct the setting that the error names: controller.env and settings of the chart',
+  'failed starting': 'correct the cause that the error names; the container starts again by itself',
+  'the heap of the main thread is nearly full, ending the process':
+    'raise controller.resources.limits.memory of the chart; the container starts again by itself',
+  'ending the process after an error that no code handles': TELL_US,
 };
 
 const DENIED: ReadonlySet<unknown> = new Set([
