@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
+import { DescribeImagesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2';
+import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createClients } from '../../../src/aws/clients.ts';
+import { clientsIn, createClients } from '../../../src/aws/clients.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { type Endpoint, serveAws } from './support/endpoint.ts';
 
@@ -47,6 +48,63 @@ describe('a client', () => {
     const { region: _, shifts: __, ...clients } = await createClients({ fence: openFence() });
     for (const { middlewareStack } of Object.values(clients))
       expect(middlewareStack.identify().filter((step) => step.includes('logger'))).toEqual([]);
+  });
+});
+
+describe('calls that wait for credentials', () => {
+  it('fail with errors of their own, each of which names its call once', async () => {
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
+    Object.assign(process.env, {
+      AWS_CONFIG_FILE: '/nonexistent',
+      AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+      AWS_EC2_METADATA_DISABLED: 'true',
+    });
+    const { ec2 } = await createClients();
+    const calls = [new DescribeVpcsCommand({}), new DescribeImagesCommand({}), new DescribeVpcsCommand({})];
+    const errors = await Promise.all(calls.map((call) => ec2.send(call as never).catch((error: unknown) => error)));
+    const text = 'Could not load credentials from any providers';
+    const failure = (operation: string) => ({
+      name: 'CredentialsProviderError',
+      message: `calling ${operation}, ${text}`,
+      $operation: operation,
+    });
+    expect(errors).toMatchObject(['DescribeVpcs', 'DescribeImages', 'DescribeVpcs'].map(failure));
+    expect(requests).toBe(0);
+  });
+});
+
+describe('calls to the queue', () => {
+  const QUEUE_URL = 'https://sqs.elsewhere.example.com/123456789012/queue';
+
+  /** Returns the endpoint of a request for messages. */
+  async function hostOf(region: string, env: Readonly<Record<string, string>>): Promise<string> {
+    delete process.env.AWS_ENDPOINT_URL;
+    Object.assign(process.env, env);
+    const { sqs } = clientsIn(region);
+    let host = '';
+    sqs.config.requestHandler.handle = async ({ protocol, hostname, port }) => {
+      host = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`;
+      throw Object.assign(new Error('enough'), { name: 'Enough' });
+    };
+    const call = sqs.send(new ReceiveMessageCommand({ QueueUrl: QUEUE_URL }));
+    await expect(call).rejects.toThrow('enough');
+    return host;
+  }
+
+  it.each([
+    ['us-west-2', {}, 'https://sqs.us-west-2.amazonaws.com'],
+    ['cn-north-1', {}, 'https://sqs.cn-north-1.amazonaws.com.cn'],
+    ['us-gov-west-1', {}, 'https://sqs.us-gov-west-1.amazonaws.com'],
+    ['us-west-2', { AWS_USE_FIPS_ENDPOINT: 'true' }, 'https://sqs-fips.us-west-2.amazonaws.com'],
+    ['us-west-2', { AWS_USE_DUALSTACK_ENDPOINT: 'true' }, 'https://sqs.us-west-2.api.aws'],
+    ['us-west-2', { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566' }, 'http://127.0.0.1:4566'],
+    [
+      'us-west-2',
+      { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566', AWS_ENDPOINT_URL_SQS: 'http://127.0.0.1:4577' },
+      'http://127.0.0.1:4577',
+    ],
+  ])('of region %s with %j go to %s, whatever the host of its URL is', async (region, env, host) => {
+    expect(await hostOf(region, env)).toBe(host);
   });
 });
 
