@@ -31,12 +31,25 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     // a pod that ended one thread is left out of the other thread too
     const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
     const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
+    stopping.addEventListener('abort', () => endLater(log), { once: true });
     const operator = await startOperator({ argv, env, log, signal: stopping, solver: solver.solve, simulations });
     start(operator, { clock: realClock(), workers: [solver, simulations] });
     return (await operator.done) === 'stopped' ? EXIT.stopped : EXIT.failed;
   } catch (error) {
     return exitCodeOf(error, { log, stopping });
   }
+}
+
+/** Kubernetes kills the container 30 seconds after the signal. */
+const STOP_MS = 25_000;
+
+/** Ends a process that waits too long for its work in hand, such as calls that AWS does not answer. */
+function endLater(log: Logger): void {
+  const end = (): void => {
+    log.error('work in hand did not finish in time, ending the process', { 'after-seconds': STOP_MS / 1_000 });
+    process.exit(EXIT.failed);
+  };
+  setTimeout(end, STOP_MS).unref();
 }
 
 /** For failures before the settings are known. */

@@ -84,6 +84,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed starting': 'correct the cause that the error names; the container starts again by itself',
   'the heap of the main thread is nearly full, ending the process':
     'raise controller.resources.limits.memory of the chart; the container starts again by itself',
+  'work in hand did not finish in time, ending the process':
+    'look for calls to AWS or the API server that were not answered; the next leader goes on with their objects',
   'ending the process after an error that no code handles': TELL_US,
 };
 

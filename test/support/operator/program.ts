@@ -1,0 +1,91 @@
+/** Runs the program of the operator as its image does, and reads every line that comes out of it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { LogLine } from '../../operator/harness.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../../src/program.ts');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RunningProgram {
+  /** Lines of standard output and standard error that are JSON. */
+  readonly log: readonly LogLine[];
+  /** Lines that are not. */
+  readonly noise: readonly string[];
+  readonly ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the first line that fits. @throws Error if the process ends before */
+  untilLine(fits: (line: LogLine) => boolean): Promise<LogLine>;
+}
+
+export interface ProgramOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly nodeOptions?: readonly string[];
+  /** As process 1 of a PID namespace, which needs the right to make one. */
+  readonly isPid1?: boolean;
+}
+
+export function runProgram({ env, nodeOptions = [], isPid1 = false }: ProgramOptions): RunningProgram {
+  const command = [process.execPath, ...nodeOptions, PROGRAM];
+  const [path = '', ...argv] = isPid1 ? ['unshare', '--pid', '--fork', '--kill-child', ...command] : command;
+  const child = spawn(path, argv, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const log: LogLine[] = [];
+  const noise: string[] = [];
+  const listeners = new Set<() => void>();
+  const take = (line: string): void => {
+    try {
+      log.push(JSON.parse(line) as LogLine);
+    } catch {
+      noise.push(line);
+    }
+    for (const listener of listeners) listener();
+  };
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
+  let hasEnded = false;
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => {
+      hasEnded = true;
+      resolve({ code, signal });
+    });
+  });
+  return {
+    log,
+    noise,
+    ended,
+    kill(signal) {
+      if (!hasEnded) process.kill(isPid1 ? childOf(child) : (child.pid ?? 0), signal);
+    },
+    async untilLine(fits) {
+      const found = Promise.withResolvers<LogLine>();
+      const look = (): void => {
+        const line = log.find(fits);
+        if (line !== undefined) found.resolve(line);
+      };
+      listeners.add(look);
+      look();
+      const early = ended.then((end) => {
+        throw new Error(
+          `the process ended with ${JSON.stringify(end)}:\n${[...noise, ...log.map((line) => JSON.stringify(line))].join('\n')}`,
+        );
+      });
+      try {
+        return await Promise.race([found.promise, early]);
+      } finally {
+        early.catch(() => undefined);
+        listeners.delete(look);
+      }
+    },
+  };
+}
+
+/** The only child of `unshare`. @throws Error if there is none */
+function childOf({ pid }: ChildProcess): number {
+  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+  if (!(child > 0)) throw new Error('unshare has started no process yet');
+  return child;
+}
