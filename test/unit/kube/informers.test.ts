@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Informers, Store } from '../../../src/kube/client.ts';
+import type { Store } from '../../../src/kube/client.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
-import { startInformers } from '../../../src/kube/informers.ts';
+import { type ProcessInformers, startInformers } from '../../../src/kube/informers.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
 const clock = steadyClock(1_000);
 let server: ScriptedServer;
 let client: HttpKubeClient;
-let informers: Informers;
+let informers: ProcessInformers;
 let stop: AbortController;
 let lines: readonly Line[];
 
@@ -87,6 +87,19 @@ describe('informers', () => {
     expect(server.seen[1]?.query.get('resourceVersion')).toBe('5');
     expect(store.list().map(({ metadata }) => metadata.name)).toEqual(['a', 'c']);
     expect(store.get({ name: 'b' })).toBeUndefined();
+  });
+
+  it('name the resources whose first list is not complete', async () => {
+    const listing = Promise.withResolvers<void>();
+    server.script(async (...exchange) => {
+      await listing.promise;
+      await page(5)(...exchange);
+    }, openWatch().answer);
+    informers.store(WIDGET);
+    expect(informers.unsynced()).toEqual([`${WIDGET.plural}.${WIDGET.group}`]);
+    listing.resolve();
+    await informers.synced();
+    expect(informers.unsynced()).toEqual([]);
   });
 
   it('tells late subscribers what exists', async () => {
