@@ -24,7 +24,7 @@ export interface ReadinessOptions {
   readonly until: AbortSignal;
 }
 
-/** Returns the readiness checks by name. Until they pass, logs every ten seconds what they wait for. */
+/** Returns the readiness checks by name. Until they pass, logs every ten seconds the work that is left. */
 export function readinessChecks(options: ReadinessOptions): Readonly<Record<string, Check>> {
   const { start, provider, informers, probes, log, until } = options;
   const crd = sharedCheck((signal) => crdsServed(probes, signal), { passMs: CRDS_SEEN_MS, failMs: 1_000 });

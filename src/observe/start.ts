@@ -1,4 +1,4 @@
-/** The start of the process: how long it may take, how it is interrupted, and what it waits for. */
+/** Bounds, interrupts and reports the start of the process. */
 import { formatDuration } from '../api/duration.ts';
 import type { Logger } from './logger.ts';
 import { StartError } from './start-error.ts';
@@ -14,7 +14,7 @@ export interface StartClock {
 }
 
 export interface StartReport {
-  /** Describes what the start waits for; empty if it is complete. */
+  /** Describes the work that is left; empty if the start is complete. */
   readonly waitingFor: () => Promise<readonly string[]>;
   readonly log: Logger;
   /** Ends the reports. */
@@ -33,7 +33,7 @@ export class Start {
     this.signal = interrupt === undefined ? this.#late.signal : AbortSignal.any([interrupt, this.#late.signal]);
     this.#cancel = clock.after(LONGEST_MS, () => {
       const cause = new Error(`it takes longer than ${formatDuration(LONGEST_MS)}`);
-      const remedy = 'correct what the lines before name, for which it waits; the container starts again by itself';
+      const remedy = 'correct the cause that the lines before this one name; the container starts again by itself';
       this.#late.abort(new StartError('the start did not complete in time', { cause, remedy }));
     });
   }
@@ -53,12 +53,12 @@ export class Start {
     }
   }
 
-  /** From now on the start may take as long as it wants. */
+  /** Removes the bound of the start. */
   end(): void {
     this.#cancel();
   }
 
-  /** Logs a line every ten seconds until there is nothing to wait for. */
+  /** Logs a line every ten seconds until the start is complete. */
   async report({ waitingFor, log, until }: StartReport): Promise<void> {
     const signal = AbortSignal.any([until, this.signal]);
     for (let afterMs = PERIOD_MS; ; afterMs += PERIOD_MS) {

@@ -39,7 +39,7 @@ const leading = (operator: RunningProgram) =>
   operator.untilLine(({ message }) => message === 'successfully acquired lease');
 
 describe('the output of the process', () => {
-  it('is JSON, whoever writes it', async () => {
+  it('is JSON if libraries, Node.js or threads write it', async () => {
     const queue = new URL(world.aws.url);
     queue.hostname = 'localhost';
     const operator = run(

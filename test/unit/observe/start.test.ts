@@ -69,7 +69,7 @@ describe('the report of a start', () => {
     report = start.report({ waitingFor: async () => waiting, log: recording.log, until: until.signal });
   });
 
-  it('says every ten seconds what it waits for, until there is nothing left', async () => {
+  it('names every ten seconds the work that is left, until the start is complete', async () => {
     await clock.advance(9_999);
     expect(lines).toEqual([]);
     await clock.advance(20_001);
