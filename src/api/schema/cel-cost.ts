@@ -2,7 +2,7 @@
  * What evaluations of the Common Expression Language may cost. The library counts nothing: a compiler that is asked to
  * writes into each expression what counts, in units of about one step, or ten characters, as the API server's are.
  */
-import type { ASTNode, Environment } from '@marcbachmann/cel-js';
+import { type ASTNode, type Environment, type ParseResult, serialize } from '@marcbachmann/cel-js';
 import { innerNodes, isNode } from './cel-nodes.ts';
 
 /** Of one evaluation, as in Kubernetes. */
@@ -28,8 +28,10 @@ export function charge(units: number): void {
   if (left < 0) throw new CostError('operation cancelled: actual cost limit exceeded');
 }
 
+const tenths = ({ length }: string | Uint8Array): number => Math.ceil(length / CHARACTERS);
+
 /** Counts what a text costs to be read so many times. @throws CostError */
-export const chargeText = (text: string, times = 1): void => charge(Math.ceil(text.length / CHARACTERS) * times);
+export const chargeText = (text: string, times = 1): void => charge(tenths(text) * times);
 
 /**
  * Runs with a limit of its own, or with what is left of the one around it.
@@ -59,13 +61,16 @@ export function sizeOf(value: unknown): number {
   const rest: unknown[] = [value];
   while (rest.length > 0 && units <= left) {
     const next = rest.pop();
-    units += typeof next === 'string' ? 1 + Math.floor(next.length / CHARACTERS) : 1;
+    units += isText(next) ? 1 + Math.floor(next.length / CHARACTERS) : 1;
     // what is not looked at costs as much at least
     if (units + partsOf(next).size > left) return units + partsOf(next).size;
     for (const part of partsOf(next).parts()) rest.push(part);
   }
   return units;
 }
+
+const isText = (value: unknown): value is string | Uint8Array =>
+  typeof value === 'string' || value instanceof Uint8Array;
 
 function partsOf(value: unknown): { readonly size: number; readonly parts: () => Iterable<unknown> } {
   if (Array.isArray(value)) return { size: value.length, parts: () => value };
@@ -79,14 +84,33 @@ const isPlain = (value: unknown): value is object =>
 /** Names that expressions of users cannot have: they begin with what no name of theirs may. */
 const COUNTED = 'cost_of_value_';
 const LOOPED = 'cost_of_loop_';
-const JOINED = 'cost_of_join_';
+/** Replaces `join`, because the cost of a separator depends on the length of the list. */
+const JOIN = 'counted_join';
+const ZONED = 'cost_of_zone_';
+const POWERED = 'cost_of_power_';
 const LOOPS = new Set(['all', 'exists', 'exists_one', 'existsOne', 'map', 'filter']);
+/** Functions whose time is not linear: parts of durations backtrack twice, types of nested values have long names. */
+const POWERS: ReadonlyMap<string, bigint> = new Map([
+  ['duration', 3n],
+  ['json', 2n],
+]);
+/** Methods of timestamps. With a time zone, each formats and parses the time. */
+const TIME_PARTS = /^get[A-Z]/;
+const ZONE_UNITS = 100;
 /** What functions are called on that is no value. */
 const LIBRARIES = new Set(['cel', 'optional', 'sets', 'ip', 'format']);
 const UNCOUNTED = new Set(['has', 'dyn', 'type', 'bind', 'of', 'none', 'or', 'orValue', 'optMap', 'hasValue', 'value']);
 
-export const registerCost = (environment: Environment): Environment =>
+const registerCost = (environment: Environment): Environment =>
   environment
+    .registerFunction(`${ZONED}(dyn): dyn`, (zone: unknown) => {
+      charge(ZONE_UNITS);
+      return zone;
+    })
+    .registerFunction(`${POWERED}(dyn, int): dyn`, (value: unknown, power: bigint) => {
+      if (isText(value)) charge(tenths(value) ** Number(power));
+      return value;
+    })
     .registerFunction(`${COUNTED}(dyn): dyn`, (value: unknown) => {
       charge(sizeOf(value));
       return value;
@@ -95,13 +119,14 @@ export const registerCost = (environment: Environment): Environment =>
       charge(Number(perItem) * itemsOf(value));
       return value;
     })
-    .registerFunction(`${JOINED}(dyn): dyn`, joined)
-    .registerFunction(`${JOINED}(dyn, dyn): dyn`, joined);
+    .registerFunction(`list<string>.${JOIN}(): string`, (items: readonly unknown[]) => join(items, ''))
+    .registerFunction(`list<string>.${JOIN}(string): string`, join);
 
-function joined(value: unknown, separator: unknown = ''): unknown {
-  charge(sizeOf(value));
-  chargeText(String(separator), itemsOf(value));
-  return value;
+function join(items: readonly unknown[], separator: string): string {
+  charge(sizeOf(items));
+  chargeText(separator, items.length);
+  if (items.every((item) => typeof item === 'string')) return items.join(separator);
+  throw new TypeError('string.join(separator): list must contain only strings');
 }
 
 function itemsOf(value: unknown): number {
@@ -110,13 +135,26 @@ function itemsOf(value: unknown): number {
   return isPlain(value) ? Object.keys(value).length : 1;
 }
 
+/** Limits of expressions that count their cost: `counting` adds about two nodes and two levels to each node. */
+const COUNTED_LIMITS = { maxAstNodes: 300_000, maxDepth: 1_000, maxCallArguments: 64 };
+
+/**
+ * Returns a function that compiles parsed expressions of `environment` so that `withinCost` bounds their evaluation.
+ * Expressions of users never see the counting functions, because a negative cost would lift the bound.
+ */
+export function countingCompiler(environment: Environment): (ast: ASTNode) => ParseResult {
+  const counted = registerCost(environment.clone({ limits: COUNTED_LIMITS }));
+  return (ast) => counted.parse(serialize(counting(ast)));
+}
+
 /** What an expression has to be, for its cost to be counted. Shares nothing that is changed with the original. */
-export function counting(node: ASTNode): ASTNode {
+function counting(node: ASTNode): ASTNode {
   const { op, args } = node;
   if (op === 'rcall') return countingMethod(node as ASTNode & { readonly op: 'rcall' });
   if (op === 'call') {
     const [name, given] = args as [string, ASTNode[]];
     const inner = given.map(counting);
+    if (POWERS.has(name)) return made(node, 'call', [name, inner.map((one) => powered(one, name))]);
     return made(node, 'call', [name, UNCOUNTED.has(name) ? inner : inner.map(counted)]);
   }
   const parts = mapped(args);
@@ -130,20 +168,29 @@ function countingMethod(node: ASTNode & { readonly op: 'rcall' }): ASTNode {
   if (LOOPS.has(name)) {
     const [variable, ...bodies] = given;
     const perItem = bodies.reduce((sum, body) => sum + stepsOf(body), 1);
-    const looped = made(node, 'call', [LOOPED, [counting(receiver), made(node, 'value', BigInt(perItem))]]);
+    const looped = called(LOOPED, counting(receiver), made(node, 'value', BigInt(perItem)));
     return made(node, 'rcall', [name, looped, [...(variable ? [variable] : []), ...bodies.map(counting)]]);
   }
   const inner = given.map(counting);
   const isLibrary = receiver.op === 'id' && LIBRARIES.has(receiver.args);
   const on = counting(receiver);
   if (UNCOUNTED.has(name)) return made(node, 'rcall', [name, on, inner]);
-  if (name === 'join') return made(node, 'rcall', [name, made(node, 'call', [JOINED, [on, ...inner]]), inner]);
+  if (name === 'join') return made(node, 'rcall', [JOIN, on, inner]);
+  const [argument] = inner;
+  if (argument && TIME_PARTS.test(name)) return made(node, 'rcall', [name, counted(on), [called(ZONED, argument)]]);
+  if (POWERS.has(name)) return made(node, 'rcall', [name, powered(on, name), inner]);
   return made(node, 'rcall', [name, isLibrary ? on : counted(on), inner.map(counted)]);
 }
 
 const stepsOf = (node: ASTNode): number => innerNodes(node).reduce((sum, inner) => sum + stepsOf(inner), 1);
 
-const counted = (node: ASTNode): ASTNode => made(node, 'call', [COUNTED, [node]]);
+const called = (name: string, node: ASTNode, ...others: readonly ASTNode[]): ASTNode =>
+  made(node, 'call', [name, [node, ...others]]);
+
+const powered = (node: ASTNode, name: string): ASTNode =>
+  called(POWERED, node, made(node, 'value', POWERS.get(name) ?? 1n));
+
+const counted = (node: ASTNode): ASTNode => called(COUNTED, node);
 
 const mapped = (args: unknown): unknown => {
   if (Array.isArray(args)) return args.map(mapped);

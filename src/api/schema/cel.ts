@@ -1,6 +1,6 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
-import { type ASTNode, Environment, EvaluationError, Optional, serialize } from '@marcbachmann/cel-js';
-import { BudgetError, counting, MOST_PER_CALL, registerCost, withinCost } from './cel-cost.ts';
+import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
+import { BudgetError, countingCompiler, MOST_PER_CALL, withinCost } from './cel-cost.ts';
 import { nodesOf } from './cel-nodes.ts';
 import { registerKubernetesFunctions } from './celfunctions.ts';
 import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
@@ -49,8 +49,8 @@ export function celCompiler(
     new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
   );
   for (const name of variables) environment.registerVariable(name, 'dyn');
-  if (isCounted) registerCost(environment);
   extend(environment);
+  const compileCounted = countingCompiler(environment);
   return (expression) => {
     try {
       const nodes = nodesOf(environment.parse(expression).ast);
@@ -59,7 +59,7 @@ export function celCompiler(
       const { type = 'dyn', error } = evaluate.check();
       const fault = error && wording(error);
       if (!isCounted || error) return { names, type, fault, run: (values) => inWords(() => evaluate(values)) };
-      const counted = environment.parse(serialize(counting(evaluate.ast)));
+      const counted = compileCounted(evaluate.ast);
       return {
         ...{ names, type, fault },
         run: (values) => inWords(() => withinCost(MOST_PER_CALL, () => counted(values))),

@@ -1,8 +1,8 @@
 /** `matches` of the CEL library runs on JavaScript's regular expressions; this has it run on those of linear time. */
 import type { ASTNode, Environment } from '@marcbachmann/cel-js';
-import { chargeText } from './cel-cost.ts';
+import { charge, chargeText } from './cel-cost.ts';
 import { isNode } from './cel-nodes.ts';
-import { type Pattern, regularExpression } from './regexp.ts';
+import { type Pattern, patternWeight, regularExpression } from './regexp.ts';
 
 const OURS = 're2_';
 
@@ -14,9 +14,11 @@ export const registerMatches = (environment: Environment): Environment =>
     costing(text, pattern).test(text),
   );
 
-/** The pattern, once it is counted what it costs to run it over the text. @throws CostError */
+/** Returns the pattern after charging for its compilation and for a run over the text. @throws CostError */
 export function costing(text: string, pattern: string): Pattern {
-  chargeText(text, Math.ceil(pattern.length / 4));
+  const units = Math.ceil(patternWeight(pattern) / 4);
+  charge(units);
+  chargeText(text, units);
   return regularExpression(pattern);
 }
 

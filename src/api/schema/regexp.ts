@@ -16,6 +16,21 @@ export interface Pattern {
   matches(text: string, limit: number): string[];
 }
 
+/** A named class compiles to some hundred ranges. */
+const NAMED_CLASS_WEIGHT = 100;
+
+/**
+ * Returns an upper estimate of the size of a compiled pattern, in characters: repetitions such as `{1000}` are compiled
+ * as copies, and RE2 limits their product to 1,000.
+ */
+export function patternWeight(pattern: string): number {
+  let copies = 1;
+  for (const [, least, most = least] of pattern.matchAll(/\{(\d{1,4})(?:,(\d{0,4}))?\}/g))
+    copies += Math.max(Number(least), Number(most));
+  const classes = pattern.match(/\\p|\[:/gi)?.length ?? 0;
+  return (pattern.length + classes * NAMED_CLASS_WEIGHT) * copies;
+}
+
 /**
  * Compiles a pattern once.
  *

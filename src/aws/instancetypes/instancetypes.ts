@@ -2,17 +2,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
 import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
-import { factsOf, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
-import { eniLimitedPods, familyPods, podLimit } from '../kubelet/pod-limit.ts';
+import type { Reserved } from '../kubelet/expressions.ts';
+import { eniLimitedPods } from '../kubelet/pod-limit.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import {
   baseEntries,
@@ -35,6 +35,7 @@ import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { classKey, memoryKey, offeringKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
+import { Densities } from './densities.ts';
 import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
@@ -43,6 +44,8 @@ import { TypeLists, UNUSED_MS } from './type-lists.ts';
 const REFRESH_MS = 12 * 3_600_000;
 const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
+
+const NO_INFO: InstanceTypeInfo = {};
 
 /** Without offerings. */
 type Resolved = InstanceType;
@@ -85,7 +88,10 @@ export class InstanceTypes {
   /** By `monotonicMs`. */
   #refreshedMs = Number.NEGATIVE_INFINITY;
   readonly #resolved: TtlCache<string, { readonly memories: number; readonly types: readonly Resolved[] }>;
+  /** By class key, while types are resolved. */
+  readonly #resolving = new Map<string, Promise<readonly Resolved[]>>();
   readonly #lists: TypeLists;
+  readonly #densities: Densities;
   readonly #discoveredMemory: TtlCache<string, number>;
   /** How often some memory was new. */
   #memories = 0;
@@ -93,6 +99,7 @@ export class InstanceTypes {
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
     this.#resolved = new TtlCache(options.clock, UNUSED_MS);
+    this.#densities = new Densities(options);
     const { unavailable, spotRisk } = options;
     // both only ever grow, and so their sum changes with either
     this.#lists = new TypeLists(options.clock, (name) => unavailable.sequence(name) + (spotRisk?.sequence(name) ?? 0));
@@ -195,7 +202,7 @@ export class InstanceTypes {
     if ((nodeClass.status?.subnets ?? []).length === 0) throw new Error('no subnets found');
     const group = await this.#options.placementGroups.current(nodeClass);
     const key = classKey(nodeClass);
-    const resolved = this.#resolvedFor(key, nodeClass);
+    const resolved = await this.#resolvedFor(key, nodeClass);
     const zones = zonesOf(nodeClass);
     const shifted = zones.filter(({ id }) => this.#options.shifts.until(id) !== undefined).map(({ id }) => id);
     const scope = `${offeringKey(nodeClass)} ${JSON.stringify([group, shifted])}`;
@@ -211,23 +218,37 @@ export class InstanceTypes {
     });
   }
 
-  #resolvedFor(key: string, nodeClass: EC2NodeClass): readonly Resolved[] {
+  async #resolvedFor(key: string, nodeClass: EC2NodeClass): Promise<readonly Resolved[]> {
     const known = this.#resolved.get(key);
-    const resolved = known?.memories === this.#memories ? known : this.#resolveAll(known?.types, nodeClass);
-    this.#resolved.set(key, resolved);
-    this.#resolved.sweep();
-    return resolved.types;
+    if (known?.memories === this.#memories) {
+      this.#resolved.set(key, known);
+      this.#resolved.sweep();
+      return known.types;
+    }
+    const resolving = this.#resolving.get(key) ?? this.#resolveAll(key, nodeClass);
+    this.#resolving.set(key, resolving);
+    return resolving.finally(() => this.#resolving.delete(key));
   }
 
-  /** Of `known` ones those anew of which nodes have reported other memory since. */
-  #resolveAll(known: readonly Resolved[] | undefined, nodeClass: EC2NodeClass) {
+  /** Types that are known are resolved again only if nodes have reported another memory since. */
+  async #resolveAll(key: string, nodeClass: EC2NodeClass): Promise<readonly Resolved[]> {
+    const known = this.#resolved.get(key)?.types;
+    const [memories, infos, offeredIn] = [this.#memories, this.#infos, this.#offeredIn];
     const kubelet = parseKubelet(nodeClass.spec.kubelet);
     const resolve = (info: InstanceTypeInfo): Resolved => this.#resolve(info, nodeClass, kubelet);
-    const types = known?.map((type) => {
-      const memory = this.#discoveredMemory.get(memoryKey(type.name, nodeClass)) ?? type.capacity.memory;
-      return memory === type.capacity.memory ? type : resolve(this.#infos.get(type.name) ?? {});
-    });
-    return { memories: this.#memories, types: types ?? [...this.#infos.values()].map(resolve) };
+    const isCurrent = (type: Resolved): boolean =>
+      type.capacity.memory === (this.#discoveredMemory.get(memoryKey(type.name, nodeClass)) ?? type.capacity.memory);
+    const types: Resolved[] = [];
+    // kubelet expressions may take a millisecond for each type
+    const pause = yielding();
+    for (const item of known ?? infos.values()) {
+      if ('name' in item) types.push(isCurrent(item) ? item : resolve(infos.get(item.name) ?? {}));
+      else types.push(resolve(item));
+      await pause();
+    }
+    // a refresh in between has made them outdated
+    if (infos === this.#infos && offeredIn === this.#offeredIn) this.#resolved.set(key, { memories, types });
+    return types;
   }
 
   /** Every offering of the NodeClass with what stands in the way of buying it. @throws as `list` does */
@@ -247,44 +268,21 @@ export class InstanceTypes {
     return reservedEntries(info, selected, (id) => reservations.available(id), context);
   }
 
-  /**
-   * How many pods a node of the type holds, and what its kubelet reserves.
-   * @throws ExpressionError
-   */
-  #density(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): { pods: number; reserved: Reserved } {
-    const { reservedEnis, nodeClassCel } = this.#options;
-    const limits = { family: familyOf(nodeClass), reservedEnis };
-    if (!nodeClassCel) {
-      const reserved = resolveReserved(kubelet);
-      return { pods: podLimit(info, nodeClass, kubelet, limits), reserved };
-    }
-    const numeric = withMaxPods(kubelet, factsOf(info, familyPods(info, nodeClass, limits)));
-    const pods = podLimit(info, nodeClass, numeric, limits);
-    return { pods, reserved: resolveReserved(kubelet, factsOf(info, pods)) };
-  }
-
   /** The first expression of the NodeClass that has no usable value for some type, in words. */
-  expressionFailure(nodeClass: EC2NodeClass): string | undefined {
-    const kubelet = parseKubelet(nodeClass.spec.kubelet);
-    for (const [name, info] of this.#infos)
-      try {
-        this.#density(info, nodeClass, kubelet);
-      } catch (error) {
-        return `${messageOf(error)} (instance-type=${name})`;
-      }
-    return undefined;
+  expressionFailure(nodeClass: EC2NodeClass): Promise<string | undefined> {
+    return this.#densities.failure(nodeClass, this.#infos);
   }
 
   /** What the NodeClass has the kubelet of a node of the type reserve; quantities only. */
   reservedFor(nodeClass: EC2NodeClass, name: string): Reserved {
-    return this.#density(this.#infos.get(name) ?? {}, nodeClass, parseKubelet(nodeClass.spec.kubelet)).reserved;
+    return this.#densities.of(nodeClass, this.#infos.get(name) ?? NO_INFO).reserved;
   }
 
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
     const { metrics, memoryOverheadPercent, region, reservedCapacity } = this.#options;
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
-    const { pods, reserved } = this.#density(info, nodeClass, kubelet);
+    const { pods, reserved } = this.#densities.of(nodeClass, info);
     const discoveredMemory = this.#discoveredMemory.get(memoryKey(name, nodeClass));
     const capacity = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent, discoveredMemory });
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;

@@ -1,10 +1,11 @@
 /**
- * Programs of kubelet expressions. They run on the main thread, once for every instance type, so that what one may take
- * is bounded by its form: it is short, and its lists are not gone through within each other.
+ * Programs of kubelet expressions. They run on the main thread, once for every instance type. Their length and number of
+ * nodes bound the compilation; a cost limit bounds each evaluation, including the size of every value in it.
  */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
-import { innerNodes, nodesOf } from '../../api/schema/cel-nodes.ts';
+import { CostError, countingCompiler, withinCost } from '../../api/schema/cel-cost.ts';
+import { nodesOf } from '../../api/schema/cel-nodes.ts';
 import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celmatches.ts';
 
 /** An expression that cannot be compiled, or that has no usable value for some instance type. */
@@ -17,7 +18,10 @@ const smaller = (a: Value, b: Value): Value => (a < b ? a : b);
 /** Characters of an expression. */
 const LONGEST = 1_000;
 const LIMITS = { maxAstNodes: 250, maxDepth: 50, maxListElements: 100 };
-const GOING_THROUGH: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'filter', 'map']);
+/** Cost units of one evaluation. Common expressions cost between 5 and 100. */
+export const MOST_UNITS = 1_000;
+/** Longest part of a message of the library, which may contain a value of the expression. */
+const LONGEST_MESSAGE = 300;
 
 function environment(): Environment {
   const created = registerMatches(new Environment({ limits: LIMITS }));
@@ -43,47 +47,64 @@ function environment(): Environment {
 }
 
 const cel = environment();
+const compileCounted = countingCompiler(cel);
 
 export type Program = (values: Readonly<Record<string, bigint | string>>) => unknown;
 /** Programs are small; the bound is for users who try many. */
 const programs = new LRUCache<string, Program>({ max: 1_000 });
 
-export const firstLine = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
-
-/** How many lists are gone through within each other. */
-function nesting(node: ASTNode): number {
-  const isOne = node.op === 'rcall' && GOING_THROUGH.has(node.args[0]);
-  return Math.max(0, ...innerNodes(node).map(nesting)) + (isOne ? 1 : 0);
+function summaryOf(error: unknown): string {
+  const [line = ''] = (error as Error).message.split('\n');
+  return line.length > LONGEST_MESSAGE ? `${line.slice(0, LONGEST_MESSAGE)}…` : line;
 }
 
-const binds = ({ op, args }: ASTNode): boolean => op === 'rcall' && args[0] === 'bind';
+/** Maps of maps as keys: the checker's name of their type doubles with each. */
+const hasComputedKey = ({ op, args }: ASTNode): boolean =>
+  op === 'map' && (args as readonly (readonly [ASTNode, ASTNode])[]).some(([key]) => key.op !== 'value');
 
-/** @throws ExpressionError when the expression could take too long */
-function bounded(ast: ASTNode): readonly ASTNode[] {
-  if (nesting(ast) > 1)
-    throw new ExpressionError('compiling expression, it goes through a list within another, write it without');
-  const nodes = nodesOf(ast);
-  if (nodes.some(binds)) throw new ExpressionError('compiling expression, cel.bind is not supported, write it without');
-  return nodes;
+/** Returns a text in which `matches` runs in linear time. @throws when it is not an expression */
+function linearText(text: string): string {
+  const nodes = nodesOf(cel.parse(text).ast);
+  if (nodes.some(hasComputedKey)) throw new Error('a key of a map is not a literal, such as a text or a number');
+  return withInserts(
+    text,
+    nodes.flatMap((node) => matchesInserts(text, node)),
+  );
 }
 
-/** @throws ExpressionError when it is no expression, its value is no number, or it could take too long */
+function counted(text: string): Program {
+  const { valid, type, error } = cel.check(text);
+  if (!valid) throw error;
+  if (type !== 'int' && type !== 'double') throw new Error(`its value must be int or double, not ${type}`);
+  const evaluate: Program = compileCounted(cel.parse(text).ast);
+  return (values) => {
+    try {
+      return withinCost(MOST_UNITS, () => evaluate(values));
+    } catch (error) {
+      throw new ExpressionError(`evaluating expression, ${evaluationProblem(error)}`, { cause: error });
+    }
+  };
+}
+
+const evaluationProblem = (error: unknown): string =>
+  error instanceof CostError
+    ? `it costs more than ${MOST_UNITS} units, each of which is a step, a list item or ten characters; use smaller lists and texts`
+    : summaryOf(error);
+
+/**
+ * Compiles an expression. Its program throws an ExpressionError if an evaluation fails or costs too much.
+ * @throws ExpressionError when it is no expression, its value is no number, or its compilation could take too long
+ */
 export function compiled(text: string): Program {
   const known = programs.get(text);
   if (known !== undefined) return known;
   if (text.length > LONGEST)
     throw new ExpressionError(`compiling expression, it has ${text.length} characters, and may have ${LONGEST}`);
-  const { valid, type, error } = cel.check(text);
-  if (!valid) throw new ExpressionError(`compiling expression, ${firstLine(error)}`);
-  if (type !== 'int' && type !== 'double')
-    throw new ExpressionError(`compiling expression, its value must be int or double, not ${type}`);
-  const nodes = bounded(cel.parse(text).ast);
-  const program: Program = cel.parse(
-    withInserts(
-      text,
-      nodes.flatMap((node) => matchesInserts(text, node)),
-    ),
-  );
-  programs.set(text, program);
-  return program;
+  try {
+    const program = counted(linearText(text));
+    programs.set(text, program);
+    return program;
+  } catch (error) {
+    throw new ExpressionError(`compiling expression, ${summaryOf(error)}`, { cause: error });
+  }
 }

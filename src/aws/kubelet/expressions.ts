@@ -8,7 +8,7 @@ import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { put } from '../../api/own.ts';
 import { isQuantity, type Kubelet } from './block.ts';
-import { compiled, ExpressionError, firstLine } from './expression-programs.ts';
+import { compiled, ExpressionError } from './expression-programs.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 
 /** What an expression may ask of an instance type. */
@@ -38,13 +38,7 @@ const variables = (facts: Facts): Readonly<Record<string, bigint | string>> => (
 
 /** A whole number; fractions are cut. @throws ExpressionError */
 function evaluated(text: string, facts: Facts): number {
-  const program = compiled(text);
-  let value: unknown;
-  try {
-    value = program(variables(facts));
-  } catch (error) {
-    throw new ExpressionError(`evaluating expression, ${firstLine(error)}`, { cause: error });
-  }
+  const value = compiled(text)(variables(facts));
   // no negative zero, which would be written so
   const number = Math.trunc(Number(value)) + 0;
   if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, its value is ${String(value)}`);

@@ -135,9 +135,9 @@ function dependencyFailure(nodeClass: EC2NodeClass): Failure | undefined {
   return { reason: 'DependenciesNotReady', message, status, againMs: AGAIN_MS };
 }
 
-function expressionFailure(nodeClass: EC2NodeClass, types: InstanceTypes): Failure | undefined {
+async function expressionFailure(nodeClass: EC2NodeClass, types: InstanceTypes): Promise<Failure | undefined> {
   if (!hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return undefined;
-  const failed = types.expressionFailure(nodeClass);
+  const failed = await types.expressionFailure(nodeClass);
   return failed === undefined ? undefined : hopeless('KubeletExpressionEvaluationFailed', failed);
 }
 
@@ -192,7 +192,7 @@ class Validation {
     if (!types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
     // The step before has reported it, and is tried again.
     if (getCondition(nodeClass, 'PlacementGroupReady')?.reason === GROUP_UNKNOWN) return { nodeClass };
-    const late = expressionFailure(nodeClass, types) ?? tagFailure(nodeClass);
+    const late = (await expressionFailure(nodeClass, types)) ?? tagFailure(nodeClass);
     return late === undefined ? undefined : this.#fail(nodeClass, late);
   }
 

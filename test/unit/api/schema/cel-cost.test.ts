@@ -52,6 +52,25 @@ describe('an evaluation that costs too much', () => {
     expect(compile(expression).run({ object })).toBe(true);
   });
 
+  it('compiles separators of separators once each', () => {
+    const nested = `${"'ab'.split('').join(".repeat(40)}'x'${')'.repeat(40)}.size() == 81`;
+    expect(compile(nested).run({ object })).toBe(true);
+  });
+
+  it('does not know the functions that count', () => {
+    expect(compile('cost_of_loop_([1], -1000000) == []').fault).toContain('cost_of_loop_');
+  });
+
+  it('counts bytes, durations and time zones by what they take', () => {
+    for (const expression of [
+      `${'cel.bind(t, t + t, '.repeat(30).replace('t + t', "b'0123456789'")}t${')'.repeat(30)} == b''`,
+      "duration(object.text.substring(0, 20000)) == duration('1s')",
+      "object.words.map(t, object.many.map(n, timestamp(n).getHours('Asia/Tokyo')).size()).size() == 0",
+      "object.many.all(n, string(n).matches('a{1000}b{1000}') || true)",
+    ])
+      expect(() => compile(expression).run({ object })).toThrow(EXCEEDED);
+  });
+
   it('is part of what is around it, which ends when nothing is left', () => {
     const loop = compile('object.many.all(a, object.many.all(b, a >= 0) || true)');
     const cheap = compile('object.many.all(a, a >= 0)');

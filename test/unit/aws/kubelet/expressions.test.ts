@@ -20,6 +20,9 @@ const M5_LARGE: Facts = {
   maxPods: 29,
 };
 
+const zones = (count: number): string =>
+  Array.from({ length: count }, () => "timestamp(1).getHours('Asia/Tokyo')").join(' + ');
+
 describe('an expression for maxPods', () => {
   it.each([
     ['vcpus * 10', 20],
@@ -50,26 +53,64 @@ describe('an expression for maxPods', () => {
   });
 });
 
-describe('an expression that could take long', () => {
-  const list = `[${Array.from({ length: 90 }, (_, at) => at % 10).join()}]`;
-
+describe('an expression that could take long to compile', () => {
   it.each([
-    [
-      'goes through a list within another',
-      `[1].map(a, [2].map(b, a + b).size()).size()`,
-      'it goes through a list within another',
-    ],
-    [
-      'goes through one within the condition',
-      `[1].filter(a, [2].all(b, a > b)).size()`,
-      'it goes through a list within another',
-    ],
-    ['uses one list many times', `cel.bind(l, ${list}, (l + l).size())`, 'cel.bind is not supported'],
     ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, and may have 1000'],
     ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
+    ['has types that double', `[1]${'.map(x, {x: x})'.repeat(45)}.size()`, 'a key of a map is not a literal'],
   ])('because it %s is refused with the remedy', (_, maxPods, error) => {
     expect(compileFailure({ maxPods })).toContain(`compiling expression, ${error}`);
     expect(compileFailure({ maxPods })).toContain('(field=spec.kubelet.maxPods)');
+  });
+});
+
+describe('an expression whose evaluation could take long', () => {
+  const list = `[${Array.from({ length: 90 }, (_, at) => at % 10).join()}]`;
+  const digits = "['1111'].map(x, x + x).map(x, x + x).map(x, x + x).map(x, x + x).map(x, x + x)[0]";
+
+  it.each([
+    ['splits and joins', `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(6)}.size()`],
+    ['doubles texts', `['ab']${'.map(t, t + t)'.repeat(40)}[0].size()`],
+    ['doubles bytes', `[b'ab']${'.map(t, t + t)'.repeat(40)}[0].size()`],
+    ['doubles lists', `[[1, 2]]${'.map(t, t + t)'.repeat(40)}[0].size()`],
+    ['binds names', `${'cel.bind(t, t + t, '.repeat(20).replace('t + t', "'ab'")}t.size()${')'.repeat(20)}`],
+    ['goes through lists within lists', `${list}.map(a, ${list}.filter(b, a > b).size()).size()`],
+    ['passes over failures', `${list}.exists(a, ${list}.exists(b, a / 0 == b)) ? 1 : 2`],
+    ['compiles large patterns', `instance_type.matches('${'a{1000}'.repeat(20)}') ? 1 : 2`],
+    ['compiles named classes', `instance_type.matches('(?i)${'\\\\pL'.repeat(60)}') ? 1 : 2`],
+    ['reads a long duration', `duration(${digits} + 's').getSeconds()`],
+    ['reads nested JSON', `size(bytes(${digits.replaceAll('1111', '['.repeat(20))}).json())`],
+    ['converts between time zones', `[1]${'.map(t, 1)'.repeat(2)}.size() + ${zones(12)}`],
+  ])('because it %s fails with the limit and the remedy', (_, maxPods) => {
+    expect(compileFailure({ maxPods })).toBeUndefined();
+    expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(
+      'evaluating expression, it costs more than 1000 units, each of which is a step, a list item or ten characters; ' +
+        'use smaller lists and texts (field=spec.kubelet.maxPods)',
+    );
+  });
+
+  it.each([
+    ['a chain of ternaries', `${Array.from({ length: 12 }, (_, at) => `vcpus < ${at} ? ${at} : `).join('')}110`, 3],
+    ['a list in a list', '[2, 4].exists(a, [1, 2].exists(b, a == b && b == vcpus)) ? 7 : 8', 7],
+    ['a table', "{'m5': 12, 'c5': 20}[instance_type.split('.')[0]]", 12],
+    ['a name', 'cel.bind(n, max_pods * 2, n > 110 ? 110 : n)', 58],
+    ['separators of separators', `${"'ab'.split('').join(".repeat(9)}'x'${')'.repeat(9)}.size()`, 19],
+    ['a pattern', "instance_type.matches('^[cm][0-9]{1,2}[a-z]{0,3}[.]') ? 1 : 2", 1],
+  ])('is not one of everyday: %s', (_, maxPods, pods) => {
+    expect(compileFailure({ maxPods })).toBeUndefined();
+    expect(withMaxPods({ maxPods }, M5_LARGE)).toEqual({ maxPods: pods });
+  });
+
+  it('cannot give itself more by the functions that count', () => {
+    expect(compileFailure({ maxPods: 'size(cost_of_loop_([1], -1000000))' })).toContain('cost_of_loop_');
+  });
+
+  it('keeps messages short', () => {
+    const maxPods = `bool(['${'a'.repeat(60)}'].map(t, t + t).map(t, t + t).map(t, t + t)[0]) ? 1 : 2`;
+    expect(compileFailure({ maxPods })).toBeUndefined();
+    expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(
+      /^evaluating expression, bool\(\) conversion error.{1,280}… \(field/,
+    );
   });
 });
 
@@ -153,6 +194,17 @@ describe('a NodeClass with expressions', () => {
     await account.provider.create(account.claim(types));
     const [fleet] = account.aws.calls.recorded('CreateFleet');
     expect((fleet?.input as { LaunchTemplateConfigs: object[] }).LaunchTemplateConfigs).toHaveLength(2);
+  });
+
+  it('is refused with the limit where one costs too much for some type', async () => {
+    const kubeReserved = { memory: `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(6)}.size()` };
+    expect(await resolve({ kubeReserved })).toEqual({
+      status: 'False',
+      reason: 'KubeletExpressionEvaluationFailed',
+      message: expect.stringMatching(
+        /it costs more than 1000 units, .* \(field=spec\.kubelet\.kubeReserved\[memory\]\) \(instance-type=/,
+      ),
+    });
   });
 
   it('is refused where one does not compile, or has no value for some type', async () => {

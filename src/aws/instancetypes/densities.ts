@@ -1,0 +1,67 @@
+/** Pods that nodes hold, and resources that their kubelets reserve: the settings that may be expressions. */
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { messageOf } from '../../api/error-message.ts';
+import { yielding } from '../../kube/yielding.ts';
+import { familyOf } from '../amis/families.ts';
+import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
+import { factsOf, hasExpressions, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
+import { familyPods, podLimit } from '../kubelet/pod-limit.ts';
+
+interface Density {
+  readonly pods: number;
+  readonly reserved: Reserved;
+}
+
+interface DensityOptions {
+  readonly reservedEnis: number;
+  /** Whether kubelet settings may be expressions. */
+  readonly nodeClassCel: boolean;
+}
+
+export class Densities {
+  readonly #options: DensityOptions;
+  /** Values of expressions, by the spec that contains them and by instance type. */
+  readonly #evaluated = new WeakMap<EC2NodeClass['spec'], WeakMap<InstanceTypeInfo, Density>>();
+
+  constructor(options: DensityOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ExpressionError */
+  of(nodeClass: EC2NodeClass, info: InstanceTypeInfo): Density {
+    const kubelet = parseKubelet(nodeClass.spec.kubelet);
+    if (!this.#options.nodeClassCel || !hasExpressions(kubelet)) return this.#compute(nodeClass, info, kubelet);
+    const byType = this.#evaluated.get(nodeClass.spec) ?? new WeakMap<InstanceTypeInfo, Density>();
+    this.#evaluated.set(nodeClass.spec, byType);
+    const density = byType.get(info) ?? this.#compute(nodeClass, info, kubelet);
+    byType.set(info, density);
+    return density;
+  }
+
+  #compute(nodeClass: EC2NodeClass, info: InstanceTypeInfo, kubelet: Kubelet): Density {
+    const { reservedEnis, nodeClassCel } = this.#options;
+    const limits = { family: familyOf(nodeClass), reservedEnis };
+    if (!nodeClassCel) {
+      const reserved = resolveReserved(kubelet);
+      return { pods: podLimit(info, nodeClass, kubelet, limits), reserved };
+    }
+    const numeric = withMaxPods(kubelet, factsOf(info, familyPods(info, nodeClass, limits)));
+    const pods = podLimit(info, nodeClass, numeric, limits);
+    return { pods, reserved: resolveReserved(kubelet, factsOf(info, pods)) };
+  }
+
+  /** Returns why the first expression that fails for some instance type fails; undefined if all have values. */
+  async failure(nodeClass: EC2NodeClass, infos: ReadonlyMap<string, InstanceTypeInfo>): Promise<string | undefined> {
+    const pause = yielding();
+    for (const [name, info] of infos) {
+      try {
+        this.of(nodeClass, info);
+      } catch (error) {
+        return `${messageOf(error)} (instance-type=${name})`;
+      }
+      await pause();
+    }
+    return undefined;
+  }
+}
