@@ -165,7 +165,7 @@ export class Ec2Provider implements CloudProvider {
     this.#options.events.publish(eventOf(FAILED_RESOLVING_NODE_CLASS, object, { message, dedupe: [uid || name] }));
   }
 
-  async create(claim: NodeClaim, adjust: AdjustTypes = (types) => types): Promise<NodeClaim> {
+  async create(claim: NodeClaim, adjust: AdjustTypes = async (types) => types): Promise<NodeClaim> {
     const nodeClass = this.#readyNodeClass(claim);
     let types: readonly InstanceType[];
     try {
@@ -173,7 +173,7 @@ export class Ec2Provider implements CloudProvider {
     } catch (error) {
       throw new CreateFailed('InstanceTypeResolutionFailed', 'Error resolving instance types', { cause: error });
     }
-    types = adjust(types);
+    types = await adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
     // The launch has just requested the group. After the purchase nothing may fail any more.

@@ -27,7 +27,7 @@ export interface RegistrationHook {
 }
 
 /** Makes of instance types what users want them to be seen as. */
-export type AdjustTypes = (types: readonly InstanceType[]) => readonly InstanceType[];
+export type AdjustTypes = (types: readonly InstanceType[]) => Promise<readonly InstanceType[]>;
 
 export interface CloudProvider {
   readonly name: string;

@@ -1,21 +1,29 @@
-/** What NodeOverlays make of instance types: other prices, and extended resources besides the known ones. */
+/** Applies NodeOverlays to instance types: other prices, and extended resources besides the known ones. */
 
 import { messageOf } from '../api/error-message.ts';
-import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import { nodeOverlayErrors } from '../api/nodeoverlay-validation.ts';
-import type { NodePool } from '../api/nodepool.ts';
 import { own, put } from '../api/own.ts';
-import { compareText, requirementsOf } from './instance-types.ts';
+import { compareText } from './instance-types.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
-import { LOOSE, Requirements } from './requirements.ts';
+import {
+  labelsOfPool,
+  type OfferingSet,
+  type OverlayIndex,
+  overlayIndexOf,
+  overlayRequirements,
+  requiredKeys,
+} from './overlay-matching.ts';
+import type { Requirements } from './requirements.ts';
 import { resourcesOf } from './resources.ts';
 import { sharedType } from './shared-types.ts';
-import { templateLabels } from './solver/template.ts';
+
+/** Largest number of NodeOverlays that are evaluated. */
+export const MOST_OVERLAYS = 500;
 
 /** Why an overlay is not in force. The reason is its condition's. */
 export interface OverlayProblem {
-  readonly reason: 'RuntimeValidation' | 'Conflict';
+  readonly reason: 'RuntimeValidation' | 'Conflict' | 'TooManyNodeOverlays';
   readonly message: string;
 }
 
@@ -28,151 +36,211 @@ export interface Evaluation {
 
 const CONFLICT: OverlayProblem = { reason: 'Conflict', message: 'conflict with another overlay' };
 
+const tooMany = (position: number, count: number): OverlayProblem => ({
+  reason: 'TooManyNodeOverlays',
+  message:
+    `not evaluated: this is NodeOverlay ${position} of ${count}, and only the first ${MOST_OVERLAYS} take part, ` +
+    'the heaviest first, then the last by name; merge or delete NodeOverlays, or raise the weight of this one',
+});
+
 const weightOf = ({ spec }: NodeOverlay): number => spec.weight ?? 0;
 
 /** Heavier overlays first; of equal ones the later in the alphabet. */
 const inOrder = (overlays: readonly NodeOverlay[]): readonly NodeOverlay[] =>
   [...overlays].sort((a, b) => weightOf(b) - weightOf(a) || compareText(b.metadata.name, a.metadata.name));
 
-/** What earlier overlays have set on one instance type of one pool. */
-interface Marks {
-  /** Lowest weight of those that set a price, by offering. */
-  readonly prices: Map<Offering, number>;
-  capacity: { readonly weight: number; readonly names: ReadonlySet<string> } | undefined;
+/** Long work as steps, between which a caller may let other work run. */
+export type Steps<T> = Generator<undefined, T>;
+
+/** Runs all steps at once. */
+function completed<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }
 
-interface Target {
-  readonly marks: Marks;
-  readonly offerings: readonly Offering[];
+/** Instance types that some NodePools see alike, with the changes that overlays of the current weight have made. */
+class Target {
+  readonly index: OverlayIndex;
+  readonly labels: Requirements;
+  readonly #priced: OfferingSet;
+  readonly #capacities = new Map<number, ReadonlySet<string>>();
+
+  constructor(index: OverlayIndex, labels: Requirements) {
+    this.index = index;
+    this.labels = labels;
+    this.#priced = index.empty();
+  }
+
+  forget(): void {
+    this.#priced.clear();
+    this.#capacities.clear();
+  }
+
+  conflicts(overlay: NodeOverlay, offerings: OfferingSet): boolean {
+    if (setsPrice(overlay) && this.#priced.intersects(offerings)) return true;
+    const names = capacityNames(overlay);
+    if (names.length === 0 || this.#capacities.size === 0) return false;
+    return [...typesOf(this.index, offerings)].some((typeAt) =>
+      names.some((name) => this.#capacities.get(typeAt)?.has(name)),
+    );
+  }
+
+  mark(overlay: NodeOverlay, offerings: OfferingSet): void {
+    if (setsPrice(overlay)) this.#priced.addAll(offerings);
+    const names = new Set(capacityNames(overlay));
+    if (names.size > 0) for (const typeAt of typesOf(this.index, offerings)) this.#capacities.set(typeAt, names);
+  }
+}
+
+function typesOf({ rows }: OverlayIndex, offerings: OfferingSet): ReadonlySet<number> {
+  const types = new Set<number>();
+  for (const position of offerings) types.add(rows[position]?.typeAt ?? 0);
+  return types;
+}
+
+function targetsOf(pools: readonly PoolInput[], overlays: readonly NodeOverlay[]): readonly Target[] {
+  const targets = new Map<readonly InstanceType[], Map<string, Target>>();
+  const keys = requiredKeys(overlays);
+  for (const { nodePool, instanceTypes } of pools) {
+    const labels = labelsOfPool(nodePool, keys);
+    const alike = targets.get(instanceTypes) ?? new Map<string, Target>();
+    targets.set(instanceTypes, alike);
+    if (!alike.has(labels.identity)) alike.set(labels.identity, new Target(overlayIndexOf(instanceTypes), labels));
+  }
+  return [...targets.values()].flatMap((alike) => [...alike.values()]);
 }
 
 /**
  * Decides which overlays are in force. Of two of equal weight that set the same thing somewhere, the one that comes
  * later in the order gives way as a whole. `pools` have their types without overlays.
  */
-export function evaluateOverlays(overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): Evaluation {
+export const evaluateOverlays = (overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): Evaluation =>
+  completed(evaluationSteps(overlays, pools));
+
+export function* evaluationSteps(overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): Steps<Evaluation> {
   const accepted: NodeOverlay[] = [];
   const problems = new Map<string, OverlayProblem>();
-  const marksOf = new Map<string, Map<InstanceType, Marks>>();
-  const matchers = pools.map(({ nodePool }) => matcherFor(nodePool));
+  const ordered = inOrder(overlays);
+  const evaluated = ordered.slice(0, MOST_OVERLAYS);
+  for (const [at, { metadata }] of ordered.entries())
+    if (at >= MOST_OVERLAYS) problems.set(metadata.name, tooMany(at + 1, ordered.length));
+  const targets = targetsOf(pools, evaluated);
+  let weight: number | undefined;
+  for (const overlay of evaluated) {
+    if (weightOf(overlay) !== weight) for (const target of targets) target.forget();
+    weight = weightOf(overlay);
+    const problem = yield* placementSteps(overlay, targets);
+    if (problem === undefined) accepted.push(overlay);
+    else problems.set(overlay.metadata.name, problem);
+  }
+  return { accepted, problems };
+}
 
-  const targetsOf = (overlay: NodeOverlay): readonly Target[] =>
-    pools.flatMap(({ nodePool, instanceTypes }, index) => {
-      const ofPool = marksOf.get(nodePool.metadata.name) ?? new Map<InstanceType, Marks>();
-      marksOf.set(nodePool.metadata.name, ofPool);
-      return instanceTypes.flatMap((type) => {
-        const offerings = matchers[index]?.(overlay, type) ?? [];
-        if (offerings.length === 0) return [];
-        const marks = ofPool.get(type) ?? { prices: new Map(), capacity: undefined };
-        ofPool.set(type, marks);
-        return [{ marks, offerings }];
-      });
-    });
-
-  /** An overlay that cannot be matched keeps no others from it. */
-  const targetsOrProblem = (overlay: NodeOverlay): readonly Target[] | OverlayProblem => {
+/** Marks what the overlay sets in every target, unless it is invalid or in conflict in some target. */
+function* placementSteps(overlay: NodeOverlay, targets: readonly Target[]): Steps<OverlayProblem | undefined> {
+  const errors = nodeOverlayErrors(overlay);
+  if (errors.length > 0) return { reason: 'RuntimeValidation', message: errors.join('; ') };
+  const placed: (readonly [Target, OfferingSet])[] = [];
+  for (const target of targets) {
     try {
-      return targetsOf(overlay);
+      placed.push([target, target.index.matching(overlayRequirements(overlay), target.labels)]);
     } catch (error) {
       return { reason: 'RuntimeValidation', message: messageOf(error) };
     }
-  };
-
-  for (const overlay of inOrder(overlays)) {
-    const { name } = overlay.metadata;
-    const errors = nodeOverlayErrors(overlay);
-    if (errors.length > 0) {
-      problems.set(name, { reason: 'RuntimeValidation', message: errors.join('; ') });
-      continue;
-    }
-    const targets = targetsOrProblem(overlay);
-    if ('reason' in targets) {
-      problems.set(name, targets);
-      continue;
-    }
-    if (targets.some((target) => conflicts(overlay, target))) {
-      problems.set(name, CONFLICT);
-      continue;
-    }
-    for (const target of targets) leaveMarks(overlay, target);
-    accepted.push(overlay);
+    yield;
   }
-  return { accepted, problems };
+  if (placed.some(([target, offerings]) => target.conflicts(overlay, offerings))) return CONFLICT;
+  for (const [target, offerings] of placed) target.mark(overlay, offerings);
+  return undefined;
 }
 
 const setsPrice = ({ spec }: NodeOverlay): boolean => spec.price !== undefined || spec.priceAdjustment !== undefined;
 const capacityNames = ({ spec }: NodeOverlay): readonly string[] => Object.keys(spec.capacity ?? {});
 
-function conflicts(overlay: NodeOverlay, { marks, offerings }: Target): boolean {
-  const weight = weightOf(overlay);
-  if (setsPrice(overlay) && offerings.some((offering) => marks.prices.get(offering) === weight)) return true;
-  const { capacity } = marks;
-  return capacity?.weight === weight && capacityNames(overlay).some((name) => capacity.names.has(name));
-}
-
-function leaveMarks(overlay: NodeOverlay, { marks, offerings }: Target): void {
-  const weight = weightOf(overlay);
-  if (setsPrice(overlay)) for (const offering of offerings) marks.prices.set(offering, weight);
-  const names = capacityNames(overlay);
-  if (names.length > 0) marks.capacity = { weight, names: new Set(names) };
-}
-
-/** Finds the offerings of a type that an overlay is about, in one pool; none when it is not about the type. */
-type Matcher = (overlay: NodeOverlay, type: InstanceType) => readonly Offering[];
-
-function matcherFor(nodePool: NodePool): Matcher {
-  // an overlay can require the pool's own name and labels, not its requirements
-  const ofPool = Requirements.fromLabels({ ...templateLabels(nodePool), [NODEPOOL_LABEL]: nodePool.metadata.name });
-  const nodes = new Map<InstanceType, Requirements>();
-  const requirementsOfOverlays = new Map<NodeOverlay, Requirements>();
-  return (overlay, type) => {
-    const required = requirementsOfOverlays.get(overlay) ?? Requirements.fromRequirements(overlay.spec.requirements);
-    requirementsOfOverlays.set(overlay, required);
-    const node = nodes.get(type) ?? ofPool.intersect(requirementsOf(type));
-    nodes.set(type, node);
-    if (!node.compatible(required)) return [];
-    return type.offerings.filter((offering) => required.compatible(requirementsOf(offering), LOOSE));
-  };
-}
-
 /**
  * The instance types as the pool sees them under the overlays in force. Types that none is about stay the same objects;
  * so does the list when that is true of all.
  */
-export function overlaid(
+export const overlaid = (
   { nodePool, instanceTypes }: PoolInput,
   accepted: readonly NodeOverlay[],
-): readonly InstanceType[] {
-  const match = matcherFor(nodePool);
-  const types = instanceTypes.map((type) => overlaidType(type, accepted, match));
-  return types.every((type, index) => type === instanceTypes[index]) ? instanceTypes : types;
-}
+): readonly InstanceType[] =>
+  completed(overlaidSteps(instanceTypes, labelsOfPool(nodePool, requiredKeys(accepted)), accepted));
 
 /** Of several overlays the first one wins, for each offering's price and for each resource. */
-function overlaidType(type: InstanceType, accepted: readonly NodeOverlay[], match: Matcher): InstanceType {
-  const prices = new Map<Offering, number>();
-  const capacity: Record<string, number> = {};
+export function* overlaidSteps(
+  instanceTypes: readonly InstanceType[],
+  labels: Requirements,
+  accepted: readonly NodeOverlay[],
+): Steps<readonly InstanceType[]> {
+  const index = overlayIndexOf(instanceTypes);
+  const prices = new Map<number, number>();
+  const capacities = new Map<number, Record<string, number>>();
   for (const overlay of accepted) {
-    const offerings = match(overlay, type);
-    if (offerings.length === 0) continue;
-    if (setsPrice(overlay)) {
-      for (const offering of offerings)
-        if (!prices.has(offering)) prices.set(offering, adjustedPrice(overlay, offering.usdPerHour));
-    }
-    for (const [name, amount] of Object.entries(resourcesOf(overlay.spec.capacity)))
-      put(capacity, name, own(capacity, name) ?? amount);
+    const offerings = index.matching(overlayRequirements(overlay), labels);
+    if (setsPrice(overlay)) addPrices(prices, overlay, index, offerings);
+    if (capacityNames(overlay).length > 0) addCapacities(capacities, overlay, index, offerings);
+    yield;
   }
-  const isLarger = Object.keys(capacity).length > 0;
-  if (prices.size === 0 && !isLarger) return type;
+  if (prices.size === 0 && capacities.size === 0) return instanceTypes;
+  const types: InstanceType[] = [];
+  for (const [typeAt, type] of instanceTypes.entries()) {
+    types.push(changedType(type, pricesOf(type, index.first(typeAt), prices), capacities.get(typeAt)));
+    yield;
+  }
+  return types;
+}
+
+function addPrices(
+  prices: Map<number, number>,
+  overlay: NodeOverlay,
+  { rows }: OverlayIndex,
+  offerings: OfferingSet,
+): void {
+  for (const position of offerings) {
+    const { usdPerHour = 0 } = rows[position]?.offering ?? {};
+    if (!prices.has(position)) prices.set(position, adjustedPrice(overlay, usdPerHour));
+  }
+}
+
+function addCapacities(
+  capacities: Map<number, Record<string, number>>,
+  { spec }: NodeOverlay,
+  index: OverlayIndex,
+  offerings: OfferingSet,
+): void {
+  const added = Object.entries(resourcesOf(spec.capacity));
+  for (const typeAt of typesOf(index, offerings)) {
+    const capacity = capacities.get(typeAt) ?? {};
+    capacities.set(typeAt, capacity);
+    for (const [name, amount] of added) put(capacity, name, own(capacity, name) ?? amount);
+  }
+}
+
+/** New price of each offering of a type whose first offering has this position; undefined for an unchanged price. */
+const pricesOf = (
+  { offerings }: InstanceType,
+  first: number,
+  prices: ReadonlyMap<number, number>,
+): readonly (number | undefined)[] => offerings.map((_, at) => prices.get(first + at));
+
+function changedType(
+  type: InstanceType,
+  prices: readonly (number | undefined)[],
+  capacity: Readonly<Record<string, number>> | undefined,
+): InstanceType {
+  const isRepriced = prices.some((price) => price !== undefined);
+  if (!isRepriced && capacity === undefined) return type;
   return sharedType({
     ...type,
-    offerings: prices.size === 0 ? type.offerings : type.offerings.map((offering) => repriced(offering, prices)),
-    ...(isLarger ? { capacity: { ...type.capacity, ...capacity }, capacityOverlaid: true } : {}),
+    offerings: isRepriced ? type.offerings.map((offering, at) => repriced(offering, prices[at])) : type.offerings,
+    ...(capacity === undefined ? {} : { capacity: { ...type.capacity, ...capacity }, capacityOverlaid: true }),
   });
 }
 
-function repriced(offering: Offering, prices: ReadonlyMap<Offering, number>): Offering {
-  const usdPerHour = prices.get(offering);
+function repriced(offering: Offering, usdPerHour: number | undefined): Offering {
   if (usdPerHour === undefined) return offering;
   const { capacityOverride: _, overheadOverride: __, ...rest } = offering;
   return { ...rest, usdPerHour, priceOverlaid: true };

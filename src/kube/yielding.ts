@@ -16,3 +16,13 @@ export function yielding(now: () => number = () => performance.now()): Pause {
   };
   return () => (now() - startedMs < STEP_MS ? undefined : turn());
 }
+
+/** Runs steps of synchronous work, and lets others have their turn between them. */
+export async function inSlices<T>(steps: Iterator<undefined, T>): Promise<T> {
+  const pause = yielding();
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    await pause();
+  }
+}

@@ -33,6 +33,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'leaving out an object that cannot be read': 'correct the field that the error names',
   'read an object that cannot be used': 'correct the field that the error names, or delete the object',
   'failed updating capacity buffers': 'it is tried again; kubectl describe capacitybuffer shows its conditions',
+  'leaving out node overlays':
+    'merge or delete NodeOverlays; kubectl get nodeoverlays shows which are not Ready, the lightest first left out',
   'failed measuring node': 'nothing to do: its metrics are missing; correct the quantity that the error names',
   'failed computing consolidation': 'nothing to do: the node stays; report it with this line if it lasts',
   'detected disruption budget errors': 'correct spec.disruption.budgets of the NodePool that the error names',

@@ -1,15 +1,16 @@
-/** Decides which NodeOverlays are in force, all of them together, and says so in their conditions. */
+/** Decides which NodeOverlays are in force, all of them together, and reports it in their conditions. */
 import { type ConditionUpdate, isTrue, NODEOVERLAY_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
 import { NODE_OVERLAY, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../../engine/model.ts';
-import { type Evaluation, evaluateOverlays } from '../../engine/overlays.ts';
+import { type Evaluation, evaluationSteps, MOST_OVERLAYS } from '../../engine/overlays.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import type { StoreListener } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
+import { inSlices } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds } from '../node-classes.ts';
@@ -73,7 +74,9 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
           ({ metadata, spec }) => !metadata.deletionTimestamp && cluster.manages(spec.template.spec.nodeClassRef),
         );
       const inputs = (await Promise.all(pools.map((pool) => inputOf(pool, log)))).flat();
-      const evaluation = evaluateOverlays(present, inputs);
+      const evaluation = await inSlices(evaluationSteps(present, inputs));
+      if (present.length > MOST_OVERLAYS)
+        log.error('leaving out node overlays', { count: present.length - MOST_OVERLAYS, limit: MOST_OVERLAYS });
       const evaluated = new Set(inputs.map(({ nodePool }) => nodePool.metadata.name));
       if (overlays.replace(evaluation.accepted, evaluated)) {
         cluster.markChanged();

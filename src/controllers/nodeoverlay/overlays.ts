@@ -1,5 +1,6 @@
 /** The NodeOverlays in force, and the cloud as it looks under them. */
 
+import { LRUCache } from 'lru-cache';
 import { defined } from '../../api/defined.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -9,9 +10,15 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { NO_CHARGES } from '../../engine/node-extras.ts';
-import { overlaid } from '../../engine/overlays.ts';
+import { labelsOfPool, requiredKeys } from '../../engine/overlay-matching.ts';
+import { overlaidSteps } from '../../engine/overlays.ts';
+import type { Requirements } from '../../engine/requirements.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Store } from '../../kube/client.ts';
+import { inSlices } from '../../kube/yielding.ts';
+
+/** Views of one list of instance types that are kept; more NodePools with labels that overlays require share them. */
+const MOST_VIEWS = 1_000;
 
 /** Nobody has looked yet at what overlays make of a NodePool's instance types: buying by prices without them may be dear. */
 export class OverlaysNotEvaluated extends Error {
@@ -21,16 +28,14 @@ export class OverlaysNotEvaluated extends Error {
   }
 }
 
-interface Seen {
-  readonly pool: NodePool;
-  readonly types: readonly InstanceType[];
-}
-
 export class Overlays {
   #accepted: readonly NodeOverlay[] = [];
   #evaluated: ReadonlySet<string> = new Set();
-  /** By list of types, then by pool: callers know lists again that they have compiled. */
-  #seen = new WeakMap<readonly InstanceType[], Map<string, Seen>>();
+  #keys: ReadonlySet<string> = new Set();
+  /** Labels that overlays require. */
+  #labels = new WeakMap<NodePool, Requirements>();
+  /** By list of types, then by the labels that overlays require: pools that see the same share a list. */
+  #seen = new WeakMap<readonly InstanceType[], LRUCache<string, Promise<readonly InstanceType[]>>>();
 
   /** Answers whether anything changes for somebody. */
   replace(accepted: readonly NodeOverlay[], evaluated: ReadonlySet<string>): boolean {
@@ -41,22 +46,26 @@ export class Overlays {
     if (same) return false;
     this.#accepted = accepted;
     this.#evaluated = evaluated;
+    this.#keys = requiredKeys(accepted);
+    this.#labels = new WeakMap();
     this.#seen = new WeakMap();
     return true;
   }
 
   /** The pool's types under the overlays in force. @throws OverlaysNotEvaluated */
-  apply(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
+  async apply(pool: NodePool, types: readonly InstanceType[]): Promise<readonly InstanceType[]> {
     const { name } = pool.metadata;
     if (!this.#evaluated.has(name)) throw new OverlaysNotEvaluated(name);
     if (this.#accepted.length === 0) return types;
-    const byPool = this.#seen.get(types) ?? new Map<string, Seen>();
-    this.#seen.set(types, byPool);
-    const known = byPool.get(name);
-    if (known !== undefined && isSameVersion(known.pool, pool)) return known.types;
-    const seen = { pool, types: sharedTypeList(overlaid({ nodePool: pool, instanceTypes: types }, this.#accepted)) };
-    byPool.set(name, seen);
-    return seen.types;
+    const byLabels =
+      this.#seen.get(types) ?? new LRUCache<string, Promise<readonly InstanceType[]>>({ max: MOST_VIEWS });
+    this.#seen.set(types, byLabels);
+    const labels = this.#labels.get(pool) ?? labelsOfPool(pool, this.#keys);
+    this.#labels.set(pool, labels);
+    const seen =
+      byLabels.get(labels.identity) ?? inSlices(overlaidSteps(types, labels, this.#accepted)).then(sharedTypeList);
+    byLabels.set(labels.identity, seen);
+    return seen;
   }
 }
 

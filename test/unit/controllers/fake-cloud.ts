@@ -74,13 +74,13 @@ export class FakeCloud implements CloudProvider {
     return this.types;
   }
 
-  async create(claim: NodeClaim, adjust: AdjustTypes = (types) => types): Promise<NodeClaim> {
+  async create(claim: NodeClaim, adjust: AdjustTypes = async (types) => types): Promise<NodeClaim> {
     this.beforeCreate(claim);
     const known = [...this.instances.values()].find(({ claimUid }) => claimUid === claim.metadata.uid);
     if (known) return known.created;
     this.creations += 1;
     const providerID = `fake:///i-${this.creations}`;
-    const created = this.#bought(claim, providerID, adjust(this.types));
+    const created = this.#bought(claim, providerID, await adjust(this.types));
     this.instances.set(providerID, { claimUid: claim.metadata.uid ?? '', created });
     return created;
   }

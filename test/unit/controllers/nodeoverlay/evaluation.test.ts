@@ -3,6 +3,7 @@ import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_OVERLAY, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeOverlaySpec } from '../../../../src/api/nodeoverlay.ts';
+import { MOST_OVERLAYS } from '../../../../src/engine/overlays.ts';
 import { World } from '../harness.ts';
 
 let world: World;
@@ -58,6 +59,19 @@ describe('NodeOverlays', () => {
     await world.pass(15);
     expect(boughtTypes()).toEqual(['m.large']);
     expect(verdict('broken')).toBe('False/RuntimeValidation/false');
+  });
+
+  it('beyond the limit are left out, and the log says so', async () => {
+    for (let at = 0; at <= MOST_OVERLAYS; at++) overlay(`o-${at}`, { ...about(`x.${at}`), price: '5' });
+    overlay('dear', { ...about('m.large'), price: '5', weight: 10 });
+    await begin();
+    world.pending(1);
+    await world.pass(15);
+    expect(boughtTypes()).toEqual(['m.xlarge']);
+    expect(verdict('dear')).toBe('True/ValidationSucceeded/true');
+    expect(verdict('o-0')).toBe('False/TooManyNodeOverlays/false');
+    expect(verdict('o-99')).toBe('True/ValidationSucceeded/true');
+    expect(world.errors()).toContainEqual(expect.stringContaining('leaving out node overlays'));
   });
 
   it('do nothing while the gate is closed', async () => {

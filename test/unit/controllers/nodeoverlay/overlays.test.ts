@@ -22,32 +22,40 @@ const FOR_BLUE = overlay('blue', [oneOf('team', 'blue')]);
 const IN_DEFAULT = new Set(['default']);
 
 describe('overlays in force', () => {
-  it('are not known for a NodePool before they are evaluated for it', () => {
+  it('are not known for a NodePool before they are evaluated for it', async () => {
     const overlays = new Overlays();
-    expect(() => overlays.apply(blue('a', 'blue'), types)).toThrow(OverlaysNotEvaluated);
+    await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(OverlaysNotEvaluated);
     overlays.replace([], new Set(['other']));
-    expect(() => overlays.apply(blue('a', 'blue'), types)).toThrow(/"default"/);
+    await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(/"default"/);
     overlays.replace([], IN_DEFAULT);
-    expect(overlays.apply(blue('a', 'blue'), types)).toBe(types);
+    expect(await overlays.apply(blue('a', 'blue'), types)).toBe(types);
   });
 
-  it('give the same list for the same list, as long as nothing changes', () => {
+  it('give the same list for the same list, as long as nothing changes', async () => {
     const overlays = new Overlays();
     overlays.replace([FOR_BLUE], IN_DEFAULT);
-    const first = overlays.apply(blue('a', 'blue'), types);
+    const first = await overlays.apply(blue('a', 'blue'), types);
     expect(first).not.toBe(types);
-    expect(overlays.apply(blue('a', 'blue'), types)).toBe(first);
-    expect(overlays.apply(blue('a', 'blue'), [...types])).toBe(first);
-    expect(overlays.apply(blue('a', 'blue'), types.slice(0, 1))).not.toBe(first);
+    expect(await overlays.apply(blue('a', 'blue'), types)).toBe(first);
+    expect(await overlays.apply(blue('a', 'blue'), [...types])).toBe(first);
+    expect(await overlays.apply(blue('a', 'blue'), types.slice(0, 1))).not.toBe(first);
   });
 
-  it('are looked at again for a NodePool that was edited, or that came in place of another', () => {
+  it('are looked at again for a NodePool that was edited, or that came in place of another', async () => {
     const overlays = new Overlays();
     overlays.replace([FOR_BLUE], IN_DEFAULT);
-    overlays.apply(blue('a', 'blue'), types);
-    expect(overlays.apply(blue('a', 'red', 2), types)).toBe(types);
-    overlays.apply(blue('b', 'blue'), types);
-    expect(overlays.apply(blue('c', 'red'), types)).toBe(types);
+    await overlays.apply(blue('a', 'blue'), types);
+    expect(await overlays.apply(blue('a', 'red', 2), types)).toBe(types);
+    await overlays.apply(blue('b', 'blue'), types);
+    expect(await overlays.apply(blue('c', 'red'), types)).toBe(types);
+  });
+
+  it('give NodePools that they see alike one list', async () => {
+    const overlays = new Overlays();
+    const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
+    overlays.replace([large], new Set(['default', 'other']));
+    const other = version(nodePool('other', { labels: { team: 'red' } }), 'o', 1);
+    expect(await overlays.apply(other, types)).toBe(await overlays.apply(blue('a', 'blue'), types));
   });
 
   it('tell whether an evaluation changes anything', () => {
