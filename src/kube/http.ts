@@ -75,6 +75,8 @@ const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100
 const LONGEST_RETRY_AFTER_MS = 5_000;
 /** In bytes. The API server takes none that is nearly as large. */
 const LONGEST_OBJECT = 32 * 2 ** 20;
+/** In bytes. It takes about 60 ms to parse. */
+const LONGEST_PAGE = 8 * 2 ** 20;
 /** Of a failure, or of another server's page. */
 const LONGEST_FAILURE = 2 ** 20;
 const IDLE_MS = 60_000;
@@ -201,6 +203,8 @@ class HttpClient implements HttpKubeClient {
   readonly namespace: string | undefined;
   readonly #connection: Connection;
   readonly #sender: Sender;
+  /** Objects that the next page of a kind has room for. */
+  readonly #limits = new Map<string, number>();
 
   constructor(options: ConnectOptions & { readonly fence: Fence }) {
     this.#connection = openConnection(options);
@@ -231,12 +235,23 @@ class HttpClient implements HttpKubeClient {
     }
   }
 
-  list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
-    const { namespace, ...parameters } = query;
-    const path = `${collectionPath(kind, namespace)}${queryOf(parameters)}`;
-    return this.#sender.send({ method: 'GET', path, kind }, async (response) =>
-      listIn(kind, jsonIn(await bodyOf(response))),
-    );
+  /** A page of large objects has fewer of them than the limit, so that no page is parsed for long. */
+  async list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
+    const { namespace, limit: most, ...parameters } = query;
+    let limit = most && Math.min(most, this.#limits.get(kind.plural) ?? most);
+    for (;;) {
+      const path = `${collectionPath(kind, namespace)}${queryOf({ limit, ...parameters })}`;
+      try {
+        return await this.#sender.send({ method: 'GET', path, kind }, async (response) => {
+          const body = await bodyOf(response, limit === undefined || limit === 1 ? {} : { longest: LONGEST_PAGE });
+          if (limit !== undefined) this.#limits.set(kind.plural, body.length < LONGEST_PAGE / 4 ? limit * 2 : limit);
+          return listIn(kind, jsonIn(body));
+        });
+      } catch (error) {
+        if (limit === undefined || !(error instanceof ConnectionError && error.isTooLong)) throw error;
+        limit = Math.max(1, Math.floor(limit / 8));
+      }
+    }
   }
 
   async listAll<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<readonly T[]> {
@@ -357,6 +372,7 @@ function retryWait(
 ): number | undefined {
   if (ask.signal?.aborted || failures >= mostRetries) return undefined;
   if (error instanceof ConnectionError) {
+    if (error.isTooLong) return undefined;
     // a watcher reconnects by itself, with its own patience
     const isHarmless = error.wasNotSent || ask.method !== 'POST';
     return isHarmless && !ask.isWatch ? backOffMs(RETRY, failures) : undefined;

@@ -30,6 +30,8 @@ export class ConnectionError extends Error {
   wasKept = false;
   /** The server kept silent for too long. */
   isTimeout = false;
+  /** The answer is longer than the caller takes. */
+  isTooLong = false;
   /** Method and path, where an answer belongs to one. */
   request?: string;
 
@@ -38,6 +40,12 @@ export class ConnectionError extends Error {
     this.name = 'ConnectionError';
     this.wasNotSent = wasNotSent;
   }
+}
+
+function tooLong(longest: number): ConnectionError {
+  const error = new ConnectionError(`the answer of the API server is longer than ${longest} bytes`, false);
+  error.isTooLong = true;
+  return error;
 }
 
 function timeout(message: string): ConnectionError {
@@ -111,8 +119,7 @@ export async function bodyOf(
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > longest)
-        throw new ConnectionError(`the answer of the API server is longer than ${longest} bytes`, false);
+      if (bytes > longest) throw tooLong(longest);
       chunks.push(chunk);
     }
   } catch (error) {

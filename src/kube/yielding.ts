@@ -17,8 +17,19 @@ export function yielding(now: () => number = () => performance.now()): Pause {
   return () => (now() - startedMs < STEP_MS ? undefined : turn());
 }
 
-/** Runs steps of synchronous work, and lets others have their turn between them. */
-export async function inSlices<T>(steps: Iterator<undefined, T>): Promise<T> {
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs steps of synchronous work, and lets others have their turn between them. Works are run one after the other: slices
+ * of several at a time would add up to a long turn.
+ */
+export function inSlices<T>(steps: Iterator<undefined, T>): Promise<T> {
+  const finished = last.then(() => runSteps(steps));
+  last = finished.catch(() => undefined);
+  return finished;
+}
+
+async function runSteps<T>(steps: Iterator<undefined, T>): Promise<T> {
   const pause = yielding();
   for (;;) {
     const { done, value } = steps.next();

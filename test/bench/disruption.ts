@@ -23,6 +23,7 @@ import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
 import { storesWith } from '../support/stores.ts';
+import { type Blocks, watched } from './watched.ts';
 
 const SIZE = { seed: 1, nodes: 2000, podsPerNode: 10, workloads: 400 };
 const BOUGHT = /^[mcr]6i\.(x|2x|4x)large$/;
@@ -102,37 +103,6 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     metrics: createMetrics(),
     settings: parseSettings(['--cluster-name=bench'], {}),
   };
-}
-
-interface Blocks {
-  /** The longest time, in milliseconds, that the main thread did not turn. */
-  readonly blockMs: number;
-  /** The most of its own CPU time, in milliseconds, that went by between two turns: what is left on an idle machine. */
-  readonly blockCpuMs: number;
-}
-
-const cpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-};
-
-/** Watches the event loop while something is under way. */
-async function watched<T>(work: () => Promise<T>): Promise<Blocks & { readonly result: T }> {
-  let [blockMs, blockCpuMs] = [0, 0];
-  let isOver = false;
-  let last = { ms: performance.now(), cpuMs: cpuMs() };
-  const turn = (): void => {
-    const now = { ms: performance.now(), cpuMs: cpuMs() };
-    blockMs = Math.max(blockMs, now.ms - last.ms);
-    blockCpuMs = Math.max(blockCpuMs, now.cpuMs - last.cpuMs);
-    last = now;
-    if (!isOver) setImmediate(turn);
-  };
-  setImmediate(turn);
-  const result = await work();
-  isOver = true;
-  turn();
-  return { result, blockMs, blockCpuMs };
 }
 
 const commandText = ({ candidates, replacements }: Command): string => `${candidates.length}->${replacements.length}`;

@@ -2,7 +2,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
-import { yielding } from '../../kube/yielding.ts';
+import { inSlices } from '../../kube/yielding.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import { factsOf, hasExpressions, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
@@ -52,15 +52,21 @@ export class Densities {
   }
 
   /** Returns why the first expression that fails for some instance type fails; undefined if all have values. */
-  async failure(nodeClass: EC2NodeClass, infos: ReadonlyMap<string, InstanceTypeInfo>): Promise<string | undefined> {
-    const pause = yielding();
+  failure(nodeClass: EC2NodeClass, infos: ReadonlyMap<string, InstanceTypeInfo>): Promise<string | undefined> {
+    return inSlices(this.#failureSteps(nodeClass, infos));
+  }
+
+  *#failureSteps(
+    nodeClass: EC2NodeClass,
+    infos: ReadonlyMap<string, InstanceTypeInfo>,
+  ): Generator<undefined, string | undefined> {
     for (const [name, info] of infos) {
       try {
         this.of(nodeClass, info);
       } catch (error) {
         return `${messageOf(error)} (instance-type=${name})`;
       }
-      await pause();
+      yield;
     }
     return undefined;
   }

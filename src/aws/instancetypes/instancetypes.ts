@@ -7,7 +7,7 @@ import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
 import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import { yielding } from '../../kube/yielding.ts';
+import { inSlices } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
@@ -225,13 +225,13 @@ export class InstanceTypes {
       this.#resolved.sweep();
       return known.types;
     }
-    const resolving = this.#resolving.get(key) ?? this.#resolveAll(key, nodeClass);
+    const resolving = this.#resolving.get(key) ?? inSlices(this.#resolutionSteps(key, nodeClass));
     this.#resolving.set(key, resolving);
     return resolving.finally(() => this.#resolving.delete(key));
   }
 
   /** Types that are known are resolved again only if nodes have reported another memory since. */
-  async #resolveAll(key: string, nodeClass: EC2NodeClass): Promise<readonly Resolved[]> {
+  *#resolutionSteps(key: string, nodeClass: EC2NodeClass): Generator<undefined, readonly Resolved[]> {
     const known = this.#resolved.get(key)?.types;
     const [memories, infos, offeredIn] = [this.#memories, this.#infos, this.#offeredIn];
     const kubelet = parseKubelet(nodeClass.spec.kubelet);
@@ -239,12 +239,11 @@ export class InstanceTypes {
     const isCurrent = (type: Resolved): boolean =>
       type.capacity.memory === (this.#discoveredMemory.get(memoryKey(type.name, nodeClass)) ?? type.capacity.memory);
     const types: Resolved[] = [];
-    // kubelet expressions may take a millisecond for each type
-    const pause = yielding();
     for (const item of known ?? infos.values()) {
       if ('name' in item) types.push(isCurrent(item) ? item : resolve(infos.get(item.name) ?? {}));
       else types.push(resolve(item));
-      await pause();
+      // kubelet expressions may take a millisecond for each type
+      yield;
     }
     // a refresh in between has made them outdated
     if (infos === this.#infos && offeredIn === this.#offeredIn) this.#resolved.set(key, { memories, types });

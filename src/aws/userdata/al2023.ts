@@ -1,4 +1,5 @@
 /** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
+import { LRUCache } from 'lru-cache';
 import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
 import { messageOf } from '../../api/error-message.ts';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
@@ -18,8 +19,21 @@ function quoteWords(scalar: Scalar): void {
   if (isScalar(contents) && typeof contents.value !== 'string') scalar.type = 'QUOTE_DOUBLE';
 }
 
-/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. The first of several documents counts. */
+/** Bytes of user data that EC2 takes; a text that is not an archive is passed on as a whole. */
+const MOST_BYTES = 16_384;
+/** Templates of one launch share their custom user data. */
+const classified = new LRUCache<string, boolean>({ max: 100 });
+
 function isYamlDocument(text: string): boolean {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MOST_BYTES) throw new Error(`it has ${bytes} bytes, and EC2 takes ${MOST_BYTES}`);
+  const isYaml = classified.get(text) ?? isMapping(text);
+  classified.set(text, isYaml);
+  return isYaml;
+}
+
+/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. The first of several documents counts. */
+function isMapping(text: string): boolean {
   const [document] = parseAllDocuments(text, { logLevel: 'silent', uniqueKeys: false });
   if (document === undefined) return true;
   if (document.errors.length > 0) return false;

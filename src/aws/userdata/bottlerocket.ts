@@ -1,5 +1,6 @@
 /** User data of Bottlerocket: its settings as TOML, the user's merged with ours. */
 
+import { LRUCache } from 'lru-cache';
 import { parse, TomlError, type TomlTable } from 'smol-toml';
 import { defined } from '../../api/defined.ts';
 import { own } from '../../api/own.ts';
@@ -39,9 +40,14 @@ const isTable = (value: Value | undefined): value is TomlTable =>
   typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date);
 const table = (value: Value | undefined): TomlTable => (isTable(value) ? value : {});
 
-function parseCustom(custom: string | undefined): TomlTable {
+/** Templates of one launch share their custom user data. */
+const parsed = new LRUCache<string, TomlTable>({ max: 20 });
+
+function parseCustom(custom = ''): TomlTable {
   try {
-    return table(parse(custom ?? '').settings);
+    const settings = parsed.get(custom) ?? table(parse(custom).settings);
+    parsed.set(custom, settings);
+    return settings;
   } catch (error) {
     throw new InvalidUserData(`invalid UserData ${withoutExcerpt(error)}`);
   }

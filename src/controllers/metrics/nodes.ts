@@ -19,6 +19,7 @@ import {
 } from '../../engine/resources.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
+import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import {
   CLUSTER_UTILIZATION_PERCENT,
@@ -92,7 +93,12 @@ export class NodeMetrics implements Singleton {
   async reconcile({ log }: ReconcileContext): Promise<Outcome> {
     const nodes = this.#cluster.nodes().filter(({ node }) => node !== undefined);
     this.#forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
-    const measured = nodes.flatMap((node) => this.#measuredOrNone(node, log));
+    const measured: Measured[] = [];
+    const pause = yielding();
+    for (const node of nodes) {
+      measured.push(...this.#measuredOrNone(node, log));
+      await pause();
+    }
     this.#measureUse(measured);
     this.#checkState(nodes.length, log);
     return after(INTERVAL_MS);

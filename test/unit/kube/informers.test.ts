@@ -197,6 +197,27 @@ describe('informers', () => {
     expect(server.seen[2]?.query.has('limit')).toBe(false);
   });
 
+  it('reads smaller pages where objects are large, and larger ones again after them', async () => {
+    const large = (name: string) => ({ ...widget(name, 1), text: 'x'.repeat(2 ** 20) });
+    const all = [...Array.from({ length: 30 }, (_, at) => large(`l${at}`)), ...Array.from({ length: 30 }, (_, at) => widget(`s${at}`, 1))];
+    const watch = openWatch();
+    server.script((seen, response) => {
+      if (seen.query.has('watch')) return watch.answer(seen, response);
+      const from = Number(seen.query.get('continue') ?? 0);
+      const to = from + Number(seen.query.get('limit'));
+      const metadata = { resourceVersion: '5', ...(to < all.length ? { continue: String(to) } : {}) };
+      return json({ metadata, items: all.slice(from, to) })(seen, response);
+    });
+    const store = informers.store(WIDGET);
+    await informers.synced();
+    expect(store.list()).toHaveLength(60);
+    const limits = server.seen.filter(({ query }) => query.has('limit')).map(({ query }) => Number(query.get('limit')));
+    // no page of more than 8 MiB was read
+    expect(limits.slice(0, 7)).toEqual([500, 62, 7, 7, 7, 7, 7]);
+    expect(limits.at(-1)).toBeGreaterThan(7);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   it('keeps trying a kind that cannot be listed, and says once what to do', async () => {
     const forbidden = status(403, 'Forbidden', 'widgets is forbidden');
     server.script(forbidden, forbidden, hangUp, page(5, widget('a', 1)), openWatch().answer);
