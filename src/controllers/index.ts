@@ -66,7 +66,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const { clock, cluster, settings } = known;
   const { solver = localSolver(), simulations = localSimulationRunner(), holds = new PodHolds(clock) } = parts;
   const { history = new VerdictHistory(), moves = new MoveHistory() } = parts;
-  const overlays = new Overlays();
+  const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
   const batcher = new Batcher(clock, {

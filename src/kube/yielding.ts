@@ -1,5 +1,6 @@
 /** Long work in small steps, so that watches, leases and probes are answered between them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { monotonicMs, type Timepiece } from './clock.ts';
 
 /** Longest time, in milliseconds, that a step may keep the others waiting; most are a little longer. */
 const STEP_MS = 8;
@@ -21,16 +22,20 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs steps of synchronous work, and lets others have their turn between them. Works are run one after the other: slices
- * of several at a time would add up to a long turn.
+ * of several at a time would add up to a long turn. The clock measures the slices, so that virtual time has none.
  */
-export function inSlices<T>(steps: Iterator<undefined, T>): Promise<T> {
-  const finished = last.then(() => runSteps(steps));
+export function inSlices<T>(steps: Iterator<undefined, T>, clock: Timepiece): Promise<T> {
+  const finished = last.then(() =>
+    runSteps(
+      steps,
+      yielding(() => monotonicMs(clock)),
+    ),
+  );
   last = finished.catch(() => undefined);
   return finished;
 }
 
-async function runSteps<T>(steps: Iterator<undefined, T>): Promise<T> {
-  const pause = yielding();
+async function runSteps<T>(steps: Iterator<undefined, T>, pause: Pause): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;

@@ -2,6 +2,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { messageOf } from '../../api/error-message.ts';
+import type { Timepiece } from '../../kube/clock.ts';
 import { inSlices } from '../../kube/yielding.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
@@ -17,6 +18,7 @@ interface DensityOptions {
   readonly reservedEnis: number;
   /** Whether kubelet settings may be expressions. */
   readonly nodeClassCel: boolean;
+  readonly clock: Timepiece;
 }
 
 export class Densities {
@@ -53,7 +55,7 @@ export class Densities {
 
   /** Returns why the first expression that fails for some instance type fails; undefined if all have values. */
   failure(nodeClass: EC2NodeClass, infos: ReadonlyMap<string, InstanceTypeInfo>): Promise<string | undefined> {
-    return inSlices(this.#failureSteps(nodeClass, infos));
+    return inSlices(this.#failureSteps(nodeClass, infos), this.#options.clock);
   }
 
   *#failureSteps(

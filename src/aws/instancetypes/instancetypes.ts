@@ -225,7 +225,7 @@ export class InstanceTypes {
       this.#resolved.sweep();
       return known.types;
     }
-    const resolving = this.#resolving.get(key) ?? inSlices(this.#resolutionSteps(key, nodeClass));
+    const resolving = this.#resolving.get(key) ?? inSlices(this.#resolutionSteps(key, nodeClass), this.#options.clock);
     this.#resolving.set(key, resolving);
     return resolving.finally(() => this.#resolving.delete(key));
   }

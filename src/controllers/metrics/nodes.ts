@@ -17,7 +17,7 @@ import {
   readableResources,
   subtractResources,
 } from '../../engine/resources.ts';
-import type { Clock } from '../../kube/clock.ts';
+import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
 import { yielding } from '../../kube/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -94,7 +94,7 @@ export class NodeMetrics implements Singleton {
     const nodes = this.#cluster.nodes().filter(({ node }) => node !== undefined);
     this.#forgetAllBut(new Set(nodes.map(({ providerId }) => providerId)));
     const measured: Measured[] = [];
-    const pause = yielding();
+    const pause = yielding(() => monotonicMs(this.#clock));
     for (const node of nodes) {
       measured.push(...this.#measuredOrNone(node, log));
       await pause();

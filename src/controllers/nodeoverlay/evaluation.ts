@@ -74,7 +74,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
           ({ metadata, spec }) => !metadata.deletionTimestamp && cluster.manages(spec.template.spec.nodeClassRef),
         );
       const inputs = (await Promise.all(pools.map((pool) => inputOf(pool, log)))).flat();
-      const evaluation = await inSlices(evaluationSteps(present, inputs));
+      const evaluation = await inSlices(evaluationSteps(present, inputs), clock);
       if (present.length > MOST_OVERLAYS)
         log.error('leaving out node overlays', { count: present.length - MOST_OVERLAYS, limit: MOST_OVERLAYS });
       const evaluated = new Set(inputs.map(({ nodePool }) => nodePool.metadata.name));

@@ -15,6 +15,7 @@ import { overlaidSteps } from '../../engine/overlays.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Store } from '../../kube/client.ts';
+import type { Timepiece } from '../../kube/clock.ts';
 import { inSlices } from '../../kube/yielding.ts';
 
 /** Views of one list of instance types that are kept; more NodePools with labels that overlays require share them. */
@@ -29,6 +30,7 @@ export class OverlaysNotEvaluated extends Error {
 }
 
 export class Overlays {
+  readonly #clock: Timepiece;
   #accepted: readonly NodeOverlay[] = [];
   #evaluated: ReadonlySet<string> = new Set();
   #keys: ReadonlySet<string> = new Set();
@@ -36,6 +38,10 @@ export class Overlays {
   #labels = new WeakMap<NodePool, Requirements>();
   /** By list of types, then by the labels that overlays require: pools that see the same share a list. */
   #seen = new WeakMap<readonly InstanceType[], LRUCache<string, Promise<readonly InstanceType[]>>>();
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+  }
 
   /** Answers whether anything changes for somebody. */
   replace(accepted: readonly NodeOverlay[], evaluated: ReadonlySet<string>): boolean {
@@ -63,7 +69,8 @@ export class Overlays {
     const labels = this.#labels.get(pool) ?? labelsOfPool(pool, this.#keys);
     this.#labels.set(pool, labels);
     const seen =
-      byLabels.get(labels.identity) ?? inSlices(overlaidSteps(types, labels, this.#accepted)).then(sharedTypeList);
+      byLabels.get(labels.identity) ??
+      inSlices(overlaidSteps(types, labels, this.#accepted), this.#clock).then(sharedTypeList);
     byLabels.set(labels.identity, seen);
     return seen;
   }

@@ -225,7 +225,8 @@ function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): rea
   ];
 }
 
-const text = ({ nodes, pods }: ClusterSize): string => `${nodes.toLocaleString('en')} nodes, ${pods.toLocaleString('en')} pods`;
+const text = ({ nodes, pods }: ClusterSize): string =>
+  `${nodes.toLocaleString('en')} nodes, ${pods.toLocaleString('en')} pods`;
 
 export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine> {
   const bench = benchOf();

@@ -199,7 +199,10 @@ describe('informers', () => {
 
   it('reads smaller pages where objects are large, and larger ones again after them', async () => {
     const large = (name: string) => ({ ...widget(name, 1), text: 'x'.repeat(2 ** 20) });
-    const all = [...Array.from({ length: 30 }, (_, at) => large(`l${at}`)), ...Array.from({ length: 30 }, (_, at) => widget(`s${at}`, 1))];
+    const all = [
+      ...Array.from({ length: 30 }, (_, at) => large(`l${at}`)),
+      ...Array.from({ length: 30 }, (_, at) => widget(`s${at}`, 1)),
+    ];
     const watch = openWatch();
     server.script((seen, response) => {
       if (seen.query.has('watch')) return watch.answer(seen, response);

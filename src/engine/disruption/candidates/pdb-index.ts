@@ -11,21 +11,35 @@ interface Entry {
 
 const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 const AMOUNT = /^\d+%?$/;
+/** Rules of one selector, and values in them; every selector of a namespace may be compared with every kind of its pods. */
+const MOST_RULES = 100;
+const MOST_VALUES = 1_000;
 
 const isKnown = ({ operator }: { readonly operator: string }): boolean => OPERATORS.includes(operator);
 
 /** Whether it is known which pods a budget selects, and how many of them it lets go. */
-export const isReadable = ({ spec }: PodDisruptionBudget): boolean =>
-  (spec.selector?.matchExpressions ?? []).every(isKnown) &&
-  [spec.minAvailable, spec.maxUnavailable].every((amount) => amount === undefined || AMOUNT.test(String(amount)));
+export const isReadable = (budget: PodDisruptionBudget): boolean =>
+  readablePart(budget) === budget.spec.selector &&
+  [budget.spec.minAvailable, budget.spec.maxUnavailable].every(
+    (amount) => amount === undefined || AMOUNT.test(String(amount)),
+  );
 
-/** Of a selector that cannot be read as a whole, what can be read: it selects more pods, never fewer. */
-function readablePart(selector: LabelSelector | undefined): LabelSelector | undefined {
-  const { matchExpressions } = selector ?? {};
-  return matchExpressions === undefined || matchExpressions.every(isKnown)
-    ? selector
-    : { ...selector, matchExpressions: matchExpressions.filter(isKnown) };
-}
+/** Of a selector that cannot be read as a whole, or is too large, a part: it selects more pods, never fewer. */
+const readablePart = remembering(({ spec: { selector } }: PodDisruptionBudget): LabelSelector | undefined => {
+  const labels = Object.entries(selector?.matchLabels ?? {});
+  const matchExpressions = selector?.matchExpressions ?? [];
+  let values = 0;
+  const expressions = matchExpressions.slice(0, MOST_RULES).filter((expression) => {
+    values += expression.values?.length ?? 0;
+    return isKnown(expression) && values <= MOST_VALUES;
+  });
+  if (labels.length <= MOST_RULES && expressions.length === matchExpressions.length) return selector;
+  return {
+    ...selector,
+    matchLabels: Object.fromEntries(labels.slice(0, MOST_RULES)),
+    matchExpressions: expressions,
+  };
+});
 
 /** Manifests may leave it to the user's context, which is taken to be the default. */
 export const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
@@ -38,12 +52,13 @@ export class BudgetIndex {
   readonly #others = new Map<string, Entry[]>();
 
   constructor(budgets: readonly PodDisruptionBudget[]) {
-    for (const [position, { metadata, spec }] of budgets.entries()) {
-      const namespace = namespaceOf(metadata);
-      const [label] = Object.entries(spec.selector?.matchLabels ?? {});
+    for (const [position, budget] of budgets.entries()) {
+      const namespace = namespaceOf(budget.metadata);
+      const selector = readablePart(budget);
+      const [label] = Object.entries(selector?.matchLabels ?? {});
       const [index, key] =
         label === undefined ? [this.#others, namespace] : [this.#byLabel, labelKey(namespace, ...label)];
-      const entry = { selector: spec.selector, position };
+      const entry = { selector, position };
       const entries = index.get(key);
       if (entries === undefined) index.set(key, [entry]);
       else entries.push(entry);
@@ -55,8 +70,7 @@ export class BudgetIndex {
     const namespace = namespaceOf(metadata);
     const found: number[] = [];
     const look = (entries: readonly Entry[] | undefined): void => {
-      for (const { selector, position } of entries ?? [])
-        if (selects(readablePart(selector), metadata.labels)) found.push(position);
+      for (const { selector, position } of entries ?? []) if (selects(selector, metadata.labels)) found.push(position);
     };
     look(this.#others.get(namespace));
     if (this.#byLabel.size > 0)
@@ -68,8 +82,8 @@ export class BudgetIndex {
 
 const labelKey = (namespace: string, key: string, value: string): string => `${namespace} ${key} ${value}`;
 
-const selectionOf = remembering(({ metadata, spec }: PodDisruptionBudget): string =>
-  JSON.stringify([namespaceOf(metadata), spec.selector]),
+const selectionOf = remembering((budget: PodDisruptionBudget): string =>
+  JSON.stringify([namespaceOf(budget.metadata), readablePart(budget)]),
 );
 
 /** Of the last list that was indexed. */

@@ -1,7 +1,8 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { Densities } from '../../../../src/aws/instancetypes/densities.ts';
+import { realClock } from '../../../../src/kube/clock.ts';
 
 const nodeClassOf = (maxPods: string): EC2NodeClass =>
   ({
@@ -17,29 +18,24 @@ const infos = new Map<string, InstanceTypeInfo>(
   ]),
 );
 
-afterEach(() => void jest.restoreAllMocks());
-
 describe('the evaluation of expressions for every instance type', () => {
   it('lets other work run between types', async () => {
     let nowMs = 0;
     // each type takes longer than a step may
-    jest.spyOn(performance, 'now').mockImplementation(() => {
-      nowMs += 10;
-      return nowMs;
-    });
+    const clock = { now: () => nowMs, monotonic: () => (nowMs += 10) };
     let turns = 0;
     let next = setImmediate(function turn() {
       turns += 1;
       next = setImmediate(turn);
     });
-    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true });
+    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true, clock });
     expect(await densities.failure(nodeClassOf('vcpus * 10'), infos)).toBeUndefined();
     clearImmediate(next);
     expect(turns).toBeGreaterThanOrEqual(infos.size / 2);
   });
 
   it('evaluates each expression once for a spec and a type', async () => {
-    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true });
+    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true, clock: realClock() });
     const nodeClass = nodeClassOf('vcpus * 10');
     await densities.failure(nodeClass, infos);
     const [info = {}] = infos.values();
@@ -49,7 +45,7 @@ describe('the evaluation of expressions for every instance type', () => {
   });
 
   it('names the field, the type and the limit of an expression that costs too much', async () => {
-    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true });
+    const densities = new Densities({ reservedEnis: 0, nodeClassCel: true, clock: realClock() });
     const maxPods = "instance_type.startsWith('m5.7') ? ['ab'].map(t, t + t)".concat(
       '.map(t, t + t)'.repeat(20),
       '.size() : 8',

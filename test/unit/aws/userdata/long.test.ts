@@ -46,3 +46,14 @@ describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as cons
     expect(process.threadCpuUsage(before).user / 1000).toBeLessThan(5_000);
   });
 });
+
+describe('user data of AL2023', () => {
+  const render = (custom: string) => () => renderUserData(family('AL2023'), bootstrap(custom), silent);
+
+  it('is not parsed if it has more bytes than EC2 takes', () => {
+    expect(render(`a: ${'['.repeat(16_382)}`)).toThrow(
+      'parsing custom UserData, it has 16385 bytes, and EC2 takes 16384',
+    );
+    expect(render(`a: ${'x'.repeat(16_381)}`)).not.toThrow();
+  });
+});

@@ -3,6 +3,7 @@ import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeOverlay } from '../../../../src/api/nodeoverlay.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { Overlays, OverlaysNotEvaluated } from '../../../../src/controllers/nodeoverlay/overlays.ts';
+import { realClock } from '../../../../src/kube/clock.ts';
 import { instanceType, nodePool, oneOf } from '../../engine/build.ts';
 
 const types = [instanceType('small'), instanceType('large')];
@@ -23,7 +24,7 @@ const IN_DEFAULT = new Set(['default']);
 
 describe('overlays in force', () => {
   it('are not known for a NodePool before they are evaluated for it', async () => {
-    const overlays = new Overlays();
+    const overlays = new Overlays(realClock());
     await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(OverlaysNotEvaluated);
     overlays.replace([], new Set(['other']));
     await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(/"default"/);
@@ -32,7 +33,7 @@ describe('overlays in force', () => {
   });
 
   it('give the same list for the same list, as long as nothing changes', async () => {
-    const overlays = new Overlays();
+    const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     const first = await overlays.apply(blue('a', 'blue'), types);
     expect(first).not.toBe(types);
@@ -42,7 +43,7 @@ describe('overlays in force', () => {
   });
 
   it('are looked at again for a NodePool that was edited, or that came in place of another', async () => {
-    const overlays = new Overlays();
+    const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     await overlays.apply(blue('a', 'blue'), types);
     expect(await overlays.apply(blue('a', 'red', 2), types)).toBe(types);
@@ -51,7 +52,7 @@ describe('overlays in force', () => {
   });
 
   it('give NodePools that they see alike one list', async () => {
-    const overlays = new Overlays();
+    const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     overlays.replace([large], new Set(['default', 'other']));
     const other = version(nodePool('other', { labels: { team: 'red' } }), 'o', 1);
@@ -59,7 +60,7 @@ describe('overlays in force', () => {
   });
 
   it('tell whether an evaluation changes anything', () => {
-    const overlays = new Overlays();
+    const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(true);
     expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(false);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PodDisruptionBudget } from '../../../../../src/api/kubernetes.ts';
-import { budgetsOf } from '../../../../../src/engine/disruption/candidates/pdb-index.ts';
+import { budgetsOf, isReadable } from '../../../../../src/engine/disruption/candidates/pdb-index.ts';
 import { budget, pod } from '../objects.ts';
 
 const web = pod('web', { metadata: { namespace: 'shop', labels: { app: 'web', tier: 'front' } } });
@@ -54,5 +54,46 @@ describe('the budgets of a pod', () => {
       of('third', { matchLabels: { app: 'web' } }),
     ];
     expect(budgetsOf(web, budgets).map(({ metadata }) => metadata.name)).toEqual(['first', 'second', 'third']);
+  });
+});
+
+describe('a budget whose selector has more rules than are compared', () => {
+  const expressions = (count: number, values: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      key: `k${at}`,
+      operator: 'NotIn' as const,
+      values: Array.from({ length: values }, (_, n) => `v${n}`),
+    }));
+
+  it.each([
+    ['101 expressions', { matchExpressions: expressions(101, 1) }],
+    ['1,010 values', { matchExpressions: expressions(10, 101) }],
+    ['101 labels', { matchLabels: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`k${at}`, 'x'])) }],
+  ])('of %s cannot be read, and blocks', (_, selector) => {
+    expect(isReadable(of('large', selector))).toBe(false);
+  });
+
+  it('is read up to the limit', () => {
+    expect(isReadable(of('b', { matchExpressions: expressions(100, 10) }))).toBe(true);
+  });
+
+  it('selects more pods rather than fewer', () => {
+    const last = { key: 'app', operator: 'DoesNotExist' as const };
+    const selector = { matchExpressions: [...expressions(100, 1), last] };
+    expect(budgetsOf(web, [of('large', selector)])).toHaveLength(1);
+  });
+
+  it('is compared by no more than the limit of its rules', () => {
+    let reads = 0;
+    const labels = new Proxy({ app: 'web' } as Record<string, string>, {
+      getOwnPropertyDescriptor(target, key) {
+        reads += 1;
+        return Reflect.getOwnPropertyDescriptor(target, key);
+      },
+    });
+    budgetsOf(pod('p', { metadata: { namespace: 'shop', labels } }), [
+      of('large', { matchExpressions: expressions(2_000, 1) }),
+    ]);
+    expect(reads).toBeLessThan(250);
   });
 });
