@@ -1,0 +1,27 @@
+/** Work that authors can make expensive: the operator keeps its lease, and healthy pods get nodes in time. */
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import { ruleBuiltCatalogue } from '../../src/local/aws/catalogue/catalogue.ts';
+import { standardZones } from '../../src/local/aws/open-account.ts';
+import { openPool } from './healthy.ts';
+import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
+import { expectBounded } from './memory.ts';
+import { play } from './play.ts';
+import { WORK_INPUTS } from './work-inputs.ts';
+
+let hostile: HostileWorld;
+beforeAll(async () => {
+  hostile = await startHostileWorld({
+    furniture: [[NODE_POOL, openPool()]],
+    // with all types, as rules are compared with each of them
+    aws: { catalogue: ruleBuiltCatalogue(standardZones('us-west-2'), 1) },
+    env: { AWS_FEATURE_GATES: 'NodeClassCEL=true' },
+  });
+});
+afterAll(() => hostile.stop());
+
+describe('the operator survives', () => {
+  it.each(WORK_INPUTS)('$name', (input) => play(hostile, input));
+
+  it('and keeps nothing of them', () => expectBounded(hostile));
+});
