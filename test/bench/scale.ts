@@ -4,6 +4,7 @@
  *
  * - `operator`: lists and watches the cluster over HTTP, then answers pods that come;
  * - `disruption`: makes a round over a cluster in which nothing is to be found;
+ * - `turns`: runs each path of the main thread alone, and measures its longest turn;
  * - `scrape`: writes the metrics in the default view, as the image's V8 collects garbage.
  */
 import { execFile } from 'node:child_process';
@@ -15,6 +16,9 @@ import { measuredCluster } from '../unit/controllers/metrics/large-cluster.ts';
 import { quietPassLines } from './disruption.ts';
 import type { ClusterSize } from './largecluster.ts';
 import { operatorLine } from './operator.ts';
+import { clusterLines } from './turns/cluster.ts';
+import { measuredTurn } from './turns/measured.ts';
+import { OBJECT_PATHS } from './turns/objects.ts';
 
 const SIZES = ['1000x10000', '5000x50000', '15000x200000'];
 const SCRAPES = 5;
@@ -71,10 +75,16 @@ const MEASUREMENTS: Readonly<Record<string, (size: ClusterSize) => AsyncIterable
       }));
     },
     disruption: ({ nodes, pods }) => quietPassLines({ nodes, podsPerNode: Math.round(pods / nodes) }),
+    turns: turnLines,
     *scrape(size) {
       yield scrapeLine(size);
     },
   };
+
+async function* turnLines(size: ClusterSize): AsyncGenerator<object> {
+  for (const path of OBJECT_PATHS) yield await measuredTurn(path);
+  yield* clusterLines(size);
+}
 
 const sizeOf = (text: string): ClusterSize => {
   const [nodes, pods] = text.split('x').map(Number);

@@ -13,6 +13,9 @@ const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) =>
   join(import.meta.dirname, '../../docs', name),
 );
 
+/** Shorter turns are left out. */
+const SHOWN_TURN_MS = 10;
+
 /** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
 const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
@@ -155,6 +158,10 @@ const SECTIONS: Readonly<
       'CPU ms': 'cpuMs',
       'CPU of the longest turn ms': 'blockCpuMs',
     },
+  },
+  'scale-turns': {
+    of: ({ path, longestTurnMs }) => path !== undefined && Number(longestTurnMs) >= SHOWN_TURN_MS,
+    columns: { path: 'path', input: 'input', 'CPU of the longest turn ms': 'longestTurnMs', 'CPU ms': 'cpuMs' },
   },
   'scale-scrape': {
     of: ({ scrapeCpuMs }) => scrapeCpuMs !== undefined,

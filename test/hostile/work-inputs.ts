@@ -20,7 +20,7 @@ const digits = "['1111'].map(x, x + x).map(x, x + x).map(x, x + x).map(x, x + x)
 const numbers = `[${many(90, String).join()}]`;
 
 const EXPRESSIONS: Readonly<Record<string, string>> = {
-  'split and join': `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(6)}.size()`,
+  'split and join': `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(5)}.size()`,
   'texts that double': `['ab']${'.map(t, t + t)'.repeat(40)}[0].size()`,
   'bytes that double': `[b'ab']${'.map(t, t + t)'.repeat(40)}[0].size()`,
   'lists that double': `[[1, 2]]${'.map(t, t + t)'.repeat(40)}[0].size()`,

@@ -2,7 +2,7 @@
 import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { ec2NodeClassHash } from '../../../src/api/hash.ts';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 import { familyOf } from '../../../src/aws/amis/families.ts';
@@ -11,7 +11,10 @@ import { compileFailure, resolveReserved } from '../../../src/aws/kubelet/expres
 import { staticFailure } from '../../../src/aws/nodeclass/validation.ts';
 import { restrictedTags } from '../../../src/aws/tags.ts';
 import { renderUserData } from '../../../src/aws/userdata/userdata.ts';
+import { allowedDisruptions } from '../../../src/engine/disruption/budgets/budgets.ts';
+import { budgetsOf } from '../../../src/engine/disruption/candidates/pdb-index.ts';
 import { withHash } from '../../../src/engine/drift.ts';
+import { jsonIn, listIn } from '../../../src/kube/answers.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { claimAt, NODE_POOL, nodeAt } from '../largecluster.ts';
@@ -168,46 +171,38 @@ const bootstrap = (custom: string) => ({
   raid0: false,
 });
 
+/** Characters of user data that are parsed. */
 const LONGEST = 65_000;
-const filled = (text: string): string => text.repeat(Math.floor(LONGEST / text.length));
+/** Characters of it that is no archive and no TOML. */
+const LONGEST_YAML = 16_000;
+const filled = (text: string, longest = LONGEST): string => text.repeat(Math.floor(longest / text.length));
 const USER_DATA: Readonly<Record<string, readonly ['AL2023' | 'Bottlerocket' | 'AL2' | 'Windows2022', string]>> = {
-  'user data: YAML of short lines': [
-    'AL2023',
-    many(9_000, (at) => `a${at}: x\n`)
-      .join('')
-      .slice(0, LONGEST),
-  ],
-  'user data: YAML nested deeply': ['AL2023', `a: ${filled('[')}`],
-  'user data: YAML maps in maps': ['AL2023', `a: ${filled('{a: ')}`],
-  'user data: YAML of aliases': [
-    'AL2023',
-    `a: &a [x]\n${many(6_000, (at) => `b${at}: *a\n`)
-      .join('')
-      .slice(0, LONGEST)}`,
-  ],
-  'user data: YAML of documents': ['AL2023', filled('---\na: b\n')],
-  'user data: MIME of many parts': [
+  'YAML of short lines': ['AL2023', filled('a: x\n', LONGEST_YAML)],
+  'YAML nested deeply': ['AL2023', `a: ${filled('[', LONGEST_YAML)}`],
+  'YAML maps in maps': ['AL2023', `a: ${filled('{a: ', LONGEST_YAML)}`],
+  'YAML of documents': ['AL2023', filled('---\na: b\n', LONGEST_YAML)],
+  'MIME of many parts': [
     'AL2023',
     `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n${filled('--b\nContent-Type: text/plain\n\nx\n')}--b--\n`,
   ],
-  'user data: MIME of many headers': [
+  'MIME of many headers': [
     'AL2023',
     `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n${filled('a: b\n ')}\n\n--b\n`,
   ],
-  'user data: TOML of short lines': [
+  'TOML of short lines': [
     'Bottlerocket',
     `[settings.host-containers]\n${many(9_000, (at) => `a${at} = 1\n`)
       .join('')
       .slice(0, LONGEST)}`,
   ],
-  'user data: TOML of tables': [
+  'TOML of tables': [
     'Bottlerocket',
     many(2_500, (at) => `[settings.a.b${at}]\nc = 1\n`)
       .join('')
       .slice(0, LONGEST),
   ],
-  'user data: TOML nested deeply': ['Bottlerocket', `[settings]\na = ${filled('[')}`],
-  'user data: TOML of dotted keys': ['Bottlerocket', `[settings]\n${filled('a.')}b = 1\n`],
+  'TOML nested deeply': ['Bottlerocket', `[settings]\na = ${filled('[')}`],
+  'TOML of dotted keys': ['Bottlerocket', `[settings]\n${filled('a.')}b = 1\n`],
 };
 
 const event = (detail: object, detailType: string, source = 'aws.ec2'): string =>
@@ -228,6 +223,26 @@ const MESSAGES: Readonly<Record<string, string>> = {
     'EC2 Spot Instance Interruption Warning',
   ),
 };
+
+const budgetOf = (at: number): PodDisruptionBudget => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: `budget-${at}`, namespace: 'default', uid: `budget-${at}` },
+  spec: {
+    minAvailable: 1,
+    selector: {
+      matchExpressions: many(2_000, (n) => ({ key: `example.com/k${n}`, operator: 'NotIn', values: [`v${at}`] })),
+    },
+  },
+});
+const PODS_OF_NODE = many(30, (at) => podOf(`p${at}`, {}, { labels: { app: `a${at}` } }));
+
+const PAGE_TEXT = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'NodeList',
+  metadata: { resourceVersion: '1' },
+  items: many(1_450, nodeAt),
+});
 
 const pathsOf = <T>(
   path: string,
@@ -255,4 +270,13 @@ export const OBJECT_PATHS: readonly TurnPath[] = [
     renderUserData(familyOf(nodeClassOf({ amiFamily: family })), bootstrap(custom) as never, silent),
   ),
   ...pathsOf('read a message', MESSAGES, parseMessage),
+  ...pathsOf('allowed disruptions of a NodePool', { '50 budgets with rare schedules': LARGE_POOL }, (pool) =>
+    allowedDisruptions(pool, { reason: 'Drifted', total: 100, nowMs: Date.parse('2026-06-01T00:00:00Z') }),
+  ),
+  ...pathsOf(
+    'budgets of the pods of a node',
+    { '500 budgets of 2,000 rules, 30 pods': many(500, budgetOf) },
+    (budgets) => PODS_OF_NODE.map((pod) => budgetsOf(pod, budgets)),
+  ),
+  ...pathsOf('read a page of a list', { '8 MiB': PAGE_TEXT }, (text) => listIn(NODE, jsonIn(text))),
 ];
