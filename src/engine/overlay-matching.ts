@@ -45,7 +45,7 @@ export class OfferingSet {
   }
 }
 
-/** Offerings whose type and own requirements have the same value sets of one key. */
+/** Offerings that share the value sets of one key, in the requirements of their type and in their own. */
 interface Group {
   readonly ofType: ValueSet | undefined;
   readonly ofOffering: ValueSet | undefined;
@@ -118,7 +118,7 @@ export class OverlayIndex {
     const found = this.empty();
     for (const { ofType, ofOffering, offerings } of this.#groupsOf(key)) {
       const node = label && ofType ? label.intersect(ofType) : (label ?? ofType);
-      // a node lacks the label; an offering takes any value of a key on which it has no requirement
+      // a node without requirement lacks the label; an offering without requirement takes any value
       const isNodeMatch = node === undefined ? set.allowsAbsence : isMatch(set, node);
       if (isNodeMatch && (ofOffering === undefined || isMatch(set, ofOffering))) found.addAll(offerings);
     }

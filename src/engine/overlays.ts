@@ -138,7 +138,7 @@ export function* evaluationSteps(overlays: readonly NodeOverlay[], pools: readon
   return { accepted, problems };
 }
 
-/** Marks what the overlay sets in every target, unless it is invalid or in conflict in some target. */
+/** Marks the changes of the overlay in every target. Returns the problem if it is invalid or in conflict in a target. */
 function* placementSteps(overlay: NodeOverlay, targets: readonly Target[]): Steps<OverlayProblem | undefined> {
   const errors = nodeOverlayErrors(overlay);
   if (errors.length > 0) return { reason: 'RuntimeValidation', message: errors.join('; ') };
@@ -219,7 +219,7 @@ function addCapacities(
   }
 }
 
-/** New price of each offering of a type whose first offering has this position; undefined for an unchanged price. */
+/** New price of each offering of a type, from the position of its first offering; undefined if unchanged. */
 const pricesOf = (
   { offerings }: InstanceType,
   first: number,

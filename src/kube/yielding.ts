@@ -21,8 +21,8 @@ export function yielding(now: () => number = () => performance.now()): Pause {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs steps of synchronous work, and lets others have their turn between them. Works are run one after the other: slices
- * of several at a time would add up to a long turn. The clock measures the slices, so that virtual time has none.
+ * Runs synchronous work in slices and yields between them. Runs one work after the other, because slices of several works
+ * add up to a long turn. The clock measures the slices; in virtual time there is only one.
  */
 export function inSlices<T>(steps: Iterator<undefined, T>, clock: Timepiece): Promise<T> {
   const finished = last.then(() =>

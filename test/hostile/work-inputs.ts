@@ -1,4 +1,4 @@
-/** Objects whose texts, rules or number make much work, each within what the API server takes. */
+/** Objects with texts, rules or numbers that are expensive to evaluate. The API server accepts all of them. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
 import { smallPod } from './healthy.ts';
@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 const many = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
-/** An EC2NodeClass, a NodePool that stands on it, and a pod that asks for the NodePool. */
+/** An EC2NodeClass, a NodePool that refers to it, and a pod that selects the NodePool. */
 const withNodeClass = (name: string, spec: Json): readonly KubeObject[] => {
   const base = nodeClassBase(name) as KubeObject & { readonly spec: Json };
   const nodeClass = { ...base, spec: { ...base.spec, ...spec } };
@@ -56,7 +56,7 @@ const overlay = (at: number, requirements: readonly Json[]): KubeObject => {
   const { spec: _, ...base } = overlayBase(`hostile-overlay-${at}`) as KubeObject & { readonly spec: Json };
   return { ...base, spec: { priceAdjustment: '-10%', weight: 1 + at, requirements } } as KubeObject;
 };
-/** No node of theirs is ever asked for. */
+/** NodePools that no pod selects. */
 const poolsOf = (count: number): readonly KubeObject[] => many(count, (at) => nodePoolBase(`hostile-pool-${at}`));
 const others = (count: number): readonly Json[] =>
   many(count, (at) => ({ key: `example.com/k${at}`, operator: 'NotIn', values: ['x'] }));

@@ -1,4 +1,4 @@
-/** Work that authors can make expensive: the operator keeps its lease, and healthy pods get nodes in time. */
+/** Checks that the operator keeps its lease and launches nodes in time if authors create expensive objects. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import { ruleBuiltCatalogue } from '../../src/local/aws/catalogue/catalogue.ts';

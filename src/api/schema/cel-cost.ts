@@ -89,7 +89,7 @@ const JOIN = 'counted_join';
 const ZONED = 'cost_of_zone_';
 const POWERED = 'cost_of_power_';
 const LOOPS = new Set(['all', 'exists', 'exists_one', 'existsOne', 'map', 'filter']);
-/** Functions whose time is not linear: parts of durations backtrack twice, types of nested values have long names. */
+/** Functions of superlinear time: parts of durations backtrack twice, types of nested values have long names. */
 const POWERS: ReadonlyMap<string, bigint> = new Map([
   ['duration', 3n],
   ['json', 2n],

@@ -58,11 +58,11 @@ function summaryOf(error: unknown): string {
   return line.length > LONGEST_MESSAGE ? `${line.slice(0, LONGEST_MESSAGE)}…` : line;
 }
 
-/** Maps of maps as keys: the checker's name of their type doubles with each. */
+/** Rejects maps as keys of maps, because the type checker's name of their type doubles with each level. */
 const hasComputedKey = ({ op, args }: ASTNode): boolean =>
   op === 'map' && (args as readonly (readonly [ASTNode, ASTNode])[]).some(([key]) => key.op !== 'value');
 
-/** Returns a text in which `matches` runs in linear time. @throws when it is not an expression */
+/** Replaces `matches` with the method that runs in linear time. @throws if the text is not an expression */
 function linearText(text: string): string {
   const nodes = nodesOf(cel.parse(text).ast);
   if (nodes.some(hasComputedKey)) throw new Error('a key of a map is not a literal, such as a text or a number');
@@ -93,7 +93,7 @@ const evaluationProblem = (error: unknown): string =>
 
 /**
  * Compiles an expression. Its program throws an ExpressionError if an evaluation fails or costs too much.
- * @throws ExpressionError when it is no expression, its value is no number, or its compilation could take too long
+ * @throws ExpressionError if the text is not an expression, its value is not a number, or it is too large to compile
  */
 export function compiled(text: string): Program {
   const known = programs.get(text);

@@ -1,4 +1,4 @@
-/** Paths over a whole cluster: controllers, views and the caches that they read. */
+/** Code paths over a whole cluster: controllers, views, and the caches that they read. */
 import {
   CAPACITY_BUFFER,
   type Kind,
@@ -42,7 +42,7 @@ const BUDGETS = 500;
 const GATES = 'NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true,NodeRepair=true,SpotToSpotConsolidation=true';
 /** Objects of a kind that each controller gets. */
 const OBJECTS = 5;
-/** A controller that waits for something is not waited for. */
+/** Longest time for one controller, because some wait for an event. */
 const LONGEST_MS = 60_000;
 
 const FIRST = new Set(['nodeoverlay.controller', 'capacitybuffer', 'provisioner.trigger.pod']);
@@ -61,7 +61,7 @@ const answered =
     return answer(...args);
   };
 
-/** Every write succeeds, and nobody sees it. */
+/** Client whose writes succeed without effect. */
 const client = {
   find: answered(() => undefined),
   list: answered(() => ({ metadata: {}, items: [] })),
@@ -111,7 +111,7 @@ const overlayAt = (at: number) => ({
   },
 });
 
-/** Every one looks at every pod of its namespace. */
+/** Compared with every pod of its namespace. */
 const budgetAt = (at: number) => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
@@ -131,7 +131,7 @@ const bufferAt = (at: number) => ({
   spec: { podTemplateRef: { name: 'x' }, replicas: 100 },
 });
 
-/** What authors may put into a cluster to make work for the operator; each object comes by a watch event of its own. */
+/** Adds objects that are expensive to evaluate, each by a watch event of its own. */
 async function addHostile({ store }: Bench): Promise<void> {
   const put = async (kind: Kind, object: unknown): Promise<void> => {
     store(kind).put(trimmedObject(kind, object as KubeObject));
@@ -177,7 +177,7 @@ function fill({ store }: Bench, size: ClusterSize): void {
 const markSynced = (store: unknown): void =>
   (store as ObjectStore<KubeObject>).replace((store as ObjectStore<KubeObject>).list());
 
-/** One object after the other, as a work queue hands them out. */
+/** Reconciles one object after the other, as a work queue does. */
 async function reconcile(controller: Controller, { informers }: Deps, signal: AbortSignal): Promise<void> {
   const context = { signal, log: silent };
   if ('singleton' in controller) return void (await controller.reconcile(context));
@@ -234,7 +234,7 @@ export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine>
   const solver = workerSolver();
   const simulations = workerSimulationRunner();
   const all = controllers(bench.deps, { solver: solver.solve, simulations, history });
-  // others wait for them
+  // other controllers wait for these
   const list = [...all].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));
   fill(bench, size);
   for (const store of Object.values(bench.deps.cluster.stores)) markSynced(store);

@@ -1,9 +1,9 @@
-/** One code path of the main thread, and what is run of it. */
+/** Measures the longest turn of one code path. */
 import { watched } from '../watched.ts';
 
 export interface TurnPath {
   readonly path: string;
-  /** What it was given. */
+  /** Size of the cluster, or the object. */
   readonly input: string;
   readonly run: () => unknown;
 }
@@ -19,7 +19,7 @@ export interface TurnLine {
 const rounded = (ms: number): number => Number(ms.toFixed(1));
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Runs it once: the first time is what an author causes by an edit. */
+/** Runs a path once, because the first run after an edit is the most expensive. */
 export async function measuredTurn({ path, input, run }: TurnPath): Promise<TurnLine> {
   globalThis.gc?.();
   await nextTurn();
@@ -28,7 +28,7 @@ export async function measuredTurn({ path, input, run }: TurnPath): Promise<Turn
     try {
       await run();
     } catch {
-      // an object that is refused has been looked at all the same
+      // reading an invalid object is measured too
     }
   });
   const used = process.threadCpuUsage({ user, system });

@@ -1,4 +1,4 @@
-/** Paths that take one large object or text of a user. */
+/** Code paths that read one large object or text of a user. */
 import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
 import { ec2NodeClassHash } from '../../../src/api/hash.ts';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
@@ -40,7 +40,7 @@ const podOf = (name: string, spec: object, metadata: object = {}): Pod =>
 const expressions = (count: number, values: number) =>
   many(count, (at) => ({ key: `example.com/k${at}`, operator: 'In', values: many(values, (n) => `v${n}`) }));
 
-/** Pods of about a megabyte, which is what the API server takes. */
+/** Pods of up to a megabyte. */
 export const GIANT_PODS: Readonly<Record<string, Pod>> = {
   '10,000 tolerations': podOf('tolerations', {
     tolerations: many(10_000, (at) => ({
@@ -89,7 +89,7 @@ export const GIANT_PODS: Readonly<Record<string, Pod>> = {
   }),
 };
 
-/** The largest that the rules of the CRD let through, near the size that etcd takes. */
+/** Largest NodePool that the CRD accepts, near the size limit of etcd. */
 export const LARGE_POOL: NodePool = {
   ...NODE_POOL,
   metadata: { ...NODE_POOL.metadata, name: 'large', uid: 'large' },
@@ -144,7 +144,7 @@ const LARGE_CLASS = nodeClassOf({
   },
 });
 
-/** The dearest expressions that are not refused. */
+/** Expressions near the limits. */
 const EXPRESSIONS: Readonly<Record<string, string>> = {
   'a kubelet expression of splits and joins': `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(6)}.size()`,
   'a kubelet expression of lists in lists': `[${many(90, String)}].map(a, [${many(90, String)}].filter(b, a > b).size()).size()`,
@@ -173,7 +173,7 @@ const bootstrap = (custom: string) => ({
 
 /** Characters of user data that are parsed. */
 const LONGEST = 65_000;
-/** Characters of it that is no archive and no TOML. */
+/** Characters of YAML that are parsed. */
 const LONGEST_YAML = 16_000;
 const filled = (text: string, longest = LONGEST): string => text.repeat(Math.floor(longest / text.length));
 const USER_DATA: Readonly<Record<string, readonly ['AL2023' | 'Bottlerocket' | 'AL2' | 'Windows2022', string]>> = {

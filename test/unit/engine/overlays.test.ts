@@ -324,7 +324,7 @@ describe('the match of an overlay', () => {
               const others = matches(inForce[at] as NodeOverlay);
               if (spec.price && each.spec.price && rows.some((row) => others.includes(row))) return true;
               const [name = ''] = Object.keys(each.spec.capacity ?? {});
-              // of those that add resources to a type, only the last one counts
+              // only the last overlay that added resources to a type counts
               return typesIn(rows).some((type) => {
                 const adding = inForce.filter(
                   (other) =>
@@ -379,7 +379,7 @@ describe('many overlays', () => {
     expect(compared.mock.calls.length).toBeLessThanOrEqual(201);
   });
 
-  it('are evaluated in steps, of which none is more than one overlay in one NodePool', () => {
+  it('are evaluated in steps of one overlay in one NodePool', () => {
     let steps = 0;
     const evaluation = evaluationSteps(many(30), manyPools.slice(0, 1));
     while (!evaluation.next().done) steps += 1;

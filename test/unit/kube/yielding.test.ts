@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inSlices } from '../../../src/kube/yielding.ts';
 
-/** Each look at it takes longer than a step may. */
+/** Clock that advances by more than a slice with each reading. */
 function slowClock() {
   let nowMs = 0;
   return { now: () => nowMs, monotonic: () => (nowMs += 10) };

@@ -61,7 +61,7 @@ describe('an evaluation that costs too much', () => {
     expect(compile('cost_of_loop_([1], -1000000) == []').fault).toContain('cost_of_loop_');
   });
 
-  it('counts bytes, durations and time zones by what they take', () => {
+  it('counts bytes, durations and time zones by their cost', () => {
     for (const expression of [
       `${'cel.bind(t, t + t, '.repeat(30).replace('t + t', "b'0123456789'")}t${')'.repeat(30)} == b''`,
       "duration(object.text.substring(0, 20000)) == duration('1s')",

@@ -1,4 +1,4 @@
-/** Random kubelet expressions: whatever one is made of, the values that it processes are bounded by its cost limit. */
+/** Checks that the cost limit bounds the values that random kubelet expressions process. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { MOST_UNITS } from '../../../../src/aws/kubelet/expression-programs.ts';
@@ -13,7 +13,7 @@ const M5_LARGE: Facts = {
   maxPods: 29,
 };
 
-/** Functions of texts and of lists of texts, by what they return. */
+/** Functions of texts and of lists of texts, by the type that they return. */
 const OF_TEXT = { list: [".split('')", ".split('a')"], text: ['.upperAscii()', '.trim()', '.substring(1)'] };
 const OF_LIST = {
   list: [
@@ -46,7 +46,7 @@ const bound = fc
   .map(([times, inner]) => `${'cel.bind(t, t + t, '.repeat(times).replace('t + t', inner)}t${')'.repeat(times)}`);
 const sized = fc.oneof(grown, joined, bound).map((text) => `size(${text})`);
 
-/** Characters and items that growing functions have put out, and that `size` has counted. */
+/** Characters and items that `split` and `join` have returned. */
 let processed = 0;
 const count =
   <T>(amountOf: (value: T) => number) =>

@@ -61,7 +61,7 @@ describe('NodeOverlays', () => {
     expect(verdict('broken')).toBe('False/RuntimeValidation/false');
   });
 
-  it('beyond the limit are left out, and the log says so', async () => {
+  it('beyond the limit are left out with a log line', async () => {
     for (let at = 0; at <= MOST_OVERLAYS; at++) overlay(`o-${at}`, { ...about(`x.${at}`), price: '5' });
     overlay('dear', { ...about('m.large'), price: '5', weight: 10 });
     await begin();
