@@ -75,7 +75,7 @@ const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100
 const LONGEST_RETRY_AFTER_MS = 5_000;
 /** In bytes. The API server takes none that is nearly as large. */
 const LONGEST_OBJECT = 32 * 2 ** 20;
-/** In bytes. It takes about 60 ms to parse. */
+/** In bytes, which take some 20 ms to parse. */
 const LONGEST_PAGE = 8 * 2 ** 20;
 /** Of a failure, or of another server's page. */
 const LONGEST_FAILURE = 2 ** 20;

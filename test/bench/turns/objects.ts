@@ -241,7 +241,7 @@ const PAGE_TEXT = JSON.stringify({
   apiVersion: 'v1',
   kind: 'NodeList',
   metadata: { resourceVersion: '1' },
-  items: many(1_450, nodeAt),
+  items: many(1_640, nodeAt),
 });
 
 const pathsOf = <T>(
