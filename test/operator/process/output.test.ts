@@ -116,7 +116,7 @@ describe('a heap that fills up', () => {
     expect(operator.log.at(-1)).toMatchObject({
       level: 'ERROR',
       message: 'the heap of the main thread is nearly full, ending the process',
-      'limit-mib': 172,
+      'limit-mib': 160,
       'exit-code': 20,
       remedy: expect.stringContaining('controller.resources.limits.memory'),
     });

@@ -2,40 +2,30 @@ import { describe, expect, it } from '@jest/globals';
 import { type HeapUse, heapGuard, youngGenerationBytes } from '../../../src/observe/heap-guard.ts';
 
 const MIB = 2 ** 20;
-const YOUNG = 12 * MIB;
 
-/** Checks a heap that has `used`, of which `alive` is left after a collection. */
-function check(
-  limitMib: number,
-  usedMib: number,
-  aliveMib = usedMib,
-): { readonly full: HeapUse[]; readonly collections: number } {
+/** Returns the use at which each guard of a heap of 100 MiB reports it, given the use after each collection. */
+function reports(...usedMib: readonly number[]): readonly number[] {
   const full: HeapUse[] = [];
-  let collections = 0;
-  heapGuard({
-    youngBytes: YOUNG,
-    measure: () => ({ usedBytes: (collections > 0 ? aliveMib : usedMib) * MIB, limitBytes: limitMib * MIB }),
-    collect: () => {
-      collections += 1;
-    },
-    onFull: (use) => full.push(use),
-  })();
-  return { full, collections };
+  const uses = usedMib.values();
+  const check = heapGuard(
+    () => ({ usedBytes: (uses.next().value ?? 0) * MIB, limitBytes: 100 * MIB }),
+    (use) => full.push(use),
+  );
+  for (const _ of usedMib) check();
+  return full.map(({ usedBytes }) => usedBytes / MIB);
 }
 
 describe('the guard of the heap', () => {
-  it('does nothing while there is room', () => {
-    expect(check(145, 124)).toEqual({ full: [], collections: 0 });
-    expect(check(2_012, 1_899)).toEqual({ full: [], collections: 0 });
+  it('does nothing while collections leave room', () => {
+    expect(reports(84, 85, 80, 85)).toEqual([]);
   });
 
-  it('collects before it calls the heap full', () => {
-    expect(check(145, 126, 100)).toEqual({ full: [], collections: 1 });
+  it('does nothing if the next collection frees what the last one could not', () => {
+    expect(reports(95, 60, 95, 60)).toEqual([]);
   });
 
-  it('leaves 8 MiB or 5 %, besides the young generation', () => {
-    expect(check(145, 126)).toMatchObject({ full: [{ usedBytes: 126 * MIB }], collections: 1 });
-    expect(check(2_012, 1_901)).toMatchObject({ full: [{ usedBytes: 1_901 * MIB }], collections: 1 });
+  it('reports a heap that two collections in succession leave full', () => {
+    expect(reports(86, 60, 88, 90)).toEqual([90]);
   });
 
   it("reads the size of the young generation from the options of Node.js, else takes V8's default", () => {
