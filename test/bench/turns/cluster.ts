@@ -24,6 +24,7 @@ import { realClock } from '../../../src/kube/clock.ts';
 import type { Controller } from '../../../src/kube/reconciler.ts';
 import type { ObjectStore } from '../../../src/kube/store.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
+import { LiveFeed } from '../../../src/live/feed.ts';
 import { LiveView } from '../../../src/live/view.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
@@ -214,14 +215,14 @@ function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): rea
     verdicts: () => history.verdicts(deps.cluster.nodes(), deps.clock.now()),
     isLeading: () => true,
   });
-  const changes = live.changes(live.state());
+  const feed = new LiveFeed(live);
   return [
     ...Object.entries(views).flatMap(([path, look]) =>
       typeof look === 'function' ? [{ path, input, run: async () => JSON.stringify(await look()) }] : [],
     ),
     { path: 'cost accounts', input, run: () => readCost(deps) },
-    { path: 'live page: state', input, run: () => JSON.stringify(live.state()) },
-    { path: 'live page: changes', input, run: changes },
+    { path: 'live page: state', input, run: () => feed.state() },
+    { path: 'live page: changes', input, run: () => feed.advance() },
   ];
 }
 

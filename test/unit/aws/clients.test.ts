@@ -80,7 +80,7 @@ describe('calls to the queue', () => {
   async function hostOf(region: string, env: Readonly<Record<string, string>>): Promise<string> {
     delete process.env.AWS_ENDPOINT_URL;
     Object.assign(process.env, env);
-    const { sqs } = clientsIn(region);
+    const { sqs } = clientsIn(region, { fence: openFence() });
     let host = '';
     sqs.config.requestHandler.handle = async ({ protocol, hostname, port }) => {
       host = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`;
