@@ -35,6 +35,7 @@ import { readinessChecks } from './kube/readiness.ts';
 import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
+import { ServerClock } from './kube/server-clock.ts';
 import { serverVersion } from './kube/server-facts.ts';
 import type { LivePage } from './live/index.ts';
 import { Closers } from './observe/closers.ts';
@@ -53,7 +54,7 @@ import { VERSION } from './version.ts';
 export interface OperatorOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Default: real time. */
+  /** The machine's clock. Default: real time. */
   readonly clock?: Clock;
   /** Default: in this thread. */
   readonly solver?: Solver;
@@ -84,13 +85,14 @@ export interface Operator {
  * @throws SettingsError, the error of the step of starting up that failed, or the reason of the signal that interrupts it
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { argv, env, clock = realClock(), solver, simulations, signal } = options;
+  const { argv, env, clock: machine = realClock(), solver, simulations, signal } = options;
   const settings = parseSettings(argv, env);
-  const log = options.log ?? openLog(settings, clock, options);
+  const log = options.log ?? openLog(settings, machine, options);
   log.debug('discovered karpenter version', { version: VERSION });
   for (const problem of settings.ignored) log.error('ignoring a setting', { error: problem });
   const metrics = createMetrics({ view: settings.metrics });
   showBuild(metrics, { version: VERSION, commit: commitOf(options) });
+  const clock = new ServerClock(machine, { log, metrics });
   const leadership = settings.disableLeaderElection ? openFence() : new Leadership(clock);
   const client = connect({
     kubeconfig: env.KUBECONFIG,
@@ -190,7 +192,7 @@ type Debug = Record<string, Look>;
 interface Parts {
   readonly settings: Settings;
   readonly env: OperatorOptions['env'];
-  readonly clock: Clock;
+  readonly clock: ServerClock;
   readonly solver: Solver | undefined;
   readonly simulations: SimulationRunner | undefined;
   readonly log: Logger;
@@ -209,11 +211,12 @@ interface Parts {
 
 async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, informers, endpoints, closers, start } = parts;
-  // Said now rather than when everything else has started.
-  if (!settings.disableLeaderElection) leaseNamespace(parts);
   const recorder = eventRecorder({ client, clock, log });
   closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
+  // The namespace is looked for now rather than when everything else has started.
+  if (!settings.disableLeaderElection)
+    clock.reportTo(tap.events, { name: settings.leaderElectionName, namespace: leaseNamespace(parts) });
   const working = new AbortController();
   const tracer = await openTracing(settings.tracing, {
     attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },

@@ -8,6 +8,7 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import { type Clock, realClock } from '../kube/clock.ts';
 import { closedFence, type Fence } from '../kube/fence.ts';
 import { checked, type Stacked } from './answers/checked.ts';
+import { renewCredentialsBy } from './credentials.ts';
 import { type Fenceable, fenced } from './fenced.ts';
 import { standardRetries } from './retries.ts';
 import type { AwsStart } from './start/aws-start.ts';
@@ -143,6 +144,7 @@ export function clientsIn(
   const bounded = <C extends Bounded>(client: C): C => {
     // It makes a copy of each input and output for a logger that nobody has given.
     client.middlewareStack.remove('loggerMiddleware');
+    renewCredentialsBy(clock, client);
     return fenced(
       withDeadline(checked(client), () => start?.answerMs ?? answerMs),
       fence,
@@ -171,7 +173,7 @@ const requestLimits = (answerMs = ANSWER_MS) => ({
 interface Bounded extends Stacked {
   readonly middlewareStack: Stacked['middlewareStack'] &
     Fenceable['middlewareStack'] & { remove(name: string): boolean };
-  readonly config: Pick<EC2Client['config'], 'requestHandler'>;
+  readonly config: Pick<EC2Client['config'], 'requestHandler' | 'credentials'>;
 }
 
 /** The part of an open answer that can be given up. */

@@ -27,6 +27,10 @@ const COST: Readonly<Record<'TRANSIENT' | 'THROTTLING', number>> = { TRANSIENT: 
 const isWorthRetrying = (kind: Kind): kind is 'TRANSIENT' | 'THROTTLING' =>
   kind === 'TRANSIENT' || kind === 'THROTTLING';
 
+/** Whether the SDK has corrected the time that it signs with since it sent the request. */
+const isClockCorrected = (error: unknown): boolean =>
+  (error as { $metadata?: { clockSkewCorrected?: boolean } } | undefined)?.$metadata?.clockSkewCorrected === true;
+
 interface Attempt extends Token {
   readonly cost: number;
 }
@@ -52,8 +56,10 @@ export function standardRetries({ clock, maxAttempts, random = Math.random, star
   const isSpent = (cost: number, count: number): boolean => count + 1 >= maxAttempts || capacity < cost;
   return {
     acquireInitialRetryToken: async () => attempt(0, 0),
-    async refreshRetryTokenForRetry(token, { errorType, retryAfterHint }) {
+    async refreshRetryTokenForRetry(token, { error, errorType, retryAfterHint }) {
       const count = token.getRetryCount();
+      // a request that was signed with a wrong time is signed anew, also by clients that try once
+      if (count === 0 && isClockCorrected(error)) return attempt(1, 0);
       const isStarting = start?.isOver === false;
       if (!isWorthRetrying(errorType) || (!isStarting && isSpent(COST[errorType], count)))
         throw new Error('the call is not tried again');

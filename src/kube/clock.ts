@@ -4,6 +4,18 @@ export interface Timepiece {
   now(): number;
   /** Milliseconds that only ever grow, where `now` may be set or jump. Read it through `monotonicMs`. */
   monotonic?(): number;
+  /** `now` of the machine's own clock, where `now` follows another clock. Read it through `since`. */
+  machineNow?(): number;
+}
+
+/** What the API server's answer shows about its clock. */
+export interface DatedAnswer {
+  /** The header `Date`. */
+  readonly date: string | undefined;
+  /** The header `Age`, which only caches send. */
+  readonly age: string | undefined;
+  /** Time at which the request was sent, by `monotonicMs`. */
+  readonly sentMs: number;
 }
 
 /** Time as a dependency, so that tests and the local world can run it faster or by hand. */
@@ -12,6 +24,8 @@ export interface Clock extends Timepiece {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
   after(ms: number, fire: () => void): () => void;
+  /** Corrects a clock that follows the API server's clock. */
+  correct?(answer: DatedAnswer): void;
 }
 
 /** Milliseconds since a moment. */
@@ -30,9 +44,11 @@ export interface Elapsed {
 export const monotonicMs = (clock: Timepiece): number => clock.monotonic?.() ?? clock.now();
 
 export function since(clock: Timepiece): Elapsed {
-  const [setAt, startedMs] = [clock.now(), monotonicMs(clock)];
+  // not the clock that `now` may follow: its correction is not time that passed
+  const machineNow = (): number => clock.machineNow?.() ?? clock.now();
+  const [setAt, startedMs] = [machineNow(), monotonicMs(clock)];
   const ranMs = (): number => monotonicMs(clock) - startedMs;
-  return { atLeast: ranMs, atMost: () => Math.max(clock.now() - setAt, ranMs()) };
+  return { atLeast: ranMs, atMost: () => Math.max(machineNow() - setAt, ranMs()) };
 }
 
 /**

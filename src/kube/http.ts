@@ -23,7 +23,7 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from './client.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, monotonicMs } from './clock.ts';
 import { closedFence, type Fence } from './fence.ts';
 import { type Connection, type ConnectionOptions, openConnection } from './kubeconfig.ts';
 import { type Limiter, limiter } from './limiter.ts';
@@ -175,6 +175,7 @@ class Sender {
     await this.#bucket.take(ask.signal);
     ask.signal?.throwIfAborted();
     const startedMs = performance.now();
+    const sentMs = monotonicMs(this.#clock);
     let code = '<error>';
     try {
       const response = await exchange(this.#connection, this.#userAgent, {
@@ -186,6 +187,8 @@ class Sender {
       code = String(status);
       if (status < 200 || status > 299) throw await failureOf(response);
       if (ask.isWatch) response.setTimeout(WATCH_IDLE_MS);
+      // not of failures, which may be a proxy's
+      this.#clock.correct?.({ date: response.headers.date, age: response.headers.age, sentMs });
       this.#outages.served(ask, performance.now() - startedMs);
       return response;
     } catch (error) {

@@ -20,6 +20,11 @@ export type Spoiled =
       readonly headers?: http.OutgoingHttpHeaders;
       readonly body: string;
     }
+  /** As it comes, under other headers. */
+  | {
+      readonly kind: 'headers';
+      readonly change: (headers: http.IncomingHttpHeaders) => http.OutgoingHttpHeaders;
+    }
   /** The whole answer, changed. */
   | { readonly kind: 'changed'; readonly change: (text: string) => string }
   /** Ends in the middle, after this share of it. */
@@ -73,6 +78,8 @@ export async function startRewritingProxy(target: string): Promise<RewritingProx
     const since = mended;
     const fate = decide({ method, url, headers, body: body.toString('utf8') });
     if (fate !== undefined) spoiled += 1;
+    // the world's time is not the one that Node.js would write
+    to.sendDate = false;
     if (fate?.kind === 'instead') return void to.writeHead(fate.status, fate.headers).end(fate.body);
     const onward = http.request({ hostname, port, agent, method, path: url, headers });
     to.once('close', () => onward.destroy());
@@ -97,8 +104,8 @@ export async function startRewritingProxy(target: string): Promise<RewritingProx
     to: http.ServerResponse,
     fate: Spoiled | undefined,
   ): Promise<void> {
-    if (fate === undefined) {
-      to.writeHead(statusOf(answer), answer.headers);
+    if (fate === undefined || fate.kind === 'headers') {
+      to.writeHead(statusOf(answer), fate?.change(answer.headers) ?? answer.headers);
       to.flushHeaders();
       return void answer.pipe(to);
     }

@@ -37,6 +37,7 @@ import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
+import { skewedClock } from '../support/skewed-clock.ts';
 import type { Certificate } from './cuttable-proxy.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
@@ -73,6 +74,8 @@ export interface ScenarioOptions extends WorldOptions {
   readonly solver?: Solver;
   /** Real time between two looks of `until`, in milliseconds. Default 50. */
   readonly pollMs?: number;
+  /** Milliseconds by which the clock of the operator's machine is ahead of the world's. Default 0. */
+  readonly skewMs?: number;
   /** False: the test starts operators itself. Default true. */
   readonly operator?: boolean;
 }
@@ -167,7 +170,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         ...options.env,
         ...extra.env,
       },
-      clock,
+      clock: skewedClock(clock, options.skewMs),
       ...(options.simulations === undefined ? {} : { simulations: options.simulations }),
       ...(options.solver === undefined ? {} : { solver: options.solver }),
       write: (line) => log.push(JSON.parse(line) as LogLine),

@@ -5,7 +5,7 @@ import * as disruption from './disruption.ts';
 import * as nodeClaims from './nodeclaims.ts';
 import * as nodePools from './nodepools.ts';
 import * as nodes from './nodes.ts';
-import { conditionChanged, FINALIZED, LEADER_ELECTION } from './objects.ts';
+import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION } from './objects.ts';
 import * as pods from './pods.ts';
 
 export interface EventArea {
@@ -20,7 +20,7 @@ export const EVENT_AREAS: readonly EventArea[] = [
   { title: 'Nodes', events: Object.values(nodes) },
   { title: 'Disruption', events: Object.values(disruption) },
   { title: 'EC2', events: Object.values(aws) },
-  { title: 'Any object', events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION] },
+  { title: 'Any object', events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION, CLOCK_SKEWED] },
 ];
 
 export const EVENTS: readonly EventDeclaration[] = EVENT_AREAS.flatMap(({ events }) => events);

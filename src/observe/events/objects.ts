@@ -26,3 +26,10 @@ export const LEADER_ELECTION = event({
   about: ['Lease'],
   meaning: 'A process of the operator has become leader, or is no longer.',
 });
+
+export const CLOCK_SKEWED = event({
+  reason: 'ClockSkewed',
+  type: 'Warning',
+  about: ['Lease'],
+  meaning: "The clock of the operator's machine differs from the API server's clock by more than five seconds.",
+});

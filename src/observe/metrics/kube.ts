@@ -16,6 +16,11 @@ export const LEADER_ELECTION_MASTER_STATUS = gauge({
   labels: ['name'],
 });
 
+export const API_SERVER_CLOCK_SKEW_SECONDS = gauge({
+  name: 'karpenter_api_server_clock_skew_seconds',
+  help: "Time by which the clock of the operator's machine is ahead of the API server's clock; negative if it is behind",
+});
+
 export const WORKQUEUE_ADDS = counter({
   name: 'workqueue_adds_total',
   help: 'Keys added to the queue',

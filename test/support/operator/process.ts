@@ -10,6 +10,7 @@ import { errorText } from '../../../src/observe/error-text.ts';
 import { watchProcess } from '../../../src/observe/process-watch.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { followingClock } from '../paced-clock.ts';
+import { skewedClock } from '../skewed-clock.ts';
 import type { FromOperator, ToOperator } from './messages.ts';
 
 const tell = (message: FromOperator): void => void process.send?.(message);
@@ -52,7 +53,7 @@ async function start(): Promise<Operator> {
   const started = await startOperator({
     argv,
     env: process.env,
-    clock,
+    clock: skewedClock(clock, Number(process.env.CLOCK_SKEW_MS ?? 0)),
     solver: Object.assign(timedSolve, { reportTo: solve.reportTo, check: solve.check, holdOf: solve.holdOf }),
     simulations: {
       ...simulations,

@@ -91,6 +91,7 @@ async function serve(
 ): Promise<void> {
   // a client that goes away in the middle of an answer is no failure
   response.on('error', () => response.destroy());
+  response.setHeader('date', new Date(core.clock.now()).toUTCString());
   try {
     const body = await bodyOf(request);
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://localhost');

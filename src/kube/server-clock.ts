@@ -1,0 +1,144 @@
+/**
+ * Clock that follows the API server. Objects carry times of the API server's clock, so ages and deadlines are computed with
+ * the same clock. Each answer bounds the difference between the API server's clock and `monotonicMs` of the machine:
+ *
+ *   unknown ──answer agrees with the machine's clock──▶ following ──three answers in a row disagree──▶ following
+ *   unknown ──three answers in a row disagree with the machine's clock, but agree with each other────▶ following
+ *
+ * The difference is kept as long as answers allow it, so time runs evenly, even when the machine's clock is set.
+ */
+import { defined } from '../api/defined.ts';
+import { formatDuration } from '../api/duration.ts';
+import { eventOf } from '../observe/events/declaration.ts';
+import { CLOCK_SKEWED } from '../observe/events/objects.ts';
+import type { Logger } from '../observe/logger.ts';
+import { API_SERVER_CLOCK_SKEW_SECONDS } from '../observe/metrics/kube.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Ref } from './client.ts';
+import { type Clock, type DatedAnswer, monotonicMs } from './clock.ts';
+import type { EventRecorder } from './events.ts';
+
+export interface ServerClockOptions {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Resolution of the `Date` header. */
+const RESOLUTION_MS = 1_000;
+/** Disagreement that is tolerated: object times have no better resolution. */
+const SLACK_MS = 1_000;
+/** One answer may come from a proxy or a cache. */
+const CONFIRMATIONS = 3;
+/** No supported API server is older, so an earlier date is not a time. */
+const EARLIEST_MS = Date.UTC(2020, 0);
+/** An API server that is further ahead is not followed: NodeClaims and nodes would expire all at once. */
+const LONGEST_AHEAD_MS = 24 * 3_600_000;
+const REPORTED_MS = 5_000;
+const RECOVERED_MS = 2_000;
+
+/** The one form that RFC 9110 lets servers send. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** Bounds of the difference between the API server's clock and the machine's `monotonicMs`, in milliseconds. */
+interface Bounds {
+  readonly lowMs: number;
+  readonly highMs: number;
+}
+
+export class ServerClock implements Clock {
+  readonly #machine: Clock;
+  readonly #log: Logger;
+  readonly #gauge: { set(value: number): void };
+  /** Difference that `now` applies; undefined until the API server's clock is known. */
+  #aheadMs: number | undefined;
+  /** Answers in a row that disagree with the difference, and the bounds that all of them allow. */
+  #doubt: (Bounds & { readonly answers: number }) | undefined;
+  /** Present skew as reported; undefined while there is none. */
+  #reported: string | undefined;
+  #publish: (message: string) => void = () => {};
+
+  constructor(machine: Clock, { log, metrics }: ServerClockOptions) {
+    this.#machine = machine;
+    this.#log = log;
+    this.#gauge = metrics.gauge(API_SERVER_CLOCK_SKEW_SECONDS);
+    this.#gauge.set(0);
+  }
+
+  now(): number {
+    return this.#aheadMs === undefined ? this.#machine.now() : Math.floor(this.monotonic() + this.#aheadMs);
+  }
+
+  monotonic(): number {
+    return monotonicMs(this.#machine);
+  }
+
+  machineNow(): number {
+    return this.#machine.now();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#machine.sleep(ms, signal);
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    return this.#machine.after(ms, fire);
+  }
+
+  correct({ date, age, sentMs }: DatedAnswer): void {
+    // a cached answer has the date of its first delivery
+    if (date === undefined || age !== undefined || !HTTP_DATE.test(date)) return;
+    const dateMs = Date.parse(date);
+    if (!(dateMs >= EARLIEST_MS)) return;
+    const nowMs = this.monotonic();
+    const bounds = { lowMs: dateMs - nowMs, highMs: dateMs + RESOLUTION_MS - sentMs };
+    const aheadMs = this.#aheadMs ?? this.#machine.now() - nowMs;
+    if (aheadMs >= bounds.lowMs - SLACK_MS && aheadMs <= bounds.highMs + SLACK_MS) {
+      this.#doubt = undefined;
+      this.#aheadMs = aheadMs;
+      this.#report(aheadMs);
+    } else this.#disagree(bounds);
+  }
+
+  #disagree(bounds: Bounds): void {
+    const before = this.#doubt;
+    const lowMs = Math.max(bounds.lowMs, before?.lowMs ?? Number.NEGATIVE_INFINITY);
+    const highMs = Math.min(bounds.highMs, before?.highMs ?? Number.POSITIVE_INFINITY);
+    const isAgreed = before !== undefined && lowMs <= highMs;
+    this.#doubt = isAgreed ? { lowMs, highMs, answers: before.answers + 1 } : { ...bounds, answers: 1 };
+    if (this.#doubt.answers < CONFIRMATIONS) return;
+    const aheadMs = (this.#doubt.lowMs + this.#doubt.highMs) / 2;
+    this.#doubt = undefined;
+    const isFollowed = this.monotonic() + aheadMs - this.#machine.now() <= LONGEST_AHEAD_MS;
+    if (isFollowed) this.#aheadMs = aheadMs;
+    this.#report(aheadMs);
+  }
+
+  /** Compares the machine's clock with the API server's, and reports once when they part and when they meet again. */
+  #report(aheadMs: number): void {
+    const skewMs = this.#machine.now() - this.monotonic() - aheadMs;
+    this.#gauge.set(Math.round(skewMs) / 1_000);
+    const wasSkewed = this.#reported !== undefined;
+    const isSkewed = Math.abs(skewMs) >= (wasSkewed ? RECOVERED_MS : REPORTED_MS);
+    if (isSkewed === wasSkewed) return;
+    if (!isSkewed) {
+      this.#reported = undefined;
+      this.#log.info("this machine's clock agrees with the API server's clock again");
+      return;
+    }
+    const skew = formatDuration(Math.abs(Math.round(skewMs / 1_000)) * 1_000);
+    const text = `${skew} ${skewMs > 0 ? 'ahead of' : 'behind'} the API server's clock`;
+    const fields = { 'machine-clock': text };
+    if (aheadMs === this.#aheadMs)
+      this.#log.error("this machine's clock differs from the API server's clock, following the API server's clock", fields);
+    else this.#log.error("the API server's clock is more than a day ahead, following this machine's clock", fields);
+    this.#reported = `The clock of the operator's machine is ${text}; synchronize both with NTP, for example by chrony`;
+    this.#publish(this.#reported);
+  }
+
+  /** Publishes skews as events of the Lease from now on, the present skew included. */
+  reportTo(events: EventRecorder, { name, namespace }: Ref): void {
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, ...defined({ namespace }) } };
+    this.#publish = (message) => events.publish(eventOf(CLOCK_SKEWED, lease, { message }));
+    if (this.#reported !== undefined) this.#publish(this.#reported);
+  }
+}

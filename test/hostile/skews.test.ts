@@ -1,0 +1,85 @@
+/** Clocks that are wrong: that of the operator's machine, and the API server's as its answers show it. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
+import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** In the world's time: enough for what is due by a wrong clock. */
+const QUIET_MS = 60_000;
+const PATIENCE_MS = 600_000;
+
+const launched = ({ world }: HostileWorld): number => world.aws.instances.list().length;
+
+/** Waits, and expects that no instance is launched or ended meanwhile but for the healthy pods. */
+async function expectQuiet(hostile: HostileWorld): Promise<void> {
+  await hostile.expectHealthy();
+  const before = launched(hostile);
+  const endsMs = hostile.clock.now() + QUIET_MS;
+  await hostile.until('time', () => hostile.clock.now() > endsMs, PATIENCE_MS);
+  expect(launched(hostile)).toBe(before);
+  await hostile.expectHealthy();
+  expect(launched(hostile)).toBeLessThanOrEqual(before + 1);
+}
+
+describe('the operator works on a machine whose clock is', () => {
+  let hostile: HostileWorld | undefined;
+  afterEach(() => hostile?.stop());
+
+  it.each([
+    ['an hour ahead', HOUR],
+    ['an hour behind', -HOUR],
+    ['ten days ahead', 10 * DAY],
+    ['ten hours behind', -10 * HOUR],
+  ])('%s', async (_, skewMs) => {
+    hostile = await startHostileWorld({ env: { CLOCK_SKEW_MS: String(skewMs) } });
+    await expectQuiet(hostile);
+    expect(hostile.operator.log.filter(({ message }) => message.includes('clock differs'))).toHaveLength(1);
+  });
+});
+
+describe('the operator works on when the API server sends', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hostile-skews-'));
+  let proxy: RewritingProxy;
+  let hostile: HostileWorld;
+  beforeAll(async () => {
+    hostile = await startHostileWorld({
+      via: async ({ kube }) => {
+        proxy = await startRewritingProxy(kube.url);
+        const kubeconfig = join(folder, 'kubeconfig');
+        writeFileSync(kubeconfig, kube.kubeconfig().replaceAll(kube.url, proxy.url));
+        return { env: { KUBECONFIG: kubeconfig } };
+      },
+    });
+  });
+  afterEach(() => proxy.mend());
+  afterAll(async () => {
+    await hostile?.stop();
+    await proxy?.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  type Change = (headers: IncomingHttpHeaders, answer: number) => OutgoingHttpHeaders;
+  const later = (ms: number, { date = '' }: IncomingHttpHeaders): string =>
+    new Date(Date.parse(date) + ms).toUTCString();
+
+  it.each<[string, Change]>([
+    ['no date', ({ date: _, ...headers }) => headers],
+    ['a date that is none', (headers) => ({ ...headers, date: 'today' })],
+    ['the beginning of time', (headers) => ({ ...headers, date: new Date(0).toUTCString() })],
+    ['the end of time', (headers) => ({ ...headers, date: 'Fri, 31 Dec 9999 23:59:59 GMT' })],
+    ['dates out of a cache', (headers) => ({ ...headers, age: '3600', date: later(-HOUR, headers) })],
+    ['dates of two clocks in turn', (headers, answer) => ({ ...headers, date: later((answer % 2) * -HOUR, headers) })],
+    ['dates that go back', (headers, answer) => ({ ...headers, date: later(-answer * HOUR, headers) })],
+  ])('%s', async (_, change) => {
+    let answer = 0;
+    proxy.spoil(() => ({ kind: 'headers', change: (headers) => change(headers, (answer += 1)) }));
+    proxy.cut();
+    await hostile.until('answers', () => answer > 20, PATIENCE_MS);
+    await expectQuiet(hostile);
+  });
+});

@@ -1,0 +1,12 @@
+/** The clock of a machine that is set to another time than the rest of the world. */
+import type { Clock } from '../../src/kube/clock.ts';
+
+export const skewedClock = (clock: Clock, skewMs = 0): Clock =>
+  skewMs === 0
+    ? clock
+    : {
+        now: () => clock.now() + skewMs,
+        monotonic: () => clock.now(),
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+        after: (ms, fire) => clock.after(ms, fire),
+      };
