@@ -47,6 +47,8 @@ export class ConfigMapDocument {
     const found = await this.#find();
     if (found === undefined) return undefined;
     if (this.#isForeign(found)) return undefined;
+    // as the chart creates it
+    if (found.binaryData === undefined) return undefined;
     try {
       return await textOf(found, this.#mostBytes);
     } catch (error) {

@@ -67,7 +67,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'look at the collector and the way to it: OTEL_EXPORTER_OTLP_ENDPOINT and …_HEADERS; nothing else is held up',
   'failed recording event': API_SERVER,
   'failed keeping what is to survive restarts':
-    'allow create, get and update of the ConfigMap in the Role of the namespace, as the chart does; it is tried again',
+    'helm upgrade creates the ConfigMap and allows get and update of it in the Role of the namespace; it is tried again',
   'failed reading what was kept, starting afresh': 'nothing to do: what was kept before is lost',
   'leaving alone a ConfigMap that somebody else made':
     'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false and SPOT_RISK=0 keep nothing',

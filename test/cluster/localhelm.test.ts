@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT } from '../../src/api/kinds.ts';
+import { CONFIG_MAP, DEPLOYMENT } from '../../src/api/kinds.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 
@@ -37,6 +37,18 @@ describe('helm on the local API server', () => {
     return (found?.spec as { template: { spec: { containers: unknown } } }).template.spec.containers;
   };
 
+  const DOCUMENTS = ['karpenter-history', 'karpenter-spot-risk'].map((name) => ({ name, namespace: 'kube-system' }));
+  const KEPT = DOCUMENTS.map(({ name }) => ({ 'document.json.gz': Buffer.from(name).toString('base64') }));
+
+  const keep = async (): Promise<void> => {
+    for (const [at, { name }] of DOCUMENTS.entries()) {
+      const patch = JSON.stringify({ binaryData: KEPT[at] });
+      await shell(`kubectl patch configmap ${name} -n kube-system --type merge -p '${patch}'`);
+    }
+  };
+  const kept = async (): Promise<readonly unknown[]> =>
+    Promise.all(DOCUMENTS.map(async (ref) => (await world.kube.client.find(CONFIG_MAP, ref))?.binaryData));
+
   it('installs the CRDs over those that the world has from the start', async () => {
     const before = await definitions();
     expect(before).toHaveLength(5);
@@ -46,7 +58,9 @@ describe('helm on the local API server', () => {
     expect(await definitions()).toEqual(before);
   }, 120_000);
 
-  it('installs the operator, whose pods become ready', async () => {
+  it('installs the operator beside a ConfigMap that an earlier operator created, and its pods become ready', async () => {
+    await shell('kubectl create configmap karpenter-spot-risk -n kube-system');
+    await shell('kubectl label configmap karpenter-spot-risk -n kube-system karpenter.sh/document=karpenter-spot-risk');
     expect(await shell(`helm upgrade --install karpenter charts/karpenter ${FLAGS}`)).toContain('STATUS: deployed');
     expect(await shell('helm list --all-namespaces --short')).toBe('karpenter\nkarpenter-crd\n');
     expect(await shell('kubectl rollout status deployment/karpenter -n kube-system --timeout 120s')).toContain(
@@ -54,7 +68,8 @@ describe('helm on the local API server', () => {
     );
   }, 180_000);
 
-  it('upgrades it, and goes back', async () => {
+  it('upgrades it, and goes back, without a change to what the operator keeps', async () => {
+    await keep();
     await shell(`helm upgrade karpenter charts/karpenter ${FLAGS} --set logLevel=debug --set replicas=1`);
     expect(JSON.stringify(await containers())).toContain('{"name":"LOG_LEVEL","value":"debug"}');
     await shell('helm rollback karpenter 1 --namespace kube-system --wait --timeout 120s');
@@ -65,6 +80,7 @@ describe('helm on the local API server', () => {
       'superseded',
       'deployed',
     ]);
+    expect(await kept()).toEqual(KEPT);
   }, 180_000);
 
   it('tests the manifests of a dry run on the server', async () => {
@@ -77,5 +93,11 @@ describe('helm on the local API server', () => {
     const left = 'kubectl get crd,deploy,svc,sa,pdb,roles,rolebindings,clusterroles,clusterrolebindings -A -o name';
     expect((await shell(left)).split('\n').filter((line) => line.includes('karpenter'))).toEqual([]);
     expect(await shell('kubectl get secrets -A -l owner=helm -o name')).toBe('');
+    expect(await kept()).toEqual(KEPT);
+  }, 120_000);
+
+  it('installs it again over what was kept', async () => {
+    expect(await shell(`helm install karpenter charts/karpenter ${FLAGS}`)).toContain('STATUS: deployed');
+    expect(await kept()).toEqual(KEPT);
   }, 120_000);
 });

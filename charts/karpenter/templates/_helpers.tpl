@@ -175,6 +175,18 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- if and (or (eq $weight "") (gt (float64 $weight) 0.0)) (ne .Values.settings.packing "compatible") }}true{{ end }}
 {{- end }}
 
+{{/* Names of the ConfigMaps that the operator fills, as a JSON array. */}}
+{{- define "karpenter.documents" -}}
+{{- $documents := list }}
+{{- if ne (toString .Values.settings.costHistory) "false" }}
+{{- $documents = append $documents "karpenter-history" }}
+{{- end }}
+{{- if include "karpenter.remembersSpotRisk" . }}
+{{- $documents = append $documents "karpenter-spot-risk" }}
+{{- end }}
+{{- toJson $documents }}
+{{- end }}
+
 {{/* Name of the ConfigMap that holds the price book; nothing without one. */}}
 {{- define "karpenter.priceBookConfigMap" -}}
 {{- $book := .Values.priceBook | default dict }}

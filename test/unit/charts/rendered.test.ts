@@ -4,6 +4,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { readPriceBook } from '../../../src/api/price-book/read.ts';
 import { steadyClock } from '../../../src/kube/clock.ts';
+import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
 import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { parseSettings } from '../../../src/observe/settings.ts';
 import { dashboards, RULES_FILE } from '../../support/queries.ts';
@@ -12,7 +13,12 @@ import { rendered } from './render.ts';
 interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Record<string, string> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Record<string, string>;
+    readonly annotations?: Record<string, string>;
+  };
   readonly rules?: readonly { readonly apiGroups: string[]; readonly resources: string[]; readonly verbs: string[] }[];
 }
 
@@ -67,7 +73,9 @@ describe('the rendered chart', () => {
       'ConfigMap kube-system karpenter-dashboard-cost',
       'ConfigMap kube-system karpenter-dashboard-disruption',
       'ConfigMap kube-system karpenter-dashboard-overview',
+      'ConfigMap kube-system karpenter-history',
       'ConfigMap kube-system karpenter-price-book',
+      'ConfigMap kube-system karpenter-spot-risk',
       'Deployment kube-system karpenter',
       'NetworkPolicy kube-system karpenter',
       'PodDisruptionBudget kube-system karpenter',
@@ -94,6 +102,20 @@ describe('the rendered chart', () => {
     }
     const { spec } = find('PrometheusRule', 'karpenter') as Manifest & { readonly spec: unknown };
     expect(spec).toEqual(parse(readFileSync(RULES_FILE, 'utf8')));
+  });
+
+  it('creates the ConfigMaps that the operator fills, without data, and lets it write to no other', () => {
+    const names = ['karpenter-history', 'karpenter-spot-risk'];
+    for (const name of names) {
+      const { metadata, ...rest } = find('ConfigMap', name);
+      expect(Object.keys(rest)).toEqual(['apiVersion', 'kind']);
+      expect(metadata.labels).toMatchObject({ [DOCUMENT_LABEL]: name });
+      expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep', note: 'rendered' });
+    }
+    const rules = manifests.flatMap(({ rules: all = [] }) => all).filter((rule) => rule.resources?.includes('configmaps'));
+    expect(rules).toEqual([
+      { apiGroups: [''], resources: ['configmaps'], resourceNames: names, verbs: ['get', 'update'] },
+    ]);
   });
 
   it('mounts the price book where the controller looks for it', () => {

@@ -6,6 +6,7 @@ import { CONFIG_MAP } from '../../../src/api/kinds.ts';
 import type { ConfigMap } from '../../../src/api/kubernetes.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { ConfigMapDocument, DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
+import { DocumentKeeper } from '../../../src/kube/document-keeper.ts';
 import { MemoryKube } from '../controllers/memory-kube.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { recordingLog } from './fakes.ts';
@@ -40,6 +41,31 @@ describe('a document', () => {
     await document.write(['second, ünïcode']);
     expect(await open().read()).toBe('second, ünïcode');
     expect(lines).toEqual([]);
+  });
+
+  it('is written into the ConfigMap that the chart created without data', async () => {
+    const { document, open, put, lines } = kept();
+    put({});
+    expect(await document.read()).toBeUndefined();
+    await document.write(['first']);
+    expect(await open().read()).toBe('first');
+    expect(lines).toEqual([]);
+  });
+
+  it('is reported once if the ConfigMap is missing and may not be created', async () => {
+    const { document, kube, lines, put, open } = kept();
+    kube.beforeWrite = (operation) => {
+      if (operation === 'create configmaps') throw new ApiError(403, 'Forbidden', 'cannot create resource "configmaps"');
+    };
+    const keeper = new DocumentKeeper('history', { changes: 1, texts: () => ['text'], restore: () => undefined }, document);
+    for (let tries = 0; tries < 4; tries += 1) expect(await keeper.reconcile()).toMatchObject({ kind: 'after' });
+    expect(lines).toMatchObject([
+      { level: 'error', message: 'failed keeping what is to survive restarts', fields: { ConfigMap: REF } },
+    ]);
+    kube.beforeWrite = () => undefined;
+    put({});
+    await keeper.reconcile();
+    expect(await open().read()).toBe('text');
   });
 
   it('keeps labels and annotations that others have put on it', async () => {
@@ -99,13 +125,13 @@ describe('a document', () => {
 
 describe('an object that holds no document', () => {
   it.each([
-    ['nothing', undefined, /has no document\.json\.gz/],
+    ['another key', { other: 'eA==' }, /has no document\.json\.gz/],
     ['something else than base64 of gzip', { 'document.json.gz': 'bm90IHppcHBlZA==' }, /incorrect header/],
     ['the half of it', { 'document.json.gz': 'H4sIAAAAAAAAA0s=' }, /unexpected end of file/],
     ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes are more than 524288/],
   ])('because it holds %s, is said once and written anew', async (_, binaryData, error) => {
     const { document, put, lines, open } = kept();
-    put(binaryData === undefined ? {} : { binaryData });
+    put({ binaryData: binaryData as Record<string, string> });
     expect(await document.read()).toBeUndefined();
     expect(await document.read()).toBeUndefined();
     expect(lines).toHaveLength(1);
