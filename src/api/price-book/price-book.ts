@@ -13,6 +13,9 @@ export const MOST_BYTES = 1_048_576;
 export const MOST_ENTRIES = 1_000;
 export const MOST_RATES = 10_000;
 
+/** Price that counts at least, as a part of the list price: no instance type is free, and larger ones stay dearer. */
+export const LOWEST_PRICE_SHARE = 0.01;
+
 const name = (description: string) => text({ description, minLength: 1, maxLength: 128 });
 const usd = (description: string) => Type.Number({ description, minimum: 0 });
 const share = (description: string) => Type.Number({ description, minimum: 0, maximum: 1 });
@@ -37,8 +40,8 @@ export const DISCOUNT = object(
     ),
     family,
     instanceType,
-    discount: optional(share('Part of the list price that is taken off: 0.12 for 12 %.')),
-    usdPerHour: optional(usd('Price in USD per hour, for one instance type.')),
+    discount: optional(share('Part of the list price that is taken off, up to 0.99: 0.12 for 12 %.')),
+    usdPerHour: optional(usd('Price in USD per hour, for one instance type; above 0.')),
     ...period,
   },
   { description: 'A negotiated discount. Of several that match, the most specific one counts.' },
@@ -49,8 +52,8 @@ export const RATE = object(
     region,
     family,
     instanceType,
-    share: optional(share('Rate as part of the on-demand list price: 0.66 for 66 %.')),
-    usdPerHour: optional(usd('Rate in USD per hour, for one instance type.')),
+    share: optional(share('Rate as part of the on-demand list price, from 0.01: 0.66 for 66 %.')),
+    usdPerHour: optional(usd('Rate in USD per hour, for one instance type; above 0.')),
   },
   { description: 'What an instance takes of the commitment in an hour. The most specific rate counts.' },
 );

@@ -10,6 +10,7 @@ import {
   DISCOUNT,
   type Discount,
   familyOf,
+  LOWEST_PRICE_SHARE,
   MOST_BYTES,
   MOST_ENTRIES,
   MOST_RATES,
@@ -154,7 +155,25 @@ const exactlyOne = (fields: Readonly<Record<string, unknown>>): string | undefin
     : `set exactly one of ${Object.keys(fields).join(' and ')}`;
 
 const discountFault = (entry: Discount): string | undefined =>
-  exactlyOne({ discount: entry.discount, usdPerHour: entry.usdPerHour }) ?? selectionFault(entry);
+  exactlyOne({ discount: entry.discount, usdPerHour: entry.usdPerHour }) ??
+  selectionFault(entry) ??
+  freeDiscountFault(entry) ??
+  freeFault(entry);
+
+/** All instance types that cost nothing cost the same, so the solver would launch the largest of them. */
+const FREE = 'would make instances free, and the largest as cheap as the smallest';
+
+function freeDiscountFault({ discount = 0 }: Discount): string | undefined {
+  if (discount <= 1 - LOWEST_PRICE_SHARE) return undefined;
+  return `discount: ${discount} ${FREE}; use the part that is taken off, up to ${1 - LOWEST_PRICE_SHARE}, for example 0.12 for 12 %`;
+}
+
+function freeFault({ usdPerHour, share }: { readonly usdPerHour?: number; readonly share?: number }): string | undefined {
+  if (usdPerHour === 0) return `usdPerHour: 0 ${FREE}; use what you pay, for example 0.07`;
+  if (share !== undefined && share < LOWEST_PRICE_SHARE)
+    return `share: ${share} ${FREE}; use a part of the list price of at least ${LOWEST_PRICE_SHARE}, for example 0.66`;
+  return undefined;
+}
 
 function planFault({ type, region, family, rates }: SavingsPlan): string | undefined {
   if (type === 'EC2Instance' && (family === undefined || region === undefined))
@@ -169,7 +188,7 @@ function planFault({ type, region, family, rates }: SavingsPlan): string | undef
 }
 
 const rateFault = (rate: SavingsPlanRate): string | undefined =>
-  selectionFault(rate) ?? exactlyOne({ share: rate.share, usdPerHour: rate.usdPerHour });
+  selectionFault(rate) ?? exactlyOne({ share: rate.share, usdPerHour: rate.usdPerHour }) ?? freeFault(rate);
 
 function reservedFault({ instanceType, zone, sizeFlexible }: ReservedInstances): string | undefined {
   if (zone !== undefined && sizeFlexible === true)

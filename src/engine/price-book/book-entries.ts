@@ -1,7 +1,7 @@
 /** What of a price book counts in a region at a moment: prices with their discounts, and what commitments cover. */
 import { defined } from '../../api/defined.ts';
 import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
-import { familyOf } from '../../api/price-book/price-book.ts';
+import { familyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
 import { timeOf } from '../../api/times.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 
@@ -49,7 +49,8 @@ export function discountsOf({ discounts }: PriceBook, context: BookContext): Dis
         inForce.find((entry) => isFor(entry, instanceType, capacityType)),
       );
     const entry = known.get(key);
-    return entry?.usdPerHour ?? listUsdPerHour * (1 - (entry?.discount ?? 0));
+    const usdPerHour = entry?.usdPerHour ?? listUsdPerHour * (1 - (entry?.discount ?? 0));
+    return Math.max(usdPerHour, listUsdPerHour * LOWEST_PRICE_SHARE);
   };
 }
 

@@ -46,6 +46,23 @@ describe('a price book', () => {
       'discounts: [{discount: 0.1, usdPerHour: 1, instanceType: m5.large}]',
       'set exactly one of discount and usdPerHour',
     ],
+    [
+      'discounts: [{id: x, discount: 1}]',
+      'discounts[0] "x": discount: 1 would make instances free, and the largest as cheap as the smallest; use the part that is taken off, up to 0.99, for example 0.12 for 12 %',
+    ],
+    ['discounts: [{discount: 0.995}]', 'discount: 0.995 would make instances free'],
+    [
+      'discounts: [{instanceType: p5.48xlarge, usdPerHour: 0}]',
+      'discounts[0]: usdPerHour: 0 would make instances free, and the largest as cheap as the smallest; use what you pay, for example 0.07',
+    ],
+    [
+      'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{share: 0}]}]',
+      'savingsPlans[0]: rates[0].share: 0 would make instances free',
+    ],
+    [
+      'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{instanceType: m5.large, usdPerHour: 0}]}]',
+      'savingsPlans[0]: rates[0].usdPerHour: 0 would make instances free',
+    ],
     ['discounts: [{usdPerHour: 1}]', 'usdPerHour: is the price of one instance type, and instanceType is missing'],
     ['discounts: [{discount: 0.1, famly: m5}]', 'unknown field "famly", is "family" meant?'],
     ['discounts: [{discount: 0.1, family: m5.large}]', 'family: "m5.large" is no family; name types by instanceType'],

@@ -18,6 +18,16 @@ const priceWith = (discounts: readonly object[], capacityType = 'on-demand', typ
   discountsOf(bookOf({ discounts }), context)?.(type, capacityType, 1);
 
 describe('discounts', () => {
+  it('leave a hundredth of the list price at least, so that larger types stay dearer', () => {
+    const discounts = [
+      { usdPerHour: 0.000001, instanceType: 'm5.large' },
+      { usdPerHour: 0.000001, instanceType: 'p5.48xlarge' },
+    ];
+    const price = discountsOf(bookOf({ discounts }), context);
+    expect(price?.('m5.large', 'on-demand', 0.096)).toBeCloseTo(0.00096, 10);
+    expect(price?.('p5.48xlarge', 'on-demand', 98)).toBeCloseTo(0.98, 10);
+  });
+
   it.each([
     ['none', [], undefined],
     ['one for everything', [{ discount: 0.1 }], 0.9],
