@@ -1,5 +1,5 @@
 /** NodeClasses as far as provider-neutral controllers know them. */
-import type { Conditioned } from '../api/conditions.ts';
+import { type ConditionSet, type Conditioned, EC2NODECLASS_RESERVED_CONDITIONS, READY } from '../api/conditions.ts';
 import { EC2_NODE_CLASS, type Kind } from '../api/kinds.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers } from '../kube/client.ts';
@@ -14,6 +14,10 @@ const KINDS: readonly Kind<Conditioned>[] = [EC2_NODE_CLASS];
 
 export const nodeClassKinds = (cloud: CloudProvider): readonly Kind<Conditioned>[] =>
   KINDS.filter((known) => cloud.nodeClassKinds.some((served) => isSame(known, served)));
+
+/** Conditions of a kind of NodeClass, those behind feature gates included. */
+export const nodeClassConditions = (kind: NodeClassReference): ConditionSet =>
+  isSame(kind, EC2_NODE_CLASS) ? EC2NODECLASS_RESERVED_CONDITIONS : { root: READY, dependents: [] };
 
 export const isSame = (a: NodeClassReference, b: NodeClassReference): boolean =>
   a.group === b.group && a.kind === b.kind;

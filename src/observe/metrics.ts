@@ -30,6 +30,8 @@ export interface Metrics {
   readAtScrape(declaration: GaugeDeclaration, read: () => Iterable<Sample>): void;
   /** Calls `update` before each scrape, to set gauges that change by the mere passing of time. Promises are waited for. */
   beforeScrape(update: () => void | Promise<void>): void;
+  /** Removes the series that have this value in one of the labels, but for those that are read at each scrape. */
+  endSeries(labels: readonly string[], value: string): Promise<void>;
   /** Adds those of the process, as Node's Prometheus client names them. They measure until the process ends. */
   processDefaults(): void;
   /** Serves how many series there are from now on, and reports it after each scrape. */
@@ -108,6 +110,7 @@ export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOp
       readers.set(name, [...(readers.get(name) ?? []), read]);
     },
     beforeScrape: (update) => updates.push(update),
+    endSeries: (labels, value) => endSeries(registry, labels, value),
     processDefaults: () => collectDefaultMetrics({ register: registry }),
     watchSeries: (watching) => {
       watch = watching;
@@ -135,6 +138,26 @@ const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Nam
   ...{ name, help, labelNames },
   registers: [registry],
 });
+
+/** What prom-client's types leave out of metrics. */
+interface Removable {
+  readonly labelNames: readonly string[];
+  get(): Promise<{ readonly values: readonly Value[] }>;
+  remove(labels: Value['labels']): void;
+}
+
+async function endSeries(registry: Registry, labels: readonly string[], value: string): Promise<void> {
+  for (const metric of registry.getMetricsAsArray() as unknown as readonly Removable[]) {
+    const named = labels.filter((label) => metric.labelNames.includes(label));
+    if (named.length === 0) continue;
+    for (const { labels: found } of (await metric.get()).values) {
+      if (!named.some((label) => found[label] === value)) continue;
+      // the buckets and quantiles of a series go with it
+      const { le: _, quantile: __, ...series } = found;
+      metric.remove(series);
+    }
+  }
+}
 
 interface Value {
   readonly value: number;

@@ -72,6 +72,39 @@ async function threeNodes(env: Readonly<Record<string, string>>) {
 const seriesOf = (text: string): readonly string[] =>
   text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
+describe('conditions', () => {
+  it('have an event for each type that an EC2NodeClass and a NodeClaim have from their creation', async () => {
+    const { started } = await threeNodes({});
+    const events = await started.events();
+    const typesOf = (kind: string): readonly string[] =>
+      [
+        ...new Set(
+          events.flatMap(({ reason, message, involvedObject }) =>
+            involvedObject.kind === kind && message.includes('Status: Unknown -> True') ? [reason] : [],
+          ),
+        ),
+      ].sort();
+    expect(typesOf('EC2NodeClass')).toEqual([
+      'AMIsReady',
+      'CapacityReservationsReady',
+      'InstanceProfileReady',
+      'PlacementGroupReady',
+      'Ready',
+      'SecurityGroupsReady',
+      'SubnetsReady',
+      'ValidationSucceeded',
+    ]);
+    expect(typesOf('NodeClaim')).toEqual(expect.arrayContaining(['Initialized', 'Launched', 'Ready', 'Registered']));
+  });
+
+  it('are measured for all kinds together too if all metrics of Karpenter are asked for', async () => {
+    const { text } = await threeNodes({ METRICS: 'karpenter' });
+    for (const kind of ['NodeClaim', 'NodePool', 'EC2NodeClass'])
+      for (const name of ['count', 'current_status_seconds', 'transitions_total', 'transition_seconds_count'])
+        expect(text).toMatch(new RegExp(`^operator_status_condition_${name}\\{[^}]*kind="${kind}"`, 'm'));
+  });
+});
+
 describe('a scrape of a cluster with 3 nodes', () => {
   it('has at most 3,000 series, and says how many', async () => {
     const { started, text } = await threeNodes({});

@@ -1,6 +1,6 @@
 /** Measures and reports the conditions of one kind's objects: gauges, durations, and an event per transition. */
 
-import type { Conditioned } from '../../api/conditions.ts';
+import { type ConditionSet, type Conditioned, initConditions } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';
@@ -16,6 +16,8 @@ import { type ConditionMetrics, type ConditionSamples, conditionMetrics } from '
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 
 export interface StatusOptions {
+  /** Conditions that every object of the kind has, written or not. Default: none. */
+  readonly conditions?: ConditionSet;
   /** Labels of the objects that become labels of their series. */
   readonly labels?: readonly string[];
   /** Also emits the older form without the kind in the metrics' names. */
@@ -40,6 +42,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
   /** Labels of the objects that become labels of their series. */
   readonly #extra: readonly string[];
   readonly #forms: readonly ConditionMetrics[];
+  readonly #set: ConditionSet | undefined;
   readonly #seen = new Map<string, Seen<T>>();
 
   constructor(deps: StatusDeps, kind: Kind<T>, options: StatusOptions = {}) {
@@ -47,6 +50,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     this.watches = kind;
     this.#deps = deps;
     this.#extra = options.labels ?? [];
+    this.#set = options.conditions;
     this.#forms = formsOf(deps.metrics, kind, options, this.#samples());
   }
 
@@ -56,7 +60,9 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     const known = this.#seen.get(key);
     const conditions = object.status?.conditions ?? [];
     this.#seen.set(key, { object, conditions });
-    for (const change of transitions(known?.conditions ?? [], conditions)) this.#count(object, change);
+    // a dependent condition that is missing is Unknown since the creation of the object
+    const before = known && (this.#set === undefined ? known.object : initConditions(known.object, this.#set));
+    for (const change of transitions(before?.status?.conditions ?? [], conditions)) this.#count(object, change);
     if (known && object.metadata.deletionTimestamp) {
       const left = object.metadata.finalizers ?? [];
       const before = known.object.metadata.finalizers ?? [];
@@ -163,4 +169,5 @@ const conditionLabels = ({ type, status, reason = '' }: Condition): Labels => ({
 const secondsSince = (time: string | undefined, nowMs: number): number =>
   time === undefined ? 0 : Math.max(0, nowMs - Date.parse(time)) / 1_000;
 
-const labelName = (label: string): string => label.replace(/[/.-]/g, '_');
+/** Name of a label of objects as a label of metrics. */
+export const labelName = (label: string): string => label.replace(/[/.-]/g, '_');

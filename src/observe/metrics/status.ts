@@ -11,6 +11,7 @@ import {
   type HistogramDeclaration,
   histogram,
   LIBRARY_BUCKETS,
+  NO_BUCKETS,
   powersOfTwo,
   type Share,
 } from './declaration.ts';
@@ -103,7 +104,7 @@ const FEW_BUCKETS: Share = { kind: 'buckets', buckets: [1, 4, 16, 64, 256, 1024,
 
 function sharesOf({ shown, buckets }: Pick<StatusFields, 'shown' | 'buckets'>): Shares {
   if (shown === 'nothing') return { count: NOTHING, seconds: NOTHING, changes: NOTHING, durations: NOTHING };
-  const durations = defined({ durations: buckets === 'transition' ? FEW_BUCKETS : undefined });
+  const durations = { durations: buckets === 'transition' ? FEW_BUCKETS : NO_BUCKETS };
   if (shown === 'objects') return durations;
   const over = ['name'];
   return { count: { kind: 'sum', over }, seconds: { kind: 'max', over }, ...durations };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { NODECLAIM_CONDITIONS } from '../../../../src/api/conditions.ts';
 import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
@@ -26,6 +27,7 @@ function observed() {
   const controllers = [
     new StatusMetrics({ ...deps, events: { publish: (...notes) => void events.push(...notes) } }, NODE_CLAIM, {
       labels: [NODEPOOL_LABEL],
+      conditions: NODECLAIM_CONDITIONS,
       older: true,
     }),
   ];
@@ -94,6 +96,31 @@ describe('StatusMetrics', () => {
     expect(text).toContain(
       'operator_status_condition_transitions_total{group="karpenter.sh",kind="NodeClaim",type="Launched",status="True",reason="Launched"} 1',
     );
+  });
+
+  it('counts a condition that an object has from its creation as Unknown until it is written', async () => {
+    const { clock, metrics, events, put } = observed();
+    const creationTimestamp = at(0);
+    put([], { creationTimestamp });
+    await clock.settle();
+    const other: Condition = { type: 'Drifted', status: 'True', reason: 'Drifted', lastTransitionTime: at(3) };
+    put([launched('True', 3), { ...launched('Unknown', 0, 'NodeNotFound'), type: 'Registered' }, other], {
+      creationTimestamp,
+    });
+    await clock.settle();
+    expect(events.map(({ reason, message }) => [reason, message])).toEqual([
+      ['Launched', 'Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched'],
+    ]);
+    expect(await metrics.text()).toContain(
+      'operator_nodeclaim_status_condition_transition_seconds_sum{karpenter_sh_nodepool="default",type="Launched",status="Unknown"} 3',
+    );
+  });
+
+  it('publishes no event of conditions that an object has when it is first seen', async () => {
+    const { clock, events, put } = observed();
+    put([launched('True', 3)]);
+    await clock.settle();
+    expect(events).toEqual([]);
   });
 
   it('waits for nothing that it could read at a scrape', async () => {

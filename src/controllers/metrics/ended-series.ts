@@ -1,0 +1,77 @@
+/**
+ * Ends the series of NodePools and NodeClasses that are gone. Counters and histograms would otherwise keep the series of
+ * every name that a cluster ever had.
+ */
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
+import { monotonicMs } from '../../kube/clock.ts';
+import { after, type KeyedWorker, type Outcome, settled } from '../../kube/reconciler.ts';
+import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import type { Deps } from '../deps.ts';
+import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';
+import { labelName } from './status.ts';
+
+/** Several scrapes see the last values. */
+const GRACE_MS = 10 * 60_000;
+
+/** Object whose name is the value of labels of metrics. */
+interface Owner {
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** Whether the owner, or an object that is measured under its name, exists. */
+  readonly isPresent: () => boolean;
+}
+
+export function endedSeries(deps: Deps): KeyedWorker {
+  const { cluster, informers, cloud, clock, metrics } = deps;
+  const { nodePools, nodeClaims } = cluster.stores;
+  /** Owners that were seen to go, and when. */
+  const gone = new Map<string, { readonly owner: Owner; readonly sinceMs: number }>();
+
+  function watch(add: (key: string) => void): void {
+    const ended = (owner: Owner): void => {
+      const key = `${owner.labels[0]}/${owner.name}`;
+      if (owner.name === '' || owner.isPresent()) return;
+      gone.set(key, { owner, sinceMs: monotonicMs(clock) });
+      add(key);
+    };
+    const poolEnded = (name: string): void => ended(poolOwner(name));
+    nodePools.subscribe((event, { metadata }) => {
+      if (event === 'deleted') poolEnded(metadata.name);
+    });
+    nodeClaims.subscribe((event, claim) => {
+      if (event === 'deleted') poolEnded(poolNameOf(claim));
+    });
+    for (const kind of nodeClassKinds(cloud)) {
+      const store = informers.store(kind);
+      const labels = [labelName(nodeClassLabel(kind)), 'nodeclass'];
+      store.subscribe((event, { metadata: { name } }) => {
+        if (event === 'deleted') ended({ name, labels, isPresent: () => store.get({ name }) !== undefined });
+      });
+    }
+  }
+
+  const poolOwner = (name: string): Owner => ({
+    name,
+    labels: [labelName(NODEPOOL_LABEL), 'nodepool'],
+    isPresent: () =>
+      nodePools.get({ name }) !== undefined || nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name).length > 0,
+  });
+
+  return {
+    name: 'metrics.ended',
+    keyed: true,
+    concurrency: 1,
+    bind: watch,
+    async reconcile(key): Promise<Outcome> {
+      const entry = gone.get(key);
+      if (entry === undefined) return settled;
+      const restMs = entry.sinceMs + GRACE_MS - monotonicMs(clock);
+      const isBack = entry.owner.isPresent();
+      if (!isBack && restMs > 0) return after(restMs);
+      gone.delete(key);
+      if (!isBack) await metrics.endSeries(entry.owner.labels, entry.owner.name);
+      return settled;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** NodePools that come and go. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { BRISK, pool } from './pools.ts';
+
+/** 98 take two and a half minutes; see `test/unit/controllers/metrics/ended-series.test.ts` for as many. */
+const POOLS = 24;
+/** In the scenario's time, after which the series of an object that is gone end. */
+const GRACE_MS = 10 * 60_000;
+
+let scenario: Scenario | undefined;
+afterEach(() => scenario?.stop());
+
+const names = Array.from({ length: POOLS }, (_, at) => `pool-${at}`);
+
+describe('the metrics of NodePools with nodes', () => {
+  it('end with the NodePools', async () => {
+    const world = await startScenario({ ...BRISK, env: { ...BRISK.env, METRICS: 'karpenter' } });
+    scenario = world;
+    const seriesNamed = async (): Promise<readonly string[]> =>
+      (await world.metrics()).split('\n').filter((line) => /"pool-\d+"/.test(line));
+    await world.apply(...world.example('ec2nodeclass.yaml'));
+    await world.apply(...names.map((name) => pool({ name })));
+    await world.apply(
+      ...names.map((name) => deployment(name, 1, { nodeSelector: { 'karpenter.sh/nodepool': name } })),
+    );
+    await world.until('a node for each', async () => (await world.nodes()).length >= POOLS, 120_000);
+    await world.until('running pods', async () => (await world.running()).length === POOLS, 120_000);
+    expect((await seriesNamed()).length).toBeGreaterThan(POOLS * 50);
+
+    for (const name of names) {
+      await world.scale(name, 0);
+      await world.kube.delete(NODE_POOL, { name });
+    }
+    await world.until('their end', async () => (await world.claims()).length === 0, 120_000);
+    await world.pass(GRACE_MS + 60_000);
+    await world.until('the end of their series', async () => (await seriesNamed()).length === 0);
+  });
+});
