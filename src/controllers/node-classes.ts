@@ -1,5 +1,5 @@
 /** NodeClasses as far as provider-neutral controllers know them. */
-import { type ConditionSet, type Conditioned, EC2NODECLASS_RESERVED_CONDITIONS, READY } from '../api/conditions.ts';
+import { type Conditioned, type ConditionSet, EC2NODECLASS_RESERVED_CONDITIONS, READY } from '../api/conditions.ts';
 import { EC2_NODE_CLASS, type Kind } from '../api/kinds.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers } from '../kube/client.ts';

@@ -8,8 +8,8 @@ export interface Timepiece {
   machineNow?(): number;
 }
 
-/** What the API server's answer shows about its clock. */
-export interface DatedAnswer {
+/** Headers of a response of the API server that show its clock. */
+export interface DatedResponse {
   /** The header `Date`. */
   readonly date: string | undefined;
   /** The header `Age`, which only caches send. */
@@ -25,7 +25,7 @@ export interface Clock extends Timepiece {
   /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
   after(ms: number, fire: () => void): () => void;
   /** Corrects a clock that follows the API server's clock. */
-  correct?(answer: DatedAnswer): void;
+  correct?(response: DatedResponse): void;
 }
 
 /** Milliseconds since a moment. */

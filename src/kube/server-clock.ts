@@ -1,11 +1,11 @@
 /**
  * Clock that follows the API server. Objects carry times of the API server's clock, so ages and deadlines are computed with
- * the same clock. Each answer bounds the difference between the API server's clock and `monotonicMs` of the machine:
+ * the same clock. Each response bounds the difference between the API server's clock and `monotonicMs` of the machine:
  *
- *   unknown ──answer agrees with the machine's clock──▶ following ──three answers in a row disagree──▶ following
- *   unknown ──three answers in a row disagree with the machine's clock, but agree with each other────▶ following
+ *   unknown ──response agrees with the machine's clock──▶ following ──three responses in a row disagree──▶ following
+ *   unknown ──three responses in a row disagree with the machine's clock, but agree with each other────▶ following
  *
- * The difference is kept as long as answers allow it, so time runs evenly, even when the machine's clock is set.
+ * The difference is kept as long as responses allow it, so time runs evenly, even when the machine's clock is set.
  */
 import { defined } from '../api/defined.ts';
 import { formatDuration } from '../api/duration.ts';
@@ -15,7 +15,7 @@ import type { Logger } from '../observe/logger.ts';
 import { API_SERVER_CLOCK_SKEW_SECONDS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Ref } from './client.ts';
-import { type Clock, type DatedAnswer, monotonicMs } from './clock.ts';
+import { type Clock, type DatedResponse, monotonicMs } from './clock.ts';
 import type { EventRecorder } from './events.ts';
 
 export interface ServerClockOptions {
@@ -27,7 +27,7 @@ export interface ServerClockOptions {
 const RESOLUTION_MS = 1_000;
 /** Disagreement that is tolerated: object times have no better resolution. */
 const SLACK_MS = 1_000;
-/** One answer may come from a proxy or a cache. */
+/** One response may come from a proxy or a cache. */
 const CONFIRMATIONS = 3;
 /** No supported API server is older, so an earlier date is not a time. */
 const EARLIEST_MS = Date.UTC(2020, 0);
@@ -51,8 +51,8 @@ export class ServerClock implements Clock {
   readonly #gauge: { set(value: number): void };
   /** Difference that `now` applies; undefined until the API server's clock is known. */
   #aheadMs: number | undefined;
-  /** Answers in a row that disagree with the difference, and the bounds that all of them allow. */
-  #doubt: (Bounds & { readonly answers: number }) | undefined;
+  /** Responses in a row that disagree with the difference, and the bounds that all of them allow. */
+  #doubt: (Bounds & { readonly responses: number }) | undefined;
   /** Present skew as reported; undefined while there is none. */
   #reported: string | undefined;
   #publish: (message: string) => void = () => {};
@@ -84,8 +84,8 @@ export class ServerClock implements Clock {
     return this.#machine.after(ms, fire);
   }
 
-  correct({ date, age, sentMs }: DatedAnswer): void {
-    // a cached answer has the date of its first delivery
+  correct({ date, age, sentMs }: DatedResponse): void {
+    // a cached response has the date of its first delivery
     if (date === undefined || age !== undefined || !HTTP_DATE.test(date)) return;
     const dateMs = Date.parse(date);
     if (!(dateMs >= EARLIEST_MS)) return;
@@ -104,8 +104,8 @@ export class ServerClock implements Clock {
     const lowMs = Math.max(bounds.lowMs, before?.lowMs ?? Number.NEGATIVE_INFINITY);
     const highMs = Math.min(bounds.highMs, before?.highMs ?? Number.POSITIVE_INFINITY);
     const isAgreed = before !== undefined && lowMs <= highMs;
-    this.#doubt = isAgreed ? { lowMs, highMs, answers: before.answers + 1 } : { ...bounds, answers: 1 };
-    if (this.#doubt.answers < CONFIRMATIONS) return;
+    this.#doubt = isAgreed ? { lowMs, highMs, responses: before.responses + 1 } : { ...bounds, responses: 1 };
+    if (this.#doubt.responses < CONFIRMATIONS) return;
     const aheadMs = (this.#doubt.lowMs + this.#doubt.highMs) / 2;
     this.#doubt = undefined;
     const isFollowed = this.monotonic() + aheadMs - this.#machine.now() <= LONGEST_AHEAD_MS;
@@ -129,7 +129,10 @@ export class ServerClock implements Clock {
     const text = `${skew} ${skewMs > 0 ? 'ahead of' : 'behind'} the API server's clock`;
     const fields = { 'machine-clock': text };
     if (aheadMs === this.#aheadMs)
-      this.#log.error("this machine's clock differs from the API server's clock, following the API server's clock", fields);
+      this.#log.error(
+        "this machine's clock differs from the API server's clock, following the API server's clock",
+        fields,
+      );
     else this.#log.error("the API server's clock is more than a day ahead, following this machine's clock", fields);
     this.#reported = `The clock of the operator's machine is ${text}; synchronize both with NTP, for example by chrony`;
     this.#publish(this.#reported);
@@ -137,7 +140,11 @@ export class ServerClock implements Clock {
 
   /** Publishes skews as events of the Lease from now on, the present skew included. */
   reportTo(events: EventRecorder, { name, namespace }: Ref): void {
-    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, ...defined({ namespace }) } };
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, ...defined({ namespace }) },
+    };
     this.#publish = (message) => events.publish(eventOf(CLOCK_SKEWED, lease, { message }));
     if (this.#reported !== undefined) this.#publish(this.#reported);
   }

@@ -68,7 +68,7 @@ describe('helm on the local API server', () => {
     );
   }, 180_000);
 
-  it('upgrades it, and goes back, without a change to what the operator keeps', async () => {
+  it('upgrades it, and rolls it back, without a change to the data that the operator keeps', async () => {
     await keep();
     await shell(`helm upgrade karpenter charts/karpenter ${FLAGS} --set logLevel=debug --set replicas=1`);
     expect(JSON.stringify(await containers())).toContain('{"name":"LOG_LEVEL","value":"debug"}');
@@ -96,7 +96,7 @@ describe('helm on the local API server', () => {
     expect(await kept()).toEqual(KEPT);
   }, 120_000);
 
-  it('installs it again over what was kept', async () => {
+  it('installs it again over the data that was kept', async () => {
     expect(await shell(`helm install karpenter charts/karpenter ${FLAGS}`)).toContain('STATUS: deployed');
     expect(await kept()).toEqual(KEPT);
   }, 120_000);

@@ -30,8 +30,6 @@ const SPARE: readonly RegExp[] = [
   // Pods are deleted, without eviction, when a node's time of grace is up.
   /^delete \/pods$/,
   /^(list|watch) \/events$/,
-  // The history is written every five minutes, and when the operator stops.
-  /^create \/configmaps$/,
 ];
 
 describe('the main job on a real control plane', () => {

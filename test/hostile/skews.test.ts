@@ -1,6 +1,7 @@
-/** Clocks that are wrong: that of the operator's machine, and the API server's as its answers show it. */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+/** Wrong clocks: the clock of the operator's machine, and the API server's clock in its responses. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -9,7 +10,7 @@ import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** In the world's time: enough for what is due by a wrong clock. */
+/** In the world's time: long enough for deadlines of a wrong clock. */
 const QUIET_MS = 60_000;
 const PATIENCE_MS = 600_000;
 
@@ -69,7 +70,7 @@ describe('the operator works on when the API server sends', () => {
 
   it.each<[string, Change]>([
     ['no date', ({ date: _, ...headers }) => headers],
-    ['a date that is none', (headers) => ({ ...headers, date: 'today' })],
+    ['a date that cannot be parsed', (headers) => ({ ...headers, date: 'today' })],
     ['the beginning of time', (headers) => ({ ...headers, date: new Date(0).toUTCString() })],
     ['the end of time', (headers) => ({ ...headers, date: 'Fri, 31 Dec 9999 23:59:59 GMT' })],
     ['dates out of a cache', (headers) => ({ ...headers, age: '3600', date: later(-HOUR, headers) })],
@@ -77,7 +78,10 @@ describe('the operator works on when the API server sends', () => {
     ['dates that go back', (headers, answer) => ({ ...headers, date: later(-answer * HOUR, headers) })],
   ])('%s', async (_, change) => {
     let answer = 0;
-    proxy.spoil(() => ({ kind: 'headers', change: (headers) => change(headers, (answer += 1)) }));
+    proxy.spoil(() => {
+      answer += 1;
+      return { kind: 'headers', change: (headers) => change(headers, answer) };
+    });
     proxy.cut();
     await hostile.until('answers', () => answer > 20, PATIENCE_MS);
     await expectQuiet(hostile);

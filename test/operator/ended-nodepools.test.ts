@@ -22,9 +22,7 @@ describe('the metrics of NodePools with nodes', () => {
       (await world.metrics()).split('\n').filter((line) => /"pool-\d+"/.test(line));
     await world.apply(...world.example('ec2nodeclass.yaml'));
     await world.apply(...names.map((name) => pool({ name })));
-    await world.apply(
-      ...names.map((name) => deployment(name, 1, { nodeSelector: { 'karpenter.sh/nodepool': name } })),
-    );
+    await world.apply(...names.map((name) => deployment(name, 1, { nodeSelector: { 'karpenter.sh/nodepool': name } })));
     await world.until('a node for each', async () => (await world.nodes()).length >= POOLS, 120_000);
     await world.until('running pods', async () => (await world.running()).length === POOLS, 120_000);
     expect((await seriesNamed()).length).toBeGreaterThan(POOLS * 50);

@@ -168,7 +168,13 @@ function freeDiscountFault({ discount = 0 }: Discount): string | undefined {
   return `discount: ${discount} ${FREE}; use the part that is taken off, up to ${1 - LOWEST_PRICE_SHARE}, for example 0.12 for 12 %`;
 }
 
-function freeFault({ usdPerHour, share }: { readonly usdPerHour?: number; readonly share?: number }): string | undefined {
+function freeFault({
+  usdPerHour,
+  share,
+}: {
+  readonly usdPerHour?: number;
+  readonly share?: number;
+}): string | undefined {
   if (usdPerHour === 0) return `usdPerHour: 0 ${FREE}; use what you pay, for example 0.07`;
   if (share !== undefined && share < LOWEST_PRICE_SHARE)
     return `share: ${share} ${FREE}; use a part of the list price of at least ${LOWEST_PRICE_SHARE}, for example 0.66`;

@@ -54,8 +54,7 @@ export function endedSeries(deps: Deps): KeyedWorker {
   const poolOwner = (name: string): Owner => ({
     name,
     labels: [labelName(NODEPOOL_LABEL), 'nodepool'],
-    isPresent: () =>
-      nodePools.get({ name }) !== undefined || nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name).length > 0,
+    isPresent: () => nodePools.get({ name }) !== undefined || nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name).length > 0,
   });
 
   return {

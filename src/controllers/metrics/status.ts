@@ -1,6 +1,6 @@
 /** Measures and reports the conditions of one kind's objects: gauges, durations, and an event per transition. */
 
-import { type ConditionSet, type Conditioned, initConditions } from '../../api/conditions.ts';
+import { type Conditioned, type ConditionSet, initConditions } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { own } from '../../api/own.ts';

@@ -33,7 +33,7 @@ afterEach(async () => {
 const timeOf = (text: string): number =>
   Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 
-/** Refuses, as AWS does, what was signed five minutes before or later, or with credentials that have expired. */
+/** Refuses, as AWS does, requests with a signature that is off by five minutes or with expired credentials. */
 function answer(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('date', new Date(clock.now()).toUTCString());
   if (request.url === CREDENTIALS) {
@@ -69,7 +69,7 @@ describe.each([
     clock = virtualClock(Date.now() + aheadMs);
   });
 
-  it.each(['ec2', 'ec2Once'] as const)('gets answers to all requests of %s', async (name) => {
+  it.each(['ec2', 'ec2Once'] as const)('gets successful responses to all requests of %s', async (name) => {
     const client = clientsIn('us-west-2', { clock })[name];
     for (let call = 0; call < 3; call += 1) {
       const { Vpcs } = await client.send(new DescribeVpcsCommand({}));

@@ -112,7 +112,9 @@ describe('the rendered chart', () => {
       expect(metadata.labels).toMatchObject({ [DOCUMENT_LABEL]: name });
       expect(metadata.annotations).toMatchObject({ 'helm.sh/resource-policy': 'keep', note: 'rendered' });
     }
-    const rules = manifests.flatMap(({ rules: all = [] }) => all).filter((rule) => rule.resources?.includes('configmaps'));
+    const rules = manifests
+      .flatMap(({ rules: all = [] }) => all)
+      .filter((rule) => rule.resources?.includes('configmaps'));
     expect(rules).toEqual([
       { apiGroups: [''], resources: ['configmaps'], resourceNames: names, verbs: ['get', 'update'] },
     ]);

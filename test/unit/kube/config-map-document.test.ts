@@ -52,12 +52,17 @@ describe('a document', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is reported once if the ConfigMap is missing and may not be created', async () => {
+  it('is reported once if the ConfigMap is missing and RBAC denies its creation', async () => {
     const { document, kube, lines, put, open } = kept();
     kube.beforeWrite = (operation) => {
-      if (operation === 'create configmaps') throw new ApiError(403, 'Forbidden', 'cannot create resource "configmaps"');
+      if (operation === 'create configmaps')
+        throw new ApiError(403, 'Forbidden', 'cannot create resource "configmaps"');
     };
-    const keeper = new DocumentKeeper('history', { changes: 1, texts: () => ['text'], restore: () => undefined }, document);
+    const keeper = new DocumentKeeper(
+      'history',
+      { changes: 1, texts: () => ['text'], restore: () => undefined },
+      document,
+    );
     for (let tries = 0; tries < 4; tries += 1) expect(await keeper.reconcile()).toMatchObject({ kind: 'after' });
     expect(lines).toMatchObject([
       { level: 'error', message: 'failed keeping what is to survive restarts', fields: { ConfigMap: REF } },

@@ -24,7 +24,7 @@ interface Setup {
   readonly metrics: ReturnType<typeof createMetrics>;
   /** The API server's time. */
   serverNow(): number;
-  /** Takes answers of the API server in, each after `tookMs`. */
+  /** Receives responses of the API server, each after `tookMs`. */
   hear(answers?: number, tookMs?: number): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ describe('ServerClock', () => {
     ['20 minutes ahead', HOUR / 3],
     ['an hour behind', -HOUR],
     ['a year behind', -365 * DAY],
-  ])('shows the time of an API server that is %s after three answers', async (_, aheadMs) => {
+  ])('shows the time of an API server that is %s after three responses', async (_, aheadMs) => {
     const world = setup(aheadMs);
     await world.hear(2);
     expect(world.clock.now()).toBe(world.machine.now());
@@ -76,7 +76,7 @@ describe('ServerClock', () => {
     expect(Math.abs((await skewOf(world)) + aheadMs / SECOND)).toBeLessThanOrEqual(1);
   });
 
-  it('keeps its time while answers allow it, whatever the resolution of their dates', async () => {
+  it('keeps its time while responses allow it, despite the resolution of their dates', async () => {
     const world = setup(HOUR);
     await world.hear(3);
     const ahead = (): number => world.clock.now() - monotonicMs(world.machine);
@@ -99,7 +99,7 @@ describe('ServerClock', () => {
     expect(world.lines).toEqual([]);
   });
 
-  it('takes the time that an answer took into account', async () => {
+  it('takes the duration of a request into account', async () => {
     const world = setup(0);
     await world.hear(5, 50 * SECOND);
     expect(world.clock.now()).toBe(world.machine.now());
@@ -113,13 +113,13 @@ describe('ServerClock', () => {
     ['the beginning of time', { date: httpDate(0), age: undefined }],
     ['a day that does not exist', { date: 'Tue, 99 Jun 2026 10:00:00 GMT', age: undefined }],
     ['a date out of a cache', { date: 'Mon, 01 Jun 2026 10:00:00 GMT', age: '7200' }],
-  ])('ignores answers with %s', (_, headers) => {
+  ])('ignores responses with %s', (_, headers) => {
     const { clock, machine } = setup(0);
     for (let answer = 0; answer < 9; answer += 1) clock.correct({ ...headers, sentMs: monotonicMs(machine) });
     expect(clock.now()).toBe(machine.now());
   });
 
-  it('ignores answers that disagree when the next answer agrees', async () => {
+  it('ignores responses that disagree if the next response agrees', async () => {
     const world = setup(0);
     for (let round = 0; round < 20; round += 1) {
       for (let answer = 0; answer < 2; answer += 1)
@@ -133,7 +133,7 @@ describe('ServerClock', () => {
     expect(world.clock.now()).toBe(world.machine.now());
   });
 
-  it('ignores answers that disagree with each other', async () => {
+  it('ignores responses that disagree with each other', async () => {
     const world = setup(0);
     for (let answer = 1; answer < 20; answer += 1)
       world.clock.correct({
@@ -189,7 +189,7 @@ describe('ServerClock', () => {
     ]);
   });
 
-  it('does not report what other machines may differ by', async () => {
+  it('does not report a difference of a few seconds', async () => {
     const world = setup(4 * SECOND);
     await world.hear(10);
     expect(Math.abs(world.clock.now() - world.serverNow())).toBeLessThanOrEqual(SECOND);
@@ -214,7 +214,7 @@ describe('the client of the API server', () => {
   let server: ScriptedServer | undefined;
   afterEach(() => server?.close());
 
-  it('corrects the clock by answers, and not by failures', async () => {
+  it('corrects the clock by successful responses only', async () => {
     server = await scriptedServer();
     const { clock, machine, serverNow } = setup(HOUR);
     const client = connect({ fence: openFence(), url: server.url, clock, mostRetries: 0 });

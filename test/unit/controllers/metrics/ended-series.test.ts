@@ -58,7 +58,7 @@ function setup() {
 }
 
 describe('series of a NodePool', () => {
-  it('end ten minutes after it, and leave those of others', async () => {
+  it('end ten minutes after the NodePool is gone, without a change to series of other NodePools', async () => {
     const { clock, pools, pool, measure, seriesOf } = setup();
     const [a, b] = [pool('a'), pool('b')];
     for (const each of [a, b]) {
@@ -77,7 +77,7 @@ describe('series of a NodePool', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('leave nothing of 98 NodePools that come and go', async () => {
+  it('return to their number after 98 NodePools were created and deleted', async () => {
     const { clock, metrics, pools, pool, measure } = setup();
     measure('stays');
     const count = async (): Promise<number> => (await metrics.text()).split('\n').length;
@@ -94,7 +94,7 @@ describe('series of a NodePool', () => {
     expect(await count()).toBe(before);
   });
 
-  it('wait for the last of its NodeClaims', async () => {
+  it('stay until ten minutes after its last NodeClaim', async () => {
     const { clock, pools, claims, pool, claim, measure, seriesOf } = setup();
     const [a, last] = [pool('a'), claim('last', 'a')];
     pools.put(a);
@@ -111,7 +111,7 @@ describe('series of a NodePool', () => {
     expect(await seriesOf('a')).toEqual([]);
   });
 
-  it('go on when it is created again, and end with its successor', async () => {
+  it('stay if the NodePool is created again, and end with its successor', async () => {
     const { clock, pools, pool, measure, seriesOf } = setup();
     const [a, successor] = [pool('a'), pool('a')];
     pools.put(a);
