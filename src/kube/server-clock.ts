@@ -122,7 +122,7 @@ export class ServerClock implements Clock {
     if (isSkewed === wasSkewed) return;
     if (!isSkewed) {
       this.#reported = undefined;
-      this.#log.info("this machine's clock agrees with the API server's clock again");
+      this.#log.info('the clock of the machine agrees with the clock of the API server again');
       return;
     }
     const skew = formatDuration(Math.abs(Math.round(skewMs / 1_000)) * 1_000);
@@ -130,10 +130,10 @@ export class ServerClock implements Clock {
     const fields = { 'machine-clock': text };
     if (aheadMs === this.#aheadMs)
       this.#log.error(
-        "this machine's clock differs from the API server's clock, following the API server's clock",
+        'the clock of the machine differs from the clock of the API server, following the API server',
         fields,
       );
-    else this.#log.error("the API server's clock is more than a day ahead, following this machine's clock", fields);
+    else this.#log.error('the clock of the API server is more than a day ahead, following the machine', fields);
     this.#reported = `The clock of the operator's machine is ${text}; synchronize both with NTP, for example by chrony`;
     this.#publish(this.#reported);
   }

@@ -72,8 +72,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'leaving alone a ConfigMap that somebody else made':
     'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false and SPOT_RISK=0 keep nothing',
   'the API server serves no requests, retrying': API_SERVER,
-  "this machine's clock differs from the API server's clock, following the API server's clock": CLOCKS,
-  "the API server's clock is more than a day ahead, following this machine's clock": CLOCKS,
+  'the clock of the machine differs from the clock of the API server, following the API server': CLOCKS,
+  'the clock of the API server is more than a day ahead, following the machine': CLOCKS,
   'failed handling event': TELL_US,
   'informer ended': TELL_US,
   'failed listing, retrying': API_SERVER,

@@ -17,7 +17,8 @@ const GRACE_MS = 10 * 60_000;
 /** Object whose name is the value of labels of metrics. */
 interface Owner {
   readonly name: string;
-  readonly labels: readonly string[];
+  /** Labels of metrics that hold the name; the first tells kinds of owners apart. */
+  readonly labels: readonly [string, ...string[]];
   /** Whether the owner, or an object that is measured under its name, exists. */
   readonly isPresent: () => boolean;
 }
@@ -30,7 +31,8 @@ export function endedSeries(deps: Deps): KeyedWorker {
 
   function watch(add: (key: string) => void): void {
     const ended = (owner: Owner): void => {
-      const key = `${owner.labels[0]}/${owner.name}`;
+      const [kind] = owner.labels;
+      const key = `${kind}/${owner.name}`;
       if (owner.name === '' || owner.isPresent()) return;
       gone.set(key, { owner, sinceMs: monotonicMs(clock) });
       add(key);
@@ -44,7 +46,7 @@ export function endedSeries(deps: Deps): KeyedWorker {
     });
     for (const kind of nodeClassKinds(cloud)) {
       const store = informers.store(kind);
-      const labels = [labelName(nodeClassLabel(kind)), 'nodeclass'];
+      const labels: Owner['labels'] = [labelName(nodeClassLabel(kind)), 'nodeclass'];
       store.subscribe((event, { metadata: { name } }) => {
         if (event === 'deleted') ended({ name, labels, isPresent: () => store.get({ name }) !== undefined });
       });

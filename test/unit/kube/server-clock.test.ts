@@ -149,7 +149,7 @@ describe('ServerClock', () => {
     await world.hear(6);
     expect(world.clock.now()).toBe(world.machine.now());
     expect(world.lines.map(({ message }) => message)).toEqual([
-      "the API server's clock is more than a day ahead, following this machine's clock",
+      'the clock of the API server is more than a day ahead, following the machine',
     ]);
     expect(Math.abs((await skewOf(world)) + (2 * DAY) / SECOND)).toBeLessThanOrEqual(1);
   });
@@ -178,14 +178,14 @@ describe('ServerClock', () => {
     expect(world.lines).toEqual([
       {
         level: 'error',
-        message: "this machine's clock differs from the API server's clock, following the API server's clock",
+        message: 'the clock of the machine differs from the clock of the API server, following the API server',
         fields: { 'machine-clock': "1h0m0s ahead of the API server's clock" },
       },
     ]);
     world.machine.put(-HOUR);
     await world.hear(10);
     expect(world.lines.slice(1)).toEqual([
-      { level: 'info', message: "this machine's clock agrees with the API server's clock again" },
+      { level: 'info', message: 'the clock of the machine agrees with the clock of the API server again' },
     ]);
   });
 
