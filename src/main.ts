@@ -18,8 +18,8 @@ import { MoveHistory } from './controllers/disruption/moves.ts';
 import { VerdictHistory } from './controllers/disruption/verdict-history.ts';
 import { controllers } from './controllers/index.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
+import { LaunchBudget } from './controllers/provisioning/launch-budget.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
-import { PodHolds } from './engine-worker/pod-holds.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
 import { catchUp } from './kube/catch-up.ts';
@@ -314,7 +314,7 @@ async function wireControllers(
     ...kept,
   };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  const histories = { history: new VerdictHistory(), moves: new MoveHistory(), holds: new PodHolds(clock) };
+  const histories = { history: new VerdictHistory(), moves: new MoveHistory(), launches: new LaunchBudget(deps) };
   const viewed = { deps, aws, costHistory, history: histories.history };
   const views = debugViews({
     ...{ deps, ...histories, costHistory, solver },

@@ -1,5 +1,4 @@
 /** What the controllers know, by the path under which the operator shows it. Only the replica that works can tell. */
-import type { PodHolds } from '../engine-worker/pod-holds.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { type Look, Unavailable } from '../observe/health.ts';
 import { historyView } from '../observe/history/view.ts';
@@ -11,6 +10,8 @@ import type { VerdictHistory } from './disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
 import { instanceTypeView } from './instance-type-view.ts';
+import type { LaunchBudget } from './provisioning/launch-budget.ts';
+import { launchViews } from './launch-views.ts';
 
 export interface DebugViewParts {
   readonly deps: Deps;
@@ -18,7 +19,7 @@ export interface DebugViewParts {
   readonly offerings: () => unknown;
   readonly history: VerdictHistory;
   readonly moves: MoveHistory;
-  readonly holds: PodHolds;
+  readonly launches: LaunchBudget;
   readonly costHistory: KeptHistory | undefined;
   readonly solver: Solver | undefined;
   /** Whether this replica is the one that works. */
@@ -29,7 +30,7 @@ export interface DebugViewParts {
 
 /** Each throws `Unavailable`, with the command that finds the replica to ask, while this one stands by. */
 export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
-  const { deps, offerings, history, moves, holds, costHistory, solver } = parts;
+  const { deps, offerings, history, moves, launches, costHistory, solver } = parts;
   const { clock, cluster } = deps;
   const leading =
     <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
@@ -54,6 +55,10 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
     },
     '/debug/budgets': leading(() => budgetViews(deps)),
     '/debug/blockers': leading(() => blockerViews(deps)),
-    '/debug/holds': leading(() => holdViews(deps, (pod) => holds.heldNow(pod) ?? solver?.holdOf?.(pod))),
+    '/debug/holds': leading(() => {
+      const holdOf = launches.holds();
+      return holdViews(deps, (pod) => holdOf(pod) ?? solver?.holdOf?.(pod));
+    }),
+    '/debug/launches': leading(() => launchViews(deps, launches)),
   };
 }

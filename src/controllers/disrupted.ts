@@ -38,11 +38,12 @@ export function countDisrupted(
 
 /** Counts a NodeClaim that was deleted for a reason of its own, in no command of disruption, and logs the decision. */
 export function recordDeleted(
-  { metrics, clock, decisions }: Pick<Deps, 'metrics' | 'clock' | 'decisions'>,
+  { metrics, clock, cluster, decisions }: Pick<Deps, 'metrics' | 'clock' | 'cluster' | 'decisions'>,
   claim: NodeClaim,
   count: Omit<DisruptedCount, 'policy'>,
 ): void {
   countDisrupted(metrics, claim, count);
+  cluster.deletionReasons.set(claim.metadata.name, count.reason);
   decisions?.record({
     kind: 'deleted',
     at: timestamp(clock.now()),
@@ -59,6 +60,7 @@ export function recordInterrupted(
   claim: NodeClaim,
   reason: string,
 ): void {
+  cluster.deletionReasons.set(claim.metadata.name, 'interrupted');
   decisions?.record({
     kind: 'interrupted',
     at: timestamp(clock.now()),

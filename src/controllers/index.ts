@@ -1,7 +1,6 @@
 /** The operator's controllers, those of the cloud provider aside. */
 
 import { enabledMethods } from '../engine/disruption/review.ts';
-import { PodHolds } from '../engine-worker/pod-holds.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
@@ -33,9 +32,8 @@ import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registration-health.ts';
 import { validation } from './nodepool/validation.ts';
 import { Batcher } from './provisioning/batcher.ts';
-import { heldPods } from './provisioning/held-pods.ts';
+import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
-import { Purchases } from './provisioning/purchases.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticHint } from './static/hint.ts';
@@ -50,8 +48,8 @@ export interface Parts {
   readonly history?: VerdictHistory | undefined;
   /** What disruption did, and what became of it. */
   readonly moves?: MoveHistory | undefined;
-  /** Pods that no nodes are bought for. */
-  readonly holds?: PodHolds | undefined;
+  /** Launches that served no purpose, and what waits because of them. */
+  readonly launches?: LaunchBudget | undefined;
   /** Of disruption's searches; as often as the cluster changes when left out. */
   readonly pace?: SearchPace | undefined;
   /** How long the provisioner waits for pods at a time. Nothing depends on it but how often it says that it is there. */
@@ -64,7 +62,7 @@ export interface Parts {
 
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
-  const { solver = localSolver(), simulations = localSimulationRunner(), holds = new PodHolds(clock) } = parts;
+  const { solver = localSolver(), simulations = localSimulationRunner(), launches = new LaunchBudget(known) } = parts;
   const { history = new VerdictHistory(), moves = new MoveHistory() } = parts;
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
@@ -74,8 +72,6 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     maxMs: settings.batchMaxMs,
     lookoutMs: parts.lookoutMs,
   });
-  const held = heldPods(deps, holds);
-  const purchases = new Purchases(deps, held, holds);
   const queue = new DisruptionQueue(deps, moves);
   const { consolidation, featureGates } = settings;
   const methods = enabledMethods({ consolidation, staticCapacity: featureGates.staticCapacity });
@@ -83,8 +79,8 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(deps, batcher),
-    new Provisioner(deps, { batcher, solver, held, purchases }),
-    purchases.judge,
+    new Provisioner(deps, { batcher, solver, launches }),
+    launches.judge,
     new NodeClaimLifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
@@ -99,11 +95,11 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     validation(deps),
     registrationHealth(deps),
     ...(settings.featureGates.staticCapacity
-      ? [staticProvisioning(deps, queue), staticDeprovisioning(deps, queue)]
+      ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    new DisruptionLoop(deps, { queue, methods, simulations, history, purchases, pace: parts.pace }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, pace: parts.pace }),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),

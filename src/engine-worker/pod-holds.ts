@@ -1,7 +1,7 @@
 /**
- * Pods that provisioning leaves out of its solves for a while, because buying for them, or placing them, has failed in a
- * way that would repeat. Each hold lasts twice as long as the one before. A hold is one of all pods that are alike: to
- * delete a pod and to make it anew does not end it.
+ * Pods that provisioning leaves out of its solves for a while, because placing them has failed in a way that would repeat.
+ * Each hold lasts twice as long as the one before. A hold is one of all pods that are alike: to delete a pod and to make
+ * it anew does not end it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Pod } from '../api/kubernetes.ts';
@@ -9,15 +9,14 @@ import { timestamp } from '../api/times.ts';
 import { monotonicMs, type Timepiece } from '../kube/clock.ts';
 import { likenessOf } from './pod-likeness.ts';
 
-/** Of those that cost money to find out about, the first is longer. */
-export const FIRST_HOLD_MS = { 'not-bound': 10 * 60_000, 'solver-stuck': 5 * 60_000 } as const;
+export const FIRST_HOLD_MS = 5 * 60_000;
 export const LONGEST_HOLD_MS = 60 * 60_000;
 /** Holds that are remembered. Beyond it the pods that were held longest ago are let go first. */
 const MOST_HOLDS = 10_000;
 
 /** Codes are public. */
 export type HoldCode =
-  /** Nodes that were bought for the pod are initialized, and it is bound to none of them. */
+  /** Nodes that a NodePool launched for such pods served no purpose. See `LaunchBudget`. */
   | 'not-bound'
   /** The engine did not answer in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
@@ -54,7 +53,7 @@ export class PodHolds {
     const nowMs = monotonicMs(this.#clock);
     const before = this.#holds.get(likeness);
     const times = before !== undefined && nowMs - before.untilMs <= LONGEST_HOLD_MS ? before.times + 1 : 1;
-    const forMs = Math.min(FIRST_HOLD_MS[code] * 2 ** (times - 1), LONGEST_HOLD_MS);
+    const forMs = Math.min(FIRST_HOLD_MS * 2 ** (times - 1), LONGEST_HOLD_MS);
     const hold = { code, text, times, sinceMs: nowMs, untilMs: nowMs + forMs };
     this.#holds.set(likeness, hold);
     return hold;
@@ -68,18 +67,6 @@ export class PodHolds {
     if (this.#holds.size === 0) return undefined;
     const hold = this.#holds.get(likenessOf(pod));
     return hold !== undefined && hold.untilMs > monotonicMs(this.#clock) ? hold : undefined;
-  }
-
-  /** Forgets the hold of pods like this one, which is bound: so can they be. */
-  release(pod: Pod): void {
-    this.#holds.delete(likenessOf(pod));
-  }
-
-  /** Ends the holds of a code early. Each still counts for the next one. */
-  end(code: HoldCode): void {
-    const nowMs = monotonicMs(this.#clock);
-    for (const [likeness, hold] of this.#holds.entries())
-      if (hold.code === code && hold.untilMs > nowMs) this.#holds.set(likeness, { ...hold, untilMs: nowMs });
   }
 
   get size(): number {

@@ -20,6 +20,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
 import type { Commitment } from './price-book/commitment.ts';
 
@@ -131,6 +132,8 @@ export interface Snapshot {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /** Launches that wait because earlier ones served no purpose. Absent when there are none. */
+  readonly withheld?: readonly WithheldLaunch[];
   /**
    * Savings Plans and reserved instances in the order in which AWS applies them, whole: what is left of them follows from the
    * nodes. Absent when there are none.
@@ -242,6 +245,8 @@ export type Misfit =
   | { readonly code: 'volume'; readonly text: string }
   | { readonly code: 'host-port'; readonly text: string }
   | { readonly code: 'reserved-capacity'; readonly text: string }
+  /** Nodes that the NodePool launched for such pods served no purpose. */
+  | { readonly code: 'launch-withheld'; readonly text: string }
   /** Of NodePools that take no part, whatever the pod asks for. */
   | { readonly code: IdleCode; readonly text: string };
 

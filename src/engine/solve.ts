@@ -28,6 +28,7 @@ import type { TieBreak } from './solver/ties.ts';
 import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
 import type { Volumes } from './volumes.ts';
+import { WithheldLaunches } from './withheld-launches.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 /** By which part sums of prices may differ that are equal. */
@@ -171,6 +172,7 @@ class VariationSolve {
       tieBreak,
       reservations: new Reservations(snapshot.pools, this.#options.reservedMode),
       idlePools,
+      withheld: new WithheldLaunches(snapshot.withheld),
     });
   }
 

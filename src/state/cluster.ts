@@ -4,6 +4,7 @@
  * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
  */
 
+import { LRUCache } from 'lru-cache';
 import { isTrue, READY } from '../api/conditions.ts';
 import { RESOURCE_CLAIM } from '../api/kinds.ts';
 import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
@@ -49,6 +50,8 @@ export interface ClusterOptions {
 const SET_MS = 1_000;
 /** A consolidation memo is never older than this: what it did not foresee is looked at again. */
 const MEMO_MS = 5 * 60_000;
+/** Deletions that are remembered. */
+const MOST_REASONS = 10_000;
 
 export class ClusterState {
   readonly stores: Stores;
@@ -58,6 +61,10 @@ export class ClusterState {
   readonly reservedNodes = new NamedCounter();
   readonly virtualPods = new VirtualPods();
   readonly unlaunched: UnlaunchedClaims;
+  /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
+  onCreated: (claim: NodeClaim, pods: readonly string[]) => void = () => undefined;
+  /** Reasons for which this process deletes NodeClaims, by name. */
+  readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined while dynamic resources are ignored. */
   readonly resourceClaims: Store<ResourceClaim> | undefined;
   /** Undefined when no constraints are given by default. */
@@ -183,6 +190,7 @@ export class ClusterState {
   /** Remembers a claim from its creation until the store shows it, and the pods that it is for until it is launched. */
   track(claim: NodeClaim, pods: readonly string[] = []): void {
     this.unlaunched.created(claim.metadata.name, pods);
+    this.onCreated(claim, pods);
     if (this.stores.nodeClaims.get({ name: claim.metadata.name })?.metadata.uid === claim.metadata.uid) return;
     this.#inFlight.set(claim.metadata.name, { claim, sinceMs: monotonicMs(this.#clock) });
   }

@@ -2,6 +2,7 @@
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
 import { remembering } from '../api/remembering.ts';
 import { timeOf } from '../api/times.ts';
+import type { WithheldLaunch } from '../engine/launch-causes.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
@@ -20,10 +21,11 @@ export interface SnapshotParts {
   /** Taken together with the nodes, so that a claim that is launched meanwhile is counted once. */
   readonly overdue: readonly OverdueClaim[];
   readonly pendingPods: readonly Pod[];
+  readonly withheld?: readonly WithheldLaunch[];
   readonly commitments?: readonly Commitment[] | undefined;
 }
 
-export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [], ...parts }: SnapshotParts): Snapshot {
+export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [], withheld = [], ...parts }: SnapshotParts): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
   return {
@@ -37,6 +39,7 @@ export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [],
     storageClasses: stores.storageClasses.list(),
     ...(cluster.resourceClaims && { resourceClaims: cluster.resourceClaims.list() }),
     ...(commitments.length > 0 && { commitments }),
+    ...(withheld.length > 0 && { withheld }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }

@@ -8,11 +8,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
-import { type HeldPods, heldPods } from '../../src/controllers/provisioning/held-pods.ts';
+import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.ts';
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
-import { Purchases } from '../../src/controllers/provisioning/purchases.ts';
 import { podKey } from '../../src/engine/pods.ts';
-import { PodHolds } from '../../src/engine-worker/pod-holds.ts';
 import { workerSolver } from '../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../src/kube/clock.ts';
 import { openFence } from '../../src/kube/fence.ts';
@@ -106,10 +104,7 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
     const { user, system } = process.threadCpuUsage(startedCpu);
     const listingBlockMs = listing();
     const working = blocks();
-    const holds = new PodHolds(deps.clock);
-    const held = heldPods(deps, holds);
-    const bought = new Purchases(deps, held, holds);
-    const stage: Stage = { deps, server, solver, held, purchases: bought, signal: stop.signal };
+    const stage: Stage = { deps, server, solver, launches: new LaunchBudget(deps), signal: stop.signal };
     const answers: number[] = [];
     for (let pod = 0; pod < PODS; pod++) answers.push(await answerMs(pod, stage));
     const blockMs = working();
@@ -141,13 +136,12 @@ interface Stage {
   readonly deps: Deps;
   readonly server: ChildProcess;
   readonly solver: ReturnType<typeof workerSolver>;
-  readonly held: HeldPods;
-  readonly purchases: Purchases;
+  readonly launches: LaunchBudget;
   readonly signal: AbortSignal;
 }
 
 /** From the end of the batch until the API server is asked to create a NodeClaim. */
-async function answerMs(pod: number, { deps, server, solver, held, purchases, signal }: Stage): Promise<number> {
+async function answerMs(pod: number, { deps, server, solver, launches, signal }: Stage): Promise<number> {
   const { pods } = deps.cluster.stores;
   const order = (type: Order['type']): void => void server.send({ type, pod } satisfies Order);
   const isThere = (): boolean => pods.get({ namespace: 'team-0', name: `late-${pod}` }) !== undefined;
@@ -158,7 +152,7 @@ async function answerMs(pod: number, { deps, server, solver, held, purchases, si
   const created = nextReport(server);
   const startedMs = Date.now();
   const key = { name: 'provisioner' };
-  const parts = { batcher, solver: solver.solve, held, purchases };
+  const parts = { batcher, solver: solver.solve, launches };
   await new Provisioner(deps, parts).reconcile({ signal, log: silent, ...key } as never);
   const report = await created;
   order('DELETED');

@@ -14,7 +14,7 @@ import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, se
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
-import type { Purchases } from '../provisioning/purchases.ts';
+import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { during, isConflictOnly } from './failures.ts';
 import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initDisruptionCounters } from './measures.ts';
@@ -43,7 +43,7 @@ export interface DisruptionParts {
   readonly simulations: SimulationRunner;
   /** Keeps what the methods say of every node. */
   readonly history: VerdictHistory;
-  readonly purchases: Pick<Purchases, 'taking'>;
+  readonly launches: Pick<LaunchBudget, 'withheldFromSimulations' | 'room'>;
   /** Of searches; as often as the cluster changes when left out. */
   readonly pace?: SearchPace | undefined;
 }
@@ -64,12 +64,13 @@ export class DisruptionLoop implements Singleton {
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
-  constructor(deps: Deps, { queue, methods, simulations, history, purchases, pace }: DisruptionParts) {
+  constructor(deps: Deps, { queue, methods, simulations, history, launches, pace }: DisruptionParts) {
     this.#deps = deps;
     this.#queue = queue;
     this.#methods = methods;
-    const open = sessions(deps, simulations, (pods) => purchases.taking(pods));
-    this.#runner = new MethodRunner(deps, queue, new MethodPreparer(deps, queue, open), history);
+    const open = sessions(deps, simulations, launches);
+    const preparer = new MethodPreparer(deps, queue, open);
+    this.#runner = new MethodRunner(deps, { queue, preparer, history, launches });
     this.#rest = new Rest(deps, { queue, methods, pace });
     initDisruptionCounters(deps.metrics, methods);
   }

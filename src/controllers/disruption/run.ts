@@ -12,6 +12,7 @@ import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { rejections } from '../../kube/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
+import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { publishEvents } from './disruption-events.ts';
 import { together } from './failures.ts';
 import {
@@ -69,20 +70,29 @@ interface Evaluated {
   readonly isOver: boolean;
 }
 
+interface RunnerParts {
+  readonly queue: DisruptionQueue;
+  readonly preparer: Pick<MethodPreparer, 'prepare'>;
+  readonly history: VerdictHistory;
+  readonly launches: Pick<LaunchBudget, 'room'>;
+}
+
 export class MethodRunner {
   readonly #deps: Deps;
   readonly #queue: DisruptionQueue;
   readonly #preparer: Pick<MethodPreparer, 'prepare'>;
   readonly #history: VerdictHistory;
+  readonly #launches: Pick<LaunchBudget, 'room'>;
   /** What a consolidation method found nothing to do with, by method. */
   readonly #memos = new Map<string, Memo>();
   readonly #unseenPools = new Map<string, ReadonlySet<string>>();
 
-  constructor(deps: Deps, queue: DisruptionQueue, preparer: Pick<MethodPreparer, 'prepare'>, history: VerdictHistory) {
+  constructor(deps: Deps, { queue, preparer, history, launches }: RunnerParts) {
     this.#deps = deps;
     this.#queue = queue;
     this.#preparer = preparer;
     this.#history = history;
+    this.#launches = launches;
   }
 
   async run(method: Method, context: ReconcileContext): Promise<RunOutcome> {
@@ -97,9 +107,10 @@ export class MethodRunner {
     const { clock, metrics } = this.#deps;
     const startedMs = monotonicMs(clock);
     try {
-      const { commands, isOver } = await this.#decide(method, context);
+      const { commands: decided, isOver } = await this.#decide(method, context);
+      const commands = this.#launchable(method, decided);
       // one that no longer holds leaves room for others
-      return { commands: await this.#confirmed(method, commands, context), isOver: isOver && commands.length === 0 };
+      return { commands: await this.#confirmed(method, commands, context), isOver: isOver && decided.length === 0 };
     } finally {
       observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
     }
@@ -123,6 +134,23 @@ export class MethodRunner {
     this.#remember(method, result, input);
     const { commands, timeout, failures = [] } = result;
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
+  }
+
+  /** Commands whose replacements the launch budgets of their NodePools have room for. */
+  #launchable(method: Method, commands: readonly Command[]): readonly Command[] {
+    const rooms = new Map<string, number>();
+    return commands.filter(({ candidates, replacements }) => {
+      const wanted = Map.groupBy(replacements, ({ nodePool }) => nodePool);
+      const roomOf = (pool: string): number => rooms.get(pool) ?? this.#launches.room(pool);
+      const full = [...wanted].find(([pool, { length }]) => roomOf(pool) < length);
+      if (full === undefined) {
+        for (const [pool, { length }] of wanted) rooms.set(pool, roomOf(pool) - length);
+        return true;
+      }
+      const ids = candidates.map(({ providerId }) => providerId);
+      this.#history.withdraw(method, ids, `launches from NodePool ${full[0]} are held back: earlier nodes ended early`);
+      return false;
+    });
   }
 
   #remembers({ name, consolidationType }: Method, input: MethodInput): boolean {

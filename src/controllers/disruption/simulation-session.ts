@@ -8,7 +8,7 @@ import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
 import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
-import type { Purchases } from '../provisioning/purchases.ts';
+import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
 import { isSamePool } from '../same-pool.ts';
 
@@ -24,11 +24,11 @@ export interface Session {
 
 export type OpenSession = () => Session;
 
-/** `taking` answers which of the pods that wait nodes may be bought for now: no others have any bought by a replacement. */
+/** `launches` holds back replacements in the same way as provisioning's launches. */
 export function sessions(
   deps: Deps,
   simulations: SimulationRunner,
-  taking: Purchases['taking'] = (pods) => pods,
+  launches?: Pick<LaunchBudget, 'withheldFromSimulations'>,
 ): OpenSession {
   const { cluster, clock, cloud, settings } = deps;
   const { sameForMs = Number.POSITIVE_INFINITY } = simulations;
@@ -36,7 +36,7 @@ export function sessions(
   async function inputNow(): Promise<SimulationInput> {
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
-    const pending = taking(withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)));
+    const pending = withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster));
     const pods = [...pending, ...withoutPodsOfOverdueClaims(cluster, cluster.virtualPods.list())];
     // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
     const pools = await withInstanceTypes(deps, activePools(deps, silent), {
@@ -47,6 +47,7 @@ export function sessions(
       snapshot: takeSnapshot(cluster, {
         ...{ nowMs: clock.now(), pools, nodes, overdue, pendingPods: pods },
         commitments: cloud.commitments?.(),
+        withheld: launches?.withheldFromSimulations(pods) ?? [],
       }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },

@@ -2,21 +2,29 @@
  * What of a node keeps kube-scheduler from binding a pod to it. This looks at the Node as it is, by kube-scheduler's rules
  * and under the names that the pod uses, not at what the solver expects of it.
  */
-import type { NodeSelectorRequirement, Pod, StringMap, Taint } from '../../api/kubernetes.ts';
-import { normalizeLabel } from '../../api/labels.ts';
+import type { NodeSelectorRequirement, Pod, Taint } from '../../api/kubernetes.ts';
+import { DISRUPTED_TAINT, normalizeLabel } from '../../api/labels.ts';
 import { own } from '../../api/own.ts';
 import { hostPortsOf, portConflict } from '../../engine/host-ports.ts';
+import type { LaunchCause } from '../../engine/launch-causes.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
 import { Requirements, STRICT } from '../../engine/requirements.ts';
 import { addResources, podRequests, quantityList, subtractResources } from '../../engine/resources.ts';
-import { formatTaint, untolerated } from '../../engine/taints.ts';
-import { ValueSet } from '../../engine/value-set.ts';
+import { formatTaint, sameTaint, untolerated } from '../../engine/taints.ts';
 import { VolumeSlots, type Volumes } from '../../engine/volumes.ts';
+import { affinityTerms, isSatisfied, selectorRequirements } from '../../engine/withheld-launches.ts';
+import { likenessOf } from '../../engine-worker/pod-likeness.ts';
+
+/** Property of a node that keeps kube-scheduler from binding a pod to it, whatever else runs there. */
+export interface Lack {
+  readonly text: string;
+  readonly cause: LaunchCause;
+}
 
 export type Suitability =
   /** The node could never have held the pod. */
-  | { readonly kind: 'lacking'; readonly text: string }
+  | ({ readonly kind: 'lacking' } & Lack)
   /** Other pods have what the pod needs. */
   | { readonly kind: 'taken' }
   /** Nothing of the node speaks against the pod. */
@@ -28,12 +36,6 @@ const labelReader =
   (key: string): string | undefined =>
     own(labels, key) ?? (registered ? undefined : own(labels, normalizeLabel(key)));
 
-const meets = ({ operator, values }: NodeSelectorRequirement, value: string | undefined): boolean => {
-  const set = ValueSet.of(operator, values);
-  if (value === undefined) return operator === 'NotIn' || operator === 'DoesNotExist';
-  return set.has(value);
-};
-
 const wanted = ({ key, operator, values = [] }: NodeSelectorRequirement): string =>
   `${key} ${operator}${values.length > 0 ? ` [${values.join(' ')}]` : ''}`;
 
@@ -43,17 +45,19 @@ const labelText = (requirement: NodeSelectorRequirement, value: string | undefin
     : `its label ${requirement.key} is "${value}", and the pod selects ${wanted(requirement)}`;
 
 /** The first label that the pod's selector, or all of its affinity's terms, do not find. */
-function missingLabel({ spec }: Pod, labelOf: (key: string) => string | undefined): string | undefined {
-  for (const [key, value] of Object.entries((spec.nodeSelector ?? {}) as StringMap)) {
-    const requirement: NodeSelectorRequirement = { key, operator: 'In', values: [value] };
-    if (!meets(requirement, labelOf(key))) return labelText(requirement, labelOf(key));
-  }
-  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-  const failures = terms.map(({ matchExpressions = [] }) =>
-    matchExpressions.find((requirement) => !meets(requirement, labelOf(requirement.key))),
-  );
+function missingLabel(pod: Pod, labelOf: (key: string) => string | undefined): Lack | undefined {
+  const isMissed = (requirement: NodeSelectorRequirement): boolean =>
+    !isSatisfied(requirement, labelOf(requirement.key));
+  const lackOfLabels = (first: NodeSelectorRequirement, all: readonly NodeSelectorRequirement[]): Lack => ({
+    text: labelText(first, labelOf(first.key)),
+    cause: { code: 'label', labels: new Map(all.map(({ key }) => [key, labelOf(key)])) },
+  });
+  const selected = selectorRequirements(pod).find(isMissed);
+  if (selected !== undefined) return lackOfLabels(selected, [selected]);
+  const terms = affinityTerms(pod);
+  const failures = terms.flatMap((term) => term.find(isMissed) ?? []);
   const [first] = failures;
-  return first === undefined || failures.includes(undefined) ? undefined : labelText(first, labelOf(first.key));
+  return first === undefined || failures.length < terms.length ? undefined : lackOfLabels(first, failures);
 }
 
 /** A node that has joined is judged by its own taints: those that go by themselves have gone when it is initialized. */
@@ -61,17 +65,24 @@ function refusedTaint({ spec }: Pod, node: StateNode): Taint | undefined {
   const taints = (node.initialized ? node.node?.spec?.taints : undefined) ?? node.taints;
   return untolerated(
     spec.tolerations,
-    taints.filter(({ effect }) => effect !== 'PreferNoSchedule'),
+    taints.filter((taint) => taint.effect !== 'PreferNoSchedule' && !sameTaint(taint, DISRUPTED_TAINT)),
   )[0];
 }
 
-function shortOf(pod: Pod, { allocatable }: StateNode, running: readonly Pod[]): string | undefined {
+/** A pod of up to this many times the size is expected on a node of the same size. */
+const SAME_SIZE = 2;
+
+function shortOf(pod: Pod, { allocatable }: StateNode, running: readonly Pod[]): Lack | undefined {
   const requests = podRequests(pod);
   const rest = subtractResources(allocatable, addResources(...running.map(podRequests)));
   const short = Object.keys(requests).find((name) => (own(requests, name) ?? 0) > (own(rest, name) ?? 0));
   if (short === undefined) return undefined;
-  const amount = (of: number | undefined): string => own(quantityList({ [short]: of ?? 0 }), short) ?? '0';
-  return `it has ${amount(own(rest, short))} of ${short} for pods, and the pod requests ${amount(own(requests, short))}`;
+  const [has, wants] = [own(rest, short) ?? 0, own(requests, short) ?? 0];
+  const amount = (of: number): string => own(quantityList({ [short]: of }), short) ?? '0';
+  return {
+    text: `it has ${amount(has)} of ${short} for pods, and the pod requests ${amount(wants)}`,
+    cause: { code: 'resource', resource: short, over: has, upTo: SAME_SIZE * wants },
+  };
 }
 
 const takenPort = (pod: Pod, running: readonly Pod[]): number | undefined =>
@@ -87,18 +98,24 @@ function misplacedVolume(pod: Pod, { labels, csiNode }: StateNode, volumes: Volu
     : 'it cannot attach as many volumes as the pod has';
 }
 
-/** What the node lacks for the pod, whoever else runs there. */
-function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): string | undefined {
+/** Returns what the node lacks for the pod, without regard to other pods that daemons do not own. */
+function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): Lack | undefined {
   const daemons = node.pods.filter((other) => isOwnedByDaemonSet(other) && !isTerminal(other));
   const label = missingLabel(pod, labelReader(node));
   if (label !== undefined) return label;
   const taint = refusedTaint(pod, node);
-  if (taint !== undefined) return `it has the taint ${formatTaint(taint)}, which the pod does not tolerate`;
+  if (taint !== undefined) {
+    const text = `it has the taint ${formatTaint(taint)}, which the pod does not tolerate`;
+    return { text, cause: { code: 'taint', taint } };
+  }
   const short = shortOf(pod, node, daemons);
   if (short !== undefined) return short;
   const port = takenPort(pod, daemons);
-  if (port !== undefined) return `a daemon pod has its host port ${port}`;
-  return (pod.spec.volumes ?? []).length === 0 ? undefined : misplacedVolume(pod, node, volumes());
+  if (port !== undefined) return { text: `a daemon pod has its host port ${port}`, cause: { code: 'host-port', port } };
+  const volume = (pod.spec.volumes ?? []).length === 0 ? undefined : misplacedVolume(pod, node, volumes());
+  return volume === undefined
+    ? undefined
+    : { text: volume, cause: { code: 'volume', likeness: likenessOf(pod) } };
 }
 
 const hasRoom = (pod: Pod, node: StateNode, volumes: () => Volumes): boolean => {
@@ -119,8 +136,8 @@ const maybeKeptAway = (pod: Pod, node: StateNode): boolean => {
 };
 
 export function suitability(pod: Pod, node: StateNode, volumes: () => Volumes): Suitability {
-  const text = lackOf(pod, node, volumes);
-  if (text !== undefined) return { kind: 'lacking', text };
+  const lack = lackOf(pod, node, volumes);
+  if (lack !== undefined) return { kind: 'lacking', ...lack };
   return hasRoom(pod, node, volumes) && !maybeKeptAway(pod, node) ? { kind: 'free' } : { kind: 'taken' };
 }
 

@@ -13,7 +13,6 @@ import {
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
 import type { Deps } from '../deps.ts';
-import type { HeldPods } from './held-pods.ts';
 import { pendingPods } from './workload.ts';
 
 const CONTROLLER = { controller: 'provisioner' };
@@ -30,7 +29,6 @@ export interface ProvisioningMeasures {
 export function provisioningMeasures(
   { clock, cluster, metrics }: Pick<Deps, 'clock' | 'cluster' | 'metrics'>,
   solver: Solver,
-  held: Pick<HeldPods, 'isHeld'>,
 ): ProvisioningMeasures {
   const duration = metrics.histogram(SCHEDULER_SCHEDULING_DURATION_SECONDS);
   const depth = metrics.gauge(SCHEDULER_QUEUE_DEPTH);
@@ -46,11 +44,8 @@ export function provisioningMeasures(
     // pods that were deleted or got a place meanwhile start no run that could take them off the counts
     if (waiting.length === 0) zones.reset();
     const present = new Set([...waiting, ...cluster.virtualPods.list()].map(podKey));
-    const leftOut = waiting.filter(held.isHeld);
-    // of what an earlier run said of them nothing counts any more
-    for (const pod of leftOut) present.delete(podKey(pod));
     const codes = refused.filter(([pod]) => present.has(pod)).map(([, { code }]) => code);
-    ignored.set(codes.filter((code) => code === 'ignored').length + leftOut.length);
+    ignored.set(codes.filter((code) => code === 'ignored').length);
     unschedulable.set(CONTROLLER, codes.filter((code) => code !== 'ignored' && code !== 'reserved-capacity').length);
     for (const [id, startedMs] of running) {
       unfinished.set({ ...CONTROLLER, scheduling_id: id }, (monotonicMs(clock) - startedMs) / 1000);

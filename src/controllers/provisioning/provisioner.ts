@@ -5,8 +5,9 @@ import { messageOf } from '../../api/error-message.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
+import type { Plan, PlannedClaim, PodRefusal, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
+import { timeOf } from '../../engine-worker/pod-holds.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { monotonicMs } from '../../kube/clock.ts';
@@ -21,12 +22,11 @@ import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { Decision } from '../traces/decision.ts';
 import type { Batcher } from './batcher.ts';
-import type { HeldPods } from './held-pods.ts';
+import type { LaunchBudget } from './launch-budget.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
 import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
-import type { Purchases } from './purchases.ts';
-import { recordNoPools, recordResults, type Solved } from './results.ts';
+import { publishHeld, recordNoPools, recordResults, type Solved } from './results.ts';
 import { UnboundPods } from './unbound-pods.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
@@ -39,12 +39,11 @@ const NO_POOLS = 'no dynamic nodepools found';
 export interface ProvisionerParts {
   readonly batcher: Batcher;
   readonly solver: Solver;
-  readonly held: HeldPods;
-  readonly purchases: Purchases;
+  readonly launches: LaunchBudget;
 }
 
 /** What a run has to place, and the state of the cluster that goes with it. */
-interface Workload extends Pick<SnapshotParts, 'nowMs' | 'nodes' | 'overdue'> {
+interface Workload extends Pick<SnapshotParts, 'nowMs' | 'nodes' | 'overdue' | 'withheld'> {
   readonly pending: readonly Pod[];
   readonly deleting: readonly Pod[];
   /** The virtual pods of capacity buffers included. */
@@ -57,7 +56,7 @@ export class Provisioner implements Singleton {
   readonly backOff = BACK_OFF;
   readonly #deps: Deps;
   readonly #batcher: Batcher;
-  readonly #purchases: Purchases;
+  readonly #launches: LaunchBudget;
   readonly #keepsBuffers: boolean;
   /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
   readonly #forBuffers = new Set<string>();
@@ -67,7 +66,7 @@ export class Provisioner implements Singleton {
   /** Pods that the last solve had no time for. */
   #first: readonly string[] = [];
 
-  constructor(deps: Deps, { batcher, solver, held, purchases }: ProvisionerParts) {
+  constructor(deps: Deps, { batcher, solver, launches }: ProvisionerParts) {
     const { cluster, clock, log, settings } = deps;
     this.#deps = deps;
     this.#batcher = batcher;
@@ -76,10 +75,10 @@ export class Provisioner implements Singleton {
       log.info('scheduler-config is set: pods without topology spread constraints count as having the default ones', {
         'default-topology-spread-constraints': constraints,
       });
-    this.#purchases = purchases;
+    this.#launches = launches;
     this.#keepsBuffers = settings.featureGates.capacityBuffer;
     if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
-    this.#measures = provisioningMeasures(deps, solver, held);
+    this.#measures = provisioningMeasures(deps, solver);
     this.#unbound = new UnboundPods(deps);
     this.#warnOfPreferences = preferenceWarnings(clock);
   }
@@ -133,18 +132,18 @@ export class Provisioner implements Singleton {
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
-    const pending = this.#purchases.taking(withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)));
+    const pending = withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster));
     const budgets = cluster.stores.podDisruptionBudgets.list();
     const deleting = withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, budgets, nowMs));
     const all = [...pending, ...deleting, ...withoutPodsOfOverdueClaims(cluster, virtual)];
-    return { nowMs, nodes, overdue, pending, deleting, all };
+    return { nowMs, nodes, overdue, pending, deleting, all, withheld: this.#launches.withheld(all) };
   }
 
-  #solve({ nowMs, nodes, overdue, all }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
+  #solve({ nowMs, nodes, overdue, all, withheld = [] }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
     const { cluster, cloud, settings } = this.#deps;
     const idle = idlePools(this.#deps);
     const snapshot = takeSnapshot(cluster, {
-      ...{ nowMs, pools, idlePools: idle, nodes, overdue, pendingPods: all },
+      ...{ nowMs, pools, idlePools: idle, nodes, overdue, withheld, pendingPods: all },
       commitments: cloud.commitments?.(),
     });
     const options = { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first: this.#first };
@@ -157,11 +156,13 @@ export class Provisioner implements Singleton {
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
     recordResults(this.#deps, solved, log);
+    this.#reportHeld(solved);
     this.#unbound.placed(plan.placements, pods);
   }
 
   async #carryOut(solved: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
-    const { claims } = solved.plan;
+    const { admitted: claims, waiting } = this.#launches.admit(solved.plan.claims, solved.pods);
+    if (waiting.length > 0) this.#reportWaiting(waiting, solved, context.log);
     if (claims.length === 0) return;
     const placed = claims.flatMap((claim) => claim.pods);
     context.log.info('found provisionable pod(s)', {
@@ -179,6 +180,31 @@ export class Provisioner implements Singleton {
       this.#batcher.trigger('claims not created');
       throw new Error(`creating node claim, ${messageOf(error)}`, { cause: error });
     }
+  }
+
+  /** Publishes on pods that fit nowhere because launches for them are held back, until when that lasts. */
+  #reportHeld({ plan, pods }: Solved): void {
+    const isHeld = (refusal: PodRefusal): boolean =>
+      refusal.code === 'no-fit' && refusal.pools.some(({ misfit }) => misfit.code === 'launch-withheld');
+    const held = [...plan.refusals].flatMap(([key, refusal]) => (isHeld(refusal) ? (pods.get(key) ?? []) : []));
+    if (held.length === 0) return;
+    const holdOf = this.#launches.holds();
+    for (const pod of held) {
+      const hold = holdOf(pod);
+      if (hold !== undefined) publishHeld(this.#deps, pod, timeOf(this.#deps.clock, hold.untilMs), hold.text);
+    }
+  }
+
+  #reportWaiting(claims: readonly PlannedClaim[], { pods }: Solved, log: Logger): void {
+    for (const claim of claims) {
+      const until = this.#launches.allowedAt(claim);
+      const text = `too many nodes of NodePool ${claim.nodePool} served no purpose lately`;
+      for (const key of claim.pods) {
+        const pod = pods.get(key);
+        if (pod !== undefined) publishHeld(this.#deps, pod, until, text);
+      }
+    }
+    log.info('launches wait for an allowance of their nodepool', { nodeclaims: claims.length });
   }
 
   /** For the traces of the NodeClaims; undefined when nobody wants them. */
@@ -203,7 +229,6 @@ export class Provisioner implements Singleton {
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
-    this.#purchases.bought(nodeClaim, real);
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });
   }
 

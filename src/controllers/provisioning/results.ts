@@ -9,7 +9,7 @@ import { isScheduled } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
-import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
+import { FAILED_SCHEDULING, POD_HELD } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
 import type { Deps } from '../deps.ts';
@@ -47,6 +47,12 @@ export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refus
   if (text === undefined) return;
   const message = FAILED_SCHEDULING.message(text);
   events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
+}
+
+/** Publishes on a pod until when no node is launched for it, and why. */
+export function publishHeld({ events }: Pick<Deps, 'events'>, pod: Pod, until: string, text: string): void {
+  const message = POD_HELD.message(until, text);
+  events.publish(eventOf(POD_HELD, pod, { message, dedupe: [uidOf(pod), 'launch-withheld'] }));
 }
 
 const SKIPPED = 'skipping pod with Dynamic Resource Allocation requirements, not yet supported by Karpenter';

@@ -24,6 +24,7 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
     log.info('deleting nodeclaim, its nodepool has more than it asks for', {
       NodeClaim: { name: claim.metadata.name },
     });
+    cluster.deletionReasons.set(claim.metadata.name, 'surplus');
     await deleteExactly(client, NODE_CLAIM, claim);
     deleted.set(pool.metadata.name, new Set([...(deleted.get(pool.metadata.name) ?? []), claim.metadata.uid]));
     if (stateNode) cluster.markForDeletion(stateNode.providerId);

@@ -10,12 +10,15 @@ import { after, type ReconcileContext, type Reconciler, settled } from '../../ku
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
+import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { isStaticPool, type StaticClaims, staticClaims } from './static-claims.ts';
 import { claimsOfStaticPools } from './triggers.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
 const AT_LIMIT_MS = 30_000;
+/** How often a NodePool is looked at again whose launches are held back; `LaunchBudget` reports the reason. */
+const HELD_MS = 10_000;
 /** Claims that one reconcile creates; the claims' events bring the next one. */
 const MOST_AT_ONCE = 500;
 /** Claims that vanish right after they were created, for want of capacity, are not replaced faster than this. */
@@ -40,7 +43,11 @@ function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
   return readableResources(limits).nodes ?? 0;
 }
 
-export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {
+export function staticProvisioning(
+  deps: Deps,
+  queue: DisruptionQueue,
+  launches: Pick<LaunchBudget, 'room'>,
+): Reconciler<NodePool> {
   const { clock, cluster } = deps;
   const created = new Map<string, LastCreation>();
   let hasSynced = false;
@@ -83,7 +90,9 @@ export function staticProvisioning(deps: Deps, queue: DisruptionQueue): Reconcil
       if (claims.active.length + claims.pending >= (pool.spec.replicas ?? 0)) return after(REVIEW_MS);
       const waitMs = paceMs(pool);
       if (waitMs > 0) return after(waitMs);
-      const count = granted(pool, claims, cluster.reservedNodes.of(pool.metadata.name));
+      const room = launches.room(pool.metadata.name);
+      if (room === 0) return after(HELD_MS);
+      const count = Math.min(room, granted(pool, claims, cluster.reservedNodes.of(pool.metadata.name)));
       if (count === 0) {
         context.log.info('nodepool node limit reached');
         return after(AT_LIMIT_MS);

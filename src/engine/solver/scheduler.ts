@@ -3,6 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
+import type { WithheldLaunches } from '../withheld-launches.ts';
 import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
 import { Claims } from './claims.ts';
 import type { Amounts } from './dimensions.ts';
@@ -26,6 +27,7 @@ export interface SchedulerParts {
   readonly reservations: Reservations;
   /** NodePools that take no part: refusals name them after the templates. */
   readonly idlePools: readonly IdlePool[];
+  readonly withheld: WithheldLaunches;
 }
 
 /** For a list of alternatives that is empty, which volumes never have. */
@@ -56,6 +58,8 @@ export class Scheduler {
   readonly #searches: number[] = [];
   readonly #targets: (Target | 'tied')[] = [];
   #search = 0;
+  /** Reasons by NodePool for which no node is launched for the pod that is being placed. */
+  #withheld: ReadonlyMap<string, string> | undefined;
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
@@ -66,7 +70,8 @@ export class Scheduler {
    * was no time to try them all.
    */
   place(pod: Pod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
-    const { classes } = this.#parts;
+    const { classes, withheld } = this.#parts;
+    this.#withheld = withheld.of(pod);
     let refusal: PodRefusal | undefined;
     for (let at: PodClass | undefined = podClass; at !== undefined; at = classes.relaxed(at)) {
       if (at !== podClass && isLate()) return 'late';
@@ -90,6 +95,7 @@ export class Scheduler {
     const closed = this.#closedTo(podClass.kind);
     return this.claims.offer((claim) => {
       if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
+      if (this.#withheld?.has(claim.state.template.name)) return false;
       const state = this.#joinedClaim(claim, podClass);
       if (state === 'closed') closed[claim.index] = 1;
       if (!(state instanceof ClaimState)) return false;
@@ -241,6 +247,11 @@ export class Scheduler {
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;
     for (const template of templates) {
+      const withheld = this.#withheld?.get(template.name);
+      if (withheld !== undefined) {
+        misfits.push({ nodePool: template.name, misfit: { code: 'launch-withheld', text: withheld } });
+        continue;
+      }
       const start = this.#startOf(template);
       const state =
         start instanceof Refusal

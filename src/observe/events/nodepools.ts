@@ -14,6 +14,17 @@ export const NO_COMPATIBLE_INSTANCE_TYPES = event({
     }`,
 });
 
+export const LAUNCHES_UNPRODUCTIVE = event({
+  reason: 'LaunchesUnproductive',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'Nodes that the NodePool launched served no purpose, and further launches for affected pods wait.',
+  key: 'uid of the NodePool, the cause and the number of back-offs',
+  windowMs: 10 * MINUTE,
+  message: (nodes: number, usd: number, text: string, next: string) =>
+    `${nodes} launched node(s) served no purpose and cost $${usd.toFixed(4)}: ${text}. Next attempt for affected pods at ${next}`,
+});
+
 export const STATIC_CAPACITY_DISABLED = event({
   reason: 'StaticCapacityDisabled',
   type: 'Warning',

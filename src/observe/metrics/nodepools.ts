@@ -37,6 +37,18 @@ export const NODEPOOLS_COST_USD_PER_HOUR = gauge({
   labels: ['nodepool', 'part'],
 });
 
+export const NODEPOOLS_LAUNCHES_UNPRODUCTIVE = counter({
+  name: 'karpenter_nodepools_launches_unproductive_total',
+  help: 'Launched nodes of a NodePool that served no purpose, by cause',
+  labels: ['nodepool', 'cause'],
+});
+
+export const NODEPOOLS_LAUNCH_BACK_OFF_SECONDS = gauge({
+  name: 'karpenter_nodepools_launch_back_off_seconds',
+  help: 'Time until the next launch from a NodePool for pods that a cause of unproductive launches affects',
+  labels: ['nodepool', 'cause'],
+});
+
 export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
   name: 'karpenter_nodepools_cost_tracker_errors_total',
   help: 'Failed look-ups of prices',

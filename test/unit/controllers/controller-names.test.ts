@@ -43,6 +43,7 @@ describe('controllers', () => {
     'operatorpkg.nodeclaim.status',
     'operatorpkg.nodepool.status',
     'provisioner',
+    'provisioner.launches',
     'provisioner.trigger.node',
     'provisioner.trigger.pod',
     'state.nodeclaimgc',

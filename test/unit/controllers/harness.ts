@@ -12,8 +12,8 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import type { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { controllers } from '../../../src/controllers/index.ts';
+import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { NodeTraces } from '../../../src/controllers/traces/node-traces.ts';
-import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
 import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
@@ -43,8 +43,8 @@ export class World {
   metrics: Metrics = createMetrics();
   /** The engine's, in this thread, unless a test puts another in its place. */
   solver: Solver | undefined;
-  /** Pods that no nodes are bought for, of the operator that started last. */
-  holds = new PodHolds(this.clock);
+  /** Launches that served no purpose, of the operator that started last. */
+  launches: LaunchBudget | undefined;
   /** Disruption's, in this thread, unless a test puts another in its place. */
   simulations: SimulationRunner | undefined;
   /** What was decided and what the nodes cost; none is kept unless a test wants one. */
@@ -92,7 +92,6 @@ export class World {
     const informers = this.kube.informers(signal);
     const cluster = openClusterState({ informers, clock, cloud, settings });
     this.metrics = createMetrics();
-    this.holds = new PodHolds(clock);
     const { metrics, tracer } = this;
     this.traces = tracer && new NodeTraces({ tracer, clock, metrics });
     const deps: Deps = {
@@ -108,13 +107,14 @@ export class World {
       decisions: this.costHistory?.decisions,
       traces: this.traces,
     };
+    this.launches = new LaunchBudget(deps);
     const { done } = runControllers({
       controllers: controllers(deps, {
         history,
         solver: this.solver,
         moves,
         simulations: this.simulations,
-        holds: this.holds,
+        launches: this.launches,
         costHistory: this.costHistory,
       }),
       informers,

@@ -1,29 +1,32 @@
 /** What `/debug/holds` serves. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdViews } from '../../../src/controllers/hold-views.ts';
+import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
 import { World } from './harness.ts';
 
 let world: World;
+let holds: PodHolds;
 beforeEach(() => {
   world = new World();
+  holds = new PodHolds(world.clock);
   world.start();
 });
 afterEach(() => world.kill());
 
 describe('views of holds', () => {
-  const views = () => [...holdViews(world, (pod) => world.holds.heldNow(pod))];
+  const views = () => [...holdViews(world, (pod) => holds.heldNow(pod))];
 
   it('name each pod that waits, why, since when and until when, until the hold ends', async () => {
     const [first, second] = world.pending(2);
     world.pending(1, '2', 'other');
     await world.pass(1);
     if (first === undefined || second === undefined) throw new Error('there are no pods');
-    world.holds.hold(first, { code: 'not-bound', text: 'it has no label team' });
+    holds.hold(first, { code: 'solver-stuck', text: 'the solver did not answer in time' });
     const hold = {
-      code: 'not-bound',
-      text: 'it has no label team',
+      code: 'solver-stuck',
+      text: 'the solver did not answer in time',
       since: '2026-01-01T00:00:01Z',
-      until: '2026-01-01T00:10:01Z',
+      until: '2026-01-01T00:05:01Z',
       times: 1,
     };
     expect(views()).toEqual([first, second].map(({ metadata }) => ({ pod: `default/${metadata.name}`, ...hold })));

@@ -121,7 +121,12 @@ describe('commands that have stood for a while', () => {
         return { failure: { category: 'churn', text: 'changed', failed: 1 }, dropped: 0 };
       },
     };
-    const runner = new MethodRunner(deps, new DisruptionQueue(deps), counting, new VerdictHistory());
+    const runner = new MethodRunner(deps, {
+      queue: new DisruptionQueue(deps),
+      preparer: counting,
+      history: new VerdictHistory(),
+      launches: { room: () => Number.POSITIVE_INFINITY },
+    });
     const outcome = runner.run(method, { log: silent, signal: new AbortController().signal } as never);
     await clock.advance(emptiness.validateAfterMs ?? 0);
     // something was decided on that did not last

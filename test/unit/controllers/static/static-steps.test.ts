@@ -129,7 +129,8 @@ describe('static controllers', () => {
     },
   ])('provisioning, when $when, answers $is', async ({ pool, claims, options, is }) => {
     const { deps, queue } = clusterOf(claims, options);
-    expect(await staticProvisioning(deps, queue).reconcile(pool, context)).toEqual(is);
+    const launches = { room: () => Number.POSITIVE_INFINITY };
+    expect(await staticProvisioning(deps, queue, launches).reconcile(pool, context)).toEqual(is);
   });
 
   it('deprovisioning deletes and marks what is too many, once, and looks again in a minute', async () => {

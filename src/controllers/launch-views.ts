@@ -1,0 +1,26 @@
+/** What an operator serves at `/debug/launches`: causes for which launched nodes served no purpose. Of public form. */
+import { timeOf } from '../engine-worker/pod-holds.ts';
+import type { Deps } from './deps.ts';
+import type { LaunchBudget } from './provisioning/launch-budget.ts';
+
+export interface LaunchView {
+  readonly nodePool: string;
+  /** Label `cause` of `karpenter_nodepools_launches_unproductive_total`. */
+  readonly cause: string;
+  readonly text: string;
+  /** Nodes that served no purpose since the last one that did, and their cost until now. */
+  readonly nodes: number;
+  readonly usd: number;
+  /** Time of the next attempt for affected pods; absent while launches for them go on. */
+  readonly nextAttempt?: string;
+  /** Unproductive launches that the NodePool may still have now, for all causes together. */
+  readonly allowances: number;
+}
+
+export function* launchViews({ clock }: Pick<Deps, 'clock'>, launches: LaunchBudget): Iterable<LaunchView> {
+  for (const { nodePool, allowances, record, usd, nextMs } of launches.reports()) {
+    const { cause, text, nodes } = record;
+    const next = nextMs === undefined ? {} : { nextAttempt: timeOf(clock, nextMs) };
+    yield { nodePool, cause: cause.code, text, nodes, usd, ...next, allowances: Math.floor(allowances) };
+  }
+}

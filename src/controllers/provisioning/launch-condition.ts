@@ -1,0 +1,160 @@
+/**
+ * The condition `LaunchesProductive` of a NodePool. Its message is for people, and carries what the next process needs to
+ * continue the back-offs.
+ */
+import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import { NODE_POOL } from '../../api/kinds.ts';
+import type { Taint } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { timestamp } from '../../api/times.ts';
+import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
+import { formatTaint } from '../../engine/taints.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import type { Deps } from '../deps.ts';
+import { retried } from '../retry.ts';
+import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
+
+export const LAUNCHES_PRODUCTIVE = 'LaunchesProductive';
+
+const REASONS: Readonly<Record<LaunchCauseCode, string>> = {
+  taint: 'TaintNotTolerated',
+  label: 'LabelMissing',
+  resource: 'ResourceMissing',
+  'host-port': 'HostPortTaken',
+  volume: 'VolumeNotAttachable',
+  'not-used': 'NodesNotUsed',
+  'never-joined': 'NodesNeverJoined',
+  terminated: 'NodesTerminated',
+};
+const SEVERAL = 'SeveralCauses';
+
+/** Cause as the condition names it. */
+function formatCause(cause: LaunchCause): string {
+  const { code } = cause;
+  switch (code) {
+    case 'taint':
+      return `${code} ${formatTaint(cause.taint)}`;
+    case 'label':
+      return `${code} ${[...cause.labels].map(([key, value]) => (value === undefined ? key : `${key}=${value}`)).join()}`;
+    case 'resource':
+      return `${code} ${cause.resource} ${cause.over} ${cause.upTo}`;
+    case 'host-port':
+      return `${code} ${cause.port}`;
+    case 'volume':
+    case 'not-used':
+      return `${code} ${cause.likeness}`;
+    case 'never-joined':
+      return code;
+    case 'terminated':
+      return `${code} by ${cause.by}`;
+  }
+}
+
+function parseTaint(text: string): Taint | undefined {
+  const at = text.lastIndexOf(':');
+  const [key, ...values] = text.slice(0, at).split('=');
+  if (at <= 0 || !key) return undefined;
+  const effect = text.slice(at + 1) as Taint['effect'];
+  return { key, effect, ...(values.length > 0 && { value: values.join('=') }) };
+}
+
+/** Reads what `formatCause` wrote; undefined for anything else. */
+function parseCause(text: string): LaunchCause | undefined {
+  const [code = '', ...parts] = text.split(' ');
+  const rest = parts.join(' ');
+  switch (code as LaunchCauseCode) {
+    case 'taint': {
+      const taint = parseTaint(rest);
+      return taint && { code: 'taint', taint };
+    }
+    case 'label':
+      return { code: 'label', labels: new Map(rest.split(',').map(labelOf)) };
+    case 'resource': {
+      const [resource = '', over = '', upTo = ''] = parts;
+      return { code: 'resource', resource, over: Number(over), upTo: Number(upTo) };
+    }
+    case 'host-port':
+      return { code: 'host-port', port: Number(rest) };
+    case 'volume':
+    case 'not-used':
+      return { code: code as 'volume' | 'not-used', likeness: rest };
+    case 'never-joined':
+      return { code: 'never-joined' };
+    case 'terminated':
+      return { code: 'terminated', by: rest.replace(/^by /, '') };
+    default:
+      return undefined;
+  }
+}
+
+function labelOf(text: string): readonly [string, string | undefined] {
+  const at = text.indexOf('=');
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Cause with what the condition and `/debug/launches` report of it. */
+export interface ReportedCause {
+  readonly record: CauseRecord;
+  /** Cost until now, in USD. */
+  readonly usd: number;
+  /** Time of the next attempt, by `monotonicMs`; undefined while launches are not held back. */
+  readonly nextMs: number | undefined;
+}
+
+const CENTS_OF_CENTS = 4;
+const wallTime = (clock: Timepiece, atMs: number): string => timestamp(clock.now() + atMs - monotonicMs(clock));
+
+const causeText = (clock: Timepiece, { record: { text, cause, nodes }, usd, nextMs }: ReportedCause): string => {
+  const next = nextMs === undefined ? '' : `, next attempt at ${wallTime(clock, nextMs)}`;
+  return `${text} [${formatCause(cause)}]: ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, $${usd.toFixed(CENTS_OF_CENTS)}${next}`;
+};
+
+const SEPARATOR = '; ';
+const SEGMENT = /^(.*) \[([^\]]*)\]: (\d+) nodes?, \$(\d+\.\d+), next attempt at (\S+)$/;
+
+export function launchCondition(clock: Timepiece, causes: readonly ReportedCause[]): ConditionUpdate {
+  const held = causes.filter(({ nextMs }) => nextMs !== undefined);
+  const [first, ...others] = held;
+  if (first === undefined) return { type: LAUNCHES_PRODUCTIVE, status: 'True' };
+  return {
+    type: LAUNCHES_PRODUCTIVE,
+    status: 'False',
+    reason: others.length > 0 ? SEVERAL : REASONS[first.record.cause.code],
+    message: held.map((cause) => causeText(clock, cause)).join(SEPARATOR),
+  };
+}
+
+/** Reads the causes that an earlier process wrote. Segments that cannot be read are left out. */
+export function restoredCauses(clock: Timepiece, pool: NodePool): readonly CauseRecord[] {
+  const { status, message = '', observedGeneration } = getCondition(pool, LAUNCHES_PRODUCTIVE) ?? {};
+  // an edit meanwhile may have removed the causes
+  if (status !== 'False' || observedGeneration !== pool.metadata.generation) return [];
+  const nowMs = monotonicMs(clock);
+  return message.split(SEPARATOR).flatMap((segment) => {
+    const [, text = '', causeTextOf = '', nodes = '', usd = '', until = ''] = SEGMENT.exec(segment) ?? [];
+    const cause = parseCause(causeTextOf);
+    const leftMs = Date.parse(until) - clock.now();
+    if (cause === undefined || Number.isNaN(leftMs)) return [];
+    const count = Number(nodes);
+    return {
+      ...{ cause, text, nodes: count, usd: Number(usd), failures: count },
+      times: Math.max(1, count - 1),
+      ...{ firstCreatedMs: nowMs, heldMs: nowMs },
+      untilMs: nowMs + Math.min(Math.max(leftMs, 0), 2 * LONGEST_BACK_OFF_MS),
+    };
+  });
+}
+
+/** Writes the condition. A NodePool that never had a problem does not get it. */
+export async function writeLaunchCondition(deps: Deps, name: string, update: ConditionUpdate): Promise<void> {
+  const { client, clock } = deps;
+  await retried(deps, async () => {
+    const before = await client.find(NODE_POOL, { name });
+    if (before === undefined) return;
+    const isNews = update.status !== 'True' || getCondition(before, LAUNCHES_PRODUCTIVE) !== undefined;
+    if (!isNews || (update.status === 'True' && isTrue(before, LAUNCHES_PRODUCTIVE))) return;
+    const after = setCondition(before, NODEPOOL_CONDITIONS, update, clock.now());
+    await writeChanges(client, NODE_POOL, { before, after }, { part: 'status', lock: true });
+  });
+}

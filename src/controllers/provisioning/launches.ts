@@ -1,0 +1,304 @@
+/**
+ * Watches what becomes of every launch, whatever led to it: pending pods, pods of leaving nodes, capacity buffers, static
+ * NodePools and replacements. See docs/decisions/0050.
+ */
+import { LRUCache } from 'lru-cache';
+import { isTrue } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
+import { isVirtual } from '../../engine/capacity-buffers.ts';
+import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
+import type { LaunchCause } from '../../engine/launch-causes.ts';
+import type { StateNode } from '../../engine/model.ts';
+import { isScheduled, podKey } from '../../engine/pods.ts';
+import type { Volumes } from '../../engine/volumes.ts';
+import { causeKey } from '../../engine/withheld-launches.ts';
+import { likenessOf } from '../../engine-worker/pod-likeness.ts';
+import { monotonicMs } from '../../kube/clock.ts';
+import { refOf } from '../../kube/store.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import type { Deps } from '../deps.ts';
+import { suitability, unexplained } from './lacks.ts';
+import { publishBoughtInVain, publishNotBound } from './not-bound.ts';
+import { affects, type Unproductive } from './pool-budget.ts';
+import { volumeReader } from './volume-reader.ts';
+import { pendingPods } from './workload.ts';
+
+/** kube-scheduler has this long, from the node's initialization on, to bind the pod. */
+export const GRACE_MS = 30_000;
+/** Pods that are gone may come back, under another name or with other requests, for this long. */
+export const FORGOTTEN_MS = 5 * 60_000;
+/** Launches that are watched. Beyond this number, the oldest are forgotten. */
+const MOST_WATCHED = 10_000;
+/** Reasons for which a node ends before it is initialized and which are no failure of its launch. */
+const EXCUSES: ReadonlySet<string | undefined> = new Set(['surplus', 'interrupted']);
+const REGISTRATION_TIMEOUT = 'registration_timeout';
+
+/** NodeClaim from its creation until its outcome is known and, if it was unproductive, until it is gone. */
+export interface Launch {
+  readonly name: string;
+  readonly nodePool: string;
+  /** By `monotonicMs`. */
+  readonly createdMs: number;
+  /** One pod of each likeness that the node is for and of which the outcome is not known yet. */
+  readonly pods: Map<string, Pod>;
+  readonly isForPods: boolean;
+  /** Latest version, the deleted one included. */
+  claim: NodeClaim;
+  /** Latest state of the registered node. */
+  node?: StateNode;
+  initializedMs?: number;
+  departedMs?: number;
+  /** Key of the cause for which it was counted. */
+  unproductive?: string;
+  usdPerHour?: number;
+}
+
+/** Receives the outcomes of launches. */
+export interface Outcomes {
+  initialized(launch: Launch): void;
+  /** The node serves a pod, or keeps room for a virtual one. */
+  served(launch: Launch, pod: Pod): void;
+  failed(launch: Launch, unproductive: Unproductive): void;
+  /** The NodeClaim of an unproductive launch is gone. */
+  ended(launch: Launch): void;
+  /** Launches were forgotten because there are too many. */
+  forgotten(launch: Launch): void;
+}
+
+/** State of the pods at one moment, shared by all launches that are looked at. */
+interface Look {
+  /** Pods that need a place, by likeness. */
+  readonly waiting: ReadonlyMap<string, readonly Pod[]>;
+  readonly volumes: () => Volumes;
+}
+
+export class Launches {
+  readonly #deps: Deps;
+  readonly #outcomes: Outcomes;
+  readonly #watched: LRUCache<string, Launch>;
+
+  constructor(deps: Deps, outcomes: Outcomes) {
+    this.#deps = deps;
+    this.#outcomes = outcomes;
+    this.#watched = new LRUCache({
+      max: MOST_WATCHED,
+      dispose: (launch, _, reason) => {
+        if (reason === 'evict') outcomes.forgotten(launch);
+      },
+    });
+    const { cluster } = deps;
+    cluster.onCreated = (claim, pods) => this.#created(claim, pods);
+    cluster.stores.nodeClaims.subscribe((_, claim) => {
+      const launch = this.#watched.peek(claim.metadata.name);
+      if (launch !== undefined) launch.claim = claim;
+    });
+    cluster.stores.pods.subscribe((event, pod, before) => {
+      const isBound = event !== 'deleted' && isScheduled(pod) && !(before !== undefined && isScheduled(before));
+      if (isBound && this.#watched.size > 0) this.#bound(pod);
+    });
+  }
+
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** Names of the NodePools with launches that are watched. */
+  nodePools(): ReadonlySet<string> {
+    return new Set([...this.#watched.values()].map(({ nodePool }) => nodePool));
+  }
+
+  /** Launches of a NodePool that are not judged yet. */
+  *openOf(nodePool: string): Generator<Launch> {
+    for (const launch of this.#watched.values())
+      if (launch.nodePool === nodePool && launch.unproductive === undefined) yield launch;
+  }
+
+  /** Launches that were counted for the cause and whose NodeClaims are not gone. */
+  *unproductiveOf(nodePool: string, key: string): Generator<Launch> {
+    for (const launch of this.#watched.values())
+      if (launch.nodePool === nodePool && launch.unproductive === key) yield launch;
+  }
+
+  /** Causes that nodes of the NodePool show and that are not judged yet, with the number of nodes. */
+  suspects(nodePool: string): ReadonlyMap<string, { readonly count: number } & Pick<Unproductive, 'cause' | 'text'>> {
+    const { cluster } = this.#deps;
+    const volumes = volumeReader(cluster);
+    const found = new Map<string, { count: number } & Pick<Unproductive, 'cause' | 'text'>>();
+    for (const launch of this.openOf(nodePool)) {
+      const node = cluster.nodeOfClaim(launch.claim) ?? launch.node;
+      if (node === undefined) continue;
+      const seen = new Set<string>();
+      for (const pod of launch.pods.values()) {
+        const fit = suitability(pod, node, volumes);
+        if (fit.kind !== 'lacking') continue;
+        const key = causeKey(fit.cause);
+        if (seen.has(key)) continue;
+        seen.add(key);
+        const known = found.get(key);
+        if (known === undefined) found.set(key, { count: 1, cause: fit.cause, text: fit.text });
+        else known.count += 1;
+      }
+    }
+    return found;
+  }
+
+  /** Judges every launch of which the outcome can be known now. */
+  judge(): void {
+    if (this.#watched.size === 0) return;
+    const { cluster } = this.#deps;
+    const look: Look = { waiting: Map.groupBy(waitingPods(this.#deps), likenessOf), volumes: volumeReader(cluster) };
+    for (const launch of [...this.#watched.values()]) this.#look(launch, look);
+  }
+
+  #created(claim: NodeClaim, keys: readonly string[]): void {
+    const { cluster, clock } = this.#deps;
+    const virtual = new Map(cluster.virtualPods.list().map((pod) => [podKey(pod), pod]));
+    const pods = keys.flatMap((key) => cluster.stores.pods.get(refOf(key)) ?? virtual.get(key) ?? []);
+    const { name } = claim.metadata;
+    this.#watched.set(name, {
+      ...{ name, nodePool: poolNameOf(claim), claim, createdMs: monotonicMs(clock) },
+      pods: new Map(pods.map((pod) => [likenessOf(pod), pod])),
+      isForPods: keys.length > 0,
+    });
+  }
+
+  /** A pod that is bound to a launched node shows at once that its NodePool's nodes can be used. */
+  #bound(pod: Pod): void {
+    const claim = this.#deps.cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
+    const launch = claim && this.#watched.peek(claim.metadata.name);
+    if (launch !== undefined) this.#outcomes.served(launch, pod);
+  }
+
+  #look(launch: Launch, look: Look): void {
+    const { cluster, clock } = this.#deps;
+    const { name } = launch;
+    const claim = cluster.claim(name);
+    if (launch.unproductive !== undefined) {
+      if (claim !== undefined) return;
+      this.#outcomes.ended(launch);
+      return void this.#watched.delete(name);
+    }
+    const node = claim && cluster.nodeOfClaim(claim);
+    if (claim === undefined || claim.metadata.deletionTimestamp !== undefined || node?.markedForDeletion) {
+      launch.departedMs ??= monotonicMs(clock);
+      if (this.#settleDeparted(launch, look) && launch.unproductive === undefined) this.#watched.delete(name);
+      return;
+    }
+    if (node?.registered) launch.node = node;
+    if (!node?.initialized) return;
+    if (launch.initializedMs === undefined) {
+      launch.initializedMs = monotonicMs(clock);
+      this.#outcomes.initialized(launch);
+    }
+    for (const likeness of [...launch.pods.keys()]) {
+      if (!this.#settle(launch, likeness, look)) continue;
+      launch.pods.delete(likeness);
+      if (launch.unproductive !== undefined) return;
+    }
+    if (launch.pods.size === 0) this.#watched.delete(name);
+  }
+
+  /** Returns whether the outcome for the pods of a likeness is known. */
+  #settle(launch: Launch, likeness: string, { waiting, volumes }: Look): boolean {
+    const { initializedMs = 0, node } = launch;
+    const sample = launch.pods.get(likeness);
+    if (node === undefined || sample === undefined) return true;
+    const alike = waiting.get(likeness);
+    const pod = alike?.[0] ?? sample;
+    const ageMs = monotonicMs(this.#deps.clock) - initializedMs;
+    if (holdsAlike(node, likeness)) return this.#served(launch, sample);
+    const fit = suitability(pod, node, volumes);
+    if (fit.kind === 'lacking') {
+      const affected = alike?.[0] ?? affectedAmong(waiting, fit.cause);
+      if (affected === undefined) return ageMs >= FORGOTTEN_MS;
+      if (ageMs < GRACE_MS) return false;
+      return this.#failed(launch, affected, node, fit);
+    }
+    if (isVirtual(pod)) return this.#served(launch, pod);
+    if (alike === undefined) return ageMs >= FORGOTTEN_MS;
+    if (fit.kind === 'taken') return true;
+    if (ageMs >= GRACE_MS && !isScheduled(pod)) this.#publish(pod, node, unexplained(pod));
+    return false;
+  }
+
+  /** Judges a node that is gone, or going. Returns whether there is nothing more to wait for. */
+  #settleDeparted(launch: Launch, { waiting, volumes }: Look): boolean {
+    const { node, initializedMs, claim, departedMs = 0 } = launch;
+    for (const [likeness, sample] of node === undefined ? [] : launch.pods) {
+      if (node === undefined || holdsAlike(node, likeness)) continue;
+      const alike = waiting.get(likeness)?.[0];
+      const fit = suitability(alike ?? sample, node, volumes);
+      const affected = alike ?? (fit.kind === 'lacking' ? affectedAmong(waiting, fit.cause) : undefined);
+      if (affected === undefined) continue;
+      if (fit.kind === 'lacking') return this.#failed(launch, affected, node, fit);
+      const isUnused = initializedMs !== undefined && fit.kind === 'free' && isTrue(claim, 'DisruptionReason');
+      if (!isUnused || isVirtual(affected) || isScheduled(affected)) continue;
+      return this.#failed(launch, affected, node, { cause: { code: 'not-used', likeness }, text: unexplained(affected) });
+    }
+    if (initializedMs === undefined) return this.#settleEndedEarly(launch, waiting);
+    return launch.pods.size === 0 || monotonicMs(this.#deps.clock) - departedMs >= FORGOTTEN_MS;
+  }
+
+  #settleEndedEarly(launch: Launch, waiting: Look['waiting']): boolean {
+    const { claim, isForPods, name } = launch;
+    const by = this.#deps.cluster.deletionReasons.get(name);
+    const isExcused = !isTrue(claim, 'Launched') || EXCUSES.has(by) || (isForPods && waiting.size === 0);
+    if (isExcused) return true;
+    const cause: LaunchCause =
+      by === REGISTRATION_TIMEOUT ? { code: 'never-joined' } : { code: 'terminated', by: by ?? 'a client of the API server' };
+    const text =
+      by === REGISTRATION_TIMEOUT
+        ? `the instance of nodeclaim/${name} did not join the cluster`
+        : `nodeclaim/${name} was deleted before its node was initialized, by ${by ?? 'another client of the API server'}`;
+    return this.#count(launch, { cause, text });
+  }
+
+  #served(launch: Launch, pod: Pod): true {
+    this.#outcomes.served(launch, pod);
+    return true;
+  }
+
+  #failed(launch: Launch, pod: Pod, node: StateNode, what: Pick<Unproductive, 'cause' | 'text'>): true {
+    if (!isVirtual(pod)) this.#publish(pod, node, what.text);
+    return this.#count(launch, what);
+  }
+
+  #count(launch: Launch, what: Pick<Unproductive, 'cause' | 'text'>): true {
+    launch.unproductive = causeKey(what.cause);
+    this.#outcomes.failed(launch, { ...what, createdMs: launch.createdMs });
+    return true;
+  }
+
+  #publish(pod: Pod, node: StateNode, text: string): void {
+    publishNotBound(this.#deps, pod, node, text);
+    publishBoughtInVain(this.#deps, pod, node, text);
+  }
+}
+
+/** Pods that need a place on a node: those that wait, those of leaving nodes, and the virtual ones. */
+function waitingPods({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly Pod[] {
+  const budgets = cluster.stores.podDisruptionBudgets.list();
+  const leaving = podsOfLeavingNodes(cluster.nodes(), budgets, clock.now());
+  return [...pendingPods(cluster), ...leaving, ...cluster.virtualPods.list()];
+}
+
+const affectedAmong = (waiting: Look['waiting'], cause: LaunchCause): Pod | undefined =>
+  [...waiting.values()].flat().find((pod) => affects(cause, pod));
+
+const holdsAlike = ({ pods }: StateNode, likeness: string): boolean => pods.some((pod) => likenessOf(pod) === likeness);
+
+/** Reports whether a pod that needs the same runs on an initialized node of the NodePool. */
+export function isProven(cluster: ClusterState, nodePool: string, pod: Pod): boolean {
+  const likeness = likenessOf(pod);
+  return cluster
+    .nodes()
+    .some(
+      (node) =>
+        node.initialized &&
+        node.nodeClaim !== undefined &&
+        poolNameOf(node.nodeClaim) === nodePool &&
+        node.pods.some((other) => other.metadata.namespace === pod.metadata.namespace && likenessOf(other) === likeness),
+    );
+}

@@ -1,0 +1,230 @@
+/**
+ * Launch budget of one NodePool. Launches that serve no purpose are counted by cause; further launches of the affected
+ * pods wait longer and longer. Allowances bound the total of all causes. See docs/decisions/0050.
+ */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
+import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launches.ts';
+import { likenessOf } from '../../engine-worker/pod-likeness.ts';
+import { backOffMs } from '../../kube/backoff.ts';
+import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+
+const MINUTE_MS = 60_000;
+/** Unproductive launches that a NodePool may have at once, and the time after which one more is allowed. */
+export const MOST_ALLOWANCES = 8;
+export const ALLOWANCE_MS = 15 * MINUTE_MS;
+/** Below this many allowances, or from this many causes on, launches of unproven pods are limited. */
+const FEW_ALLOWANCES = MOST_ALLOWANCES / 2;
+const MANY_CAUSES = 3;
+/** A trial leaves one allowance to pods that no cause affects. */
+const TRIAL_ALLOWANCES = 2;
+/** Causes of one NodePool. Beyond this number, the cause that failed longest ago is forgotten. */
+export const MOST_CAUSES = 20;
+/** Selectors of pods are quoted and may be of any length. */
+const MOST_TEXT = 300;
+export const LONGEST_BACK_OFF_MS = 60 * MINUTE_MS;
+/** Minimum interval between two resets by edits of the NodePool or its NodeClass. */
+export const RESET_MS = 10 * MINUTE_MS;
+
+interface Rule {
+  /** Unproductive launches in succession after which further ones wait. */
+  readonly most: number;
+  readonly firstMs: number;
+}
+const OF_PODS: Rule = { most: 2, firstMs: 10 * MINUTE_MS };
+/** Nodes may end early for many reasons in a healthy cluster, and each affects all pods. */
+const OF_ALL: Rule = { most: 3, firstMs: 2 * MINUTE_MS };
+
+const affectsAll = (code: LaunchCauseCode): boolean => code === 'never-joined' || code === 'terminated';
+const ruleOf = ({ code }: LaunchCause): Rule => (affectsAll(code) ? OF_ALL : OF_PODS);
+
+/** Reports whether the cause affects the pod, likeness included. */
+export const affects = (cause: LaunchCause, pod: Pod): boolean =>
+  cause.code === 'volume' || cause.code === 'not-used' ? likenessOf(pod) === cause.likeness : isAffected(pod, cause);
+
+/** One cause for which launches of the NodePool served no purpose. Times are by `monotonicMs`. */
+export interface CauseRecord {
+  cause: LaunchCause;
+  text: string;
+  /** Unproductive launches since the last productive one. */
+  nodes: number;
+  /** Cost of those nodes that are gone. */
+  usd: number;
+  /** Unproductive launches that count towards the back-off. */
+  failures: number;
+  /** Number of back-offs in succession. */
+  times: number;
+  /** Creation of the first of the launches: only later launches can show that the cause is gone. */
+  firstCreatedMs: number;
+  heldMs: number;
+  untilMs: number;
+}
+
+/** Launch that served no purpose. */
+export interface Unproductive {
+  readonly cause: LaunchCause;
+  readonly text: string;
+  /** By `monotonicMs`. */
+  readonly createdMs: number;
+}
+
+/** Launches under way that affect a decision about a cause. */
+export interface UnderWay {
+  /** Live launches whose node shows the cause and is not judged yet. */
+  readonly suspects: number;
+  /** Reports whether a launch for affected pods that was created since the time is not judged yet. */
+  readonly hasTrialSince: (ms: number) => boolean;
+}
+
+/** `due`: one launch may show whether the cause is gone. */
+export type CauseState = 'open' | 'held' | 'due';
+
+export class PoolBudget {
+  readonly #clock: Timepiece;
+  readonly #random: (() => number) | undefined;
+  readonly #records = new Map<string, CauseRecord>();
+  #allowances = MOST_ALLOWANCES;
+  #allowancesMs: number;
+  #resetMs = Number.NEGATIVE_INFINITY;
+  #isResetDue = false;
+
+  constructor(clock: Timepiece, random?: () => number) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#allowancesMs = monotonicMs(clock);
+  }
+
+  get records(): ReadonlyMap<string, CauseRecord> {
+    this.#prune();
+    return this.#records;
+  }
+
+  /** Unproductive launches that the NodePool may still have now; a fraction counts the time until the next one. */
+  get allowances(): number {
+    const nowMs = monotonicMs(this.#clock);
+    this.#allowances = Math.min(MOST_ALLOWANCES, this.#allowances + (nowMs - this.#allowancesMs) / ALLOWANCE_MS);
+    this.#allowancesMs = nowMs;
+    return this.#allowances;
+  }
+
+  /** Time at which the number of allowances is reached. */
+  allowedAtMs(count: number): number {
+    return monotonicMs(this.#clock) + Math.max(0, count - this.allowances) * ALLOWANCE_MS;
+  }
+
+  /** Counts a launch. Returns whether launches of affected pods begin to wait by that, and the cause that was forgotten. */
+  failed({ cause, text, createdMs }: Unproductive): { readonly isHeld: boolean; readonly forgotten?: CauseRecord } {
+    const key = causeKey(cause);
+    const nowMs = monotonicMs(this.#clock);
+    const known = this.records.get(key);
+    const record = known ?? newRecord(cause, text, createdMs);
+    record.cause = known === undefined ? cause : mergeCauses(known.cause, cause);
+    record.text = text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT).toWellFormed()}…`;
+    record.nodes += 1;
+    // the latest cause is the last one
+    this.#records.delete(key);
+    this.#records.set(key, record);
+    // launched with others of which nothing was known yet either
+    if (createdMs < record.heldMs) return { isHeld: false };
+    this.#allowances = Math.max(0, this.allowances - 1);
+    record.failures += 1;
+    const isHeld = record.times > 0 || record.failures >= ruleOf(cause).most;
+    if (isHeld) this.#hold(record, nowMs);
+    const forgotten = this.#records.size > MOST_CAUSES ? this.#forgetOldest() : undefined;
+    return { isHeld, ...(forgotten && { forgotten }) };
+  }
+
+  #hold(record: CauseRecord, nowMs: number): void {
+    const backOff = { baseMs: ruleOf(record.cause).firstMs, maxMs: LONGEST_BACK_OFF_MS };
+    record.heldMs = nowMs;
+    record.untilMs = nowMs + backOffMs(backOff, record.times, this.#random);
+    record.times += 1;
+  }
+
+  #forgetOldest(): CauseRecord | undefined {
+    const [oldest] = this.#records;
+    if (oldest === undefined) return undefined;
+    this.#records.delete(oldest[0]);
+    return oldest[1];
+  }
+
+  /** Adds what nodes cost that are gone. */
+  spent(key: string, usd: number): void {
+    const record = this.#records.get(key);
+    if (record !== undefined) record.usd += usd;
+  }
+
+  /** A node that was created at the time is initialized: nodes join and last. Returns whether a cause is gone by that. */
+  initialized(createdMs: number): boolean {
+    return this.#clear(({ cause, firstCreatedMs }) => affectsAll(cause.code) && createdMs >= firstCreatedMs);
+  }
+
+  /** A node that was created at the time serves the pod. Returns whether a cause is gone by that. */
+  served(pod: Pod, createdMs: number): boolean {
+    return this.#clear(({ cause, firstCreatedMs }) => createdMs >= firstCreatedMs && affects(cause, pod));
+  }
+
+  /** The NodePool or its NodeClass was edited. Returns whether the causes are forgotten now; otherwise that follows. */
+  edited(): boolean {
+    this.#isResetDue = this.#records.size > 0;
+    return this.#prune();
+  }
+
+  /** Continues what an earlier process counted. */
+  restore(records: readonly CauseRecord[]): void {
+    for (const record of records.slice(0, MOST_CAUSES)) this.#records.set(causeKey(record.cause), record);
+    const nodes = records.reduce((sum, record) => sum + record.nodes, 0);
+    this.#allowances = Math.max(1, MOST_ALLOWANCES - nodes);
+  }
+
+  /** State of a cause, of which an unknown one has suspects alone. */
+  stateOf(cause: LaunchCause, { suspects, hasTrialSince }: UnderWay): CauseState {
+    const record = this.records.get(causeKey(cause));
+    const { failures = 0, times = 0, untilMs = 0, heldMs = 0 } = record ?? {};
+    if (times === 0) return failures + suspects >= ruleOf(cause).most ? 'held' : 'open';
+    if (monotonicMs(this.#clock) < untilMs || suspects > 0 || hasTrialSince(heldMs)) return 'held';
+    return this.allowances >= TRIAL_ALLOWANCES ? 'due' : 'held';
+  }
+
+  /** Time of the next attempt, by `monotonicMs`. */
+  nextAttemptMs({ untilMs }: CauseRecord): number {
+    return Math.max(untilMs, this.allowedAtMs(TRIAL_ALLOWANCES));
+  }
+
+  /**
+   * Number of nodes without a proof of use that may be under way at once.
+   * @param suspects causes that live launches show, with the number of launches
+   */
+  unprovenAtOnce(suspects: ReadonlyMap<string, number>): number {
+    const causes = new Set([...this.records.keys(), ...suspects.keys()]);
+    const rest = this.allowances - [...suspects.values()].reduce((sum, count) => sum + count, 0);
+    const isLimited = causes.size >= MANY_CAUSES || rest < FEW_ALLOWANCES;
+    return isLimited ? Math.max(0, Math.floor(rest)) : Number.POSITIVE_INFINITY;
+  }
+
+  #clear(isGone: (record: CauseRecord) => boolean): boolean {
+    const gone = [...this.#records].filter(([, record]) => isGone(record));
+    for (const [key] of gone) this.#records.delete(key);
+    return gone.length > 0;
+  }
+
+  /** Forgets causes of which nothing was seen for long, and all of them if an edit is to have that effect now. */
+  #prune(): boolean {
+    const nowMs = monotonicMs(this.#clock);
+    if (this.#isResetDue && nowMs - this.#resetMs >= RESET_MS) {
+      this.#isResetDue = false;
+      this.#resetMs = nowMs;
+      return this.#clear(() => true);
+    }
+    return this.#clear(
+      ({ untilMs, firstCreatedMs }) => nowMs - Math.max(untilMs, firstCreatedMs) > 2 * LONGEST_BACK_OFF_MS,
+    );
+  }
+}
+
+const newRecord = (cause: LaunchCause, text: string, firstCreatedMs: number): CauseRecord => ({
+  ...{ cause, text, firstCreatedMs },
+  ...{ nodes: 0, usd: 0, failures: 0, times: 0 },
+  heldMs: Number.NEGATIVE_INFINITY,
+  untilMs: Number.NEGATIVE_INFINITY,
+});
