@@ -20,7 +20,11 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'ignoring nodepool, not ready': 'kubectl describe nodepool and its EC2NodeClass: a condition says what is missing',
   'please correct found invalid values, proceeding with valid values':
     'correct the values of the requirement that the line names: no node ever has the invalid ones',
-  'leaving pod(s) out of provisioning': '/debug/holds says until when; make the pod simpler, or correct what it names',
+  'holding back launches': 'correct the cause that the error names; /debug/launches and the NodePool list all causes',
+  'forgetting a cause of unproductive launches, there are too many':
+    'correct the causes that /debug/launches lists; the allowance of the NodePool still bounds its launches',
+  'forgetting a launch before its outcome is known, there are too many':
+    'nothing to do, unless its node serves no purpose: that is not counted',
   'nothing can be bought for the nodepool now': 'karpenter offerings lists what is out; allow more types or zones',
   'ignoring the node fee of the nodepool': 'correct the annotation that the error names, or remove it',
   'could not pack nodes more cheaply, buying those that were found first': 'nothing to do: the nodes may cost more',

@@ -5,7 +5,7 @@ import { messageOf } from '../../api/error-message.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { Plan, PlannedClaim, PodRefusal, PoolInput } from '../../engine/model.ts';
+import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { timeOf } from '../../engine-worker/pod-holds.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
@@ -26,7 +26,7 @@ import type { LaunchBudget } from './launch-budget.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
 import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
-import { publishHeld, recordNoPools, recordResults, type Solved } from './results.ts';
+import { isWithheld, publishHeld, recordNoPools, recordResults, type Solved } from './results.ts';
 import { UnboundPods } from './unbound-pods.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
@@ -184,9 +184,7 @@ export class Provisioner implements Singleton {
 
   /** Publishes on pods that fit nowhere because launches for them are held back, until when that lasts. */
   #reportHeld({ plan, pods }: Solved): void {
-    const isHeld = (refusal: PodRefusal): boolean =>
-      refusal.code === 'no-fit' && refusal.pools.some(({ misfit }) => misfit.code === 'launch-withheld');
-    const held = [...plan.refusals].flatMap(([key, refusal]) => (isHeld(refusal) ? (pods.get(key) ?? []) : []));
+    const held = [...plan.refusals].flatMap(([key, refusal]) => (isWithheld(refusal) ? (pods.get(key) ?? []) : []));
     if (held.length === 0) return;
     const holdOf = this.#launches.holds();
     for (const pod of held) {

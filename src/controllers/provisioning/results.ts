@@ -49,10 +49,14 @@ export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refus
   events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
 }
 
+/** Reports whether a NodePool would launch a node for the pod if earlier launches had not failed. */
+export const isWithheld = (refusal: PodRefusal): boolean =>
+  refusal.code === 'no-fit' && refusal.pools.some(({ misfit }) => misfit.code === 'launch-withheld');
+
 /** Publishes on a pod until when no node is launched for it, and why. */
 export function publishHeld({ events }: Pick<Deps, 'events'>, pod: Pod, until: string, text: string): void {
   const message = POD_HELD.message(until, text);
-  events.publish(eventOf(POD_HELD, pod, { message, dedupe: [uidOf(pod), 'launch-withheld'] }));
+  events.publish(eventOf(POD_HELD, pod, { message, dedupe: [uidOf(pod)] }));
 }
 
 const SKIPPED = 'skipping pod with Dynamic Resource Allocation requirements, not yet supported by Karpenter';
@@ -67,6 +71,8 @@ function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
     if (refusal.code === 'reserved-capacity') deferred.push(key);
     else if (refusal.text === UNSUPPORTED) log.info(SKIPPED, { Pod: fields.Pod });
     else if (refusal.code === 'ignored') log.debug('ignoring pod', fields);
+    // reported when it began, by `LaunchBudget`
+    else if (isWithheld(refusal)) log.debug('launches for pod are held back', fields);
     else log.error('could not schedule pod', fields);
   }
   if (deferred.length === 0) return;

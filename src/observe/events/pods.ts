@@ -28,8 +28,8 @@ export const POD_HELD = event({
   type: 'Warning',
   about: ['Pod'],
   meaning:
-    'The pod is left out of scheduling for a while: nodes were bought for such pods in vain, or the engine failed on it.',
-  key: 'uid of the pod and the code of the reason',
+    'No node is launched for the pod for a while: nodes that were launched for such pods serve no purpose.',
+  key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (until: string, text: string) => `No nodes are bought for this pod until ${until}: ${text}`,
 });

@@ -1,4 +1,4 @@
-/** Nodes that pods are not bound to, in virtual time: buying stops after two, says why, and goes on when it may help. */
+/** Nodes that pods are not bound to, in virtual time: launches stop after two, name the cause, and resume when it may be gone. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
@@ -95,7 +95,7 @@ describe('nodes that lack the label that a pod selects', () => {
       `Pod default/${pod.metadata.name} is not bound to node/node-1 of this NodePool, which was bought for it: ${lack}`,
     );
     expect(told('PodHeld')[0]).toMatch(/^No nodes are bought for this pod until 2026-.*Z: .*it has no label team/);
-    expect(world.lines.filter(({ message }) => message === 'leaving pod(s) out of provisioning')).toHaveLength(1);
+    expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
   it('are bought ever less often: again after each hold, one at a time', async () => {

@@ -71,6 +71,7 @@ function clusterOf(
         pods: [],
       }),
       markForDeletion: (id: string) => marks.push(id),
+      deletionReasons: new Map(),
     },
   } as unknown as Deps;
   return { deps, queue, marks, deleted, cluster: deps.cluster };

@@ -1,0 +1,208 @@
+/** The launch budget of one NodePool on a clock that the test moves. */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { launchCondition, restoredCauses } from '../../../../src/controllers/provisioning/launch-condition.ts';
+import {
+  ALLOWANCE_MS,
+  LONGEST_BACK_OFF_MS,
+  MOST_ALLOWANCES,
+  MOST_CAUSES,
+  PoolBudget,
+  RESET_MS,
+} from '../../../../src/controllers/provisioning/pool-budget.ts';
+import type { LaunchCause } from '../../../../src/engine/launch-causes.ts';
+import { causeKey } from '../../../../src/engine/withheld-launches.ts';
+
+const MINUTE_MS = 60_000;
+const TAINT: LaunchCause = { code: 'taint', taint: { key: 'agent', value: 'a=b', effect: 'NoSchedule' } };
+const JOIN: LaunchCause = { code: 'never-joined' };
+const IDLE = { suspects: 0, hasTrialSince: () => false };
+
+let nowMs: number;
+let budget: PoolBudget;
+const clock = { now: () => nowMs };
+const fail = (cause: LaunchCause = TAINT, createdMs = nowMs) => budget.failed({ cause, text: 'it failed', createdMs });
+const state = (cause: LaunchCause = TAINT, underWay = IDLE) => budget.stateOf(cause, underWay);
+const pod = (tolerations: readonly { readonly operator: 'Exists' }[] = []) =>
+  ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [], tolerations } }) as const;
+
+beforeEach(() => {
+  nowMs = 1_000_000;
+  budget = new PoolBudget(clock, () => 0);
+});
+
+describe('PoolBudget', () => {
+  it('holds launches back after two failures, for twice as long after each further one, up to an hour', () => {
+    expect(fail().isHeld).toBe(false);
+    expect(state()).toBe('open');
+    const lengths: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      expect(fail().isHeld).toBe(true);
+      const startedMs = nowMs;
+      while (state() === 'held') nowMs += MINUTE_MS;
+      lengths.push((nowMs - startedMs) / MINUTE_MS);
+    }
+    expect(lengths).toEqual([10, 20, 40, 60, 60]);
+  });
+
+  it('adds up to a tenth of jitter', () => {
+    budget = new PoolBudget(clock, () => 0.999);
+    fail();
+    fail();
+    nowMs += 10.5 * MINUTE_MS;
+    expect(state()).toBe('held');
+    nowMs += 0.5 * MINUTE_MS;
+    expect(state()).toBe('due');
+  });
+
+  it('counts nodes that show the cause and are not judged yet', () => {
+    expect(state(TAINT, { ...IDLE, suspects: 1 })).toBe('open');
+    expect(state(TAINT, { ...IDLE, suspects: 2 })).toBe('held');
+    fail();
+    expect(state(TAINT, { ...IDLE, suspects: 1 })).toBe('held');
+  });
+
+  it('allows one trial at a time when the back-off is over', () => {
+    fail();
+    fail();
+    nowMs += 10 * MINUTE_MS;
+    expect(state()).toBe('due');
+    expect(state(TAINT, { suspects: 0, hasTrialSince: () => true })).toBe('held');
+    expect(state(TAINT, { suspects: 1, hasTrialSince: () => false })).toBe('held');
+  });
+
+  it('does not lengthen the back-off for nodes that were launched before it began', () => {
+    const createdMs = nowMs;
+    for (let node = 0; node < 100; node += 1) fail(TAINT, createdMs - 1);
+    expect(budget.allowances).toBe(MOST_ALLOWANCES - 2);
+    nowMs += 10 * MINUTE_MS;
+    expect(state()).toBe('due');
+  });
+
+  it('waits for three nodes that never join, since that affects every pod', () => {
+    fail(JOIN);
+    fail(JOIN);
+    expect(state(JOIN)).toBe('open');
+    fail(JOIN);
+    expect(state(JOIN)).toBe('held');
+  });
+
+  it('forgets a cause when a later node serves an affected pod', () => {
+    fail();
+    fail();
+    expect(budget.served(pod([{ operator: 'Exists' }]), nowMs)).toBe(false);
+    expect(budget.served(pod(), nowMs - 1)).toBe(false);
+    expect(budget.served(pod(), nowMs)).toBe(true);
+    expect(state()).toBe('open');
+  });
+
+  it('forgets that nodes do not join when one is initialized, and nothing else', () => {
+    fail();
+    fail();
+    for (let node = 0; node < 3; node += 1) fail(JOIN);
+    expect(budget.initialized(nowMs)).toBe(true);
+    expect([state(JOIN), state()]).toEqual(['open', 'held']);
+  });
+
+  it('forgets all causes after an edit, at most every ten minutes', () => {
+    fail();
+    fail();
+    expect(budget.edited()).toBe(true);
+    fail();
+    fail();
+    nowMs += RESET_MS - 1;
+    expect(budget.edited()).toBe(false);
+    expect(state()).toBe('held');
+    nowMs += 1;
+    expect(state()).toBe('open');
+  });
+
+  it('forgets a cause of which nothing was seen for long', () => {
+    fail();
+    nowMs += 2 * LONGEST_BACK_OFF_MS + 1;
+    expect(budget.records.size).toBe(0);
+  });
+
+  it('spends allowances that come back one by one, and leaves one to pods that no cause affects', () => {
+    for (let at = 0; at < MOST_ALLOWANCES; at += 1) fail({ code: 'host-port', port: at });
+    expect(budget.unprovenAtOnce(new Map())).toBe(0);
+    expect(budget.allowedAtMs(1) - nowMs).toBe(ALLOWANCE_MS);
+    nowMs += ALLOWANCE_MS;
+    expect(budget.unprovenAtOnce(new Map())).toBe(1);
+    fail({ code: 'host-port', port: 0 }, nowMs);
+    nowMs += ALLOWANCE_MS;
+    // its back-off is over, and the only allowance is for others
+    expect(state({ code: 'host-port', port: 0 })).toBe('held');
+    nowMs += ALLOWANCE_MS;
+    expect(state({ code: 'host-port', port: 0 })).toBe('due');
+  });
+
+  it('limits pods that no cause affects only when causes are many or allowances are few', () => {
+    fail();
+    fail();
+    fail(JOIN);
+    expect(budget.unprovenAtOnce(new Map())).toBe(Number.POSITIVE_INFINITY);
+    expect(budget.unprovenAtOnce(new Map([['label team', 2]]))).toBe(3);
+    fail({ code: 'host-port', port: 1 });
+    expect(budget.unprovenAtOnce(new Map())).toBe(4);
+  });
+
+  it('keeps a bounded number of causes and returns the one that it forgets', () => {
+    for (let port = 0; port < MOST_CAUSES; port += 1) expect(fail({ code: 'host-port', port }).forgotten).toBeUndefined();
+    expect(fail().forgotten?.cause).toEqual({ code: 'host-port', port: 0 });
+    expect(budget.records.size).toBe(MOST_CAUSES);
+  });
+
+  it('widens the range of a missing resource', () => {
+    fail({ code: 'resource', resource: 'cpu', over: 900, upTo: 2000 });
+    fail({ code: 'resource', resource: 'cpu', over: 950, upTo: 4000 });
+    expect([...budget.records.values()].map(({ cause }) => cause)).toEqual([
+      { code: 'resource', resource: 'cpu', over: 900, upTo: 4000 },
+    ]);
+  });
+});
+
+describe('the condition LaunchesProductive', () => {
+  const CAUSES: readonly LaunchCause[] = [
+    TAINT,
+    JOIN,
+    { code: 'label', labels: new Map([['team', undefined], ['zone', 'a']]) },
+    { code: 'resource', resource: 'nvidia.com/gpu', over: 0, upTo: 2 },
+    { code: 'host-port', port: 80 },
+    { code: 'volume', likeness: 'a+b/c=' },
+    { code: 'not-used', likeness: 'a+b/c=' },
+    { code: 'terminated', by: 'a client of the API server' },
+  ];
+  const poolWith = (condition: object, generation = 1) =>
+    ({ metadata: { generation }, status: { conditions: [{ observedGeneration: 1, ...condition }] } }) as unknown as NodePool;
+
+  it.each(CAUSES)('carries the back-off of cause $code to the next process', (cause) => {
+    for (let node = 0; node < 3; node += 1) fail(cause);
+    const [record] = budget.records.values();
+    if (record === undefined) throw new Error('there is no record');
+    const condition = launchCondition(clock, [{ record, usd: 0.1234, nextMs: record.untilMs }]);
+    expect(condition).toMatchObject({ status: 'False', message: expect.stringContaining('it failed [') });
+    const restored = restoredCauses(clock, poolWith(condition));
+    expect(restored).toMatchObject([{ cause, text: 'it failed', nodes: 3, usd: 0.1234, untilMs: record.untilMs }]);
+    const next = new PoolBudget(clock, () => 0);
+    next.restore(restored);
+    expect(next.stateOf(cause, IDLE)).toBe('held');
+    expect([...next.records.keys()]).toEqual([causeKey(cause)]);
+    expect(next.allowances).toBe(MOST_ALLOWANCES - 3);
+    expect(restoredCauses(clock, poolWith(condition, 2))).toEqual([]);
+  });
+
+  it('is True while nothing is held back', () => {
+    fail();
+    const [record] = budget.records.values();
+    if (record === undefined) throw new Error('there is no record');
+    expect(launchCondition(clock, [{ record, usd: 0, nextMs: undefined }])).toEqual({ type: 'LaunchesProductive', status: 'True' });
+  });
+
+  it.each(['', 'nonsense', '[]: 2 nodes, $0.1, next attempt at now', 'a [taint x]: 2 nodes, $0.1, next attempt at never'])(
+    'is ignored by the next process if it cannot be read: %j',
+    (message) => {
+      expect(restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }))).toEqual([]);
+    },
+  );
+});
