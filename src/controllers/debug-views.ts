@@ -10,8 +10,8 @@ import type { VerdictHistory } from './disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
 import { instanceTypeView } from './instance-type-view.ts';
-import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import { launchViews } from './launch-views.ts';
+import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
 export interface DebugViewParts {
   readonly deps: Deps;

@@ -39,7 +39,9 @@ export function isAffected(pod: Pod, cause: LaunchCause): boolean {
       const isMissed = (requirement: NodeSelectorRequirement): boolean =>
         cause.labels.has(requirement.key) && !isSatisfied(requirement, cause.labels.get(requirement.key));
       const terms = affinityTerms(pod);
-      return selectorRequirements(pod).some(isMissed) || (terms.length > 0 && terms.every((term) => term.some(isMissed)));
+      return (
+        selectorRequirements(pod).some(isMissed) || (terms.length > 0 && terms.every((term) => term.some(isMissed)))
+      );
     }
     case 'resource': {
       const amount = amountIn(podRequests(pod), cause.resource);

@@ -25,7 +25,10 @@ export interface SnapshotParts {
   readonly commitments?: readonly Commitment[] | undefined;
 }
 
-export function takeSnapshot(cluster: ClusterState, { overdue, commitments = [], withheld = [], ...parts }: SnapshotParts): Snapshot {
+export function takeSnapshot(
+  cluster: ClusterState,
+  { overdue, commitments = [], withheld = [], ...parts }: SnapshotParts,
+): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
   return {

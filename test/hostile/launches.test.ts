@@ -27,7 +27,8 @@ async function taintNewNodes(): Promise<void> {
   while (!isOver) {
     for (const { metadata, spec } of (await hostile.kube.list(NODE)).items) {
       const taints = spec?.taints ?? [];
-      const isNew = metadata.labels?.['karpenter.sh/nodepool'] === 'open' && !taints.some(({ key }) => key === AGENT.key);
+      const isNew =
+        metadata.labels?.['karpenter.sh/nodepool'] === 'open' && !taints.some(({ key }) => key === AGENT.key);
       if (!isNew || spared.has(metadata.name)) continue;
       const patch = {
         metadata: { resourceVersion: metadata.resourceVersion },
@@ -42,8 +43,9 @@ async function taintNewNodes(): Promise<void> {
 const launched = (): number =>
   hostile
     .since()
-    .filter(({ message, NodePool }) => message === 'created nodeclaim' && (NodePool as { name?: string }).name === 'open')
-    .length;
+    .filter(
+      ({ message, NodePool }) => message === 'created nodeclaim' && (NodePool as { name?: string }).name === 'open',
+    ).length;
 
 /** Lets time pass; healthy pods get their nodes meanwhile. */
 async function rounds(): Promise<void> {
@@ -63,7 +65,10 @@ afterAll(async () => {
 });
 
 describe('few nodes are launched, and healthy pods get theirs,', () => {
-  const running = { ...smallPod('leaving', OPEN), metadata: { name: 'leaving', namespace: 'default', labels: { app: 'leaving' } } };
+  const running = {
+    ...smallPod('leaving', OPEN),
+    metadata: { name: 'leaving', namespace: 'default', labels: { app: 'leaving' } },
+  };
   const pod = { ...running, spec: { ...running.spec, tolerations: [] } };
 
   it('for a pod of a leaving node whose eviction a PodDisruptionBudget blocks', async () => {

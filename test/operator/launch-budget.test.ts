@@ -37,7 +37,8 @@ describe('launches whose nodes serve no purpose', () => {
   async function taintNewNodes(): Promise<void> {
     for (const { metadata, spec } of await scenario.nodes()) {
       const taints = spec?.taints ?? [];
-      const isNew = metadata.labels?.['karpenter.sh/registered'] === 'true' && !taints.some(({ key }) => key === AGENT.key);
+      const isNew =
+        metadata.labels?.['karpenter.sh/registered'] === 'true' && !taints.some(({ key }) => key === AGENT.key);
       if (!isNew || spared.has(metadata.name) || !TAINTED.includes(metadata.labels?.[NODEPOOL_LABEL] ?? '')) continue;
       const patch = {
         metadata: { resourceVersion: metadata.resourceVersion },
@@ -50,7 +51,8 @@ describe('launches whose nodes serve no purpose', () => {
   async function deleteNewClaims(): Promise<void> {
     for (const claim of await scenario.claims()) {
       const { metadata } = claim;
-      if (metadata.labels?.[NODEPOOL_LABEL] !== 'fixed' || metadata.deletionTimestamp || !isTrue(claim, 'Launched')) continue;
+      if (metadata.labels?.[NODEPOOL_LABEL] !== 'fixed' || metadata.deletionTimestamp || !isTrue(claim, 'Launched'))
+        continue;
       await scenario.kube.delete(NODE_CLAIM, { name: metadata.name }).catch(() => undefined);
     }
   }
@@ -106,7 +108,8 @@ describe('launches whose nodes serve no purpose', () => {
     });
     await scenario.apply({ ...fixed, spec: { ...fixed.spec, replicas: 1 } } as unknown as KubeObject);
     for (const { metadata } of await scenario.claims())
-      if (metadata.labels?.[NODEPOOL_LABEL] === 'leaving') await scenario.kube.delete(NODE_CLAIM, { name: metadata.name });
+      if (metadata.labels?.[NODEPOOL_LABEL] === 'leaving')
+        await scenario.kube.delete(NODE_CLAIM, { name: metadata.name });
     for (let round = 0; round < 24; round += 1) {
       await scenario.kube.create(POD, podOf(`anew-${round}`, `${1000 + round}m`, on('anew')));
       await scenario.pass(5_000, 20);
@@ -121,7 +124,12 @@ describe('launches whose nodes serve no purpose', () => {
   }, 60_000);
 
   it.each([
-    { name: 'leaving', most: 1 + 3, reason: 'TaintNotTolerated', why: 'pods of a leaving node whose eviction is blocked' },
+    {
+      name: 'leaving',
+      most: 1 + 3,
+      reason: 'TaintNotTolerated',
+      why: 'pods of a leaving node whose eviction is blocked',
+    },
     { name: 'buffered', most: 3, reason: 'TaintNotTolerated', why: 'a capacity buffer' },
     { name: 'anew', most: 4, reason: 'TaintNotTolerated', why: 'a pod that is created anew with 1m more CPU' },
     { name: 'fixed', most: 8, reason: 'NodesTerminated', why: 'a static NodePool' },
@@ -148,7 +156,10 @@ describe('launches whose nodes serve no purpose', () => {
   });
 
   it('do not keep a pod of the same NodePool that is not affected from its node', async () => {
-    await scenario.kube.create(POD, podOf('healthy', '6', { ...on('anew'), tolerations: [{ key: 'agent', operator: 'Exists' }] }));
+    await scenario.kube.create(
+      POD,
+      podOf('healthy', '6', { ...on('anew'), tolerations: [{ key: 'agent', operator: 'Exists' }] }),
+    );
     await scenario.until('the healthy pod to run', () => isRunning('healthy'));
   });
 });

@@ -7,8 +7,8 @@ import { solveOptions } from '../../engine-worker/solver.ts';
 import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';
-import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
+import { activePools, withInstanceTypes } from '../provisioning/pools.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
 import { isSamePool } from '../same-pool.ts';
 

@@ -113,9 +113,7 @@ function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): Lack | undef
   const port = takenPort(pod, daemons);
   if (port !== undefined) return { text: `a daemon pod has its host port ${port}`, cause: { code: 'host-port', port } };
   const volume = (pod.spec.volumes ?? []).length === 0 ? undefined : misplacedVolume(pod, node, volumes());
-  return volume === undefined
-    ? undefined
-    : { text: volume, cause: { code: 'volume', likeness: likenessOf(pod) } };
+  return volume === undefined ? undefined : { text: volume, cause: { code: 'volume', likeness: likenessOf(pod) } };
 }
 
 const hasRoom = (pod: Pod, node: StateNode, volumes: () => Volumes): boolean => {

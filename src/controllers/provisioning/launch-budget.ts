@@ -12,9 +12,9 @@ import { causeKey } from '../../engine/withheld-launches.ts';
 import { type HoldOf, timeOf } from '../../engine-worker/pod-holds.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Logger } from '../../observe/logger.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
+import type { Logger } from '../../observe/logger.ts';
 import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
@@ -176,11 +176,19 @@ export class LaunchBudget implements Outcomes {
     this.#markChanged(nodePool);
     const NodePool = { name: nodePool };
     if (forgotten !== undefined)
-      this.#log.error('forgetting a cause of unproductive launches, there are too many', { NodePool, error: forgotten.text });
+      this.#log.error('forgetting a cause of unproductive launches, there are too many', {
+        NodePool,
+        error: forgotten.text,
+      });
     if (!isHeld) return;
     const record = budget.records.get(causeKey(unproductive.cause));
     const until = timeOf(clock, record === undefined ? monotonicMs(clock) : budget.nextAttemptMs(record));
-    this.#log.error('holding back launches', { NodePool, cause: unproductive.cause.code, until, error: unproductive.text });
+    this.#log.error('holding back launches', {
+      NodePool,
+      cause: unproductive.cause.code,
+      until,
+      error: unproductive.text,
+    });
   }
 
   ended(launch: Launch): void {
@@ -204,8 +212,8 @@ export class LaunchBudget implements Outcomes {
 
   #poolChanged(event: string, pool: NodePool, before: NodePool | undefined): void {
     const { name } = pool.metadata;
-    if (event === 'deleted') return this.#forget(name);
-    if (event === 'added' && !this.#pools.has(name)) {
+    if (event === 'deleted') this.#forget(name);
+    else if (event === 'added' && !this.#pools.has(name)) {
       const records = restoredCauses(this.#deps.clock, pool);
       if (records.length > 0) this.#budgetOf(name).restore(records);
     } else if (isEdited(pool, before)) this.#edited(name);
@@ -326,7 +334,10 @@ export class LaunchBudget implements Outcomes {
       if (nextMs === undefined || nextMs <= monotonicMs(clock)) continue;
       const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, timeOf(clock, nextMs));
       events.publish(
-        eventOf(LAUNCHES_UNPRODUCTIVE, pool, { message, dedupe: [uidOf(pool), causeKey(record.cause), `${record.times}`] }),
+        eventOf(LAUNCHES_UNPRODUCTIVE, pool, {
+          message,
+          dedupe: [uidOf(pool), causeKey(record.cause), `${record.times}`],
+        }),
       );
     }
   }

@@ -235,7 +235,10 @@ export class Launches {
       if (fit.kind === 'lacking') return this.#failed(launch, affected, node, fit);
       const isUnused = initializedMs !== undefined && fit.kind === 'free' && isTrue(claim, 'DisruptionReason');
       if (!isUnused || isVirtual(affected) || isScheduled(affected)) continue;
-      return this.#failed(launch, affected, node, { cause: { code: 'not-used', likeness }, text: unexplained(affected) });
+      return this.#failed(launch, affected, node, {
+        cause: { code: 'not-used', likeness },
+        text: unexplained(affected),
+      });
     }
     if (initializedMs === undefined) return this.#settleEndedEarly(launch, waiting);
     return launch.pods.size === 0 || monotonicMs(this.#deps.clock) - departedMs >= FORGOTTEN_MS;
@@ -247,7 +250,9 @@ export class Launches {
     const isExcused = !isTrue(claim, 'Launched') || EXCUSES.has(by) || (isForPods && waiting.size === 0);
     if (isExcused) return true;
     const cause: LaunchCause =
-      by === REGISTRATION_TIMEOUT ? { code: 'never-joined' } : { code: 'terminated', by: by ?? 'a client of the API server' };
+      by === REGISTRATION_TIMEOUT
+        ? { code: 'never-joined' }
+        : { code: 'terminated', by: by ?? 'a client of the API server' };
     const text =
       by === REGISTRATION_TIMEOUT
         ? `the instance of nodeclaim/${name} did not join the cluster`
@@ -299,6 +304,8 @@ export function isProven(cluster: ClusterState, nodePool: string, pod: Pod): boo
         node.initialized &&
         node.nodeClaim !== undefined &&
         poolNameOf(node.nodeClaim) === nodePool &&
-        node.pods.some((other) => other.metadata.namespace === pod.metadata.namespace && likenessOf(other) === likeness),
+        node.pods.some(
+          (other) => other.metadata.namespace === pod.metadata.namespace && likenessOf(other) === likeness,
+        ),
     );
 }

@@ -27,8 +27,7 @@ export const POD_HELD = event({
   reason: 'PodHeld',
   type: 'Warning',
   about: ['Pod'],
-  meaning:
-    'No node is launched for the pod for a while: nodes that were launched for such pods serve no purpose.',
+  meaning: 'No node is launched for the pod for a while: nodes that were launched for such pods serve no purpose.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (until: string, text: string) => `No nodes are bought for this pod until ${until}: ${text}`,

@@ -44,9 +44,15 @@ const cpuOf = ({ spec }: Pod): number =>
 /** A scheduler that knows CPU, selectors and taints. */
 function takes(node: Node, pod: Pod): boolean {
   const { spec, status, metadata } = node;
-  if (!isTrue(node, 'Ready') || metadata.deletionTimestamp || untolerated(pod.spec.tolerations, spec?.taints).length > 0)
+  if (
+    !isTrue(node, 'Ready') ||
+    metadata.deletionTimestamp ||
+    untolerated(pod.spec.tolerations, spec?.taints).length > 0
+  )
     return false;
-  const used = world.pods.filter((other) => other.spec.nodeName === metadata.name).reduce((sum, other) => sum + cpuOf(other), 0);
+  const used = world.pods
+    .filter((other) => other.spec.nodeName === metadata.name)
+    .reduce((sum, other) => sum + cpuOf(other), 0);
   return matchesNodeSelection(pod, node) && used + cpuOf(pod) <= milli(status?.allocatable?.cpu);
 }
 
@@ -69,7 +75,8 @@ function poolWith(requirements: NodePool['spec']['template']['spec']['requiremen
 
 const taintNew = (node: Node): void => {
   const taints = node.spec?.taints ?? [];
-  const isNew = node.metadata.labels?.['karpenter.sh/registered'] === 'true' && !taints.some(({ key }) => key === 'agent');
+  const isNew =
+    node.metadata.labels?.['karpenter.sh/registered'] === 'true' && !taints.some(({ key }) => key === 'agent');
   if (isNew && !world.pods.some(({ spec }) => spec.nodeName === node.metadata.name))
     world.kube.patch(NODE, node.metadata, { spec: { taints: [...taints, AGENT] } });
 };
@@ -140,8 +147,14 @@ describe('a pod that is created anew with other demands each time', () => {
   it.each([
     { what: '1m more CPU', anew: (round: number) => podOf({}, `${1000 + round}m`) },
     { what: 'another namespace', anew: (round: number) => podOf({}, '1', { namespace: `n-${round}` }) },
-    { what: 'another toleration', anew: (round: number) => podOf({ tolerations: [{ key: `t-${round}`, operator: 'Exists' }] }) },
-    { what: 'another scheduler name', anew: (round: number) => podOf({ priority: round, schedulerName: `s-${round}` }) },
+    {
+      what: 'another toleration',
+      anew: (round: number) => podOf({ tolerations: [{ key: `t-${round}`, operator: 'Exists' }] }),
+    },
+    {
+      what: 'another scheduler name',
+      anew: (round: number) => podOf({ priority: round, schedulerName: `s-${round}` }),
+    },
   ])('$what has two nodes launched', async ({ anew }) => {
     meddle = taintNew;
     world.nodePool();

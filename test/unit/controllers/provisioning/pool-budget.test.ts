@@ -148,7 +148,8 @@ describe('PoolBudget', () => {
   });
 
   it('keeps a bounded number of causes and returns the one that it forgets', () => {
-    for (let port = 0; port < MOST_CAUSES; port += 1) expect(fail({ code: 'host-port', port }).forgotten).toBeUndefined();
+    for (let port = 0; port < MOST_CAUSES; port += 1)
+      expect(fail({ code: 'host-port', port }).forgotten).toBeUndefined();
     expect(fail().forgotten?.cause).toEqual({ code: 'host-port', port: 0 });
     expect(budget.records.size).toBe(MOST_CAUSES);
   });
@@ -166,7 +167,13 @@ describe('the condition LaunchesProductive', () => {
   const CAUSES: readonly LaunchCause[] = [
     TAINT,
     JOIN,
-    { code: 'label', labels: new Map([['team', undefined], ['zone', 'a']]) },
+    {
+      code: 'label',
+      labels: new Map([
+        ['team', undefined],
+        ['zone', 'a'],
+      ]),
+    },
     { code: 'resource', resource: 'nvidia.com/gpu', over: 0, upTo: 2 },
     { code: 'host-port', port: 80 },
     { code: 'volume', likeness: 'a+b/c=' },
@@ -174,7 +181,10 @@ describe('the condition LaunchesProductive', () => {
     { code: 'terminated', by: 'a client of the API server' },
   ];
   const poolWith = (condition: object, generation = 1) =>
-    ({ metadata: { generation }, status: { conditions: [{ observedGeneration: 1, ...condition }] } }) as unknown as NodePool;
+    ({
+      metadata: { generation },
+      status: { conditions: [{ observedGeneration: 1, ...condition }] },
+    }) as unknown as NodePool;
 
   it.each(CAUSES)('carries the back-off of cause $code to the next process', (cause) => {
     for (let node = 0; node < 3; node += 1) fail(cause);
@@ -196,13 +206,18 @@ describe('the condition LaunchesProductive', () => {
     fail();
     const [record] = budget.records.values();
     if (record === undefined) throw new Error('there is no record');
-    expect(launchCondition(clock, [{ record, usd: 0, nextMs: undefined }])).toEqual({ type: 'LaunchesProductive', status: 'True' });
+    expect(launchCondition(clock, [{ record, usd: 0, nextMs: undefined }])).toEqual({
+      type: 'LaunchesProductive',
+      status: 'True',
+    });
   });
 
-  it.each(['', 'nonsense', '[]: 2 nodes, $0.1, next attempt at now', 'a [taint x]: 2 nodes, $0.1, next attempt at never'])(
-    'is ignored by the next process if it cannot be read: %j',
-    (message) => {
-      expect(restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }))).toEqual([]);
-    },
-  );
+  it.each([
+    '',
+    'nonsense',
+    '[]: 2 nodes, $0.1, next attempt at now',
+    'a [taint x]: 2 nodes, $0.1, next attempt at never',
+  ])('is ignored by the next process if it cannot be read: %j', (message) => {
+    expect(restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }))).toEqual([]);
+  });
 });
