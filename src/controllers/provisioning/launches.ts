@@ -17,7 +17,6 @@ import { causeKey } from '../../engine/withheld-launches.ts';
 import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import { monotonicMs } from '../../kube/clock.ts';
 import { refOf } from '../../kube/store.ts';
-import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { publishBoughtInVain, publishNotBound } from './not-bound.ts';
@@ -31,9 +30,18 @@ export const GRACE_MS = 30_000;
 export const FORGOTTEN_MS = 5 * 60_000;
 /** Launches that are watched. Beyond this number, the oldest are forgotten. */
 const MOST_WATCHED = 10_000;
-/** Reasons for which a node ends before it is initialized and which are no failure of its launch. */
+/** Reasons of deletions before the initialization that do not count against the launch. */
 const EXCUSES: ReadonlySet<string | undefined> = new Set(['surplus', 'interrupted']);
 const REGISTRATION_TIMEOUT = 'registration_timeout';
+/** The reason of a deletion may become known shortly after the deletion. */
+const SETTLING_MS = 1_000;
+/** By reason of the deletion, as the operator counts it. */
+const ENDS: Readonly<Record<string, string>> = {
+  expired: 'its expireAfter',
+  garbage_collected: 'the end of its instance outside the operator',
+  unhealthy: 'node repair',
+};
+const BY_OTHERS = 'another client of the API server';
 
 /** NodeClaim from its creation until its outcome is known and, if it was unproductive, until it is gone. */
 export interface Launch {
@@ -67,7 +75,7 @@ export interface Outcomes {
   forgotten(launch: Launch): void;
 }
 
-/** State of the pods at one moment, shared by all launches that are looked at. */
+/** State of the pods at one moment, for all launches. */
 interface Look {
   /** Pods that need a place, by likeness. */
   readonly waiting: ReadonlyMap<string, readonly Pod[]>;
@@ -100,10 +108,6 @@ export class Launches {
     });
   }
 
-  get size(): number {
-    return this.#watched.size;
-  }
-
   /** Names of the NodePools with launches that are watched. */
   nodePools(): ReadonlySet<string> {
     return new Set([...this.#watched.values()].map(({ nodePool }) => nodePool));
@@ -121,30 +125,7 @@ export class Launches {
       if (launch.nodePool === nodePool && launch.unproductive === key) yield launch;
   }
 
-  /** Causes that nodes of the NodePool show and that are not judged yet, with the number of nodes. */
-  suspects(nodePool: string): ReadonlyMap<string, { readonly count: number } & Pick<Unproductive, 'cause' | 'text'>> {
-    const { cluster } = this.#deps;
-    const volumes = volumeReader(cluster);
-    const found = new Map<string, { count: number } & Pick<Unproductive, 'cause' | 'text'>>();
-    for (const launch of this.openOf(nodePool)) {
-      const node = cluster.nodeOfClaim(launch.claim) ?? launch.node;
-      if (node === undefined) continue;
-      const seen = new Set<string>();
-      for (const pod of launch.pods.values()) {
-        const fit = suitability(pod, node, volumes);
-        if (fit.kind !== 'lacking') continue;
-        const key = causeKey(fit.cause);
-        if (seen.has(key)) continue;
-        seen.add(key);
-        const known = found.get(key);
-        if (known === undefined) found.set(key, { count: 1, cause: fit.cause, text: fit.text });
-        else known.count += 1;
-      }
-    }
-    return found;
-  }
-
-  /** Judges every launch of which the outcome can be known now. */
+  /** Judges every launch whose outcome is known by now. */
   judge(): void {
     if (this.#watched.size === 0) return;
     const { cluster } = this.#deps;
@@ -168,7 +149,10 @@ export class Launches {
   #bound(pod: Pod): void {
     const claim = this.#deps.cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
     const launch = claim && this.#watched.peek(claim.metadata.name);
-    if (launch !== undefined) this.#outcomes.served(launch, pod);
+    if (launch === undefined) return;
+    this.#outcomes.served(launch, pod);
+    // the node was judged too early, or its cause is gone
+    if (launch.unproductive !== undefined) this.#watched.delete(launch.name);
   }
 
   #look(launch: Launch, look: Look): void {
@@ -245,19 +229,19 @@ export class Launches {
   }
 
   #settleEndedEarly(launch: Launch, waiting: Look['waiting']): boolean {
-    const { claim, isForPods, name } = launch;
-    const by = this.#deps.cluster.deletionReasons.get(name);
-    const isExcused = !isTrue(claim, 'Launched') || EXCUSES.has(by) || (isForPods && waiting.size === 0);
+    const { cluster, clock } = this.#deps;
+    const { claim, isForPods, name, departedMs = 0 } = launch;
+    if (monotonicMs(clock) - departedMs < SETTLING_MS) return false;
+    const reason = cluster.deletionReasons.get(name);
+    const isExcused = !isTrue(claim, 'Launched') || EXCUSES.has(reason) || (isForPods && waiting.size === 0);
     if (isExcused) return true;
-    const cause: LaunchCause =
-      by === REGISTRATION_TIMEOUT
-        ? { code: 'never-joined' }
-        : { code: 'terminated', by: by ?? 'a client of the API server' };
-    const text =
-      by === REGISTRATION_TIMEOUT
-        ? `the instance of nodeclaim/${name} did not join the cluster`
-        : `nodeclaim/${name} was deleted before its node was initialized, by ${by ?? 'another client of the API server'}`;
-    return this.#count(launch, { cause, text });
+    if (reason === REGISTRATION_TIMEOUT) {
+      const text = `the instance of nodeclaim/${name} did not join the cluster`;
+      return this.#count(launch, { cause: { code: 'never-joined' }, text });
+    }
+    const by = (reason === undefined ? undefined : ENDS[reason]) ?? reason ?? BY_OTHERS;
+    const text = `nodeclaim/${name} was terminated before its node was initialized, by ${by}`;
+    return this.#count(launch, { cause: { code: 'terminated', by }, text });
   }
 
   #served(launch: Launch, pod: Pod): true {
@@ -282,7 +266,7 @@ export class Launches {
   }
 }
 
-/** Pods that need a place on a node: those that wait, those of leaving nodes, and the virtual ones. */
+/** Pods that need a place on a node: pending pods, pods of leaving nodes, and virtual pods. */
 function waitingPods({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly Pod[] {
   const budgets = cluster.stores.podDisruptionBudgets.list();
   const leaving = podsOfLeavingNodes(cluster.nodes(), budgets, clock.now());
@@ -293,19 +277,3 @@ const affectedAmong = (waiting: Look['waiting'], cause: LaunchCause): Pod | unde
   [...waiting.values()].flat().find((pod) => affects(cause, pod));
 
 const holdsAlike = ({ pods }: StateNode, likeness: string): boolean => pods.some((pod) => likenessOf(pod) === likeness);
-
-/** Reports whether a pod that needs the same runs on an initialized node of the NodePool. */
-export function isProven(cluster: ClusterState, nodePool: string, pod: Pod): boolean {
-  const likeness = likenessOf(pod);
-  return cluster
-    .nodes()
-    .some(
-      (node) =>
-        node.initialized &&
-        node.nodeClaim !== undefined &&
-        poolNameOf(node.nodeClaim) === nodePool &&
-        node.pods.some(
-          (other) => other.metadata.namespace === pod.metadata.namespace && likenessOf(other) === likeness,
-        ),
-    );
-}

@@ -3,7 +3,7 @@
  * pods wait longer and longer. Allowances bound the total of all causes. See docs/decisions/0050.
  */
 import type { Pod } from '../../api/kubernetes.ts';
-import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
+import type { LaunchCause } from '../../engine/launch-causes.ts';
 import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launches.ts';
 import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import { backOffMs } from '../../kube/backoff.ts';
@@ -35,12 +35,16 @@ const OF_PODS: Rule = { most: 2, firstMs: 10 * MINUTE_MS };
 /** Nodes may end early for many reasons in a healthy cluster, and each affects all pods. */
 const OF_ALL: Rule = { most: 3, firstMs: 2 * MINUTE_MS };
 
-const affectsAll = (code: LaunchCauseCode): boolean => code === 'never-joined' || code === 'terminated';
-const ruleOf = ({ code }: LaunchCause): Rule => (affectsAll(code) ? OF_ALL : OF_PODS);
+export const affectsEveryPod = ({ code }: LaunchCause): boolean => code === 'never-joined' || code === 'terminated';
+const ruleOf = (cause: LaunchCause): Rule => (affectsEveryPod(cause) ? OF_ALL : OF_PODS);
+
+type CauseOfLikeness = Extract<LaunchCause, { readonly likeness: string }>;
+export const isOfLikeness = (cause: LaunchCause): cause is CauseOfLikeness =>
+  cause.code === 'volume' || cause.code === 'not-used';
 
 /** Reports whether the cause affects the pod, likeness included. */
 export const affects = (cause: LaunchCause, pod: Pod): boolean =>
-  cause.code === 'volume' || cause.code === 'not-used' ? likenessOf(pod) === cause.likeness : isAffected(pod, cause);
+  isOfLikeness(cause) ? likenessOf(pod) === cause.likeness : isAffected(pod, cause);
 
 /** One cause for which launches of the NodePool served no purpose. Times are by `monotonicMs`. */
 export interface CauseRecord {
@@ -124,7 +128,7 @@ export class PoolBudget {
     // the latest cause is the last one
     this.#records.delete(key);
     this.#records.set(key, record);
-    // launched with others of which nothing was known yet either
+    // launched together with nodes whose outcome was not known yet
     if (createdMs < record.heldMs) return { isHeld: false };
     this.#allowances = Math.max(0, this.allowances - 1);
     record.failures += 1;
@@ -148,6 +152,11 @@ export class PoolBudget {
     return oldest[1];
   }
 
+  /** Returns the allowance of a launch that was counted and serves a pod after all. */
+  recovered(): void {
+    this.#allowances = Math.min(MOST_ALLOWANCES, this.allowances + 1);
+  }
+
   /** Adds what nodes cost that are gone. */
   spent(key: string, usd: number): void {
     const record = this.#records.get(key);
@@ -156,7 +165,7 @@ export class PoolBudget {
 
   /** A node that was created at the time is initialized: nodes join and last. Returns whether a cause is gone by that. */
   initialized(createdMs: number): boolean {
-    return this.#clear(({ cause, firstCreatedMs }) => affectsAll(cause.code) && createdMs >= firstCreatedMs);
+    return this.#clear(({ cause, firstCreatedMs }) => affectsEveryPod(cause) && createdMs >= firstCreatedMs);
   }
 
   /** A node that was created at the time serves the pod. Returns whether a cause is gone by that. */
@@ -193,11 +202,17 @@ export class PoolBudget {
 
   /**
    * Number of nodes without a proof of use that may be under way at once.
-   * @param suspects causes that live launches show, with the number of launches
+   * @param suspects number of nodes that show a cause and are not judged yet, by key of the cause
    */
   unprovenAtOnce(suspects: ReadonlyMap<string, number>): number {
     const causes = new Set([...this.records.keys(), ...suspects.keys()]);
-    const rest = this.allowances - [...suspects.values()].reduce((sum, count) => sum + count, 0);
+    // further nodes that show a cause are not counted against the allowances
+    const expected = [...suspects].reduce((sum, [key, count]) => {
+      const { cause, failures = 0 } = this.#records.get(key) ?? {};
+      const most = (cause === undefined ? OF_PODS : ruleOf(cause)).most - failures;
+      return sum + Math.max(0, Math.min(count, most));
+    }, 0);
+    const rest = this.allowances - expected;
     const isLimited = causes.size >= MANY_CAUSES || rest < FEW_ALLOWANCES;
     return isLimited ? Math.max(0, Math.floor(rest)) : Number.POSITIVE_INFINITY;
   }
@@ -208,7 +223,7 @@ export class PoolBudget {
     return gone.length > 0;
   }
 
-  /** Forgets causes of which nothing was seen for long, and all of them if an edit is to have that effect now. */
+  /** Forgets causes that did not fail for long, and all causes if an edit was made and may have that effect now. */
   #prune(): boolean {
     const nowMs = monotonicMs(this.#clock);
     if (this.#isResetDue && nowMs - this.#resetMs >= RESET_MS) {

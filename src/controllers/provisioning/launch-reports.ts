@@ -1,0 +1,146 @@
+/** Reports unproductive launches: the condition of the NodePool, an event, metrics and `/debug/launches`. */
+import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import type { LaunchCauseCode } from '../../engine/launch-causes.ts';
+import { causeKey } from '../../engine/withheld-launches.ts';
+import { timeOf } from '../../engine-worker/pod-holds.ts';
+import { monotonicMs } from '../../kube/clock.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
+import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
+import type { Deps } from '../deps.ts';
+import { CostTracker } from '../metrics/cost.ts';
+import { launchCondition, type ReportedCause, writeLaunchCondition } from './launch-condition.ts';
+import type { Launch, Launches } from './launches.ts';
+import type { PoolBudget } from './pool-budget.ts';
+
+const HOUR_MS = 3_600_000;
+/** EC2 bills at least a minute. */
+const LEAST_BILLED_MS = 60_000;
+
+const CODES: Readonly<Record<LaunchCauseCode, true>> = {
+  taint: true,
+  label: true,
+  resource: true,
+  'host-port': true,
+  volume: true,
+  'not-used': true,
+  'never-joined': true,
+  terminated: true,
+};
+
+/** Cause in a NodePool, as `/debug/launches` shows it. */
+export interface PoolReport extends ReportedCause {
+  readonly nodePool: string;
+  readonly allowances: number;
+}
+
+export class LaunchReports {
+  readonly #deps: Deps;
+  readonly #prices: CostTracker;
+  readonly #launches: Launches;
+  readonly #pools: ReadonlyMap<string, PoolBudget>;
+  /** NodePools whose condition may be outdated. */
+  readonly #changed = new Set<string>();
+
+  constructor(deps: Deps, launches: Launches, pools: ReadonlyMap<string, PoolBudget>) {
+    this.#deps = deps;
+    this.#prices = new CostTracker(deps);
+    this.#launches = launches;
+    this.#pools = pools;
+    deps.metrics.beforeScrape(() => this.#measure());
+  }
+
+  /** The next `write` reports the NodePool. */
+  changed(nodePool: string): void {
+    this.#changed.add(nodePool);
+  }
+
+  count(nodepool: string, cause: LaunchCauseCode): void {
+    this.#deps.metrics.counter(NODEPOOLS_LAUNCHES_UNPRODUCTIVE).inc({ nodepool, cause });
+  }
+
+  /** Ends the series of a NodePool that is gone. */
+  forget(nodepool: string): void {
+    this.#changed.delete(nodepool);
+    for (const cause of Object.keys(CODES))
+      this.#deps.metrics.counter(NODEPOOLS_LAUNCHES_UNPRODUCTIVE).remove({ nodepool, cause });
+  }
+
+  /** Cost of a launch until now, in USD. */
+  usdOf({ createdMs, usdPerHour = 0 }: Launch): number {
+    return (usdPerHour * Math.max(LEAST_BILLED_MS, monotonicMs(this.#deps.clock) - createdMs)) / HOUR_MS;
+  }
+
+  *all(): Generator<PoolReport> {
+    for (const [nodePool, budget] of this.#pools)
+      for (const report of this.#causesOf(nodePool, budget))
+        yield { nodePool, allowances: budget.allowances, ...report };
+  }
+
+  /** Writes the conditions of NodePools that have changed. A failure is tried again with the next call. */
+  async write(): Promise<void> {
+    for (const name of [...this.#changed]) {
+      this.#changed.delete(name);
+      const budget = this.#pools.get(name);
+      const pool = this.#deps.cluster.stores.nodePools.get({ name });
+      if (budget === undefined || pool === undefined) continue;
+      try {
+        await this.#writeOne(pool, budget);
+      } catch (error) {
+        this.#changed.add(name);
+        this.#deps.log.debug('failed writing the launch condition, trying again', { NodePool: { name }, error });
+      }
+    }
+  }
+
+  async #writeOne(pool: NodePool, budget: PoolBudget): Promise<void> {
+    const { clock } = this.#deps;
+    const { name } = pool.metadata;
+    for (const key of budget.records.keys())
+      for (const launch of this.#launches.unproductiveOf(name, key)) await this.#readPrice(launch, pool);
+    const causes = this.#causesOf(name, budget);
+    for (const cause of causes) this.#publish(pool, cause);
+    await writeLaunchCondition(this.#deps, name, launchCondition(clock, causes));
+  }
+
+  #publish(pool: NodePool, { record, usd, nextMs }: ReportedCause): void {
+    const { clock, events } = this.#deps;
+    if (nextMs === undefined || nextMs <= monotonicMs(clock)) return;
+    const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, timeOf(clock, nextMs));
+    const dedupe = [uidOf(pool), causeKey(record.cause), `${record.times}`];
+    events.publish(eventOf(LAUNCHES_UNPRODUCTIVE, pool, { message, dedupe }));
+  }
+
+  #causesOf(nodePool: string, budget: PoolBudget): readonly ReportedCause[] {
+    return [...budget.records].map(([key, record]) => {
+      const running = [...this.#launches.unproductiveOf(nodePool, key)];
+      const usd = running.reduce((sum, launch) => sum + this.usdOf(launch), record.usd);
+      return { record, usd, nextMs: record.times > 0 ? budget.nextAttemptMs(record) : undefined };
+    });
+  }
+
+  /** The price is not known if the cloud cannot be asked; then the node counts as free of charge. */
+  async #readPrice(launch: Launch, pool: NodePool): Promise<void> {
+    if (launch.usdPerHour !== undefined) return;
+    try {
+      launch.usdPerHour = await this.#prices.usdPerHour(pool, [launch.claim]);
+    } catch {
+      launch.usdPerHour = 0;
+    }
+  }
+
+  #measure(): void {
+    const { clock, metrics } = this.#deps;
+    const gauge = metrics.gauge(NODEPOOLS_LAUNCH_BACK_OFF_SECONDS);
+    gauge.reset();
+    for (const [nodepool, budget] of this.#pools) {
+      const longest = new Map<LaunchCauseCode, number>();
+      for (const { cause, times, untilMs } of budget.records.values()) {
+        const seconds = times === 0 ? 0 : Math.max(0, (untilMs - monotonicMs(clock)) / 1000);
+        longest.set(cause.code, Math.max(seconds, longest.get(cause.code) ?? 0));
+      }
+      for (const [cause, seconds] of longest) gauge.set({ nodepool, cause }, seconds);
+    }
+  }
+}
