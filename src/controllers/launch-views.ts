@@ -1,4 +1,4 @@
-/** What an operator serves at `/debug/launches`: causes for which launched nodes served no purpose. Of public form. */
+/** Content of `/debug/launches`: causes for which launched nodes served no purpose. The format is public. */
 import { timeOf } from '../engine-worker/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';

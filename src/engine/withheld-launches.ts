@@ -92,7 +92,7 @@ export class WithheldLaunches {
     this.#all = all;
   }
 
-  /** Returns the reasons by NodePool for which no node may be launched for the pod; undefined if there are none. */
+  /** Returns by NodePool why it must not launch a node for the pod; undefined if all NodePools may. */
   of(pod: Pod): ReadonlyMap<string, string> | undefined {
     if (this.#all.length === 0) return undefined;
     const key = podKey(pod);

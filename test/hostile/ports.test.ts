@@ -44,6 +44,7 @@ describe('the ports take', () => {
     '/debug/verdicts',
     '/debug/moves',
     '/debug/holds',
+    '/debug/launches',
     '/debug/budgets',
     '/debug/blockers',
   ])('25 clients that ask for %s again and again', async (path) => {

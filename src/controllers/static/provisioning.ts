@@ -17,7 +17,7 @@ import { claimsOfStaticPools } from './triggers.ts';
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
 const AT_LIMIT_MS = 30_000;
-/** How often a NodePool is looked at again whose launches are held back; `LaunchBudget` reports the reason. */
+/** Interval of retries while the launch budget, which reports the reason, has no room. */
 const HELD_MS = 10_000;
 /** Claims that one reconcile creates; the claims' events bring the next one. */
 const MOST_AT_ONCE = 500;

@@ -78,14 +78,14 @@ async function boundWithin(pod: Pod, seconds: number): Promise<boolean> {
   return isBound(pod);
 }
 
-describe('nodes that lack the label that a pod selects', () => {
+describe('nodes without the label that a pod selects', () => {
   beforeEach(async () => {
     teamPool();
     meddle = strip;
     await begin();
   });
 
-  it('are bought twice in ten minutes, and everybody is told which label', async () => {
+  it('are launched twice in ten minutes, and events name the label', async () => {
     const pod = podOf();
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(2);
@@ -98,7 +98,7 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
-  it('are bought ever less often: again after each hold, one at a time', async () => {
+  it('are launched less and less often: one after each back-off', async () => {
     podOf();
     await world.pass(60 * MINUTE);
     // held for 5, 10, 20 and 40 minutes
@@ -106,7 +106,7 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(5);
   });
 
-  it('are not bought by consolidation either, which goes on as if the pod were not there', async () => {
+  it('are not launched by consolidation, which ignores the pod', async () => {
     world.deploy('a', 7);
     await world.pass(15);
     world.deploy('b', 7);
@@ -124,7 +124,7 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(commands.at(-1)?.fields).toMatchObject({ decision: 'delete' });
   });
 
-  it('are bought no more often for a pod that is deleted and made anew every minute', async () => {
+  it('are launched twice for a pod that is deleted and created again every minute', async () => {
     let pod = podOf();
     for (let minute = 0; minute < 10; minute += 1) {
       await world.pass(MINUTE);
@@ -134,7 +134,7 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(2);
   });
 
-  it('are bought for many such pods at once only the first time', async () => {
+  it('are launched one at a time after the first batch for many such pods', async () => {
     for (let n = 0; n < 100; n += 1) podOf();
     await world.pass(20);
     const first = world.cloud.creations;
@@ -143,13 +143,13 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(told('PodHeld').length).toBeGreaterThanOrEqual(100);
   });
 
-  it('do not keep other pods from getting theirs', async () => {
+  it('do not slow launches for other pods', async () => {
     podOf();
     await world.pass(3 * MINUTE);
     expect(await boundWithin(podOf({ nodeSelector: {} }), 20)).toBe(true);
   });
 
-  it('are bought anew at once when the NodePool is edited, and the pod is bound when it was that', async () => {
+  it('are launched again when the NodePool is edited, and serve the pod if the cause is gone', async () => {
     const pod = podOf();
     await world.pass(4 * MINUTE);
     expect(world.cloud.creations).toBe(2);
@@ -158,14 +158,14 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(await boundWithin(pod, 30)).toBe(true);
   });
 
-  it('are bought at once for a pod that selects something else', async () => {
+  it('are launched immediately for a pod that selects another label', async () => {
     podOf();
     await world.pass(4 * MINUTE);
     const pod = podOf({ nodeSelector: { 'kubernetes.io/arch': 'amd64' } });
     expect(await boundWithin(pod, 30)).toBe(true);
   });
 
-  it('cost two more after a restart', async () => {
+  it('are launched at most twice more after a restart', async () => {
     podOf();
     await world.pass(4 * MINUTE);
     world.kill();
@@ -174,7 +174,7 @@ describe('nodes that lack the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(4);
   });
 
-  it('are not bought for ever where somebody edits the NodePool every minute', async () => {
+  it('are launched a few times if the NodePool is edited every minute', async () => {
     podOf();
     for (let minute = 0; minute < 20; minute += 1) {
       await world.pass(MINUTE);
@@ -184,7 +184,7 @@ describe('nodes that lack the label that a pod selects', () => {
   });
 });
 
-describe('nodes that a pod cannot be bound to for another reason', () => {
+describe('nodes that do not suit a pod for another reason', () => {
   it.each([
     {
       why: 'a taint',
@@ -196,7 +196,7 @@ describe('nodes that a pod cannot be bound to for another reason', () => {
       change: { status: { allocatable: { cpu: '900m', memory: '4Gi', pods: '58' } } },
       text: 'it has 900m of cpu for pods, and the pod requests 1',
     },
-  ])('are bought twice because of $why', async ({ change, text }) => {
+  ])('are launched twice because of $why', async ({ change, text }) => {
     teamPool();
     meddle = (node) => {
       if (node.metadata.labels?.['karpenter.sh/initialized'] !== 'true') return;
@@ -210,8 +210,8 @@ describe('nodes that a pod cannot be bound to for another reason', () => {
   });
 });
 
-describe('a node that nothing speaks against', () => {
-  it('is bought once for a pod that its scheduler ignores, and says so', async () => {
+describe('a node that suits the pod', () => {
+  it('is launched once for a pod that its scheduler ignores, and an event says so', async () => {
     teamPool();
     schedules = ({ spec }) => spec.schedulerName === undefined;
     await begin();
@@ -226,7 +226,7 @@ describe('a node that nothing speaks against', () => {
     expect(await boundWithin(pod, 5)).toBe(true);
   });
 
-  it('is told of as well when it was there before the pod', async () => {
+  it('is reported too if it existed before the pod', async () => {
     teamPool();
     await begin();
     expect(await boundWithin(podOf(), 30)).toBe(true);
@@ -239,7 +239,7 @@ describe('a node that nothing speaks against', () => {
     expect(world.cloud.creations).toBe(1);
   });
 
-  it('is not told of while the pod may still be bound in time', async () => {
+  it('is not reported while the pod may still be bound in time', async () => {
     teamPool();
     schedules = () => false;
     await begin();
@@ -251,8 +251,8 @@ describe('a node that nothing speaks against', () => {
   });
 });
 
-describe('a pod whose node is always taken by another', () => {
-  it('gets a new one promptly every time, without an end', async () => {
+describe('a pod whose node is always taken by another pod', () => {
+  it('gets a new node promptly every time', async () => {
     teamPool();
     schedules = ({ metadata }) => metadata.name !== 'victim';
     await begin();
@@ -273,8 +273,8 @@ describe('a pod whose node is always taken by another', () => {
   });
 });
 
-describe('pods that do not wait any more', () => {
-  it('count for nothing', async () => {
+describe('pods that are deleted', () => {
+  it('do not count', async () => {
     teamPool();
     meddle = strip;
     await begin();

@@ -206,7 +206,7 @@ describe('a pod that is created anew with other demands each time', () => {
     expect(condition()).toMatchObject({ status: 'False', reason: 'SeveralCauses' });
   });
 
-  it('of ever new causes does not slow pods of which others run on nodes of the NodePool', async () => {
+  it('of ever new causes does not slow pods whose like runs on nodes of the NodePool', async () => {
     poolWith(['a', 'b', 'c', 'd'].map((key) => ({ key, operator: 'In' as const, values: ['a'] })));
     await begin();
     expect(await boundWithin(podOf({}, '7'), 30)).toBe(true);

@@ -117,7 +117,7 @@ describe('PoolBudget', () => {
     expect(state()).toBe('open');
   });
 
-  it('forgets a cause of which nothing was seen for long', () => {
+  it('forgets a cause that did not fail for a long time', () => {
     fail();
     nowMs += 2 * LONGEST_BACK_OFF_MS + 1;
     expect(budget.records.size).toBe(0);
