@@ -1,4 +1,4 @@
-/** Content of `/debug/launches`: causes for which launched nodes served no purpose. The format is public. */
+/** Content of `/debug/launches`: causes of unproductive launches. The format is public. */
 import { timeOf } from '../engine-worker/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
@@ -8,7 +8,7 @@ export interface LaunchView {
   /** Label `cause` of `karpenter_nodepools_launches_unproductive_total`. */
   readonly cause: string;
   readonly text: string;
-  /** Nodes that served no purpose since the last one that did, and their cost until now. */
+  /** Number of unproductive nodes since the last productive node, and their cost until now. */
   readonly nodes: number;
   readonly usd: number;
   /** Time of the next attempt for affected pods; absent while launches for them go on. */

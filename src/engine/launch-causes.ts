@@ -1,4 +1,4 @@
-/** Reasons for which launched nodes serve no purpose. */
+/** Causes of unproductive launches. */
 import type { Taint } from '../api/kubernetes.ts';
 
 /** Codes are public: a metric label and part of the NodePool's condition. */
@@ -7,13 +7,13 @@ export type LaunchCause =
   | { readonly code: 'taint'; readonly taint: Taint }
   /** Labels that pods select, with the node's values; `undefined` for a label that the node does not have. */
   | { readonly code: 'label'; readonly labels: ReadonlyMap<string, string | undefined> }
-  /** The node has no more than `over` for pods. Pods that request up to `upTo` are expected on such a node. */
+  /** The node has at most `over` for pods. Pods that request up to `upTo` are expected on such a node. */
   | { readonly code: 'resource'; readonly resource: string; readonly over: number; readonly upTo: number }
   /** A daemon pod uses the host port. */
   | { readonly code: 'host-port'; readonly port: number }
   /** The pod's volumes cannot be attached to the node. Affects pods of the same likeness. */
   | { readonly code: 'volume'; readonly likeness: string }
-  /** The node lacks nothing and was disrupted before a pod was bound. Affects pods of the same likeness. */
+  /** The node suited the pods and was disrupted before a pod was bound. Affects pods of the same likeness. */
   | { readonly code: 'not-used'; readonly likeness: string }
   /** The instance did not register as a node in time. */
   | { readonly code: 'never-joined' }
@@ -22,7 +22,7 @@ export type LaunchCause =
 
 export type LaunchCauseCode = LaunchCause['code'];
 
-/** Launches from a NodePool that wait because earlier nodes served no purpose. */
+/** Launches from a NodePool that wait because earlier launches were unproductive. */
 export interface WithheldLaunch {
   readonly nodePool: string;
   readonly cause: LaunchCause;

@@ -28,7 +28,7 @@ export const affinityTerms = ({ spec }: Pod): readonly (readonly NodeSelectorReq
   );
 
 /**
- * Reports whether the cause keeps the pod from nodes like those that were launched. Causes with a likeness are not
+ * Reports whether the cause keeps the pod from further nodes of the NodePool. Causes with a likeness are not
  * compared here: see `WithheldLaunch.pods`.
  */
 export function isAffected(pod: Pod, cause: LaunchCause): boolean {

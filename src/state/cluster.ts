@@ -63,7 +63,7 @@ export class ClusterState {
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
   onCreated: (claim: NodeClaim, pods: readonly string[]) => void = () => undefined;
-  /** Reasons for which this process deletes NodeClaims, by name. */
+  /** Reasons of deletions of NodeClaims by this process, by name of the NodeClaim. */
   readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined while dynamic resources are ignored. */
   readonly resourceClaims: Store<ResourceClaim> | undefined;

@@ -1,4 +1,4 @@
-/** Launches whose nodes serve no purpose, for pods of leaving nodes and for capacity buffers: an agent taints new nodes. */
+/** Unproductive launches for pods of leaving nodes and for capacity buffers: an agent taints new nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   CAPACITY_BUFFER,
@@ -71,7 +71,7 @@ describe('few nodes are launched, and healthy pods get theirs,', () => {
   };
   const pod = { ...running, spec: { ...running.spec, tolerations: [] } };
 
-  it('for a pod of a leaving node whose eviction a PodDisruptionBudget blocks', async () => {
+  it('for a pod of a leaving node while a PodDisruptionBudget blocks the eviction', async () => {
     await hostile.kube.create(POD, pod);
     const bound = async (): Promise<string | undefined> =>
       (await hostile.kube.find(POD, { name: 'leaving', namespace: 'default' }))?.spec.nodeName;
@@ -94,7 +94,7 @@ describe('few nodes are launched, and healthy pods get theirs,', () => {
     await hostile.kube.delete(POD, { name: 'leaving', namespace: 'default' }, { gracePeriodSeconds: 0 });
   });
 
-  it('for a capacity buffer whose pods are made anew with other demands', async () => {
+  it('for capacity buffers that replace each other with other requests', async () => {
     hostile.mark();
     for (let round = 0; round < ROUNDS; round += 1) {
       const containers = [{ name: 'main', resources: { requests: { cpu: `${1000 + round}m` } } }];
@@ -117,5 +117,5 @@ describe('few nodes are launched, and healthy pods get theirs,', () => {
     expect(launched()).toBeLessThanOrEqual(6);
   });
 
-  it('and nothing is kept of it', () => expectBounded(hostile));
+  it('and memory stays bounded', () => expectBounded(hostile));
 });

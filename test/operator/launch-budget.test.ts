@@ -1,5 +1,5 @@
 /**
- * Launches of every origin whose nodes serve no purpose: an agent taints new nodes, another deletes NodeClaims. Few nodes are
+ * Unproductive launches of every origin: an agent taints new nodes, a second agent deletes NodeClaims. Few nodes are
  * launched, the NodePool names the cause, and healthy pods beside get theirs.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -27,7 +27,7 @@ const podOf = (name: string, cpu: string, spec: Partial<Pod['spec']>): Pod => ({
   },
 });
 
-describe('launches whose nodes serve no purpose', () => {
+describe('unproductive launches', () => {
   let scenario: Scenario;
   let agent: Promise<void>;
   let isOver = false;
@@ -147,7 +147,10 @@ describe('launches whose nodes serve no purpose', () => {
     const metrics = await scenario.metrics();
     for (const name of TAINTED)
       expect(metrics).toMatch(
-        new RegExp(`^karpenter_nodepools_launches_unproductive_total\\{nodepool="${name}",cause="taint"\\} [1-6]$`, 'm'),
+        new RegExp(
+          `^karpenter_nodepools_launches_unproductive_total\\{nodepool="${name}",cause="taint"\\} [1-6]$`,
+          'm',
+        ),
       );
     expect(metrics).toMatch(/^karpenter_nodepools_launch_back_off_seconds\{nodepool="buffered",cause="taint"\} \d/m);
     expect(await scenario.debug('launches')).toContainEqual(

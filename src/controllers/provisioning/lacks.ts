@@ -98,7 +98,7 @@ function misplacedVolume(pod: Pod, { labels, csiNode }: StateNode, volumes: Volu
     : 'it cannot attach as many volumes as the pod has';
 }
 
-/** Returns what the node lacks for the pod, without regard to other pods that daemons do not own. */
+/** Returns the first lack of the node for the pod. Only daemon pods are taken into account. */
 function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): Lack | undefined {
   const daemons = node.pods.filter((other) => isOwnedByDaemonSet(other) && !isTerminal(other));
   const label = missingLabel(pod, labelReader(node));

@@ -30,13 +30,13 @@ import {
 
 const PERIOD_MS = 5_000;
 
-/** Cause for which a NodePool launches no node for affected pods now, or one as a trial. */
+/** Cause that keeps a NodePool from launching nodes for affected pods now, except for one trial if it is due. */
 interface Standing {
   readonly nodePool: string;
   readonly cause: LaunchCause;
   readonly text: string;
   readonly state: CauseState;
-  /** Likenesses of the affected pods, if others are not affected yet. */
+  /** Restricts the affected pods to these likenesses if set. */
   readonly likenesses: ReadonlySet<string> | undefined;
   /** Undefined before the first back-off. */
   readonly record: CauseRecord | undefined;
@@ -84,7 +84,7 @@ export class LaunchBudget implements Outcomes {
     return standing.map((each) => this.#withheld(each, standing, pods));
   }
 
-  /** As `withheld`, for simulations of disruption: the same objects while nothing changes. */
+  /** As `withheld`, for simulations of disruption. Returns the same objects until something changes. */
   withheldFromSimulations(pods: readonly Pod[]): readonly WithheldLaunch[] {
     const held = this.#standing().filter(({ state }) => state === 'held');
     const withheld = held.map((each) => {
@@ -209,7 +209,7 @@ export class LaunchBudget implements Outcomes {
     else if (isEdited(pool, before)) this.#edited(name);
   }
 
-  /** Takes over what the leader has counted so far. */
+  /** Takes over the counts of the leader. */
   #restore(pool: NodePool): void {
     const { name } = pool.metadata;
     this.#pools.delete(name);

@@ -1,12 +1,12 @@
 /**
- * The condition `LaunchesProductive` of a NodePool. Its message is for people, and carries what the next process needs to
- * continue the back-offs.
+ * The condition `LaunchesProductive` of a NodePool. Its message is for people, and lets the next process continue
+ * the back-offs.
  */
 import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { Taint } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { timestamp } from '../../api/times.ts';
+import { timeOf, timestamp } from '../../api/times.ts';
 import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
 import { formatTaint } from '../../engine/taints.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
@@ -59,7 +59,7 @@ function parseTaint(text: string): Taint | undefined {
   return { key, effect, ...(values.length > 0 && { value: values.join('=') }) };
 }
 
-/** Reads what `formatCause` wrote; undefined for anything else. */
+/** Parses the text of `formatCause`. Returns undefined for other texts. */
 function parseCause(text: string): LaunchCause | undefined {
   const [code = '', ...parts] = text.split(' ');
   const rest = parts.join(' ');
@@ -93,7 +93,7 @@ function labelOf(text: string): readonly [string, string | undefined] {
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Cause with what the condition and `/debug/launches` report of it. */
+/** Cause as the condition and `/debug/launches` report it. */
 export interface ReportedCause {
   readonly record: CauseRecord;
   /** Cost until now, in USD. */
@@ -103,15 +103,16 @@ export interface ReportedCause {
 }
 
 const CENTS_OF_CENTS = 4;
+const [CAUSE, COUNT, COST, NEXT] = [' [', ']: ', ', $', ', next attempt at '];
 const wallTime = (clock: Timepiece, atMs: number): string => timestamp(clock.now() + atMs - monotonicMs(clock));
 
 const causeText = (clock: Timepiece, { record: { text, cause, nodes }, usd, nextMs }: ReportedCause): string => {
-  const next = nextMs === undefined ? '' : `, next attempt at ${wallTime(clock, nextMs)}`;
-  return `${text} [${formatCause(cause)}]: ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, $${usd.toFixed(CENTS_OF_CENTS)}${next}`;
+  const next = nextMs === undefined ? '' : `${NEXT}${wallTime(clock, nextMs)}`;
+  const count = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
+  return `${text}${CAUSE}${formatCause(cause)}${COUNT}${count}${COST}${usd.toFixed(CENTS_OF_CENTS)}${next}`;
 };
 
 const SEPARATOR = '; ';
-const SEGMENT = /^(.*) \[([^\]]*)\]: (\d+) nodes?, \$(\d+\.\d+), next attempt at (\S+)$/;
 
 export function launchCondition(clock: Timepiece, causes: readonly ReportedCause[]): ConditionUpdate {
   const held = causes.filter(({ nextMs }) => nextMs !== undefined);
@@ -125,6 +126,11 @@ export function launchCondition(clock: Timepiece, causes: readonly ReportedCause
   };
 }
 
+function splitAtLast(text: string, separator: string): readonly [string, string] {
+  const at = text.lastIndexOf(separator);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
 /** Reads the causes that an earlier process wrote. Segments that cannot be read are left out. */
 export function restoredCauses(clock: Timepiece, pool: NodePool): readonly CauseRecord[] {
   const { status, message = '', observedGeneration } = getCondition(pool, LAUNCHES_PRODUCTIVE) ?? {};
@@ -132,14 +138,17 @@ export function restoredCauses(clock: Timepiece, pool: NodePool): readonly Cause
   if (status !== 'False' || observedGeneration !== pool.metadata.generation) return [];
   const nowMs = monotonicMs(clock);
   return message.split(SEPARATOR).flatMap((segment) => {
-    const [, text = '', causeTextOf = '', nodes = '', usd = '', until = ''] = SEGMENT.exec(segment) ?? [];
+    const [beforeNext, until] = splitAtLast(segment, NEXT);
+    const [beforeCost, usd] = splitAtLast(beforeNext, COST);
+    const [beforeCount, count] = splitAtLast(beforeCost, COUNT);
+    const [text, causeTextOf] = splitAtLast(beforeCount, CAUSE);
     const cause = parseCause(causeTextOf);
-    const leftMs = Date.parse(until) - clock.now();
-    if (cause === undefined || Number.isNaN(leftMs)) return [];
-    const count = Number(nodes);
+    const leftMs = timeOf(until) - clock.now();
+    const nodes = Number.parseInt(count, 10);
+    if (cause === undefined || Number.isNaN(leftMs + nodes + Number(usd))) return [];
     return {
-      ...{ cause, text, nodes: count, usd: Number(usd), failures: count },
-      times: Math.max(1, count - 1),
+      ...{ cause, text, nodes, usd: Number(usd), failures: nodes },
+      times: Math.max(1, nodes - 1),
       ...{ firstCreatedMs: nowMs, heldMs: nowMs },
       untilMs: nowMs + Math.min(Math.max(leftMs, 0), 2 * LONGEST_BACK_OFF_MS),
     };

@@ -1,5 +1,5 @@
 /**
- * Watches what becomes of every launch, whatever led to it: pending pods, pods of leaving nodes, capacity buffers, static
+ * Watches the outcome of every launch of every origin: pending pods, pods of leaving nodes, capacity buffers, static
  * NodePools and replacements. See docs/decisions/0050.
  */
 import { LRUCache } from 'lru-cache';
@@ -49,7 +49,7 @@ export interface Launch {
   readonly nodePool: string;
   /** By `monotonicMs`. */
   readonly createdMs: number;
-  /** One pod of each likeness that the node is for and of which the outcome is not known yet. */
+  /** One pod of each likeness that the node is for, until the outcome for the likeness is known. */
   readonly pods: Map<string, Pod>;
   readonly isForPods: boolean;
   /** Latest version, the deleted one included. */
@@ -119,13 +119,13 @@ export class Launches {
       if (launch.nodePool === nodePool && launch.unproductive === undefined) yield launch;
   }
 
-  /** Launches that were counted for the cause and whose NodeClaims are not gone. */
+  /** Launches that were counted for the cause, until their NodeClaims are gone. */
   *unproductiveOf(nodePool: string, key: string): Generator<Launch> {
     for (const launch of this.#watched.values())
       if (launch.nodePool === nodePool && launch.unproductive === key) yield launch;
   }
 
-  /** Judges every launch whose outcome is known by now. */
+  /** Judges each launch if its outcome is known. */
   judge(): void {
     if (this.#watched.size === 0) return;
     const { cluster } = this.#deps;
@@ -145,7 +145,7 @@ export class Launches {
     });
   }
 
-  /** A pod that is bound to a launched node shows at once that its NodePool's nodes can be used. */
+  /** A pod that is bound to a launched node shows that its NodePool's nodes can be used. */
   #bound(pod: Pod): void {
     const claim = this.#deps.cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
     const launch = claim && this.#watched.peek(claim.metadata.name);
@@ -207,7 +207,7 @@ export class Launches {
     return false;
   }
 
-  /** Judges a node that is gone, or going. Returns whether there is nothing more to wait for. */
+  /** Judges a node that is gone or is being deleted. Returns whether the outcome is known. */
   #settleDeparted(launch: Launch, { waiting, volumes }: Look): boolean {
     const { node, initializedMs, claim, departedMs = 0 } = launch;
     for (const [likeness, sample] of node === undefined ? [] : launch.pods) {

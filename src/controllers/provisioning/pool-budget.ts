@@ -1,5 +1,5 @@
 /**
- * Launch budget of one NodePool. Launches that serve no purpose are counted by cause; further launches of the affected
+ * Launch budget of one NodePool. Unproductive launches are counted by cause; further launches of the affected
  * pods wait longer and longer. Allowances bound the total of all causes. See docs/decisions/0050.
  */
 import type { Pod } from '../../api/kubernetes.ts';
@@ -10,7 +10,7 @@ import { backOffMs } from '../../kube/backoff.ts';
 import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 
 const MINUTE_MS = 60_000;
-/** Unproductive launches that a NodePool may have at once, and the time after which one more is allowed. */
+/** Maximum number of unproductive launches before a NodePool is limited, and the time in which one allowance is restored. */
 export const MOST_ALLOWANCES = 8;
 export const ALLOWANCE_MS = 15 * MINUTE_MS;
 /** Below this many allowances, or from this many causes on, launches of unproven pods are limited. */
@@ -46,13 +46,13 @@ export const isOfLikeness = (cause: LaunchCause): cause is CauseOfLikeness =>
 export const affects = (cause: LaunchCause, pod: Pod): boolean =>
   isOfLikeness(cause) ? likenessOf(pod) === cause.likeness : isAffected(pod, cause);
 
-/** One cause for which launches of the NodePool served no purpose. Times are by `monotonicMs`. */
+/** Cause of unproductive launches of the NodePool. Times are by `monotonicMs`. */
 export interface CauseRecord {
   cause: LaunchCause;
   text: string;
   /** Unproductive launches since the last productive one. */
   nodes: number;
-  /** Cost of those nodes that are gone. */
+  /** Cost of the unproductive nodes that are gone. */
   usd: number;
   /** Unproductive launches that count towards the back-off. */
   failures: number;
@@ -64,7 +64,7 @@ export interface CauseRecord {
   untilMs: number;
 }
 
-/** Launch that served no purpose. */
+/** Launch whose node served no pod. */
 export interface Unproductive {
   readonly cause: LaunchCause;
   readonly text: string;
@@ -74,7 +74,7 @@ export interface Unproductive {
 
 /** Launches under way that affect a decision about a cause. */
 export interface UnderWay {
-  /** Live launches whose node shows the cause and is not judged yet. */
+  /** Number of nodes that show the cause and are not judged yet. */
   readonly suspects: number;
   /** Reports whether a launch for affected pods that was created since the time is not judged yet. */
   readonly hasTrialSince: (ms: number) => boolean;
@@ -128,7 +128,7 @@ export class PoolBudget {
     // the latest cause is the last one
     this.#records.delete(key);
     this.#records.set(key, record);
-    // launched together with nodes whose outcome was not known yet
+    // it was launched before the outcome of the others was known
     if (createdMs < record.heldMs) return { isHeld: false };
     this.#allowances = Math.max(0, this.allowances - 1);
     record.failures += 1;
@@ -157,7 +157,7 @@ export class PoolBudget {
     this.#allowances = Math.min(MOST_ALLOWANCES, this.allowances + 1);
   }
 
-  /** Adds what nodes cost that are gone. */
+  /** Adds the cost of a node that is gone. */
   spent(key: string, usd: number): void {
     const record = this.#records.get(key);
     if (record !== undefined) record.usd += usd;
@@ -179,14 +179,14 @@ export class PoolBudget {
     return this.#prune();
   }
 
-  /** Continues what an earlier process counted. */
+  /** Continues the counts of an earlier process. */
   restore(records: readonly CauseRecord[]): void {
     for (const record of records.slice(0, MOST_CAUSES)) this.#records.set(causeKey(record.cause), record);
     const nodes = records.reduce((sum, record) => sum + record.nodes, 0);
     this.#allowances = Math.max(1, MOST_ALLOWANCES - nodes);
   }
 
-  /** State of a cause, of which an unknown one has suspects alone. */
+  /** Returns the state of a cause. A cause without failures may have suspects. */
   stateOf(cause: LaunchCause, { suspects, hasTrialSince }: UnderWay): CauseState {
     const record = this.records.get(causeKey(cause));
     const { failures = 0, times = 0, untilMs = 0, heldMs = 0 } = record ?? {};
@@ -201,7 +201,7 @@ export class PoolBudget {
   }
 
   /**
-   * Number of nodes without a proof of use that may be under way at once.
+   * Returns how many nodes for unproven pods may be under way together.
    * @param suspects number of nodes that show a cause and are not judged yet, by key of the cause
    */
   unprovenAtOnce(suspects: ReadonlyMap<string, number>): number {

@@ -18,7 +18,7 @@ export const LAUNCHES_UNPRODUCTIVE = event({
   reason: 'LaunchesUnproductive',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'Nodes that the NodePool launched served no purpose, and further launches for affected pods wait.',
+  meaning: 'Launches of the NodePool were unproductive, and further launches for affected pods wait.',
   key: 'uid of the NodePool, the cause and the number of back-offs',
   windowMs: 10 * MINUTE,
   message: (nodes: number, usd: number, text: string, next: string) =>

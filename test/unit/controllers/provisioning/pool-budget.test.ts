@@ -96,7 +96,7 @@ describe('PoolBudget', () => {
     expect(state()).toBe('open');
   });
 
-  it('forgets that nodes do not join when one is initialized, and nothing else', () => {
+  it('forgets only the causes that affect all pods when a node is initialized', () => {
     fail();
     fail();
     for (let node = 0; node < 3; node += 1) fail(JOIN);
@@ -131,7 +131,7 @@ describe('PoolBudget', () => {
     expect(budget.unprovenAtOnce(new Map())).toBe(1);
     fail({ code: 'host-port', port: 0 }, nowMs);
     nowMs += ALLOWANCE_MS;
-    // its back-off is over, and the only allowance is for others
+    // its back-off is over, but the only allowance is reserved
     expect(state({ code: 'host-port', port: 0 })).toBe('held');
     nowMs += ALLOWANCE_MS;
     expect(state({ code: 'host-port', port: 0 })).toBe('due');
@@ -147,7 +147,7 @@ describe('PoolBudget', () => {
     expect(budget.unprovenAtOnce(new Map())).toBe(4);
   });
 
-  it('keeps a bounded number of causes and returns the one that it forgets', () => {
+  it('keeps a bounded number of causes and returns the forgotten cause', () => {
     for (let port = 0; port < MOST_CAUSES; port += 1)
       expect(fail({ code: 'host-port', port }).forgotten).toBeUndefined();
     expect(fail().forgotten?.cause).toEqual({ code: 'host-port', port: 0 });
@@ -202,7 +202,7 @@ describe('the condition LaunchesProductive', () => {
     expect(restoredCauses(clock, poolWith(condition, 2))).toEqual([]);
   });
 
-  it('is True while nothing is held back', () => {
+  it('is True while launches are not held back', () => {
     fail();
     const [record] = budget.records.values();
     if (record === undefined) throw new Error('there is no record');
