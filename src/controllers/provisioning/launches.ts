@@ -57,7 +57,7 @@ export interface Launch {
   /** Latest state of the registered node. */
   node?: StateNode;
   initializedMs?: number;
-  departedMs?: number;
+  departedMs?: number | undefined;
   /** Key of the cause for which it was counted. */
   unproductive?: string;
   usdPerHour?: number;
@@ -170,6 +170,8 @@ export class Launches {
       if (this.#settleDeparted(launch, look) && launch.unproductive === undefined) this.#watched.delete(name);
       return;
     }
+    // a command of disruption may have been rolled back
+    launch.departedMs = undefined;
     if (node?.registered) launch.node = node;
     if (!node?.initialized) return;
     if (launch.initializedMs === undefined) {
