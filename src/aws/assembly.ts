@@ -1,11 +1,10 @@
 /** Puts the provider's parts together. */
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
-import { messageOf } from '../api/error-message.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis } from './amis/amis.ts';
 import { ssmInvalidation } from './amis/parameter-invalidation.ts';
 import type { Clients } from './clients.ts';
-import { ClusterCidr, type ClusterFacts, clusterArn, discoverCluster } from './cluster.ts';
+import { ClusterCidr, type ClusterFacts, discoverCluster } from './cluster.ts';
 import { CollectionReport } from './collection-report.ts';
 import { Fleets } from './fleet/fleet-batch.ts';
 import { Launcher } from './fleet/fleet-launch.ts';
@@ -52,9 +51,9 @@ import { Parameters } from './ssm/ssm.ts';
 import { failedStart } from './start/start-remedies.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version/version.ts';
-import { shiftSource } from './zonalshift/client.ts';
 import { zonalShiftController } from './zonalshift/controller.ts';
-import { noShifts, ZonalShifts } from './zonalshift/zonalshift.ts';
+import { zonalShifts } from './zonalshift/start.ts';
+import { noShifts, type ZonalShifts } from './zonalshift/zonalshift.ts';
 
 /** What every part is made with. */
 interface Context extends Omit<AwsOptions, 'metrics'> {
@@ -401,22 +400,4 @@ function noticeControllers(context: Context, parts: Parts): readonly Controller[
       ? []
       : [interruption({ sqs: clients.sqs, queueName: settings.interruptionQueue, ...acting })]),
   ];
-}
-
-/** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */
-async function zonalShifts(
-  { settings, clock }: AwsOptions,
-  { eks, region, shifts: source }: Clients,
-): Promise<ZonalShifts> {
-  const { clusterName } = settings;
-  try {
-    const shifts = new ZonalShifts(source ?? shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
-    await shifts.poll();
-    return shifts;
-  } catch (error) {
-    throw new Error(
-      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${messageOf(error)}`,
-      { cause: error },
-    );
-  }
 }

@@ -1,0 +1,25 @@
+/** Reads the zonal shifts of the cluster at the start. */
+import { messageOf } from '../../api/error-message.ts';
+import type { Clients } from '../clients.ts';
+import { clusterArn } from '../cluster.ts';
+import type { AwsOptions } from '../options.ts';
+import { shiftSource } from './client.ts';
+import { ZonalShifts } from './zonalshift.ts';
+
+/** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */
+export async function zonalShifts(
+  { settings, clock }: AwsOptions,
+  { eks, region, shifts: source }: Clients,
+): Promise<ZonalShifts> {
+  const { clusterName } = settings;
+  try {
+    const shifts = new ZonalShifts(source ?? shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
+    await shifts.poll();
+    return shifts;
+  } catch (error) {
+    throw new Error(
+      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+}
