@@ -272,10 +272,8 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
   });
 }
 
-const scopeOf = ({ settings, clients, clusterUid }: Context): Scope => ({
-  region: clients.region,
-  cluster: settings.clusterName,
-  clusterUid,
+const scopeOf = ({ settings: { clusterName: cluster }, clients: { region }, clusterUid }: Context): Scope => ({
+  ...{ region, cluster, clusterUid },
 });
 
 /** In the order in which a NodeClass goes through them. */
