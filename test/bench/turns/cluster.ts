@@ -17,7 +17,7 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { VerdictHistory } from '../../../src/controllers/disruption/verdict-history.ts';
 import { controllers } from '../../../src/controllers/index.ts';
-import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
+import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../../src/kube/clock.ts';
@@ -206,7 +206,8 @@ async function withinTime(work: Promise<unknown>): Promise<void> {
 
 function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): readonly TurnPath[] {
   const moves = new MoveHistory();
-  const parts = { deps, history, moves, holds: new PodHolds(deps.clock), costHistory: undefined, solver: undefined };
+  const launches = new LaunchBudget(deps);
+  const parts = { deps, history, moves, launches, costHistory: undefined, solver: undefined };
   const views = debugViews({ ...parts, offerings: () => [], isLeading: () => true, leaseNamespace: () => 'x' });
   const live = new LiveView({
     clusterName: 'bench',
