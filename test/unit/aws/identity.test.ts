@@ -83,7 +83,10 @@ describe('what the provider creates', () => {
 
   it('is not created before the API server has answered', async () => {
     account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(500, 'InternalError', 'not now'));
-    await expect(account.restart()).rejects.toThrow('reading the identity of the cluster, not now');
+    await expect(account.restart()).rejects.toMatchObject({
+      message: 'failed discovering the cluster and its instance types',
+      cause: { message: 'reading the identity of the cluster, not now' },
+    });
   });
 });
 
