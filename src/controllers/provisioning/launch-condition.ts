@@ -113,6 +113,23 @@ const causeText = (clock: Timepiece, { record: { text, cause, nodes }, usd, next
 };
 
 const SEPARATOR = '; ';
+/** Longest message that the CRD allows, without room for the last segment of `joinCauses`. */
+const LONGEST_MESSAGE = 32_768 - 64;
+
+/** Joins as many texts as a message may hold, and counts the others. A pod may select hundreds of labels. */
+function joinCauses(texts: readonly string[]): string {
+  let room = LONGEST_MESSAGE;
+  const kept = texts.filter((text) => {
+    const isKept = text.length + SEPARATOR.length <= room;
+    if (isKept) room -= text.length + SEPARATOR.length;
+    return isKept;
+  });
+  const left = texts.length - kept.length;
+  return [
+    ...kept,
+    ...(left > 0 ? [`${left} longer ${left === 1 ? 'cause' : 'causes'}: see /debug/launches`] : []),
+  ].join(SEPARATOR);
+}
 
 export function launchCondition(clock: Timepiece, causes: readonly ReportedCause[]): ConditionUpdate {
   const held = causes.filter(({ nextMs }) => nextMs !== undefined);
@@ -122,7 +139,7 @@ export function launchCondition(clock: Timepiece, causes: readonly ReportedCause
     type: LAUNCHES_PRODUCTIVE,
     status: 'False',
     reason: others.length > 0 ? SEVERAL : REASONS[first.record.cause.code],
-    message: held.map((cause) => causeText(clock, cause)).join(SEPARATOR),
+    message: joinCauses(held.map((cause) => causeText(clock, cause))),
   };
 }
 

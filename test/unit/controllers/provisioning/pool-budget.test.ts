@@ -202,6 +202,21 @@ describe('the condition LaunchesProductive', () => {
     expect(restoredCauses(clock, poolWith(condition, 2))).toEqual([]);
   });
 
+  it('leaves out causes that the message has no room for', () => {
+    const labels = new Map(
+      Array.from({ length: 500 }, (_, at) => [`${'k'.repeat(200)}/${at}`, 'v'.repeat(63)] as const),
+    );
+    const short: LaunchCause = { code: 'host-port', port: 80 };
+    for (const cause of [{ code: 'label', labels } as const, short])
+      for (let node = 0; node < 3; node += 1) fail(cause);
+    const reports = [...budget.records.values()].map((record) => ({ record, usd: 0, nextMs: record.untilMs }));
+    const { message = '' } = launchCondition(clock, reports);
+    expect(message.length).toBeLessThanOrEqual(32_768);
+    expect(message).toMatch(/1 longer cause: see \/debug\/launches$/);
+    const restored = restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }));
+    expect(restored).toMatchObject([{ cause: short }]);
+  });
+
   it('is True while launches are not held back', () => {
     fail();
     const [record] = budget.records.values();
