@@ -166,17 +166,20 @@ const fleet = both(
       : undefined,
 );
 
+/** Tags of which one key is read: another key must not make the answer unusable. */
+const tags = list(structure<Tag>({ Key: anyText, Value: optional(anyText) }));
+
 const template = structure<LaunchTemplate>({
   LaunchTemplateId: idOf('lt'),
   LaunchTemplateName: text,
-  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
+  Tags: optional(tags),
 });
 
 const profile = structure<InstanceProfile>({
   InstanceProfileName: text,
   Path: optional(text),
   Roles: list(structure<Role>({ RoleName: text })),
-  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
+  Tags: optional(tags),
 });
 
 const EC2: Readonly<Record<string, Check>> = {
