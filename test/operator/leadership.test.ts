@@ -10,7 +10,7 @@ import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 import { type StallableWire, startStallableWire } from './stallable-wire.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const PROGRAM = join(import.meta.dirname, '../../src/program.ts');
 const PODS = 60;
 /** Launches in flight when the lease is lost may be doubled; more must not be. */
 const MOST_CLAIMS = 64;
@@ -60,7 +60,7 @@ const settings = (): Record<string, string> => ({
 
 /** Starts an operator in a process of its own. */
 function startProcess(): ChildProcess {
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [PROGRAM], {
     env: { PATH: process.env.PATH, ...settings() },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
