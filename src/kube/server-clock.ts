@@ -35,6 +35,7 @@ const EARLIEST_MS = Date.UTC(2020, 0);
 const LONGEST_AHEAD_MS = 24 * 3_600_000;
 const REPORTED_MS = 5_000;
 const RECOVERED_MS = 2_000;
+const REMEDY = 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony';
 
 /** The one form that RFC 9110 lets servers send. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
@@ -127,13 +128,11 @@ export class ServerClock implements Clock {
     }
     const skew = formatDuration(Math.abs(Math.round(skewMs / 1_000)) * 1_000);
     const text = `${skew} ${skewMs > 0 ? 'ahead of' : 'behind'} the API server's clock`;
-    const fields = { 'machine-clock': text };
-    if (aheadMs === this.#aheadMs)
-      this.#log.error(
-        'the clock of the machine differs from the clock of the API server, following the API server',
-        fields,
-      );
-    else this.#log.error('the clock of the API server is more than a day ahead, following the machine', fields);
+    const message =
+      aheadMs === this.#aheadMs
+        ? 'the clock of the machine differs from the clock of the API server, following the API server'
+        : 'the clock of the API server is more than a day ahead, following the machine';
+    this.#log.warn(message, { 'machine-clock': text, remedy: REMEDY });
     this.#reported = `The clock of the operator's machine is ${text}; synchronize both with NTP, for example by chrony`;
     this.#publish(this.#reported);
   }

@@ -9,7 +9,6 @@ const LOOK_AT_CLAIM = 'kubectl describe nodeclaim shows what it waits for; it is
 const TELL_US = 'report it with this line: this is a defect of the operator; others go on working';
 const AWS_ANSWER = 'nothing to do: the others are used; report it if it lasts, with the version of this operator';
 const API_SERVER = 'look at the health of the API server, and at the network between it and the operator';
-const CLOCKS = 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony';
 const HTTP_CLIENT = 'look at who asks: it ends its connection, or asks for what cannot be made now';
 
 /** By message. Every message that `log.error` is given is here, or its call names a remedy. */
@@ -76,8 +75,6 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'leaving alone a ConfigMap that somebody else made':
     'delete the ConfigMap, or nothing is kept over restarts; COST_HISTORY=false and SPOT_RISK=0 keep nothing',
   'the API server serves no requests, retrying': API_SERVER,
-  'the clock of the machine differs from the clock of the API server, following the API server': CLOCKS,
-  'the clock of the API server is more than a day ahead, following the machine': CLOCKS,
   'failed handling event': TELL_US,
   'informer ended': TELL_US,
   'failed listing, retrying': API_SERVER,

@@ -18,6 +18,7 @@ const NOT_HERE = [
   'karpenter_engine_worker_restarts_total',
   'karpenter_memory_limit_bytes',
   'karpenter_memory_near_limit',
+  'karpenter_nodepools_launch_back_off_seconds',
   'karpenter_voluntary_disruption_moves_total',
   'karpenter_voluntary_disruption_savings_usd',
   'leader_election_master_status',

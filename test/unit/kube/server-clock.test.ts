@@ -177,9 +177,12 @@ describe('ServerClock', () => {
     await world.hear(10);
     expect(world.lines).toEqual([
       {
-        level: 'error',
+        level: 'warn',
         message: 'the clock of the machine differs from the clock of the API server, following the API server',
-        fields: { 'machine-clock': "1h0m0s ahead of the API server's clock" },
+        fields: {
+          'machine-clock': "1h0m0s ahead of the API server's clock",
+          remedy: 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony',
+        },
       },
     ]);
     world.machine.put(-HOUR);
