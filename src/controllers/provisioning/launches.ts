@@ -7,6 +7,7 @@ import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
+import { timeOf } from '../../api/times.ts';
 import { isVirtual } from '../../engine/capacity-buffers.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
@@ -151,6 +152,8 @@ export class Launches {
     const launch = claim && this.#watched.peek(claim.metadata.name);
     if (launch === undefined) return;
     this.#outcomes.served(launch, pod);
+    // the pod may be gone before the next judgement
+    launch.pods.delete(likenessOf(pod));
     // the node was judged too early, or its cause is gone
     if (launch.unproductive !== undefined) this.#watched.delete(launch.name);
   }
@@ -221,6 +224,9 @@ export class Launches {
       if (fit.kind === 'lacking') return this.#failed(launch, affected, node, fit);
       const isUnused = initializedMs !== undefined && fit.kind === 'free' && isTrue(claim, 'DisruptionReason');
       if (!isUnused || isVirtual(affected) || isScheduled(affected)) continue;
+      // a pod that was created after the node went away did not wait for it
+      const departedAgoMs = monotonicMs(this.#deps.clock) - departedMs;
+      if (timeOf(affected.metadata.creationTimestamp) > this.#deps.clock.now() - departedAgoMs) continue;
       return this.#failed(launch, affected, node, {
         cause: { code: 'not-used', likeness },
         text: unexplained(affected),
