@@ -1,0 +1,119 @@
+/** A world of controllers in virtual time, with a scheduler, and with agents that change nodes. */
+import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
+import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { untolerated } from '../../../../src/engine/taints.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
+import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { World } from '../harness.ts';
+
+export const MINUTE = 60;
+export const AGENT = { key: 'agent', value: 'missing', effect: 'NoSchedule' } as const;
+
+const milli = (text: unknown): number => {
+  const amount = String(text ?? '0');
+  return amount.endsWith('m') ? Number(amount.slice(0, -1)) : Number(amount) * 1000;
+};
+const cpuOf = ({ spec }: Pod): number =>
+  spec.containers.reduce((sum, { resources }) => sum + milli(resources?.requests?.cpu), 0);
+
+export class LaunchWorld extends World {
+  /** Called for every Node each second. */
+  meddle: (node: Node) => void = () => undefined;
+  #serial = 0;
+
+  override bindPods(): void {
+    for (const node of this.nodes) this.meddle(node);
+    for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
+      const node = this.nodes.find((candidate) => this.#takes(candidate, pod));
+      if (node === undefined) continue;
+      const bound = this.kube.patch(POD, pod.metadata, { spec: { nodeName: node.metadata.name } });
+      this.kube.patch(POD, bound.metadata, { status: { phase: 'Running', conditions: [] } }, 'status');
+    }
+  }
+
+  /** Reports whether the scheduler would bind the pod. It compares CPU, selectors and taints. */
+  #takes(node: Node, pod: Pod): boolean {
+    const { spec, status, metadata } = node;
+    if (!isTrue(node, 'Ready') || metadata.deletionTimestamp) return false;
+    if (untolerated(pod.spec.tolerations, spec?.taints).length > 0) return false;
+    const used = this.pods
+      .filter((other) => other.spec.nodeName === metadata.name)
+      .reduce((sum, other) => sum + cpuOf(other), 0);
+    return matchesNodeSelection(pod, node) && used + cpuOf(pod) <= milli(status?.allocatable?.cpu);
+  }
+
+  /** Starts the operator. */
+  async begin(...args: readonly string[]): Promise<void> {
+    this.start(args);
+    await this.pass(2);
+  }
+
+  /** Creates a pending pod. */
+  createPod(spec: Partial<Pod['spec']> = {}, cpu = '1', metadata: Partial<Pod['metadata']> = {}): Pod {
+    this.#serial += 1;
+    const name = `p-${this.#serial}`;
+    return this.kube.create(POD, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'default', uid: `uid-${this.#serial}`, ...metadata },
+      spec: { containers: [{ name: 'main', resources: { requests: { cpu } } }], ...spec },
+      status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
+    });
+  }
+
+  /** Creates the NodePool `default` with the requirements. */
+  createPoolWith(requirements: NodePool['spec']['template']['spec']['requirements']): void {
+    const { template } = this.nodePool('model').spec;
+    this.kube.delete(NODE_POOL, { name: 'model' });
+    this.nodePool('default', { template: { ...template, spec: { ...template.spec, requirements } } });
+  }
+
+  isBound(pod: Pod): boolean {
+    return Boolean(this.kube.find(POD, pod.metadata)?.spec.nodeName);
+  }
+
+  async boundWithin(pod: Pod, seconds: number): Promise<boolean> {
+    for (let second = 0; second < seconds && !this.isBound(pod); second += 1) await this.pass(1);
+    return this.isBound(pod);
+  }
+
+  condition(name = 'default') {
+    return getCondition(this.kube.get(NODE_POOL, { name }), 'LaunchesProductive');
+  }
+
+  /** Taints a registered node that has no pods. */
+  taintNew(node: Node): void {
+    const taints = node.spec?.taints ?? [];
+    const isNew =
+      node.metadata.labels?.['karpenter.sh/registered'] === 'true' && !taints.some(({ key }) => key === AGENT.key);
+    if (isNew && !this.pods.some(({ spec }) => spec.nodeName === node.metadata.name))
+      this.kube.patch(NODE, node.metadata, { spec: { taints: [...taints, AGENT] } });
+  }
+
+  /** Lets an agent taint each node at its registration, and remove the taint after a while. */
+  taintFor(duration: number): void {
+    const since = new Map<string, number>();
+    this.meddle = (node) => {
+      const { name, labels } = node.metadata;
+      if (labels?.['karpenter.sh/registered'] !== 'true') return;
+      const seconds = since.get(name) ?? 0;
+      since.set(name, seconds + 1);
+      const others = (node.spec?.taints ?? []).filter(({ key }) => key !== AGENT.key);
+      if (seconds === 0) this.kube.patch(NODE, node.metadata, { spec: { taints: [...others, AGENT] } });
+      if (seconds === duration) this.kube.patch(NODE, node.metadata, { spec: { taints: others } });
+    };
+  }
+
+  /** Refuses evictions as a PodDisruptionBudget without disruptions left does. */
+  blockEvictions(): void {
+    const client = this.kube.client.bind(this.kube);
+    this.kube.client = (signal) => ({
+      ...client(signal),
+      evict: async () => {
+        throw new ApiError(429, 'TooManyRequests', "Cannot evict pod as it would violate the pod's disruption budget.");
+      },
+    });
+  }
+}
