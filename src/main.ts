@@ -114,21 +114,8 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
   const start = new Start(clock, signal);
   const awsStart = new AwsStart(start.signal);
-  const base = {
-    settings,
-    env,
-    clock,
-    solver,
-    simulations,
-    log,
-    metrics,
-    client,
-    leadership,
-    informers,
-    debug,
-    closing,
-  };
-  const parts = { ...base, closers, start, awsStart };
+  const base = { settings, env, clock, solver, simulations, log, metrics, client, leadership, informers };
+  const parts = { ...base, debug, closing, closers, start, awsStart };
   try {
     const endpoints = await openEndpoints(parts);
     closers.add(() => endpoints.close());
@@ -239,7 +226,7 @@ async function run(parts: Parts): Promise<Operator> {
     await runControllers({ controllers: all, informers, clock, log, metrics, signal }).done;
   };
 
-  // Under the lease still: later writes are refused.
+  // while the lease is held: later writes are refused
   const leaving = async (): Promise<void> => {
     traces?.stop();
     await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper], parts), recorder.stop()]);
@@ -251,7 +238,8 @@ async function run(parts: Parts): Promise<Operator> {
       : work()
           .then(leaving)
           .then(() => 'stopped' as const);
-  const done = closeAfter(life, () => closers.close(), clock);
+  // a process that lost its lease ends within a second, even if something cannot be closed
+  const done = closers.closeAfter(life, (end) => (end === 'lease lost' ? clock.sleep(LOST_MS) : undefined));
   return {
     settings,
     metricsPort: endpoints.metricsPort,
@@ -264,18 +252,6 @@ async function run(parts: Parts): Promise<Operator> {
       await done;
     },
   };
-}
-
-/** Closes everything when the operator's life ends, even by an error; passes its end on. */
-async function closeAfter(life: Operator['done'], close: () => Promise<void>, clock: Clock): Operator['done'] {
-  let end: Awaited<Operator['done']> | undefined;
-  try {
-    end = await life;
-    return end;
-  } finally {
-    // a process that lost its lease ends within a second, even if something cannot be closed
-    await (end === 'lease lost' ? Promise.race([close(), clock.sleep(LOST_MS)]) : close());
-  }
 }
 
 /** Time to close everything after the loss of the lease, in milliseconds. */

@@ -13,4 +13,19 @@ export class Closers {
     this.#isClosed = true;
     for (let next = this.#functions.pop(); next !== undefined; next = this.#functions.pop()) await next();
   }
+
+  /**
+   * Closes everything when the work ends, even by an error. Returns the result of the work.
+   * @param limitOf returns the end of the wait for functions that do not return; undefined for no limit
+   */
+  async closeAfter<T>(work: Promise<T>, limitOf: (end: T) => Promise<void> | undefined): Promise<T> {
+    let limit: Promise<void> | undefined;
+    try {
+      const end = await work;
+      limit = limitOf(end);
+      return end;
+    } finally {
+      await Promise.race([this.close(), ...(limit ? [limit] : [])]);
+    }
+  }
 }

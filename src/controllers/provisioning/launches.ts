@@ -214,7 +214,7 @@ export class Launches {
 
   /** Judges a node that is gone or is being deleted. Returns whether the outcome is known. */
   #settleDeparted(launch: Launch, { waiting, volumes }: Look): boolean {
-    const { node, initializedMs, claim, departedMs = 0 } = launch;
+    const { node, initializedMs, departedMs = 0 } = launch;
     for (const [likeness, sample] of node === undefined ? [] : launch.pods) {
       if (node === undefined || holdsAlike(node, likeness)) continue;
       const alike = waiting.get(likeness)?.[0];
@@ -222,11 +222,7 @@ export class Launches {
       const affected = alike ?? (fit.kind === 'lacking' ? affectedAmong(waiting, fit.cause) : undefined);
       if (affected === undefined) continue;
       if (fit.kind === 'lacking') return this.#failed(launch, affected, node, fit);
-      const isUnused = initializedMs !== undefined && fit.kind === 'free' && isTrue(claim, 'DisruptionReason');
-      if (!isUnused || isVirtual(affected) || isScheduled(affected)) continue;
-      // a pod that was created after the node went away did not wait for it
-      const departedAgoMs = monotonicMs(this.#deps.clock) - departedMs;
-      if (timeOf(affected.metadata.creationTimestamp) > this.#deps.clock.now() - departedAgoMs) continue;
+      if (fit.kind !== 'free' || !this.#wasWaiting(launch, affected)) continue;
       return this.#failed(launch, affected, node, {
         cause: { code: 'not-used', likeness },
         text: unexplained(affected),
@@ -234,6 +230,14 @@ export class Launches {
     }
     if (initializedMs === undefined) return this.#settleEndedEarly(launch, waiting);
     return launch.pods.size === 0 || monotonicMs(this.#deps.clock) - departedMs >= FORGOTTEN_MS;
+  }
+
+  /** Reports whether disruption removed the node although the pod waited for it. A pod that was created later did not wait. */
+  #wasWaiting({ initializedMs, claim, departedMs = 0 }: Launch, pod: Pod): boolean {
+    const { clock } = this.#deps;
+    if (initializedMs === undefined || !isTrue(claim, 'DisruptionReason')) return false;
+    if (isVirtual(pod) || isScheduled(pod)) return false;
+    return timeOf(pod.metadata.creationTimestamp) <= clock.now() - (monotonicMs(clock) - departedMs);
   }
 
   #settleEndedEarly(launch: Launch, waiting: Look['waiting']): boolean {

@@ -18,4 +18,21 @@ describe('closers', () => {
     closers.add(() => closed.push('late'));
     expect(closed).toEqual(['late']);
   });
+
+  it('close after work that fails, and pass its error on', async () => {
+    const closed: string[] = [];
+    const closers = new Closers();
+    closers.add(() => closed.push('one'));
+    const work = Promise.reject(new Error('it fails'));
+    await expect(closers.closeAfter(work, () => undefined)).rejects.toThrow('it fails');
+    expect(closed).toEqual(['one']);
+  });
+
+  it('do not wait longer than the limit for a function that does not return', async () => {
+    const closers = new Closers();
+    closers.add(() => new Promise(() => undefined));
+    const limited: string[] = [];
+    const end = await closers.closeAfter(Promise.resolve('lost'), async (how) => void limited.push(how));
+    expect([end, limited]).toEqual(['lost', ['lost']]);
+  });
 });
