@@ -46,8 +46,9 @@ export interface Member {
 }
 
 /**
- * The members to give up first when there are too many: those without an instance, then empty nodes, then those whose
- * pods may be disturbed, by what disturbing them costs.
+ * Returns the members to delete if there are too many: members without an instance first, then nodes without pods, then
+ * nodes whose pods may be disrupted, in the order of the disruption cost. Of nodes without pods, those that are not
+ * initialized go first: a replacement that does not join must not cost the node that it was to replace.
  */
 export function surplus(members: readonly Member[], count: number, nowMs: number): readonly Member[] {
   if (count <= 0) return [];
@@ -61,13 +62,14 @@ export function surplus(members: readonly Member[], count: number, nowMs: number
     .map(({ member }) => member);
 }
 
-/** 0 for a claim without an instance, 1 for an empty node, 2 for one whose pods may be disturbed, 3 for the others. */
+/** Position among the members to delete; the lowest goes first. */
 function rankOf({ claim, stateNode }: Member, nowMs: number): number {
   if (!claim.status?.providerID) return 0;
   const pods = (stateNode?.pods ?? []).filter((pod) => !isTerminal(pod));
   const isProtected = pods.some((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
-  if (isProtected) return 3;
-  return pods.every(isOwnedByDaemonSet) ? 1 : 2;
+  if (isProtected) return 4;
+  if (!pods.every(isOwnedByDaemonSet)) return 3;
+  return stateNode?.initialized ? 2 : 1;
 }
 
 function costOf({ claim, stateNode }: Member, nowMs: number): number {

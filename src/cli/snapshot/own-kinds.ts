@@ -105,31 +105,23 @@ function older(v1: Readonly<Record<string, Keep>>): Record<string, Keep> {
   };
 }
 
+/** Fields that an AWSNodeTemplate has in common with an EC2NodeClass. */
+const FIELDS_OF_AWS = [
+  'userData',
+  'context',
+  'amiFamily',
+  'instanceProfile',
+  'metadataOptions',
+  'blockDeviceMappings',
+  'detailedMonitoring',
+];
+
 /** Of an AWSNodeTemplate, and of the inline provider of a Provisioner. */
 function awsSpec(nodeClass: Keep): Keep {
   const { spec } = nodeClass as { readonly spec: { readonly [field: string]: Keep } };
-  const {
-    userData,
-    context,
-    amiFamily,
-    instanceProfile,
-    metadataOptions,
-    blockDeviceMappings,
-    detailedMonitoring,
-    tags,
-  } = spec;
-  const same = {
-    userData,
-    context,
-    amiFamily,
-    instanceProfile,
-    metadataOptions,
-    blockDeviceMappings,
-    detailedMonitoring,
-  };
   return {
-    ...(same as { readonly [field: string]: Keep }),
-    tags: tags ?? 'map',
+    ...Object.fromEntries(FIELDS_OF_AWS.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]]))),
+    tags: spec.tags ?? 'map',
     associatePublicIPAddress: true,
     launchTemplate: true,
     amiSelector: 'map',

@@ -31,8 +31,9 @@ export const GRACE_MS = 30_000;
 export const FORGOTTEN_MS = 5 * 60_000;
 /** Launches that are watched. Beyond this number, the oldest are forgotten. */
 const MOST_WATCHED = 10_000;
-/** Reasons of deletions before the initialization that do not count against the launch. */
-const EXCUSES: ReadonlySet<string | undefined> = new Set(['surplus', 'interrupted']);
+/** Reasons of deletions before the initialization that do not count against the launch, or only without an edit. */
+const INTERRUPTED = 'interrupted';
+const SURPLUS = 'surplus';
 const REGISTRATION_TIMEOUT = 'registration_timeout';
 /** The reason of a deletion may become known shortly after the deletion. */
 const SETTLING_MS = 1_000;
@@ -40,6 +41,7 @@ const SETTLING_MS = 1_000;
 const ENDS: Readonly<Record<string, string>> = {
   expired: 'its expireAfter',
   garbage_collected: 'the end of its instance outside the operator',
+  [SURPLUS]: 'the end of the command that it was a replacement for',
   unhealthy: 'node repair',
 };
 const BY_OTHERS = 'another client of the API server';
@@ -53,6 +55,8 @@ export interface Launch {
   /** One pod of each likeness that the node is for, until the outcome for the likeness is known. */
   readonly pods: Map<string, Pod>;
   readonly isForPods: boolean;
+  /** Generation of the NodePool at the creation. */
+  readonly generation: number | undefined;
   /** Latest version, the deleted one included. */
   claim: NodeClaim;
   /** Latest state of the registered node. */
@@ -143,7 +147,12 @@ export class Launches {
       ...{ name, nodePool: poolNameOf(claim), claim, createdMs: monotonicMs(clock) },
       pods: new Map(pods.map((pod) => [likenessOf(pod), pod])),
       isForPods: keys.length > 0,
+      generation: this.#generationOf(poolNameOf(claim)),
     });
+  }
+
+  #generationOf(nodePool: string): number | undefined {
+    return this.#deps.cluster.stores.nodePools.get({ name: nodePool })?.metadata.generation;
   }
 
   /** A pod that is bound to a launched node shows that its NodePool's nodes can be used. */
@@ -245,8 +254,10 @@ export class Launches {
     const { claim, isForPods, name, departedMs = 0 } = launch;
     if (monotonicMs(clock) - departedMs < SETTLING_MS) return false;
     const reason = cluster.deletionReasons.get(name);
-    const isExcused = !isTrue(claim, 'Launched') || EXCUSES.has(reason) || (isForPods && waiting.size === 0);
-    if (isExcused) return true;
+    if (!isTrue(claim, 'Launched') || (isForPods && waiting.size === 0)) return true;
+    // fewer replicas are an edit; without one, the operator gave up a replacement that did not join
+    const isScaledDown = reason === SURPLUS && this.#generationOf(launch.nodePool) !== launch.generation;
+    if (reason === INTERRUPTED || isScaledDown) return true;
     if (reason === REGISTRATION_TIMEOUT) {
       const text = `the instance of nodeclaim/${name} did not join the cluster`;
       return this.#count(launch, { cause: { code: 'never-joined' }, text });

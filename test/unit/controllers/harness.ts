@@ -41,6 +41,8 @@ export class World {
   readonly lines: Line[];
   readonly #log;
   metrics: Metrics = createMetrics();
+  /** Numbers in [0, 1) for names and waits. Undefined for the machine's. */
+  protected readonly random: (() => number) | undefined = undefined;
   /** The engine's, in this thread, unless a test puts another in its place. */
   solver: Solver | undefined;
   /** Launches that served no purpose, of the operator that started last. */
@@ -106,6 +108,7 @@ export class World {
       settings,
       decisions: this.costHistory?.decisions,
       traces: this.traces,
+      random: this.random,
     };
     this.launches = new LaunchBudget(deps);
     const { done } = runControllers({
@@ -121,6 +124,7 @@ export class World {
       clock,
       log: this.#log,
       metrics: this.metrics,
+      random: this.random,
       signal,
     });
     this.#operator = { stop, cluster, done };
@@ -185,15 +189,20 @@ export class World {
   /** A scheduler of few words: CPU and untainted nodes are all it knows. */
   bindPods(): void {
     for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
-      const node = this.nodes.find((candidate) => this.#takes(candidate, pod));
+      const node = this.nodes.find((candidate) => this.takes(candidate, pod));
       if (node === undefined) continue;
       const bound = this.kube.patch(POD, pod.metadata, { spec: { nodeName: node.metadata.name } });
       this.kube.patch(POD, bound.metadata, { status: { phase: 'Running', conditions: [] } }, 'status');
     }
   }
 
-  #takes(node: Node, pod: Pod): boolean {
+  protected takes(node: Node, pod: Pod): boolean {
     if ((node.spec?.taints ?? []).length > 0 || !isTrue(node, 'Ready') || node.metadata.deletionTimestamp) return false;
+    return this.hasCpuFor(node, pod);
+  }
+
+  /** Reports whether the node has as much CPU left as the pod requests. */
+  protected hasCpuFor(node: Node, pod: Pod): boolean {
     const used = this.pods
       .filter(({ spec }) => spec.nodeName === node.metadata.name)
       .reduce((sum, own) => sum + cpuOf(own), 0);

@@ -20,7 +20,7 @@ describe('the guard of the heap', () => {
     expect(reports(84, 85, 80, 85)).toEqual([]);
   });
 
-  it('does nothing if the next collection frees what the last one could not', () => {
+  it('ignores a full heap if the next collection frees memory', () => {
     expect(reports(95, 60, 95, 60)).toEqual([]);
   });
 

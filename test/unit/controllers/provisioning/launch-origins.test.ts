@@ -220,15 +220,17 @@ describe('replacements', () => {
     expect(world.isBound(pod)).toBe(true);
   });
 
-  it('of drifted static nodes are not launched while launches end early', async () => {
+  it('of drifted static nodes are launched ever less often if they never join, and the nodes stay', async () => {
     world.nodePool('default', { replicas: 2 });
     await world.begin('--feature-gates=StaticCapacity=true');
     await world.pass(30);
     expect(world.cloud.creations).toBe(2);
+    const working = world.claims.map(({ metadata }) => metadata.name);
     world.joining = false;
     world.cloud.drifted = 'AMIDrift';
     await world.pass(180 * MINUTE);
-    expect(world.cloud.creations).toBeLessThanOrEqual(14);
+    expect(world.cloud.creations).toBeLessThanOrEqual(11);
+    expect(world.claims.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining([...working]));
   });
 });
 

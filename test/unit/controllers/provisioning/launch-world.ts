@@ -3,6 +3,7 @@ import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
 import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { pseudoRandom } from '../../../../src/engine/pseudo-random.ts';
 import { untolerated } from '../../../../src/engine/taints.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
@@ -11,37 +12,23 @@ import { World } from '../harness.ts';
 export const MINUTE = 60;
 export const AGENT = { key: 'agent', value: 'missing', effect: 'NoSchedule' } as const;
 
-const milli = (text: unknown): number => {
-  const amount = String(text ?? '0');
-  return amount.endsWith('m') ? Number(amount.slice(0, -1)) : Number(amount) * 1000;
-};
-const cpuOf = ({ spec }: Pod): number =>
-  spec.containers.reduce((sum, { resources }) => sum + milli(resources?.requests?.cpu), 0);
-
 export class LaunchWorld extends World {
   /** Called for every Node each second. */
   meddle: (node: Node) => void = () => undefined;
+  protected override readonly random = pseudoRandom(1);
   #serial = 0;
 
   override bindPods(): void {
     for (const node of this.nodes) this.meddle(node);
-    for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
-      const node = this.nodes.find((candidate) => this.#takes(candidate, pod));
-      if (node === undefined) continue;
-      const bound = this.kube.patch(POD, pod.metadata, { spec: { nodeName: node.metadata.name } });
-      this.kube.patch(POD, bound.metadata, { status: { phase: 'Running', conditions: [] } }, 'status');
-    }
+    super.bindPods();
   }
 
-  /** Reports whether the scheduler would bind the pod. It compares CPU, selectors and taints. */
-  #takes(node: Node, pod: Pod): boolean {
-    const { spec, status, metadata } = node;
+  /** Compares selectors and taints too. */
+  protected override takes(node: Node, pod: Pod): boolean {
+    const { spec, metadata } = node;
     if (!isTrue(node, 'Ready') || metadata.deletionTimestamp) return false;
     if (untolerated(pod.spec.tolerations, spec?.taints).length > 0) return false;
-    const used = this.pods
-      .filter((other) => other.spec.nodeName === metadata.name)
-      .reduce((sum, other) => sum + cpuOf(other), 0);
-    return matchesNodeSelection(pod, node) && used + cpuOf(pod) <= milli(status?.allocatable?.cpu);
+    return matchesNodeSelection(pod, node) && this.hasCpuFor(node, pod);
   }
 
   /** Starts the operator. */
