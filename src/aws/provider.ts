@@ -56,6 +56,7 @@ import { TtlCache } from './ttl-cache.ts';
 const MINUTE_MS = 60_000;
 /** How long a bought instance may take to appear in its claim's status before garbage collection looks at it. */
 const HELD_MS = 5 * MINUTE_MS;
+const MAX_LAUNCH_TRIES = 3;
 
 const unhealthy = (conditionType: string, conditionStatus: 'False' | 'Unknown', minutes: number): RepairPolicy => ({
   conditionType,
@@ -104,7 +105,7 @@ export class Ec2Provider implements CloudProvider {
     options.informers.store(NODE_CLAIM).subscribe((event, claim) => this.#release(event, claim));
     this.#orphans = new Orphans(
       () => options.instances.list(),
-      () => this.ownedIds(),
+      () => new Set([...this.ownedIds(), ...this.#held.keys()]),
     );
   }
 
@@ -119,11 +120,18 @@ export class Ec2Provider implements CloudProvider {
     return this.#held.has(instanceId);
   }
 
-  /** Starts the hold unless the NodeClaim was deleted during the launch. */
-  #hold({ id }: Instance, { metadata }: NodeClaim): void {
+  /**
+   * Starts the hold unless the NodeClaim was deleted during the launch. Returns false if the instance belongs to another
+   * NodeClaim.
+   */
+  #hold({ id }: Instance, { metadata }: NodeClaim): boolean {
     this.#held.sweep();
-    const isThere = this.#options.informers.store(NODE_CLAIM).get(metadata)?.metadata.uid === metadata.uid;
-    if (isThere) this.#held.set(id, metadata.uid ?? '');
+    const claims = this.#options.informers.store(NODE_CLAIM);
+    const isAnother = (uid: string | undefined): boolean => uid !== undefined && uid !== metadata.uid;
+    if (isAnother(this.#held.get(id))) return false;
+    if (claims.list().some((claim) => isAnother(claim.metadata.uid) && instanceIdOfClaim(claim) === id)) return false;
+    if (claims.get(metadata)?.metadata.uid === metadata.uid) this.#held.set(id, metadata.uid ?? '');
+    return true;
   }
 
   /** Ends the hold when the NodeClaim names the instance or is deleted. */
@@ -197,14 +205,19 @@ export class Ec2Provider implements CloudProvider {
     };
   }
 
-  /** The instance that an earlier process bought for the claim, else a new one. */
+  /** Returns an instance that an earlier process bought, else a new one. */
   async #obtain(nodeClass: EC2NodeClass, claim: NodeClaim, types: readonly InstanceType[]): Promise<Instance> {
     const { instances, launcher } = this.#options;
     try {
       const adopted = await this.#orphans.take(claim, types);
-      const instance = adopted ?? instances.remember(await launcher.launch(nodeClass, claim, types));
-      this.#hold(instance, claim);
-      return instance;
+      if (adopted !== undefined && this.#hold(adopted, claim)) return adopted;
+      // An earlier process may have sent the same request with the same token. EC2 then answers with the instance it
+      // bought at that time, and another NodeClaim may have adopted it since. The next request has another token.
+      for (let tries = 1; tries <= MAX_LAUNCH_TRIES; tries += 1) {
+        const instance = await launcher.launch(nodeClass, claim, types);
+        if (this.#hold(instance, claim)) return instances.remember(instance);
+      }
+      throw new Error(`EC2 answered ${MAX_LAUNCH_TRIES} times with an instance of another NodeClaim`);
     } catch (error) {
       if (causeOf(error, InsufficientCapacity) || causeOf(error, CreateFailed) || causeOf(error, NodeClassNotReady))
         throw error;

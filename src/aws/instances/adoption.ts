@@ -41,7 +41,7 @@ export class Orphans {
   readonly #owned: () => ReadonlySet<string>;
   #found: Promise<Map<string, Instance>> | undefined;
 
-  /** `owned` answers the ids of instances that NodeClaims name. */
+  /** `owned` returns the ids of the instances that belong to a NodeClaim, whether or not its status names them yet. */
   constructor(list: () => Promise<readonly Instance[]>, owned: () => ReadonlySet<string>) {
     this.#list = list;
     this.#owned = owned;

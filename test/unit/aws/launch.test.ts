@@ -214,6 +214,17 @@ describe('after a crash between CreateFleet and the status write', () => {
     expect(again.map(({ status }) => status?.providerID?.split('/').at(-1)).sort()).toEqual([...bought].sort());
   });
 
+  it('launches another instance when EC2 answers with one that another claim has adopted', async () => {
+    const launched = account.claim(TWO_TYPES, ON_DEMAND);
+    const waiting = account.claim(TWO_TYPES, ON_DEMAND);
+    await account.provider.create(launched);
+
+    await account.restart();
+    const created = [await account.provider.create(waiting), await account.provider.create(launched)];
+    expect(new Set(created.map(({ status }) => status?.providerID)).size).toBe(2);
+    expect(account.running()).toHaveLength(2);
+  });
+
   it('does not take an instance that another claim owns or that it did not ask for', async () => {
     const owner = account.claim(TWO_TYPES, ON_DEMAND);
     account.write(await account.provider.create(owner));
