@@ -28,5 +28,5 @@ USER 65532:65532
 RUN ["/nodejs/bin/node", "--max-old-space-size-percentage=26", "--max-semi-space-size=4", "/app/main.js", "--help"]
 # The root file system may be read-only: nothing is written at run time.
 # The main thread's heap may take 26 % of the container's memory limit; the operator divides the rest between its
-# workers and what is not on a heap (src/observe/memory-budget.ts). Source maps would cost 80 MB.
+# workers and what is not on a heap (src/process/memory-budget.ts). Source maps would cost 80 MB.
 ENTRYPOINT ["/nodejs/bin/node", "--max-old-space-size-percentage=26", "--max-semi-space-size=4", "/app/main.js"]

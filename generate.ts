@@ -20,7 +20,7 @@ import { indexPage, verbPage } from './src/cli/describe/pages.ts';
 import { describe } from './src/cli/describe/tree.ts';
 import { OUTPUTS, schemaText } from './src/cli/output/catalogue.ts';
 import { VERBS, wholeProgram } from './src/cli.ts';
-import { eventsPage, metricsPage, settingsPage } from './src/observe/reference.ts';
+import { eventsPage, metricsPage, settingsPage } from './src/process/reference.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 

@@ -1,5 +1,5 @@
 /** Reads AWS's table of branch network interfaces, and writes the operator's. */
-import { compareSizes } from '../src/api/instance-sizes.ts';
+import { compareSizes } from '../src/engine/instance-sizes.ts';
 
 /** An entry of the map in `limits.go`: gofmt gives each field a line of its own. */
 const ENTRY = /^\t"([a-z0-9-]+)\.([a-z0-9-]+)": \{\n([\s\S]*?)^\t\},$/gm;

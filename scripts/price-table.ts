@@ -1,5 +1,5 @@
 /** Writes the operator's built-in price table, src/aws/pricing/price-table.ts. */
-import { compareSizes } from '../src/api/instance-sizes.ts';
+import { compareSizes } from '../src/engine/instance-sizes.ts';
 
 /** Macs are priced by the dedicated host; no node runs on them. */
 const LEFT_OUT = /^mac/;

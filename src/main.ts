@@ -5,7 +5,7 @@
  *
  * A replica is ready from the end of its start, whatever becomes of AWS later. A start can be interrupted at any point.
  */
-import { defined } from './api/defined.ts';
+
 import { NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
@@ -23,7 +23,6 @@ import { NodeTraces } from './controllers/traces/node-traces.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
 import { catchUp } from './kube/catch-up.ts';
-import { type Clock, monotonicMs, realClock } from './kube/clock.ts';
 import { writeLast } from './kube/document-keeper.ts';
 import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
@@ -37,18 +36,20 @@ import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { ServerClock } from './kube/server-clock.ts';
 import { serverVersion } from './kube/server-facts.ts';
+import { type Clock, monotonicMs, realClock } from './lib/clock.ts';
+import { defined } from './lib/defined.ts';
 import type { LivePage } from './live/index.ts';
-import { Closers } from './observe/closers.ts';
 import { createLogger } from './observe/create-logger.ts';
-import { type Endpoints, type Look, serveEndpoints } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
-import { metricPage } from './observe/metric-pages.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
-import { showBuild } from './observe/runtime-metrics.ts';
 import { reportSeries } from './observe/series-report.ts';
-import { parseSettings, type Settings, SettingsError } from './observe/settings.ts';
-import { Start } from './observe/start.ts';
 import { openTracing } from './observe/traces/open.ts';
+import { Closers } from './process/closers.ts';
+import { type Endpoints, type Look, serveEndpoints } from './process/health.ts';
+import { metricPage } from './process/metric-pages.ts';
+import { showBuild } from './process/runtime-metrics.ts';
+import { parseSettings, type Settings, SettingsError } from './process/settings.ts';
+import { Start } from './process/start.ts';
 import { VERSION } from './version.ts';
 
 export interface OperatorOptions {

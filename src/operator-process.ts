@@ -2,16 +2,16 @@
 import { Suspects } from './engine-worker/supervision.ts';
 import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
 import { workerSolver } from './engine-worker/worker-solver.ts';
-import { realClock } from './kube/clock.ts';
+import { realClock } from './lib/clock.ts';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
 import { createLogger } from './observe/create-logger.ts';
-import { EXIT } from './observe/exit-codes.ts';
-import { guardHeap } from './observe/heap-guard.ts';
 import type { Logger } from './observe/logger.ts';
-import { watchProcess } from './observe/process-watch.ts';
-import { HelpRequested, parseSettings, SettingsError } from './observe/settings.ts';
-import { StartError } from './observe/start-error.ts';
-import { logStrayOutput } from './observe/stray-output.ts';
+import { EXIT } from './process/exit-codes.ts';
+import { guardHeap } from './process/heap-guard.ts';
+import { watchProcess } from './process/process-watch.ts';
+import { HelpRequested, parseSettings, SettingsError } from './process/settings.ts';
+import { StartError } from './process/start-error.ts';
+import { logStrayOutput } from './process/stray-output.ts';
 
 type Options = Pick<OperatorOptions, 'argv' | 'env'>;
 

@@ -2,8 +2,8 @@
  * Program of the operator. Handles signals before the operator's code is loaded, which takes seconds if the container has
  * little CPU.
  */
-import { EXIT } from './observe/exit-codes.ts';
-import { stopOnSignals } from './observe/stop-signals.ts';
+import { EXIT } from './process/exit-codes.ts';
+import { stopOnSignals } from './process/stop-signals.ts';
 
 const stopping = stopOnSignals();
 const end = (): never => process.exit(EXIT.stopped);

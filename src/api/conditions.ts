@@ -1,6 +1,7 @@
 /** Status conditions: one condition, Ready, sums up those it depends on. Objects are never changed, only replaced. */
+
+import { timeOf, timestamp } from '../lib/times.ts';
 import type { Condition, KubeObject } from './kubernetes.ts';
-import { timeOf, timestamp } from './times.ts';
 
 /** The condition types of a kind. */
 export interface ConditionSet {

@@ -1,6 +1,7 @@
 /** The CustomResourceDefinitions of all kinds that users write. */
+
+import { defined } from '../lib/defined.ts';
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
-import { defined } from './defined.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';

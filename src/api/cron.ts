@@ -4,7 +4,7 @@
  * must not be in force here at times of our own making.
  */
 import { Cron } from 'croner';
-import { quoted } from './quoted.ts';
+import { quoted } from '../lib/quoted.ts';
 
 interface Field {
   readonly what: string;

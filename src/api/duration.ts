@@ -1,5 +1,5 @@
 /** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
-import { quoted } from './quoted.ts';
+import { quoted } from '../lib/quoted.ts';
 
 /** Stands for no duration at all, where a field admits it. */
 export const NEVER = 'Never';

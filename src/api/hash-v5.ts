@@ -2,9 +2,21 @@
  * Version v5 of the drift hash of EC2NodeClasses, which Karpenter 1.14 writes on NodeClaims. The operator never writes it. The
  * comparison shows whether an EC2NodeClass was edited while no controller ran.
  */
+
+import {
+  finish,
+  hashFlag,
+  hashInt32,
+  hashInt64,
+  hashList,
+  hashMap,
+  hashStruct,
+  hashText,
+  ifSet,
+  pair,
+} from '../lib/fnv.ts';
 import { durationNanos } from './duration.ts';
 import { type EC2NodeClass, type EC2NodeClassSpec, resolvedAmiFamily } from './ec2-nodeclass.ts';
-import { finish, hashFlag, hashInt32, hashInt64, hashList, hashMap, hashStruct, hashText, ifSet, pair } from './fnv.ts';
 import { specFields } from './hash.ts';
 
 export const EC2_NODECLASS_HASH_V5 = 'v5';

@@ -2,13 +2,7 @@
  * Drift hashes of NodePools and EC2NodeClasses. A cluster can be taken over from Karpenter without replacing nodes because
  * hashes of NodePools equal Karpenter's. Karpenter 1.14 hashes EC2NodeClasses in another version, see `hash-v5.ts`.
  */
-import { durationNanos, NEVER } from './duration.ts';
-import {
-  type BlockDeviceMapping,
-  type EC2NodeClass,
-  type EC2NodeClassSpec,
-  resolvedAmiFamily,
-} from './ec2-nodeclass.ts';
+
 import {
   hashBytes,
   hashFlag,
@@ -20,7 +14,14 @@ import {
   hashText,
   ifNotZero,
   ifSet,
-} from './fnv.ts';
+} from '../lib/fnv.ts';
+import { durationNanos, NEVER } from './duration.ts';
+import {
+  type BlockDeviceMapping,
+  type EC2NodeClass,
+  type EC2NodeClassSpec,
+  resolvedAmiFamily,
+} from './ec2-nodeclass.ts';
 import type { Taint } from './kubernetes.ts';
 import type { NodePool } from './nodepool.ts';
 import { canonicalQuantity } from './quantity.ts';

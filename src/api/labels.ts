@@ -1,8 +1,8 @@
 /** The labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
-import { parseInteger } from './integers.ts';
+import { parseInteger } from '../lib/integers.ts';
+import { own } from '../lib/own.ts';
 import type { NodeSelectorOperator, Taint } from './kubernetes.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
-import { own } from './own.ts';
 
 export const KARPENTER_GROUP = 'karpenter.sh';
 export const AWS_GROUP = 'karpenter.k8s.aws';

@@ -1,7 +1,8 @@
 /** The fee of nodes: what each costs besides what the cloud charges for it. */
+
+import { own } from '../lib/own.ts';
 import { NODE_HOURLY_FEE_ANNOTATION } from './labels.ts';
 import type { NodePool } from './nodepool.ts';
-import { own } from './own.ts';
 
 /** USD per hour; docs/decisions/0038 derives it. */
 export const DEFAULT_NODE_HOURLY_FEE = 0.015;

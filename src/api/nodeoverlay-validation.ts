@@ -1,5 +1,5 @@
 /** What the API server cannot check about a NodeOverlay. */
-import { messageOf } from './error-message.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { requirementErrors } from './labels.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
 import { readQuantity } from './quantity.ts';

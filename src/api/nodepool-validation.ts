@@ -1,7 +1,8 @@
 /** What the API server cannot check about a NodePool, and what the condition ValidationSucceeded therefore says. */
+
+import { messageOf } from '../lib/error-message.ts';
 import { parseCron } from './cron.ts';
 import { durationOrNever } from './duration.ts';
-import { messageOf } from './error-message.ts';
 import type { QuantityList, Taint } from './kubernetes.ts';
 import { isRestrictedLabel, NODEPOOL_LABEL, normalizeLabel, requirementErrors, restrictionText } from './labels.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';

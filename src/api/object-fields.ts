@@ -1,7 +1,8 @@
 /** Fields of objects that may be absent, as texts that are empty then: for metric labels, keys and look-ups. */
+
+import { own } from '../lib/own.ts';
 import type { KubeObject, Pod } from './kubernetes.ts';
 import { NODEPOOL_LABEL } from './labels.ts';
-import { own } from './own.ts';
 
 type Labelled = { readonly metadata: Pick<KubeObject['metadata'], 'labels'> };
 

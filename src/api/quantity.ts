@@ -1,6 +1,7 @@
 /** Quantities of resources, read, compared and printed as Kubernetes does: exact to a billionth, at most 2^63 - 1. */
+
+import { quoted } from '../lib/quoted.ts';
 import type { Quantity } from './kubernetes.ts';
-import { quoted } from './quoted.ts';
 
 /** The family of suffixes that a quantity was written with; printing keeps to it. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';

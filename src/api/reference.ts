@@ -1,5 +1,5 @@
 /** Reference pages of the custom resources, written from their declarations. */
-import { code, heading, table } from './markdown.ts';
+import { code, heading, table } from '../lib/markdown.ts';
 import { isObject, type OpenApiSchema, valuesOf } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
 

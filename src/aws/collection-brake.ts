@@ -2,7 +2,7 @@
  * Bounds the number of objects that garbage collection deletes within ten minutes. Many objects without an owner indicate lost
  * owners: a second cluster with the same name, or an API server that was restored from a backup.
  */
-import { monotonicMs, type Timepiece } from '../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 
 const MINUTE_MS = 60_000;
 /** Period of the share. It is longer than a pass, so that many small passes collect no more than one large pass. */

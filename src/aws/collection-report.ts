@@ -1,8 +1,8 @@
 /** Reports objects that garbage collection does not delete: in the log, as events about the cluster, and as a metric. */
 import type { KubeObject } from '../api/kubernetes.ts';
-import { timestamp } from '../api/times.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import type { Clock } from '../lib/clock.ts';
+import { timestamp } from '../lib/times.ts';
 import { GARBAGE_COLLECTION_HELD, INSTANCES_OF_ANOTHER_CLUSTER } from '../observe/events/aws.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';

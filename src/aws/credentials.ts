@@ -3,7 +3,7 @@
  * would sign with expired credentials, and a machine that is ahead would get new credentials for each request.
  */
 import type { EC2Client } from '@aws-sdk/client-ec2';
-import type { Timepiece } from '../kube/clock.ts';
+import type { Timepiece } from '../lib/clock.ts';
 
 type Provider = EC2Client['config']['credentials'];
 type Credentials = Awaited<ReturnType<Provider>>;

@@ -14,7 +14,7 @@ import { labelOf } from '../api/object-fields.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { amiForType } from './amis/amis.ts';
 import type { Instance } from './instances/instance.ts';
-import type { PlacementGroup } from './placementgroups/placementgroups.ts';
+import type { PlacementGroup } from './placementgroups.ts';
 
 /** The NodeClass's own settings changed. Hashes of different versions, or missing ones, say nothing. */
 export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {

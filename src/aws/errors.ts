@@ -1,6 +1,7 @@
 /** What AWS error codes mean to the provider, and how failed launches are explained to the user. */
-import { messageOf } from '../api/error-message.ts';
+
 import { CreateFailed } from '../cloud/errors.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { isThrottle } from './answers/throttles.ts';
 import { UnusableAnswer } from './answers/unusable.ts';
 

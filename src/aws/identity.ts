@@ -2,12 +2,13 @@
  * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may have the same name, and then the same tags, but
  * never the same UID. Every resource that the provider creates in AWS has the UID as a tag.
  */
-import { messageOf } from '../api/error-message.ts';
+
 import { NAMESPACE } from '../api/kinds.ts';
 import type { KubeObject, StringMap } from '../api/kubernetes.ts';
-import { own } from '../api/own.ts';
-import { quoted } from '../api/quoted.ts';
 import { ApiError, isNotFound, type KubeClient } from '../kube/client.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { own } from '../lib/own.ts';
+import { quoted } from '../lib/quoted.ts';
 import type { Logger } from '../observe/logger.ts';
 import { CLUSTER_UID_TAG } from './tags.ts';
 

@@ -1,7 +1,7 @@
 /** The AWS provider: discovers where it runs, then serves the cloud contract and its own controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
 import type { Fence } from '../kube/fence.ts';
-import { StartError } from '../observe/start-error.ts';
+import { StartError } from '../process/start-error.ts';
 import { assemble } from './assembly.ts';
 import { type Clients, createClients } from './clients.ts';
 import { isDryRun } from './errors.ts';

@@ -1,9 +1,10 @@
 /** Times the provider's methods and counts their failures. */
-import { defined } from '../api/defined.ts';
+
 import type { NodePool } from '../api/nodepool.ts';
 import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { NO_CHARGES } from '../engine/node-extras.ts';
+import { defined } from '../lib/defined.ts';
 import { currentController } from '../observe/controller.ts';
 import type { AwsMetrics } from './metrics.ts';
 

@@ -2,10 +2,10 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { DocumentKeeper } from '../kube/document-keeper.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Controller } from '../kube/reconciler.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { StepTraces } from '../observe/traces/tracer.ts';

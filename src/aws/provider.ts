@@ -1,8 +1,6 @@
 /** Karpenter's cloud, played by EC2. */
 import { getCondition } from '../api/conditions.ts';
-import { defined } from '../api/defined.ts';
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
-import { messageOf } from '../api/error-message.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -23,8 +21,11 @@ import type { InstanceType } from '../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
 import type { Informers, StoreListener } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import type { Clock } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { TtlCache } from '../lib/ttl-cache.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
 import { familyOf } from './amis/families.ts';
@@ -45,13 +46,12 @@ import type { Instances } from './instances/instances.ts';
 import { partitionHook } from './instances/partition-hook.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
-import type { PlacementGroups } from './placementgroups/placementgroups.ts';
+import type { PlacementGroups } from './placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
 import type { PriceBookFile } from './pricing/price-book-file.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
-import { TtlCache } from './ttl-cache.ts';
 
 const MINUTE_MS = 60_000;
 /** How long a bought instance may take to appear in its claim's status before garbage collection looks at it. */

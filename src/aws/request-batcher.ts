@@ -1,5 +1,5 @@
 /** Joins calls that come close together into one request to AWS. */
-import { type Clock, monotonicMs } from '../kube/clock.ts';
+import { type Clock, monotonicMs } from '../lib/clock.ts';
 
 export interface BatcherOptions<I, O> {
   readonly name: string;

@@ -3,7 +3,7 @@
  * time runs faster than those a call would seem to take minutes.
  */
 import type { EC2ClientConfig } from '@aws-sdk/client-ec2';
-import type { Clock } from '../kube/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
 /** What a client is given as its `retryStrategy`. */

@@ -3,7 +3,7 @@
  * credentials of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
-import { defined } from '../api/defined.ts';
+import { defined } from '../lib/defined.ts';
 import { wholeBody } from './answers/body.ts';
 
 const TIMEOUT_MS = 10_000;

@@ -2,9 +2,9 @@
 import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../api/node-hourly-fee.ts';
-import { timeOf } from '../api/times.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
+import { timeOf } from '../lib/times.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';

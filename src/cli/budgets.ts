@@ -1,8 +1,8 @@
 /** `karpenter budgets`: how many nodes the NodePools' budgets let go, from when to when. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../api/duration.ts';
-import { timestamp } from '../api/times.ts';
 import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
+import { timestamp } from '../lib/times.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';

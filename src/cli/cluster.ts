@@ -1,7 +1,7 @@
 /** The live cluster that a verb reads. */
 import { type Command, Option } from 'commander';
-import { realClock } from '../kube/clock.ts';
 import { connectReader, type HttpKubeReader } from '../kube/http.ts';
+import { realClock } from '../lib/clock.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;

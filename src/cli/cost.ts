@@ -1,7 +1,7 @@
 /** `karpenter cost`: what the nodes cost now and who it is spent on, or what was spent. */
 import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
-import { type HistoryView, historySince } from '../observe/history/view.ts';
+import { type HistoryView, historySince } from '../process/history-view.ts';
 import { period } from './budgets.ts';
 import { reading } from './cluster.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';

@@ -9,7 +9,7 @@ import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
-import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { holdsFor } from './holds.ts';
 import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';

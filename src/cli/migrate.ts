@@ -1,7 +1,7 @@
 /** `karpenter migrate`: where a cluster is on its way here, and what the way is. Neither changes anything. */
 import { Command, Option } from 'commander';
-import { messageOf } from '../api/error-message.ts';
 import type { Node } from '../api/kubernetes.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';

@@ -3,11 +3,11 @@ import { Command, Option } from 'commander';
 import { period } from './budgets.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe/tree.ts';
-import { record } from './record/record.ts';
 import { counted } from './render/table.ts';
 import { collect, writeNotes } from './scenario.ts';
 import { progressOn } from './snapshot/progress.ts';
 import { limitOption } from './trace/limit.ts';
+import { record } from './trace/record.ts';
 
 interface Flags extends ClusterFlags {
   readonly for: number;

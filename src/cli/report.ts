@@ -2,13 +2,13 @@
 import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
-import type { HistoryView } from '../observe/history/view.ts';
+import type { HistoryView } from '../process/history-view.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';
-import { type Report, reportOf } from './report/report.ts';
+import { type Report, reportOf } from './render/support-report.ts';
 import { nowOption } from './scenario.ts';
 
 interface Flags {

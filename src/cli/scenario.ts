@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { withoutSpotRisk } from '../engine/spot-risk.ts';
-import { parseSchedulerConfig } from '../observe/scheduler-config.ts';
+import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { InputError, messageOf } from './objects/errors.ts';

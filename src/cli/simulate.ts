@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
-import { CORE_GATES, parseGates, unknownGates } from '../observe/feature-gates.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { type Example, withExamples } from './describe/tree.ts';
 import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';

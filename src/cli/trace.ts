@@ -1,6 +1,6 @@
 /** `karpenter trace`: makes traces for `karpenter replay`, and looks at them. */
 import { Argument, Command, Option } from 'commander';
-import { timestamp } from '../api/times.ts';
+import { timestamp } from '../lib/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
 import { readTrace } from '../replay/trace/read.ts';
 import { summaryOf } from '../replay/trace/summary.ts';

@@ -1,18 +1,18 @@
 /** Turns planned claims into NodeClaim objects. */
 
-import { defined } from '../api/defined.ts';
 import { formatDuration, readDurationOrNever } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { uidOf } from '../api/object-fields.ts';
-import { own } from '../api/own.ts';
-import { timestamp } from '../api/times.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { createOnce } from '../kube/create.ts';
 import type { ReconcileContext } from '../kube/reconciler.ts';
+import { defined } from '../lib/defined.ts';
+import { own } from '../lib/own.ts';
+import { timestamp } from '../lib/times.ts';
 import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';

@@ -1,8 +1,8 @@
 /** The cluster's state, as the settings and the cloud want it. */
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
-import type { Settings } from '../observe/settings.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Settings } from '../process/settings.ts';
 import { ClusterState } from '../state/cluster.ts';
 
 export interface ClusterParts {

@@ -1,6 +1,6 @@
 /** How many keys controllers work on at once, and how fast, by the CPU that the operator was given. */
 import type { RateLimit } from '../kube/reconciler.ts';
-import type { Settings } from '../observe/settings.ts';
+import type { Settings } from '../process/settings.ts';
 
 export interface ConcurrencyRange {
   /** At one CPU. */

@@ -1,7 +1,7 @@
 /** What the controllers know, by the path under which the operator shows it. Only the replica that works can tell. */
 import type { Solver } from '../engine-worker/solver.ts';
-import { type Look, Unavailable } from '../observe/health.ts';
-import { historyView } from '../observe/history/view.ts';
+import { type Look, Unavailable } from '../process/health.ts';
+import { historyView } from '../process/history-view.ts';
 import { readCost } from './cost/cost-reader.ts';
 import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';

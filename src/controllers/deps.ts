@@ -1,12 +1,12 @@
 /** What every controller is built from. */
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { DecisionLog } from '../observe/history/decision-log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Settings } from '../observe/settings.ts';
+import type { Settings } from '../process/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { NodeTraces } from './traces/node-traces.ts';
 

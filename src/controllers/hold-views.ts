@@ -1,6 +1,6 @@
 /** What an operator serves at `/debug/holds`: the pods that wait and are left out for now, and why. Of public form. */
 import { podKey } from '../engine/pods.ts';
-import { type HoldCode, type HoldOf, timeOf } from '../engine-worker/pod-holds.ts';
+import { type HoldCode, type HoldOf, timeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import { pendingPods } from './provisioning/workload.ts';
 

@@ -1,5 +1,5 @@
 /** Content of `/debug/launches`: causes of unproductive launches. The format is public. */
-import { timeOf } from '../engine-worker/pod-holds.ts';
+import { timeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 

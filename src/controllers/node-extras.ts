@@ -5,7 +5,7 @@ import type { CloudProvider } from '../cloud/provider.ts';
 import type { PoolInput } from '../engine/model.ts';
 import { NO_CHARGES } from '../engine/node-extras.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { Settings } from '../observe/settings.ts';
+import type { Settings } from '../process/settings.ts';
 
 interface Parts {
   readonly cloud: Pick<CloudProvider, 'charges'>;

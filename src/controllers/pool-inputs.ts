@@ -1,6 +1,6 @@
 /** NodePools with what their nodes cost, for views of nodes that are there. */
 import type { InstanceType, PoolInput } from '../engine/model.ts';
-import type { Settings } from '../observe/settings.ts';
+import type { Settings } from '../process/settings.ts';
 import type { Deps } from './deps.ts';
 import { managedPools } from './disruption/prepare-method.ts';
 import { nodeExtras } from './node-extras.ts';

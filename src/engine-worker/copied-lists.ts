@@ -1,5 +1,5 @@
 /** Lists of objects that a worker holds copies of. Only what changes is sent, in small parts, because copying blocks. */
-import { yielding } from '../kube/yielding.ts';
+import { yielding } from '../lib/yielding.ts';
 
 export type ListMessage =
   | { readonly kind: 'put'; readonly list: string; readonly items: readonly (readonly [id: number, item: object])[] }

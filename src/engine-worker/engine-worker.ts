@@ -3,13 +3,13 @@
  * cluster: what changed since the last request is sent, in small parts, because copying blocks as well.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
-import { defined } from '../api/defined.ts';
-import { messageOf } from '../api/error-message.ts';
 import type { Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
-import { type Clock, realClock } from '../kube/clock.ts';
-import { yielding } from '../kube/yielding.ts';
-import type { EngineThreadName } from '../observe/gc-seconds.ts';
+import { type Clock, realClock } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { yielding } from '../lib/yielding.ts';
+import type { EngineThreadName } from '../process/gc-seconds.ts';
 import { SentLists } from './copied-lists.ts';
 import { SentTypes } from './instance-type-lists.ts';
 import { weightOfPod } from './pod-weight.ts';

@@ -4,7 +4,7 @@
  * there. A list that no request needs any more is forgotten, with all that was there for it alone.
  */
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from '../engine/model.ts';
-import { yielding } from '../kube/yielding.ts';
+import { yielding } from '../lib/yielding.ts';
 
 /** How an offering is sent. */
 export type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };

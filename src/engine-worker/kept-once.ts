@@ -4,8 +4,8 @@
  */
 import type { Pod } from '../api/kubernetes.ts';
 import type { StateNode } from '../engine/model.ts';
-import { internStrings } from '../kube/interned-strings.ts';
 import { sharedFields, withSharedParts } from '../kube/shared-parts.ts';
+import { internStrings } from '../lib/interned-strings.ts';
 import type { CopiedName } from './protocol.ts';
 
 const NODES: CopiedName = 'nodes';

@@ -6,7 +6,7 @@ import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import type { NodeExtras } from '../engine/node-extras.ts';
-import type { EngineThreadName } from '../observe/gc-seconds.ts';
+import type { EngineThreadName } from '../process/gc-seconds.ts';
 import type { ListMessage } from './copied-lists.ts';
 import type { TypesMessage } from './instance-type-lists.ts';
 import type { SharedBoard } from './progress-board.ts';

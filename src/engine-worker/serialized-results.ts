@@ -1,9 +1,10 @@
 /** A disruption method's input and result as they are sent to and from a worker, whose objects are copies. */
-import { defined } from '../api/defined.ts';
+
 import type { NodePool } from '../api/nodepool.ts';
 import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
+import { defined } from '../lib/defined.ts';
 import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
 
 export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
-import type { Settings } from '../observe/settings.ts';
-import type { HoldOf } from './pod-holds.ts';
+import type { Settings } from '../process/settings.ts';
+import type { HoldOf } from '../state/pod-holds.ts';
 import type { Reports } from './supervision.ts';
 
 export interface Solver {

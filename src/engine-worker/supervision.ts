@@ -6,11 +6,11 @@ import { formatDuration } from '../api/duration.ts';
 import type { Pod } from '../api/kubernetes.ts';
 import { isHeavy, measured } from '../engine/pod-bounds.ts';
 import { podKey } from '../engine/pods.ts';
-import { type Clock, monotonicMs } from '../kube/clock.ts';
+import { type Clock, monotonicMs } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ENGINE_WORKER_RESTARTS } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { type HoldOf, PodHolds } from './pod-holds.ts';
+import { type HoldOf, PodHolds } from '../state/pod-holds.ts';
 import type { EngineWorkerEnd } from './watchdog.ts';
 
 const FIRST_PAUSE_MS = 1_000;

@@ -1,6 +1,7 @@
 /** Ends an engine worker that does not answer in time, and reports what it was working on when it ended. */
-import { messageOf } from '../api/error-message.ts';
-import type { Clock } from '../kube/clock.ts';
+
+import type { Clock } from '../lib/clock.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { podOnBoard, type SharedBoard } from './progress-board.ts';
 
 /** Codes are public: values of a metric's label. */

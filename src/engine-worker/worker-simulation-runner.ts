@@ -5,8 +5,8 @@
 import type { Pod } from '../api/kubernetes.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
-import { realClock } from '../kube/clock.ts';
-import type { Returning } from '../observe/memory-return.ts';
+import { realClock } from '../lib/clock.ts';
+import type { Returning } from '../process/memory-return.ts';
 import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
 import type { SimulationInput, SimulationRunner } from './simulation-runner.ts';

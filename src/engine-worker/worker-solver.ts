@@ -4,8 +4,8 @@
  */
 import type { Plan, PodRefusal, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
-import { realClock } from '../kube/clock.ts';
-import type { Returning } from '../observe/memory-return.ts';
+import { realClock } from '../lib/clock.ts';
+import type { Returning } from '../process/memory-return.ts';
 import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import type { SerializedSolveOptions } from './protocol.ts';
 import type { Solver } from './solver.ts';

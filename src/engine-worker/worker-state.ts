@@ -1,7 +1,8 @@
 /** What an engine worker holds between requests: its copy of the cluster. */
-import { defined } from '../api/defined.ts';
+
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import { defined } from '../lib/defined.ts';
 import { ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
 import { keptOnce } from './kept-once.ts';

@@ -7,9 +7,9 @@ import { simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';
-import { collectFully } from '../observe/full-collection.ts';
-import { countGc } from '../observe/gc-seconds.ts';
-import { logWarnings } from '../observe/stray-output.ts';
+import { collectFully } from '../process/full-collection.ts';
+import { countGc } from '../process/gc-seconds.ts';
+import { logWarnings } from '../process/stray-output.ts';
 import { boardWriter } from './progress-board.ts';
 import type {
   DecideRequest,

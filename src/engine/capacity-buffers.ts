@@ -7,7 +7,7 @@ import {
   CAPACITY_BUFFER_NAME_ANNOTATION,
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
 } from '../api/labels.ts';
-import { timestamp } from '../api/times.ts';
+import { timestamp } from '../lib/times.ts';
 import type { Plan } from './model.ts';
 import { podKey } from './pods.ts';
 import { amountIn, defaultRequests, podRequests, resourcesOf } from './resources.ts';

@@ -12,7 +12,7 @@ import {
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { remembering } from '../api/remembering.ts';
+import { remembering } from '../lib/remembering.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';

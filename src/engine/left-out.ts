@@ -1,6 +1,7 @@
 /** Objects that cannot be compiled: each is left out of a solve alone, and named in the plan. */
-import { messageOf } from '../api/error-message.ts';
+
 import type { ObjectMeta } from '../api/kubernetes.ts';
+import { messageOf } from '../lib/error-message.ts';
 import type { LeftOut } from './model.ts';
 
 export class LeftOuts {

@@ -1,9 +1,9 @@
 /** Applies NodeOverlays to instance types: other prices, and extended resources besides the known ones. */
 
-import { messageOf } from '../api/error-message.ts';
 import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import { nodeOverlayErrors } from '../api/nodeoverlay-validation.ts';
-import { own, put } from '../api/own.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { own, put } from '../lib/own.ts';
 import { compareText } from './instance-types.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
 import {

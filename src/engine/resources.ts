@@ -1,8 +1,8 @@
 /** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
 
 import type { Container, ContainerStatus, Pod, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
-import { own } from '../api/own.ts';
 import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
+import { own } from '../lib/own.ts';
 import type { Resources } from './model.ts';
 
 const CPU = 'cpu';

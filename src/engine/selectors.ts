@@ -1,7 +1,7 @@
 /** Label selectors, by Kubernetes' rules. */
 
 import type { LabelSelector, LabelSelectorRequirement, StringMap } from '../api/kubernetes.ts';
-import { own } from '../api/own.ts';
+import { own } from '../lib/own.ts';
 
 function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels: StringMap): boolean {
   const value = own(labels, key);

@@ -3,8 +3,8 @@
  * they are made of. Objects that nobody holds any more are forgotten.
  */
 
-import { ByText } from '../api/by-text.ts';
-import { sameItems } from '../api/same-items.ts';
+import { ByText } from '../lib/by-text.ts';
+import { sameItems } from '../lib/same-items.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 
 type Requirements = readonly Requirement[];

@@ -2,8 +2,9 @@
  * Where pending pods go: on nodes that exist or are launching, or on nodes to buy. A pure function of its arguments:
  * the same snapshot gives the same plan.
  */
-import { messageOf } from '../api/error-message.ts';
+
 import type { Pod } from '../api/kubernetes.ts';
+import { messageOf } from '../lib/error-message.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
 import { withCommitments } from './packing/commitments.ts';

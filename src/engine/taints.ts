@@ -1,6 +1,7 @@
 /** Taints and tolerations, by Kubernetes' rules. */
-import { parseInteger } from '../api/integers.ts';
+
 import type { Taint, Toleration } from '../api/kubernetes.ts';
+import { parseInteger } from '../lib/integers.ts';
 
 function comparesNumerically(toleration: Toleration, taint: Taint): boolean {
   const bound = parseInteger(toleration.value ?? '');

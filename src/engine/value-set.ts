@@ -1,7 +1,7 @@
 /** What a requirement allows for one label: a set of values, or all but a set, optionally within integer bounds. */
 import { LRUCache } from 'lru-cache';
-import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../api/integers.ts';
 import type { NodeSelectorOperator } from '../api/kubernetes.ts';
+import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../lib/integers.ts';
 
 /** What a set amounts to; bounded sets count as `Exists`. */
 export type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';

@@ -10,8 +10,8 @@ import type {
   StorageClass,
 } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
-import { own } from '../api/own.ts';
-import { remembering } from '../api/remembering.ts';
+import { own } from '../lib/own.ts';
+import { remembering } from '../lib/remembering.ts';
 import { DeviceClaims, deviceClaimNames } from './devices.ts';
 import type { Snapshot } from './model.ts';
 import { Requirements } from './requirements.ts';

@@ -2,10 +2,11 @@
  * What the API server's successes must look like. Anything else is a failure: a proxy's page, or half an answer, says
  * nothing about what exists. No error says what was in the answer, which may hold secrets.
  */
-import { messageOf } from '../api/error-message.ts';
+
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
-import { parseJson } from '../api/parse-json.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { parseJson } from '../lib/parse-json.ts';
 import { watchError } from './status.ts';
 import { isEarlier } from './versions.ts';
 

@@ -3,10 +3,10 @@
  * on an old cache launches again for pods that its predecessor launched nodes for.
  */
 import { NODE_CLAIM } from '../api/kinds.ts';
+import type { Clock } from '../lib/clock.ts';
 import { errorText } from '../observe/error-text.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Informers, KubeReader } from './client.ts';
-import type { Clock } from './clock.ts';
 
 export interface CatchUpOptions {
   readonly client: KubeReader;

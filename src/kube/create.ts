@@ -2,9 +2,9 @@
 import { randomInt } from 'node:crypto';
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import type { Clock } from '../lib/clock.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeClient } from './client.ts';
-import type { Clock } from './clock.ts';
 import { NotPermitted } from './fence.ts';
 
 /** What the API server makes generated names of: no vowels and nothing that looks like another. */

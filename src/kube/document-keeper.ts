@@ -1,6 +1,7 @@
 /** Keeps something over restarts: reads what is kept once, and writes what is new every few minutes and at the end. */
+
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { Clock } from './clock.ts';
 import type { ConfigMapDocument } from './config-map-document.ts';
 import { after, type Outcome, type Singleton } from './reconciler.ts';
 

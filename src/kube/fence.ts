@@ -5,7 +5,7 @@
  *   closed ──lease acquired──▶ open ──renewed──▶ open ──not renewed within the deadline, or ended──▶ ended
  */
 import { setMaxListeners } from 'node:events';
-import { type Clock, type Elapsed, since } from './clock.ts';
+import { type Clock, type Elapsed, since } from '../lib/clock.ts';
 
 export interface Fence {
   /** Aborts when the permission ends for ever: waiting requests are dropped, open ones are cut off. */

@@ -3,9 +3,11 @@
  * that say when to come back, and broken connections where a repetition does no harm, are tried again.
  */
 import type { IncomingMessage } from 'node:http';
-import { defined } from '../api/defined.ts';
 import { type Kind, POD } from '../api/kinds.ts';
 import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
+import { type Clock, monotonicMs } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
+import { type Limiter, limiter } from '../lib/limiter.ts';
 import type { Logger } from '../observe/logger.ts';
 import { silent } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -23,10 +25,8 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from './client.ts';
-import { type Clock, monotonicMs } from './clock.ts';
 import { closedFence, type Fence } from './fence.ts';
 import { type Connection, type ConnectionOptions, openConnection } from './kubeconfig.ts';
-import { type Limiter, limiter } from './limiter.ts';
 import { type Outages, watchForOutages } from './outages.ts';
 import { pageCount } from './pages.ts';
 import { collectionPath, objectPath } from './paths.ts';

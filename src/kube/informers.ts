@@ -1,9 +1,9 @@
 /** One list and watch per kind for the whole process, started when somebody first asks for the kind. */
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Indexes, Informers, KubeReader, Store, StoreOptions } from './client.ts';
-import type { Clock } from './clock.ts';
 import { reflect } from './reflector.ts';
 import { ObjectStore } from './store.ts';
 

@@ -14,6 +14,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LEASE } from '../api/kinds.ts';
 import type { Lease } from '../api/kubernetes.ts';
+import { type Clock, type Elapsed, since } from '../lib/clock.ts';
 import { errorText } from '../observe/error-text.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { LEADER_ELECTION } from '../observe/events/objects.ts';
@@ -21,7 +22,6 @@ import type { Logger } from '../observe/logger.ts';
 import { LEADER_ELECTION_MASTER_STATUS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
-import { type Clock, type Elapsed, since } from './clock.ts';
 import type { EventRecorder } from './events.ts';
 import type { Leadership } from './fence.ts';
 

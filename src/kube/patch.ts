@@ -2,7 +2,7 @@
 
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import { own, put } from '../api/own.ts';
+import { own, put } from '../lib/own.ts';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
 import { Requeue } from './reconciler.ts';
 

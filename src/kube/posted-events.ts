@@ -2,9 +2,9 @@
 import { hash } from 'node:crypto';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent } from '../api/kubernetes.ts';
+import type { Timepiece } from '../lib/clock.ts';
+import { ExpiringMap } from '../lib/expiring-map.ts';
 import { isNotFound, type KubeClient, type Ref } from './client.ts';
-import type { Timepiece } from './clock.ts';
-import { ExpiringMap } from './expiring-map.ts';
 
 /** As many as other clients of Kubernetes remember. */
 const MOST_REMEMBERED = 4_096;

@@ -1,4 +1,6 @@
 /** The `workqueue_*` metrics, under the names and labels that dashboards of controllers know. */
+
+import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import {
   WORKQUEUE_ADDS,
   WORKQUEUE_DEPTH,
@@ -9,7 +11,6 @@ import {
   WORKQUEUE_WORK_DURATION_SECONDS,
 } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { monotonicMs, type Timepiece } from './clock.ts';
 
 /** Told what a queue does. */
 export interface QueueMeter {

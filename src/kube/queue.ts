@@ -1,8 +1,8 @@
 /** A queue of keys to work on, made for reconcilers: it remembers that a key needs work, not how often it was said. */
 
+import { type Clock, monotonicMs } from '../lib/clock.ts';
+import type { Limiter } from '../lib/limiter.ts';
 import { backOffMs } from './backoff.ts';
-import { type Clock, monotonicMs } from './clock.ts';
-import type { Limiter } from './limiter.ts';
 import type { QueueMeter } from './queue-metrics.ts';
 import type { BackOff } from './reconciler.ts';
 

@@ -2,16 +2,17 @@
  * Posts Kubernetes events: drops repetitions within a window, counts later ones, keeps to rates, and never holds its
  * callers up.
  */
-import { defined } from '../api/defined.ts';
+
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import { timestamp } from '../api/times.ts';
+import type { Clock } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
+import { ExpiringMap } from '../lib/expiring-map.ts';
+import { type Limiter, limiter } from '../lib/limiter.ts';
+import { timestamp } from '../lib/times.ts';
 import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
-import type { Clock } from './clock.ts';
 import type { EventNote, EventRecorder } from './events.ts';
-import { ExpiringMap } from './expiring-map.ts';
-import { type Limiter, limiter } from './limiter.ts';
 import { PostedEvents } from './posted-events.ts';
 
 export interface RecorderOptions {

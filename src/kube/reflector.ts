@@ -9,12 +9,12 @@
  * and again though the server answers, everything is listed again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { defined } from '../api/defined.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import { type Clock, monotonicMs } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
 import type { Logger } from '../observe/logger.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeReader, type WatchEvent } from './client.ts';
-import { type Clock, monotonicMs } from './clock.ts';
 import { pageCount } from './pages.ts';
 import type { ObjectStore } from './store.ts';
 import { ConnectionError } from './transport.ts';

@@ -8,13 +8,13 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import type { Clock } from '../lib/clock.ts';
+import { limiter } from '../lib/limiter.ts';
 import { inController } from '../observe/controller.ts';
 import type { LogFields, Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { backOffMs } from './backoff.ts';
 import { type Informers, isConflict, type Store } from './client.ts';
-import type { Clock } from './clock.ts';
-import { limiter } from './limiter.ts';
 import { type Verdict, WorkQueue } from './queue.ts';
 import { queueMeter } from './queue-metrics.ts';
 import {

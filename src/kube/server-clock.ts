@@ -7,15 +7,16 @@
  *
  * The difference is kept as long as responses allow it, so time runs evenly, even when the machine's clock is set.
  */
-import { defined } from '../api/defined.ts';
+
 import { formatDuration } from '../api/duration.ts';
+import { type Clock, type DatedResponse, monotonicMs } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { CLOCK_SKEWED } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';
 import { API_SERVER_CLOCK_SKEW_SECONDS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Ref } from './client.ts';
-import { type Clock, type DatedResponse, monotonicMs } from './clock.ts';
 import type { EventRecorder } from './events.ts';
 
 export interface ServerClockOptions {

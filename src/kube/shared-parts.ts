@@ -2,9 +2,10 @@
  * One object for all equal parts of objects of the API server: the containers of a workload's pods, the requirements of
  * a NodePool's claims. Each thread has its own.
  */
-import { ByText } from '../api/by-text.ts';
+
 import type { Pod, PodSpec, PodStatus } from '../api/kubernetes.ts';
-import { internShared, internStrings } from './interned-strings.ts';
+import { ByText } from '../lib/by-text.ts';
+import { internShared, internStrings } from '../lib/interned-strings.ts';
 
 /** For as long as an object has them: workloads come and go. */
 const parts = new ByText<object>();

@@ -1,5 +1,5 @@
 /** Reads the API server's failures. */
-import { quoted } from '../api/quoted.ts';
+import { quoted } from '../lib/quoted.ts';
 import { ApiError } from './client.ts';
 
 /**

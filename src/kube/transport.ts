@@ -1,7 +1,7 @@
 /** One HTTP exchange with the API server: sends JSON, answers the open response. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { defined } from '../api/defined.ts';
+import { defined } from '../lib/defined.ts';
 import type { Fence } from './fence.ts';
 import type { Connection } from './kubeconfig.ts';
 

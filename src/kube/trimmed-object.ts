@@ -15,7 +15,7 @@ import type {
   PodVolume,
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import { internStrings } from './interned-strings.ts';
+import { internStrings } from '../lib/interned-strings.ts';
 import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 
 /** An object as it came from the API server, without what nobody here looks at. */

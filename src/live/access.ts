@@ -1,7 +1,7 @@
 /** Who may see the live page. It has no writes; what it shows of a cluster is still nobody else's business. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type Foreign, foreignnessOf } from '../observe/foreign-pages.ts';
+import { type Foreign, foreignnessOf } from '../process/foreign-pages.ts';
 
 const COOKIE = 'karpenter_live';
 

@@ -1,12 +1,12 @@
 /** Nodes and pods as rows of the live page. */
 import type { Pod } from '../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../api/labels.ts';
-import { own } from '../api/own.ts';
-import { timeOf } from '../api/times.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import type { StateNode } from '../engine/model.ts';
 import { isTerminal } from '../engine/pods.ts';
 import { addResources, amountIn, podRequests } from '../engine/resources.ts';
+import { own } from '../lib/own.ts';
+import { timeOf } from '../lib/times.ts';
 import type { LiveNode, Share } from './model.ts';
 
 /** What every node has; others are shown where a node offers them. */

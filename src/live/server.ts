@@ -1,13 +1,13 @@
 /** Serves the live page: its files, what it shows as server-sent events, and single nodes and pods as JSON. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Address } from '../observe/address.ts';
-import { refuseForeign } from '../observe/foreign-pages.ts';
-import { answer, boundedServer, type Handler, listen, stop } from '../observe/http-server.ts';
 import type { Logger } from '../observe/logger.ts';
-import { send } from '../observe/long-answer.ts';
-import { isLoopback } from '../observe/loopback.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { jsonInSteps } from '../observe/rendered-answer.ts';
+import type { Address } from '../process/address.ts';
+import { refuseForeign } from '../process/foreign-pages.ts';
+import { answer, boundedServer, type Handler, listen, stop } from '../process/http-server.ts';
+import { send } from '../process/long-answer.ts';
+import { isLoopback } from '../process/loopback.ts';
+import { jsonInSteps } from '../process/rendered-answer.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { type Access, admission, cookieFor } from './access.ts';
 import { readAssets } from './assets.ts';

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
-import type { Clock } from '../kube/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { EventNote } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';

@@ -6,8 +6,8 @@
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { ApiError, type Ref } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import { keyOf } from '../kube/store.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { KubeApi } from './client.ts';
 import { type Filing, IndexedObjects } from './indexed-objects.ts';
 

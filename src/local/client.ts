@@ -6,11 +6,11 @@
 import type { Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import { ApiError, type ListOptions, type Ref, type WatchEvent } from '../kube/client.ts';
-import { realClock } from '../kube/clock.ts';
 import { openFence } from '../kube/fence.ts';
 import { connect as openClient, type RawRequest } from '../kube/http.ts';
 import { objectPath } from '../kube/paths.ts';
 import { ConnectionError, type Exchange } from '../kube/transport.ts';
+import { realClock } from '../lib/clock.ts';
 
 export { ApiError } from '../kube/client.ts';
 export { collectionPath } from '../kube/paths.ts';

@@ -1,7 +1,7 @@
 /** What every part of the local control plane gets. */
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import { timestamp } from '../api/times.ts';
+import { timestamp } from '../lib/times.ts';
 import type { CacheSource, Caches } from './cache.ts';
 import { isGone } from './client.ts';
 

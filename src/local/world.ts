@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { customResourceDefinitions } from '../api/crds.ts';
-import { type Clock, steadyClock } from '../kube/clock.ts';
+import { type Clock, steadyClock } from '../lib/clock.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import type { LocalInstance, LocalInstances } from './aws/types.ts';

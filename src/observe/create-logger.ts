@@ -2,8 +2,8 @@
 
 import { writeSync } from 'node:fs';
 import pino from 'pino';
-import { defined } from '../api/defined.ts';
-import { own } from '../api/own.ts';
+import { defined } from '../lib/defined.ts';
+import { own } from '../lib/own.ts';
 import { escapeControls } from './control-characters.ts';
 import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';

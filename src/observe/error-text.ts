@@ -1,5 +1,5 @@
 /** How failures look in the log: one text with its causes, and the codes that AWS puts on its failures. */
-import { defined } from '../api/defined.ts';
+import { defined } from '../lib/defined.ts';
 import type { LogFields } from './logger.ts';
 
 /** The error's message followed by those of its causes, or of the errors it gathers, that it does not repeat. */

@@ -3,11 +3,11 @@
  * that a cluster of any size costs Prometheus a known number of series. To Prometheus, a label without a value is the
  * same as no label: the budget's view leaves those out, and with them the labels that it sums over.
  */
+
 import type { Share } from './metrics/declaration.ts';
 import type { Labels, Series } from './samples.ts';
-import type { Settings } from './settings.ts';
 
-export type MetricsView = Settings['metrics'];
+export type MetricsView = 'budget' | 'karpenter';
 
 /** Most series that a cluster of so many nodes costs in the default view: 3,000 at 3 nodes, 19,949 at 1,000. */
 export const seriesBudget = (nodes: number): number => 2_949 + 17 * nodes;

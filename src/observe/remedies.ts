@@ -2,7 +2,7 @@
  * What to do about an error line, for the field `remedy`. A denied call says which permission it needs; other lines by
  * their message. A line whose code knows better brings its own.
  */
-import { own } from '../api/own.ts';
+import { own } from '../lib/own.ts';
 import type { LogFields } from './logger.ts';
 
 const LOOK_AT_CLAIM = 'kubectl describe nodeclaim shows what it waits for; it is tried again';

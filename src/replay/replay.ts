@@ -1,6 +1,7 @@
 /** Plays a trace against the operator in virtual time, once for each set of settings. */
-import { defined } from '../api/defined.ts';
-import { withBoundedConcurrency } from '../kube/bounded-concurrency.ts';
+
+import { withBoundedConcurrency } from '../lib/bounded-concurrency.ts';
+import { defined } from '../lib/defined.ts';
 import type { ReplayOptions } from './options.ts';
 import type { ReplayResult, ReplayRun } from './result.ts';
 import { collectEarly, replayMemory } from './threads/memory.ts';

@@ -1,6 +1,6 @@
 /** Time of a replay: it stands still while anything is left to be done, and then jumps to the next timer. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../kube/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 
 interface Timer {
   readonly dueMs: number;

@@ -10,11 +10,11 @@ import {
   UNREGISTERED_TAINT,
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import { own } from '../api/own.ts';
-import { remembering } from '../api/remembering.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { amountIn, readableResources } from '../engine/resources.ts';
 import { sameTaint } from '../engine/taints.ts';
+import { own } from '../lib/own.ts';
+import { remembering } from '../lib/remembering.ts';
 
 export interface Halves {
   readonly providerId: string;

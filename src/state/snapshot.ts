@@ -1,12 +1,12 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
-import { remembering } from '../api/remembering.ts';
-import { timeOf } from '../api/times.ts';
 import type { WithheldLaunch } from '../engine/launch-causes.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
 import { defaultRequests } from '../engine/resources.ts';
+import { remembering } from '../lib/remembering.ts';
+import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from './cluster.ts';
 import { overdueNodes } from './overdue-nodes.ts';
 import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';

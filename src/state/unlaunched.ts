@@ -5,7 +5,7 @@
  */
 import { getCondition } from '../api/conditions.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import { monotonicMs, type Timepiece } from '../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 
 /** Longest time for which everybody waits for one launch. */
 export const LONGEST_WAIT_MS = 60_000;

@@ -1,5 +1,5 @@
 /**
- * Objects that serve as maps of users' keys are read by `own` of src/api/own.ts: `constructor` and `toString` are valid
+ * Objects that serve as maps of users' keys are read by `own` of src/lib/own.ts: `constructor` and `toString` are valid
  * names of labels, and every plain object has members of these names.
  */
 import { readdirSync, readFileSync } from 'node:fs';

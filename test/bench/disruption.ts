@@ -17,7 +17,7 @@ import { methodsOf } from '../../src/engine/disruption/review.ts';
 import { workerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
-import { parseSettings } from '../../src/observe/settings.ts';
+import { parseSettings } from '../../src/process/settings.ts';
 import { ClusterState } from '../../src/state/cluster.ts';
 import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';

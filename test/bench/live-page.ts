@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { realClock } from '../../src/kube/clock.ts';
+import { realClock } from '../../src/lib/clock.ts';
 import { openLive } from '../../src/live/index.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';

@@ -12,13 +12,13 @@ import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.t
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { podKey } from '../../src/engine/pods.ts';
 import { workerSolver } from '../../src/engine-worker/worker-solver.ts';
-import { realClock } from '../../src/kube/clock.ts';
 import { openFence } from '../../src/kube/fence.ts';
 import { connect } from '../../src/kube/http.ts';
 import { startInformers } from '../../src/kube/informers.ts';
+import { realClock } from '../../src/lib/clock.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
-import { parseSettings } from '../../src/observe/settings.ts';
+import { parseSettings } from '../../src/process/settings.ts';
 import { ClusterState } from '../../src/state/cluster.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import type { ClusterSize } from './largecluster.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { serverAt } from './harness/http.ts';

@@ -1,6 +1,6 @@
 /** Versions that a server has forgotten, or that it does not know yet, for lists, their pages and watches. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';

@@ -1,6 +1,6 @@
 /** Ends of objects, as the controllers of a real control plane and the local server bring them about. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Server, serverAt } from './harness/http.ts';

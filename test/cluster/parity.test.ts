@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';

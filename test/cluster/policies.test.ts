@@ -1,6 +1,6 @@
 /** What ValidatingAdmissionPolicies do to the same requests on a real API server and on the local one. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
-import { steadyClock } from '../../src/kube/clock.ts';
+import { steadyClock } from '../../src/lib/clock.ts';
 import { ApiError, connect } from '../../src/local/client.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { type Cluster, startCluster, until } from './harness/cluster.ts';

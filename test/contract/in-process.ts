@@ -1,5 +1,5 @@
 /** The local AWS without HTTP as a back end. */
-import { realClock } from '../../src/kube/clock.ts';
+import { realClock } from '../../src/lib/clock.ts';
 import { openAws } from '../../src/local/aws/open-aws.ts';
 import { inProcessClients } from '../../src/replay/aws/in-process-clients.ts';
 import { type Backend, CLUSTER, REGION, recording } from './backend.ts';

@@ -1,5 +1,5 @@
 /** The local AWS as a back end. */
-import { realClock } from '../../src/kube/clock.ts';
+import { realClock } from '../../src/lib/clock.ts';
 import { startAws } from '../../src/local/aws/server.ts';
 import { type Backend, CLUSTER, REGION, recordingClients } from './backend.ts';
 

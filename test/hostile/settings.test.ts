@@ -1,6 +1,6 @@
 /** Settings that nobody should have written: each is taken with a sensible value, or refused by its name. */
 import { describe, expect, it } from '@jest/globals';
-import { HelpRequested, parseSettings, type Settings, SettingsError } from '../../src/observe/settings.ts';
+import { HelpRequested, parseSettings, type Settings, SettingsError } from '../../src/process/settings.ts';
 
 const HUGE = 'x'.repeat(100_000);
 const VALUES: readonly string[] = [

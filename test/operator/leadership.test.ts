@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Clock } from '../../src/kube/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';

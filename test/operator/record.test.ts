@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT, JOB, type Kind, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { record } from '../../src/cli/record/record.ts';
+import { record } from '../../src/cli/trace/record.ts';
 import { connectReader } from '../../src/kube/http.ts';
 import { run } from '../../src/replay/run.ts';
 import { readTrace } from '../../src/replay/trace/read.ts';

@@ -6,7 +6,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Clock } from '../../src/kube/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { timeline } from './timeline.ts';
 
 export interface PacedClock extends Clock {

@@ -1,5 +1,5 @@
 /** The clock of a machine that is set to another time than the rest of the world. */
-import type { Clock } from '../../src/kube/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 export const skewedClock = (clock: Clock, skewMs = 0): Clock =>
   skewMs === 0

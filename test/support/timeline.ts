@@ -1,5 +1,5 @@
 /** Time that stands still until it is moved on: what every clock of the tests is made of. */
-import type { Clock } from '../../src/kube/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 export interface Timeline extends Clock {
   /**

@@ -1,6 +1,6 @@
 /** A clock that moves only when a test moves it. */
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Clock } from '../../src/kube/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { timeline } from '../support/timeline.ts';
 
 export interface VirtualClock extends Clock {

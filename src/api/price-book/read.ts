@@ -1,11 +1,11 @@
 /** Reads a price book. An entry that cannot be used is left out and named; the others count. */
 import { parse } from 'yaml';
-import { messageOf } from '../error-message.ts';
-import { quoted } from '../quoted.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { quoted } from '../../lib/quoted.ts';
+import { timeOf } from '../../lib/times.ts';
 import { checkSchema } from '../schema/check.ts';
 import { infinite, shown, unknownFields } from '../schema/file-faults.ts';
 import { isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi.ts';
-import { timeOf } from '../times.ts';
 import {
   DISCOUNT,
   type Discount,

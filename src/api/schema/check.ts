@@ -1,5 +1,5 @@
 /** Checks values against the OpenAPI keywords of a schema. Faults that an update leaves as they were are let pass. */
-import { own } from '../own.ts';
+import { own } from '../../lib/own.ts';
 import { type Cause, invalid, NO_FIELD, notSupported, required, tooLong, tooMany, typeInvalid } from './cause.ts';
 import { counterpartIn, fieldOf, isObject, type JsonObject, type OpenApiSchema, sameJson } from './openapi.ts';
 import { regularExpression } from './regexp.ts';

@@ -1,5 +1,5 @@
 /** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
-import { put } from '../own.ts';
+import { put } from '../../lib/own.ts';
 import { copyOf, fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A copy of the object with defaults. The input stays as it is. */

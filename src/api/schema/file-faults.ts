@@ -1,6 +1,6 @@
 /** What people write wrong in files, beside what a schema alone finds. */
-import { nearestName } from '../nearest-name.ts';
-import { quoted } from '../quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { fieldOf, isObject, type OpenApiSchema } from './openapi.ts';
 
 /** Misspelt fields of an object and of those within it, each with the name that may be meant. */

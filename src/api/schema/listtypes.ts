@@ -1,5 +1,5 @@
 /** Lists that are sets or have keys hold nothing twice. */
-import { own } from '../own.ts';
+import { own } from '../../lib/own.ts';
 import { type Cause, duplicate, invalid, show } from './cause.ts';
 import { fieldOf, isObject, mapKey, type OpenApiSchema } from './openapi.ts';
 

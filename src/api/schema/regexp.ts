@@ -4,7 +4,7 @@
  * one) take it minutes for a text of a few kilobytes. Hence a port of RE2, which also reads the same syntax.
  */
 import { RE2JS } from 're2js';
-import { messageOf } from '../error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 const MAX_REMEMBERED = 1_000;
 const compiled = new Map<string, Pattern>();

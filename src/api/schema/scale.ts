@@ -1,5 +1,5 @@
 /** The replica counts that the scale subresource reads must be numbers that fit it. */
-import { own } from '../own.ts';
+import { own } from '../../lib/own.ts';
 import { type Cause, invalid } from './cause.ts';
 import { isObject } from './openapi.ts';
 

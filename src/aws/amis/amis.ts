@@ -1,18 +1,18 @@
 /** The images that a NodeClass selects, and which instance types each is for. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
-import { defined } from '../../api/defined.ts';
 import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
-import { timeOf } from '../../api/times.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
+import { type Freshness, LoadingCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
-import type { Parameters } from '../ssm/ssm.ts';
-import { type Freshness, LoadingCache } from '../ttl-cache.ts';
+import type { Parameters } from '../ssm.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
 
 export interface Ami {

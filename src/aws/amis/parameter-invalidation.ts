@@ -1,5 +1,5 @@
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Parameters } from '../ssm/ssm.ts';
+import type { Parameters } from '../ssm.ts';
 import type { Amis } from './amis.ts';
 
 const PERIOD_MS = 30 * 60_000;

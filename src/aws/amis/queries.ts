@@ -1,7 +1,6 @@
 /** Which images to ask AWS for, from the AMI terms of a NodeClass. */
 import type { Image } from '@aws-sdk/client-ec2';
 import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import {
   ARCH_LABEL,
   INSTANCE_ACCELERATOR_COUNT_LABEL,
@@ -10,11 +9,12 @@ import {
   WINDOWS_BUILD_LABEL,
 } from '../../api/labels.ts';
 import type { Requirement } from '../../engine/model.ts';
-import { rejections } from '../../kube/rejections.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined, isDenied, isNotFound } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
-import type { Parameter, Parameters } from '../ssm/ssm.ts';
+import type { Parameter, Parameters } from '../ssm.ts';
 import { tagFilters } from '../tags.ts';
 import { type Alias, aliasOf } from './families.ts';
 

@@ -3,8 +3,8 @@
  * do about it. Reads and dry runs only.
  */
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
-import { realClock } from '../../kube/clock.ts';
 import { connectReader, type HttpKubeReader } from '../../kube/http.ts';
+import { realClock } from '../../lib/clock.ts';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { installedBefore } from './beta.ts';

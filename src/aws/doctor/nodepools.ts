@@ -15,7 +15,7 @@ import { awsMetrics } from '../metrics.ts';
 import { poolRequirements } from '../nodepools.ts';
 import type { Surveyed } from '../offerings/offerings.ts';
 import { UnavailableOfferings } from '../offerings/unavailable.ts';
-import { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import { PlacementGroups } from '../placementgroups.ts';
 import { Pricing } from '../pricing/pricing.ts';
 import { Reservations } from '../reservations/reservations.ts';
 import { noShifts } from '../zonalshift/zonalshift.ts';

@@ -17,9 +17,9 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodePoolErrors } from '../../api/nodepool-validation.ts';
-import { own } from '../../api/own.ts';
-import type { Clock } from '../../kube/clock.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { own } from '../../lib/own.ts';
 import { leftovers } from './beta.ts';
 import type { Controller } from './cluster.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';

@@ -1,15 +1,15 @@
 /** Joins equal CreateFleet requests into one with a higher target, and never loses what one has bought. */
 import type { CreateFleetCommandOutput, CreateFleetError, CreateFleetInstance, EC2Client } from '@aws-sdk/client-ec2';
-import { messageOf } from '../../api/error-message.ts';
-import { remembering } from '../../api/remembering.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { remembering } from '../../lib/remembering.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { StepTraces } from '../../observe/traces/tracer.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { Batcher } from '../request-batcher.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import { FleetCall } from './fleet-call.ts';
 import { traceCall } from './fleet-trace.ts';
 import type { FleetRequest } from './request.ts';

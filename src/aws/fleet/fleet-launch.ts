@@ -1,7 +1,6 @@
 /** Buys one instance for a NodeClaim. */
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
@@ -14,8 +13,9 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
-import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { SPOT_SLR_CREATION_FAILED } from '../../observe/events/aws.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -29,7 +29,7 @@ import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { chosenPartition, planTemplates, type TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
-import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup, PlacementGroups } from '../placementgroups.ts';
 import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';

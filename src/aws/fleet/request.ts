@@ -5,13 +5,13 @@ import type {
   FleetLaunchTemplateConfigRequest,
   FleetLaunchTemplateOverridesRequest,
 } from '@aws-sdk/client-ec2';
-import { defined } from '../../api/defined.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, requirementsOf, weighedUsdPerHour } from '../../engine/instance-types.ts';
 import type { InstanceType, Offering } from '../../engine/model.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { ValueSet } from '../../engine/value-set.ts';
+import { defined } from '../../lib/defined.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
 import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { ZonalSubnet } from '../subnets/subnets.ts';

@@ -8,14 +8,14 @@ import {
   paginateListInstanceProfiles,
   RemoveRoleFromInstanceProfileCommand,
 } from '@aws-sdk/client-iam';
-import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import { codeOf, isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import { pagesOf } from '../pages.ts';
 import { tagList, tagMap } from '../tags.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import { roleName } from './names.ts';
 
 const PROFILE_TTL_MS = 15 * 60_000;

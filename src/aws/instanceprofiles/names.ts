@@ -1,8 +1,8 @@
 /** Names, paths and tags of the instance profiles that the provider makes. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { hashText } from '../../api/fnv.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
+import { hashText } from '../../lib/fnv.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag, identityTags } from '../tags.ts';
 
 export interface Scope {

@@ -3,15 +3,15 @@
  * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
  */
 
-import { messageOf } from '../../api/error-message.ts';
 import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { timeOf } from '../../api/times.ts';
 import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, Requirements } from '../../engine/requirements.ts';
 import { fits, resourcesOf } from '../../engine/resources.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
 import { type Instance, isTerminating } from './instance.ts';
 
 export const claimedAt = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;

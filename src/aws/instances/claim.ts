@@ -15,13 +15,13 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { put } from '../../api/own.ts';
-import { remembering } from '../../api/remembering.ts';
 import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
+import { put } from '../../lib/own.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
-import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup } from '../placementgroups.ts';
 import { type Instance, isTerminating, providerId } from './instance.ts';
 
 export interface ClaimContext {

@@ -2,8 +2,8 @@
 import type { Instance as Described } from '@aws-sdk/client-ec2';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { quoted } from '../../api/quoted.ts';
-import { remembering } from '../../api/remembering.ts';
+import { quoted } from '../../lib/quoted.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { tagMap } from '../tags.ts';
 
 export interface Instance {

@@ -7,12 +7,13 @@ import {
   paginateDescribeInstances,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
-import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
 import { NodeClaimNotFound } from '../../cloud/errors.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { own } from '../../lib/own.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';
@@ -20,7 +21,6 @@ import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
 import { Batcher } from '../request-batcher.ts';
 import { CLUSTER_NAME_TAG, CLUSTER_UID_TAG, tagList } from '../tags.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
 import { forMany } from './many.ts';

@@ -3,11 +3,11 @@
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CLUSTER_NAME_TAGGED_ANNOTATION, TAGGED_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { isNotFound, type KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../kube/clock.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { own } from '../../lib/own.ts';
 import { CLUSTER_NAME_TAG, NAME_TAG, NODECLAIM_TAG } from '../tags.ts';
 import { instanceIdOf } from './instance.ts';
 import type { Instances } from './instances.ts';

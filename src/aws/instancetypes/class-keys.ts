@@ -1,6 +1,6 @@
 /** Texts that stand for what of a NodeClass its instance types depend on. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { remembering } from '../../api/remembering.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { zonesOf } from '../subnets/zones.ts';

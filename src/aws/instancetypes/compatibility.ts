@@ -2,7 +2,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
-import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup } from '../placementgroups.ts';
 import { architectureOf } from './labels.ts';
 
 function fitsNetworkInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): boolean {

@@ -1,9 +1,9 @@
 /** Pods that nodes hold, and resources that their kubelets reserve: the settings that may be expressions. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
-import type { Timepiece } from '../../kube/clock.ts';
-import { inSlices } from '../../kube/yielding.ts';
+import type { Timepiece } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { inSlices } from '../../lib/yielding.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import { factsOf, hasExpressions, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';

@@ -5,9 +5,10 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
-import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import { inSlices } from '../../kube/yielding.ts';
+import { type Clock, monotonicMs } from '../../lib/clock.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
+import { inSlices } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
@@ -23,14 +24,13 @@ import {
   type Surveyed,
 } from '../offerings/offerings.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
-import type { PlacementGroup, PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup, PlacementGroups } from '../placementgroups.ts';
 import type { OverlayPrices } from '../pricing/overlay.ts';
 import type { PriceBookFile } from '../pricing/price-book-file.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Zone, zonesOf } from '../subnets/zones.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { classKey, memoryKey, offeringKey } from './class-keys.ts';

@@ -1,8 +1,8 @@
 /** The lists of instance types that NodeClasses see. One that comes out equal stays the same object, and so do types. */
 import type { InstanceType } from '../../engine/model.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
-import type { Timepiece } from '../../kube/clock.ts';
-import { TtlCache } from '../ttl-cache.ts';
+import type { Timepiece } from '../../lib/clock.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 
 /** A list that nobody used for this long is forgotten: its NodeClass is gone or has changed. */
 export const UNUSED_MS = 5 * 60_000;

@@ -1,5 +1,5 @@
 /** What is done to NodeClaims whose instance is about to end or is unhealthy. */
-import { defined } from '../../api/defined.ts';
+
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import {
@@ -11,11 +11,12 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import { timestamp } from '../../api/times.ts';
 import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../kube/clock.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { rejections } from '../../kube/rejections.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { rejections } from '../../lib/rejections.ts';
+import { timestamp } from '../../lib/times.ts';
 import {
   CAPACITY_RESERVATION_INSTANCE_INTERRUPTED,
   INSTANCE_STOPPING,

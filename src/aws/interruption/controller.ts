@@ -7,7 +7,7 @@ import {
   type Message as SqsMessage,
 } from '@aws-sdk/client-sqs';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
-import { rejections } from '../../kube/rejections.ts';
+import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';

@@ -6,8 +6,8 @@ import {
   paginateDescribeInstanceStatus,
 } from '@aws-sdk/client-ec2';
 import { NODE_CLAIM } from '../../api/kinds.ts';
-import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isDenied } from '../errors.ts';
 import { instanceIdOfClaim } from '../instances/instance.ts';

@@ -1,5 +1,5 @@
 /** EventBridge events about instances, as they come through the queue. */
-import { parseJson } from '../../api/parse-json.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 
 export type MessageKind =
   | 'spot_interrupted'

@@ -4,7 +4,7 @@
  */
 
 import { parseDuration } from '../../api/duration.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
 /** A list has one member, a map one named `*`, a struct all of its fields. */

@@ -4,9 +4,9 @@
  */
 
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
-import { put } from '../../api/own.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { put } from '../../lib/own.ts';
 import { isQuantity, type Kubelet } from './block.ts';
 import { compiled, ExpressionError } from './expression-programs.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';

@@ -5,10 +5,10 @@ import type {
   MarketType,
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
-import { defined } from '../../api/defined.ts';
 import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
+import { defined } from '../../lib/defined.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import { isIpv6 } from '../cluster.ts';
 import { tagList } from '../tags.ts';

@@ -8,11 +8,12 @@ import {
   type RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
-import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { codeOf, combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
@@ -20,7 +21,6 @@ import { isOfAnotherCluster } from '../identity.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
 import { CLUSTER_NAME_TAG, tagList, tagMap } from '../tags.ts';
-import { TtlCache } from '../ttl-cache.ts';
 
 const TTL_MS = 60_000;
 const SWEEP_MS = 60_000;

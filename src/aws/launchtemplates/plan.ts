@@ -10,7 +10,7 @@ import { familyOf } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
 import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
-import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup } from '../placementgroups.ts';
 import { nodeLabels, nodeTaints } from '../userdata/input.ts';
 import { effectiveKubelet } from '../userdata/kubelet.ts';
 import { bottlerocketVersion, renderUserData } from '../userdata/userdata.ts';

@@ -1,14 +1,14 @@
 /** The steps that look up what a NodeClass's selectors match. */
 import { type ConditionUpdate, getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { causeOf } from '../../cloud/errors.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
 import { AliasWithoutImages, UnsupportedAlias } from '../amis/queries.ts';
-import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroups } from '../placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
-import type { SecurityGroups } from '../securitygroups/securitygroups.ts';
+import type { SecurityGroups } from '../securitygroups.ts';
 import type { Subnets } from '../subnets/subnets.ts';
 import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
 

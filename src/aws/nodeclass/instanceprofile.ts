@@ -1,14 +1,14 @@
 /** Gives a NodeClass its instance profile: the one it names, or one made for its role. */
 import { randomUUID } from 'node:crypto';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { quoted } from '../../api/quoted.ts';
 import { causeOf } from '../../cloud/errors.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { quoted } from '../../lib/quoted.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, roleName, type Scope } from '../instanceprofiles/names.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
 
 const TYPE = 'InstanceProfileReady';

@@ -1,15 +1,16 @@
 /** The last step of a NodeClass: is it sound, and may the controller launch it? */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import { getCondition } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { causeOf } from '../../cloud/errors.ts';
 import type { Informers } from '../../kube/client.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
@@ -22,9 +23,8 @@ import { kubeletErrors, unsupportedKubelet } from '../kubelet/block-validation.t
 import { compileFailure, hasExpressions } from '../kubelet/expressions.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { planTemplates } from '../launchtemplates/plan.ts';
-import type { PlacementGroups } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroups } from '../placementgroups.ts';
 import { launchTags, restrictedTags } from '../tags.ts';
-import { TtlCache } from '../ttl-cache.ts';
 import { InvalidUserData } from '../userdata/input.ts';
 import { GROUP_UNKNOWN } from './discovery.ts';
 import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';

@@ -12,7 +12,7 @@ import {
 import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
 import type { DiscountedPrice } from '../../engine/price-book/book-entries.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
-import type { PlacementGroup } from '../placementgroups/placementgroups.ts';
+import type { PlacementGroup } from '../placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';
 import type { OfferingKey, Shortage } from './unavailable.ts';

@@ -1,9 +1,7 @@
 /** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
 import { setImmediate } from 'node:timers/promises';
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -12,6 +10,8 @@ import { offeringOf, requirementsOf, satisfiesMinValues } from '../../engine/ins
 import type { InstanceType } from '../../engine/model.ts';
 import { LOOSE, type Requirements } from '../../engine/requirements.ts';
 import type { Informers } from '../../kube/client.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { poolRequirements } from '../nodepools.ts';
 import type { SpotPoolView, SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Entry, isLasting, type Obstacle, type ObstacleCode, type Surveyed } from './offerings.ts';

@@ -1,8 +1,9 @@
 /** Offerings that were found to be out of capacity a short while ago. */
-import { defined } from '../../api/defined.ts';
-import type { Clock } from '../../kube/clock.ts';
+
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { TtlCache } from '../ttl-cache.ts';
 
 /** How long a shortage is remembered. */
 export const SHORTAGE_TTL_MS = 3 * 60_000;

@@ -3,7 +3,7 @@
  * by what they are: letters, generation, and a letter for each trait (`m8gd`: m, 8, g, d). Sizes of a family cost what
  * they hold, and a trait costs about the same share in every family.
  */
-import { unitsOf } from '../../api/instance-sizes.ts';
+import { unitsOf } from '../../engine/instance-sizes.ts';
 
 interface Family {
   readonly name: string;

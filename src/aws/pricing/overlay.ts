@@ -4,7 +4,7 @@ import { NODE_OVERLAY } from '../../api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { Informers, Store } from '../../kube/client.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 const TTL_MS = 5 * 60_000;
 

@@ -1,13 +1,13 @@
 /** The price book that the operator was given as a file. It is read again when it changes; entries come and go with their dates. */
 import { type FileHandle, open } from 'node:fs/promises';
-import { messageOf } from '../../api/error-message.ts';
 import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
 import { entryName, PriceBookError, readPriceBook } from '../../api/price-book/read.ts';
-import { timeOf } from '../../api/times.ts';
 import { commitmentsOf, type DiscountedPrice, discountsOf, isExpired } from '../../engine/price-book/book-entries.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
-import type { Timepiece } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Timepiece } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 const POLL_MS = 60_000;

@@ -1,9 +1,9 @@
 /** What instances cost now, as far as known. Lookups never wait; a background controller refreshes. */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import type { PricingClient } from '@aws-sdk/client-pricing';
-import type { Clock } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import { rejections } from '../../kube/rejections.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined } from '../errors.ts';
 import { type FallbackPrices, fallbackPrices } from './fallback.ts';

@@ -15,7 +15,7 @@ import {
 import type { Informers, KubeClient } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
-import { rejections } from '../../kube/rejections.ts';
+import { rejections } from '../../lib/rejections.ts';
 import { combined } from '../errors.ts';
 import { providerId } from '../instances/instance.ts';
 import type { Instances } from '../instances/instances.ts';

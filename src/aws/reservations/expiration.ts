@@ -4,7 +4,7 @@ import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
-import { rejections } from '../../kube/rejections.ts';
+import { rejections } from '../../lib/rejections.ts';
 import { combined } from '../errors.ts';
 
 const PERIOD_MS = 60_000;

@@ -6,15 +6,15 @@ import {
   type EC2Client,
   paginateDescribeCapacityReservations,
 } from '@aws-sdk/client-ec2';
-import { defined } from '../../api/defined.ts';
 import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { type Freshness, LoadingCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { isNotFound } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { type Freshness, LoadingCache } from '../ttl-cache.ts';
 
 export type CapacityReservation = CapacityReservationStatus;
 

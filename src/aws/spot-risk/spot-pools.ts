@@ -1,5 +1,5 @@
 /** What is remembered of spot pools: counts that decay, of a bounded number of pools, as a text that survives restarts. */
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { interruptionsPerHour, type PoolCounts } from './rate.ts';
 
 /** An instance type in a zone. */

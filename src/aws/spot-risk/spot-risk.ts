@@ -1,7 +1,8 @@
 /** What spot pools that were interrupted of late count as dearer than they are, and the memory that says so. */
-import type { Clock } from '../../kube/clock.ts';
+
 import type { Kept } from '../../kube/document-keeper.ts';
-import { TtlCache } from '../ttl-cache.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TtlCache } from '../../lib/ttl-cache.ts';
 import { expectedPart, interruptionsPerHour, type PoolCounts, steppedPart } from './rate.ts';
 import { poolKey, type SpotPool, SpotPools } from './spot-pools.ts';
 

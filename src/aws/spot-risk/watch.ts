@@ -4,8 +4,8 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf } from '../../api/object-fields.ts';
 import type { Informers } from '../../kube/client.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { poolKey, type SpotPool } from './spot-pools.ts';
 import type { SpotRisk } from './spot-risk.ts';
 

@@ -1,15 +1,15 @@
 /** The subnets that a NodeClass selects, and how many addresses each has left. */
 import { type EC2Client, paginateDescribeSubnets, type Subnet } from '@aws-sdk/client-ec2';
-import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass, SubnetSelectorTerm, SubnetStatus } from '../../api/ec2-nodeclass.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { type Freshness, LoadingCache, TtlCache } from '../../lib/ttl-cache.ts';
 import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
-import { type Freshness, LoadingCache, TtlCache } from '../ttl-cache.ts';
 
 interface AwsFilter {
   readonly Name: string;

@@ -1,8 +1,8 @@
 /** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
 import { LRUCache } from 'lru-cache';
 import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
-import { messageOf } from '../../api/error-message.ts';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
 import { contentType, isMime, type Part, parseMime, writeMime } from './mime.ts';

@@ -2,8 +2,8 @@
 
 import { LRUCache } from 'lru-cache';
 import { parse, TomlError, type TomlTable } from 'smol-toml';
-import { defined } from '../../api/defined.ts';
-import { own } from '../../api/own.ts';
+import { defined } from '../../lib/defined.ts';
+import { own } from '../../lib/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { tomlText } from './toml.ts';

@@ -1,6 +1,6 @@
 /** The kubelet settings that a launch template carries. */
 
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts';
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 import { canonicalDurations } from './kubeletargs.ts';

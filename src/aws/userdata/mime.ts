@@ -1,6 +1,6 @@
 /** Multipart archives, in which cloud-init and nodeadm find several documents. */
 
-import { put } from '../../api/own.ts';
+import { put } from '../../lib/own.ts';
 
 export interface Part {
   readonly headers: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /** Reads the zonal shifts of the cluster at the start. */
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Clients } from '../clients.ts';
 import { clusterArn } from '../cluster.ts';
 import type { AwsOptions } from '../options.ts';

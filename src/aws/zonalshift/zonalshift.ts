@@ -1,5 +1,5 @@
 /** Zones that the operator has to keep away from, because somebody shifted the cluster's traffic away from them. */
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Shift, ShiftSource } from './client.ts';
 
 /** What the rest of the provider asks. */

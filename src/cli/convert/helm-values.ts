@@ -1,8 +1,8 @@
 /** Values of Karpenter's chart, of any release, as this chart takes them. */
 import { isMap, isScalar, type Pair, Scalar, YAMLMap } from 'yaml';
-import { nearestName } from '../../api/nearest-name.ts';
-import { own } from '../../api/own.ts';
-import { quoted } from '../../api/quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { own } from '../../lib/own.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { KNOWN_VALUES } from './chart-values.ts';
 import {
   DROPPED_VALUES,

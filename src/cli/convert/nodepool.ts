@@ -1,7 +1,7 @@
 /** NodePool of karpenter.sh/v1beta1 → v1, and what conversion webhooks left behind on those of v1. */
 import { Pair } from 'yaml';
-import { messageOf } from '../../api/error-message.ts';
-import { parseJson } from '../../api/parse-json.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 import type { ObjectEdit } from './edit.ts';
 import { cleanMetadata, renameAnnotations } from './metadata.ts';
 import { nodeOf } from './nodes.ts';

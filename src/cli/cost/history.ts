@@ -1,6 +1,6 @@
 /** What was spent, hour by hour or day by day. */
-import { timeOf, timestamp } from '../../api/times.ts';
-import type { HistoryView, HourView } from '../../observe/history/view.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
+import type { HistoryView, HourView } from '../../process/history-view.ts';
 
 export type Per = 'hour' | 'day';
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
 import { collectionPath } from '../../local/client.ts';
 import type { World } from '../../local/world.ts';

@@ -1,5 +1,5 @@
 /** Reference pages of the verbs, written from their declarations. */
-import { code, heading, table } from '../../api/markdown.ts';
+import { code, heading, table } from '../../lib/markdown.ts';
 import type { CommandDescription, OptionDescription } from './tree.ts';
 
 /** A form that a verb prints as JSON and YAML. */

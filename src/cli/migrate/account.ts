@@ -1,9 +1,9 @@
 /** What AWS says: the doctor's findings, as far as they bear on a migration. */
 
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { messageOf } from '../../api/error-message.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Facts } from './facts.ts';
 import { type Item, itemOf, unknown } from './items.ts';
 import { instanceIdOf } from './origins.ts';

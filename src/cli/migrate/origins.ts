@@ -1,7 +1,7 @@
 /** Who made the nodes of a cluster. */
 import type { Node } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 
 /** Of alpha versions. */
 export const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';

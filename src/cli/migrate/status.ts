@@ -1,5 +1,5 @@
 /** Where a cluster is on its way to Karpenter v1 and this operator. */
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { commandOrText } from '../render/shell.ts';
 import { counted } from '../render/table.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';

@@ -6,4 +6,4 @@ export class InputError extends Error {
   }
 }
 
-export { messageOf } from '../../api/error-message.ts';
+export { messageOf } from '../../lib/error-message.ts';

@@ -1,9 +1,9 @@
 /** What stands in a snapshot for texts that are left out of it, and how such a text is compared with a whole one. */
 import { createHash } from 'node:crypto';
-import { defined } from '../../api/defined.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** Enough to tell an edited text from the same one, and too little to tell which of many guesses is right. */
 const DIGITS = 8;

@@ -7,8 +7,8 @@ import type {
   TopologySpreadConstraint,
   Workload,
 } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
 import type { DefaultSpread, SpreadWorkload } from '../../engine/default-spread.ts';
+import { own } from '../../lib/own.ts';
 import type { Manifest } from './read.ts';
 
 const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? 'default';

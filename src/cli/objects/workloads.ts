@@ -1,8 +1,8 @@
 /** Workloads as the pods they stand for. */
 
 import type { DaemonSet, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
 import { defaultRequests } from '../../engine/resources.ts';
+import { own } from '../../lib/own.ts';
 
 /** Gives out UIDs that order as they were asked for. */
 export type Uids = () => string;

@@ -16,7 +16,7 @@ import type { Plan } from '../migrate/plan/step.ts';
 import type { Status } from '../migrate/status.ts';
 import type { Disruption } from '../render/commands.ts';
 import type { Simulation } from '../render/plan.ts';
-import type { Report } from '../report/report.ts';
+import type { Report } from '../render/support-report.ts';
 import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';

@@ -1,6 +1,7 @@
 /** Reports, for people in a terminal and for pages in Markdown. */
-import type { MoveSums, Report, WastefulNode } from '../report/report.ts';
+
 import { usd } from './cost.ts';
+import type { MoveSums, Report, WastefulNode } from './support-report.ts';
 import { counted, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 

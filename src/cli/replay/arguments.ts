@@ -1,7 +1,7 @@
 /** Arguments of the operator, checked before anything is played with them. */
-import { nearestName } from '../../api/nearest-name.ts';
-import { quoted } from '../../api/quoted.ts';
-import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '../../observe/settings.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { quoted } from '../../lib/quoted.ts';
+import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '../../process/settings.ts';
 import { InputError } from '../objects/errors.ts';
 
 /** The operator asks for one; a replay's cluster has no name that anybody chose. */

@@ -1,6 +1,6 @@
 /** What sets one cluster's objects apart from another's, in words. */
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { identityOf } from '../objects/read.ts';
 
 /** Longer values are cut. */

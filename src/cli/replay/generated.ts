@@ -1,7 +1,7 @@
 /** `--trace generate:web-service?pods=500&duration=7d`: a trace that is made when it is played. */
 import { parseDuration } from '../../api/duration.ts';
-import { nearestName } from '../../api/nearest-name.ts';
-import { quoted } from '../../api/quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { quoted } from '../../lib/quoted.ts';
 import {
   DEFAULT_START,
   GENERATORS,

@@ -1,7 +1,7 @@
 /** Reads what a replay needs, and plays it: everything that can be wrong with the input is said before anything is played. */
 
-import { defined } from '../../api/defined.ts';
 import { readPriceBook } from '../../api/price-book/read.ts';
+import { defined } from '../../lib/defined.ts';
 import type { Progress, SettingsSet } from '../../replay/replay.ts';
 import type { ReplayResult } from '../../replay/result.ts';
 import { refuseOldVersions } from '../objects/old-versions.ts';

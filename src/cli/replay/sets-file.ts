@@ -1,8 +1,8 @@
 /** The file of `--sets`: a list of sets of settings; docs/replay-sets.md is its reference. */
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { nearestName } from '../../api/nearest-name.ts';
-import { quoted } from '../../api/quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { Field } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 

@@ -1,6 +1,6 @@
 /** The sets of settings that a trace is played with: of `--sets` and `--compare`, over the manifests of `-f`. */
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { quoted } from '../../api/quoted.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
 import type { SettingsSet } from '../../replay/replay.ts';
 import { InputError } from '../objects/errors.ts';

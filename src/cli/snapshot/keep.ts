@@ -1,5 +1,5 @@
 /** Rules for the parts of objects that a redacted snapshot keeps. An object has a rule for each field, and cannot be open. */
-import { own, put } from '../../api/own.ts';
+import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation } from '../objects/redaction.ts';
 
 /**

@@ -12,7 +12,7 @@ import {
   NODEPOOL_LABEL,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { own, put } from '../../api/own.ts';
+import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { type Fields, isFields, kept } from './keep.ts';
 import { KEPT, KEPT_ANNOTATIONS, METADATA } from './kept.ts';

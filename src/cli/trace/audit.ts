@@ -5,8 +5,8 @@
  */
 import { apiVersionOf, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { parseJson } from '../../api/parse-json.ts';
-import { timeOf } from '../../api/times.ts';
+import { parseJson } from '../../lib/parse-json.ts';
+import { timeOf } from '../../lib/times.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { openLines } from '../../replay/trace/source.ts';
 import { TraceError } from '../../replay/trace/trace-error.ts';

@@ -1,6 +1,6 @@
 /** Makes a trace of a CSV of tasks: when each was submitted, for how long it ran, how much it asked for, and how many equal ones. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { quoted } from '../../api/quoted.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { MOST_PODS, MOST_SECONDS } from '../../replay/trace/events.ts';
 import { type LineSource, openLines } from '../../replay/trace/source.ts';
 import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';

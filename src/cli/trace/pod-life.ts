@@ -1,7 +1,7 @@
 /** When a pod was created, ran and ended, by what its status says, in milliseconds since the epoch. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
 import { isTerminal } from '../../engine/pods.ts';
+import { timeOf } from '../../lib/times.ts';
 
 export interface PodLife {
   readonly createdMs: number;

@@ -4,8 +4,8 @@
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
-import { put } from '../../api/own.ts';
 import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+import { put } from '../../lib/own.ts';
 import { type Keep, kept } from '../snapshot/keep.ts';
 import { RESOURCES } from '../snapshot/parts.ts';
 import { Redactor } from '../snapshot/redact.ts';

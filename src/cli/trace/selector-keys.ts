@@ -1,6 +1,6 @@
 /** Labels that something selects by. Others are left out of a trace: they may say more than it should. */
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** `--what-if "drain NODE"`: a node whose deletion has begun, so that its pods need another place. */
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { timestamp } from '../../api/times.ts';
+import { timestamp } from '../../lib/times.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';

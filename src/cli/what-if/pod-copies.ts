@@ -1,6 +1,6 @@
 /** More pods like those that a workload has: all pending, so that a place is looked for. */
 import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { Manifest } from '../objects/read.ts';
 import { ordinalOf } from './removal-order.ts';
 

@@ -1,8 +1,8 @@
 /** Which pods of a workload go first when it shrinks, as its controller in kube-controller-manager chooses them. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
 import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+import { timeOf } from '../../lib/times.ts';
 
 /**
  * StatefulSets lose the highest ordinal first. ReplicaSets lose pods without a node first, then those that do not run, are

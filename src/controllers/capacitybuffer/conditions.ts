@@ -2,7 +2,7 @@
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
-import { timestamp } from '../../api/times.ts';
+import { timestamp } from '../../lib/times.ts';
 
 /** The time of transition moves with the status only. */
 export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {

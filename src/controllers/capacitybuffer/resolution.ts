@@ -1,7 +1,6 @@
 /** Keeps the virtual pods of each capacity buffer up to date, and says in its status what room it asks for. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { PodTemplate } from '../../api/kubernetes.ts';
 import {
@@ -26,6 +25,7 @@ import type { KubeClient, Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Deps } from '../deps.ts';
 import { withCondition } from './conditions.ts';
 

@@ -10,8 +10,8 @@ import {
   provisioningCondition,
 } from '../../engine/capacity-buffers.ts';
 import type { Plan } from '../../engine/model.ts';
-import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { retried } from '../retry.ts';

@@ -2,7 +2,7 @@
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostReport } from '../../engine/cost/report.ts';
-import { yielding } from '../../kube/yielding.ts';
+import { yielding } from '../../lib/yielding.ts';
 import type { Deps } from '../deps.ts';
 import { poolInputs } from '../pool-inputs.ts';
 

@@ -4,13 +4,13 @@ import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { timestamp } from '../../api/times.ts';
 import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
 import type { DisruptionEvent } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { timestamp } from '../../lib/times.ts';
 import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
 import {
   CONSOLIDATION_APPROVED,

@@ -1,7 +1,8 @@
 /** Errors of steps that are taken side by side. */
-import { messageOf } from '../../api/error-message.ts';
+
 import { isConflict } from '../../kube/client.ts';
 import { Requeue } from '../../kube/reconciler.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 /** The error under the name of the step in which it happened. */
 export const during = (step: string, error: unknown): Error =>

@@ -2,15 +2,15 @@
 import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../api/remembering.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import { awaitsReadiness } from '../../engine/idle-pools.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
-import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';

@@ -2,12 +2,12 @@
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { remembering } from '../../api/remembering.ts';
-import { timeOf } from '../../api/times.ts';
 import { workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import type { Given } from '../../engine/disruption/pricing/savings.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import { refOf } from '../../kube/store.ts';
+import { remembering } from '../../lib/remembering.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';

@@ -6,11 +6,11 @@
  *      └──capacity bought again for its pods, or a replacement gone──▶ undone
  */
 import type { NodePool } from '../../api/nodepool.ts';
-import { timestamp } from '../../api/times.ts';
 import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
 import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/pricing/savings.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { Order } from './order.ts';
 
 /** A move that lasts this long has succeeded, and its savings are reported. */

@@ -1,9 +1,9 @@
 /** Events on pods about their own do-not-disrupt annotation. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { timestamp } from '../../api/times.ts';
 import { annotatedPods, protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import {
   DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED,

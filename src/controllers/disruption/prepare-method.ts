@@ -8,8 +8,8 @@ import type { Method, MethodInput, MethodResult } from '../../engine/disruption/
 import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
 import { withoutSpotRisk } from '../../engine/spot-risk.ts';
-import { monotonicMs } from '../../kube/clock.ts';
-import { type Pause, yielding } from '../../kube/yielding.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { type Pause, yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';

@@ -7,12 +7,12 @@
  */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
-import { timestamp } from '../../api/times.ts';
 import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
 import { decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';

@@ -4,13 +4,13 @@
  */
 
 import { isTrue } from '../../api/conditions.ts';
-import { sameItems } from '../../api/same-items.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import { changesWithTime } from '../../engine/disruption/candidates/timed.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isReschedulable } from '../../engine/pods.ts';
-import { monotonicMs } from '../../kube/clock.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { sameItems } from '../../lib/same-items.ts';
 import type { Deps } from '../deps.ts';
 import { managedPools } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';

@@ -7,9 +7,9 @@ import type {
   Validated,
   ValidationFailure,
 } from '../../engine/disruption/method.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
-import { rejections } from '../../kube/rejections.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';

@@ -1,9 +1,10 @@
 /** Runs disruption's simulations on the cluster as it is now. */
-import { sameItems } from '../../api/same-items.ts';
+
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { momentOf } from '../../engine/disruption/simulations/simulator.ts';
 import type { SimulationInput, SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { solveOptions } from '../../engine-worker/solver.ts';
+import { sameItems } from '../../lib/same-items.ts';
 import { silent } from '../../observe/logger.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { Deps } from '../deps.ts';

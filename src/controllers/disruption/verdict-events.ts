@@ -5,8 +5,8 @@
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { DISRUPTION_VERDICT } from '../../observe/events/disruption.ts';
 import type { Deps } from '../deps.ts';

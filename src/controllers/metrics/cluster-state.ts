@@ -1,5 +1,5 @@
 /** Says whether decisions can be made: while cluster state is not synced, provisioning and disruption stand still. */
-import { monotonicMs } from '../../kube/clock.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import {
   CLUSTER_STATE_NODE_COUNT,

@@ -1,6 +1,6 @@
 /** What can be said about a change of an object's conditions. Pure. */
 import type { Condition } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
+import { timeOf } from '../../lib/times.ts';
 
 export interface Transition {
   readonly condition: Condition;

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { extrasUsdPerHour } from '../../engine/node-extras.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';
 

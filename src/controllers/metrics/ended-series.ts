@@ -4,8 +4,8 @@
  */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { after, type KeyedWorker, type Outcome, settled } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';

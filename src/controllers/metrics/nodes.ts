@@ -5,8 +5,6 @@
 
 import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
-import { timeOf } from '../../api/times.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
 import {
@@ -17,9 +15,11 @@ import {
   readableResources,
   subtractResources,
 } from '../../engine/resources.ts';
-import { type Clock, monotonicMs } from '../../kube/clock.ts';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
-import { yielding } from '../../kube/yielding.ts';
+import { type Clock, monotonicMs } from '../../lib/clock.ts';
+import { own } from '../../lib/own.ts';
+import { timeOf } from '../../lib/times.ts';
+import { yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import {
   CLUSTER_UTILIZATION_PERCENT,

@@ -4,8 +4,8 @@
  */
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
 import { isTerminal, podKey } from '../../engine/pods.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
 import {
   PODS_BOUND_DURATION_SECONDS,

@@ -3,9 +3,9 @@
 import { type Conditioned, type ConditionSet, initConditions } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
 import { type Key, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
+import { own } from '../../lib/own.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
 import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';

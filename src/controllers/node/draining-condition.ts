@@ -1,7 +1,7 @@
 /** First step of a node's end: its pods leave. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
+import { timeOf } from '../../lib/times.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';

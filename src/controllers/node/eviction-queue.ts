@@ -4,7 +4,6 @@ import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { nodeNameOf } from '../../api/object-fields.ts';
-import { timestamp } from '../../api/times.ts';
 import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
 import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
 import {
@@ -15,6 +14,7 @@ import {
   Requeue,
   settled,
 } from '../../kube/reconciler.ts';
+import { timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { DISRUPTED, EVICTED } from '../../observe/events/pods.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';

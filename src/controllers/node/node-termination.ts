@@ -1,6 +1,5 @@
 /** Ends deleted Nodes: taint, drain, detach volumes, terminate the instance, and only then let the Node go. */
 import { isTrue } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import {
@@ -12,7 +11,6 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { deadlineOf } from '../../engine/drain/deadline.ts';
@@ -25,6 +23,8 @@ import {
   type Reconciler,
   settled,
 } from '../../kube/reconciler.ts';
+import { defined } from '../../lib/defined.ts';
+import { own } from '../../lib/own.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';

@@ -1,6 +1,6 @@
 /** The pods that are to leave their nodes, and by when. Draining nodes add them, `eviction-queue.ts` evicts them. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 export interface Eviction {
   readonly namespace: string;

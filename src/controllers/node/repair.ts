@@ -1,8 +1,8 @@
 /** When a node counts as broken. Pure. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
-import { timeOf } from '../../api/times.ts';
 import type { RepairPolicy } from '../../cloud/provider.ts';
+import { timeOf } from '../../lib/times.ts';
 
 export interface Ailment {
   readonly condition: Condition;

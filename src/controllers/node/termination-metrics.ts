@@ -1,6 +1,6 @@
 /** Metrics of nodes that end. */
 import type { Node } from '../../api/kubernetes.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import {
   NODES_DRAINED,
   NODES_LIFETIME_DURATION_SECONDS,

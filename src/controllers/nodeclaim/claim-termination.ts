@@ -10,10 +10,10 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import { timeOf, timestamp } from '../../api/times.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
 import {

@@ -6,7 +6,6 @@ import type { KubeObject } from '../../api/kubernetes.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { own } from '../../api/own.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
 import type { Store } from '../../kube/client.ts';
@@ -21,6 +20,7 @@ import {
   soonest,
   type Trigger,
 } from '../../kube/reconciler.ts';
+import { own } from '../../lib/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';

@@ -3,9 +3,9 @@ import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { timeOf } from '../../api/times.ts';
 import { lostItsType, poolDrift, TYPE_CHECK_AGE_MS } from '../../engine/drift.ts';
-import { monotonicMs } from '../../kube/clock.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;

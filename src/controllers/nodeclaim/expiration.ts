@@ -2,9 +2,9 @@
 import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { timeOf } from '../../api/times.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { timeOf } from '../../lib/times.ts';
 import { EXPIRED } from '../../observe/events/nodeclaims.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';

@@ -1,8 +1,9 @@
 /** Asks the provider's registration hooks whether a node that has joined may be declared registered. */
-import { defined } from '../../api/defined.ts';
-import { messageOf } from '../../api/error-message.ts';
+
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 export interface HookResults {
   /** The claim with the labels that hooks found out. */

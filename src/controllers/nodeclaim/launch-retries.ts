@@ -4,9 +4,9 @@
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { backOffMs } from '../../kube/backoff.ts';
-import { type Clock, monotonicMs } from '../../kube/clock.ts';
-import { type Limiter, limiter } from '../../kube/limiter.ts';
 import type { BackOff, RateLimit } from '../../kube/reconciler.ts';
+import { type Clock, monotonicMs } from '../../lib/clock.ts';
+import { type Limiter, limiter } from '../../lib/limiter.ts';
 import type { Deps } from '../deps.ts';
 
 interface Failed {

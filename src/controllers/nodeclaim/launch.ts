@@ -1,7 +1,5 @@
 /** Buys the claim's instance. */
 import { isTrue } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -9,6 +7,8 @@ import { uidOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, settled } from '../../kube/reconciler.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';

@@ -4,7 +4,7 @@
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 const KEEP_MS = 60 * 60_000;
 

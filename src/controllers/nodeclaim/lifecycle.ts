@@ -1,8 +1,6 @@
 /** Orders the steps of a NodeClaim's life: launch, registration, initialization, liveness; and its end. */
 
 import { initConditions, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
-import { messageOf } from '../../api/error-message.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { TERMINATION_FINALIZER } from '../../api/labels.ts';
@@ -19,6 +17,8 @@ import {
   soonest,
   type Trigger,
 } from '../../kube/reconciler.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { OwnWrites } from '../own-writes.ts';

@@ -3,11 +3,11 @@ import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { nodeNameOf, uidOf } from '../../api/object-fields.ts';
-import { timeOf, timestamp } from '../../api/times.ts';
 import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { unlessGone } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 
 /** Pods that come or go within this time of each other are recorded once. */

@@ -1,7 +1,7 @@
 /** Durations of a NodeClaim that cannot be read: reported once each, as a NodeClaim's spec never changes. */
 import { durationOrNever } from '../../api/duration.ts';
-import { messageOf } from '../../api/error-message.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { UNREADABLE_FIELD } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';

@@ -1,7 +1,6 @@
 /** The NodeOverlays in force, and the cloud as it looks under them. */
 
 import { LRUCache } from 'lru-cache';
-import { defined } from '../../api/defined.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
@@ -15,8 +14,9 @@ import { overlaidSteps } from '../../engine/overlays.ts';
 import type { Requirements } from '../../engine/requirements.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Store } from '../../kube/client.ts';
-import type { Timepiece } from '../../kube/clock.ts';
-import { inSlices } from '../../kube/yielding.ts';
+import type { Timepiece } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
+import { inSlices } from '../../lib/yielding.ts';
 
 /** Views of one list of instance types that are kept; more NodePools with labels that overlays require share them. */
 const MOST_VIEWS = 1_000;

@@ -1,11 +1,11 @@
 /** Publishes in a NodePool's status what its nodes hold. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../api/remembering.ts';
 import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 

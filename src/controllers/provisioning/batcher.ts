@@ -1,5 +1,5 @@
 /** Collects what arrives close together into one provisioning run. */
-import { type Clock, monotonicMs } from '../../kube/clock.ts';
+import { type Clock, monotonicMs } from '../../lib/clock.ts';
 
 export interface BatchWindow {
   /** Silence that closes a window. */

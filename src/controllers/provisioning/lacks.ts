@@ -4,7 +4,6 @@
  */
 import type { NodeSelectorRequirement, Pod, Taint } from '../../api/kubernetes.ts';
 import { DISRUPTED_TAINT, normalizeLabel } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
 import { hostPortsOf, portConflict } from '../../engine/host-ports.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -14,7 +13,8 @@ import { addResources, podRequests, quantityList, subtractResources } from '../.
 import { formatTaint, sameTaint, untolerated } from '../../engine/taints.ts';
 import { VolumeSlots, type Volumes } from '../../engine/volumes.ts';
 import { affinityTerms, isSatisfied, selectorRequirements } from '../../engine/withheld-launches.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
+import { own } from '../../lib/own.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 
 /** Property of a node that keeps kube-scheduler from binding a pod to it, whatever else runs there. */
 export interface Lack {

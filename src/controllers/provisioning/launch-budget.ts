@@ -8,10 +8,10 @@ import type { LaunchCause, WithheldLaunch } from '../../engine/launch-causes.ts'
 import type { PlannedClaim } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
-import { type HoldOf, timeOf } from '../../engine-worker/pod-holds.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { type HoldOf, timeOf } from '../../state/pod-holds.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { restoredCauses } from './launch-condition.ts';

@@ -6,11 +6,11 @@ import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCon
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { Taint } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { timeOf, timestamp } from '../../api/times.ts';
 import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
 import { formatTaint } from '../../engine/taints.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
 import { writeChanges } from '../../kube/patch.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 import { retried } from '../retry.ts';
 import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';

@@ -2,8 +2,8 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability } from './lacks.ts';
 import type { Launch } from './launches.ts';

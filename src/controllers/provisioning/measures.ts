@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import type { Solver } from '../../engine-worker/solver.ts';
-import { monotonicMs } from '../../kube/clock.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import {
   SCHEDULER_IGNORED_PODS_COUNT,
   SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,

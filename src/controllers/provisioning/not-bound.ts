@@ -4,9 +4,9 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NOT_BOUND, NOT_BOUND_OF_NODEPOOL } from '../../observe/events/pods.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 
 export function publishNotBound({ events }: Pick<Deps, 'events'>, pod: Pod, node: StateNode, text: string): void {

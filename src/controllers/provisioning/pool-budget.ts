@@ -5,9 +5,9 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
 import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launches.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import { backOffMs } from '../../kube/backoff.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 
 const MINUTE_MS = 60_000;
 /** Maximum number of unproductive launches before a NodePool is limited, and the time in which one allowance is restored. */

@@ -5,7 +5,7 @@ import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { Settings } from '../../observe/settings.ts';
+import type { Settings } from '../../process/settings.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import { nodeExtras } from '../node-extras.ts';

@@ -1,7 +1,7 @@
 /** Logs, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../../engine/pods.ts';
-import { monotonicMs, type Timepiece } from '../../kube/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { firstFew } from '../text.ts';
 

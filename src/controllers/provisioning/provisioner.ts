@@ -1,18 +1,18 @@
 /** The loop that buys nodes for pending pods. */
 
 import { formatDuration } from '../../api/duration.ts';
-import { messageOf } from '../../api/error-message.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
-import { timeOf } from '../../engine-worker/pod-holds.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
-import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
-import { monotonicMs } from '../../kube/clock.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { timeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
 import { recordBuffers } from '../capacitybuffer/results.ts';

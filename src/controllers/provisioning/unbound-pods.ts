@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Plan, StateNode } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
-import { monotonicMs } from '../../kube/clock.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { publishNotBound } from './not-bound.ts';

@@ -5,8 +5,8 @@
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isProvisionable, isScheduled } from '../../engine/pods.ts';
-import { likenessOf } from '../../engine-worker/pod-likeness.ts';
 import type { Store } from '../../kube/client.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
 
 /** Their pods are made from one template and are interchangeable. Those of a StatefulSet have volumes of their own. */
 const REPLICATING_KINDS: ReadonlySet<string> = new Set(['ReplicaSet', 'ReplicationController', 'Job']);

@@ -2,9 +2,9 @@
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Member, surplus } from '../../engine/static-pools.ts';
-import { withBoundedConcurrency } from '../../kube/bounded-concurrency.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 import { isStaticPool, staticClaims } from './static-claims.ts';

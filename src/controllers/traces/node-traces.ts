@@ -2,14 +2,15 @@
  * Makes traces of what the controllers say they do and of what the caches show of NodeClaims and pods. Nothing here is
  * waited for, and what is kept of traces that do not end has a limit.
  */
-import { messageOf } from '../../api/error-message.ts';
+
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import type { Command } from '../../engine/disruption/command.ts';
 import { isScheduled } from '../../engine/pods.ts';
-import type { Timepiece } from '../../kube/clock.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import type { Timepiece } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { TRACES_SPANS } from '../../observe/metrics/traces.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Step, StepTraces, Tracer } from '../../observe/traces/tracer.ts';

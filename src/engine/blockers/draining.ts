@@ -2,7 +2,7 @@
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
 import { TERMINATION_FINALIZER, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
-import { timeOf, timestamp } from '../../api/times.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import { pendingAttachments } from '../drain/attachments.ts';
 import { readDeadline } from '../drain/deadline.ts';
 import type { StateNode } from '../model.ts';

@@ -1,7 +1,7 @@
 /** Pods that stay where they are: by their annotation, or by PodDisruptionBudgets. */
 
 import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
-import { timestamp } from '../../api/times.ts';
+import { timestamp } from '../../lib/times.ts';
 import { blockingBudgets } from '../disruption/candidates/pod-blocks.ts';
 import { protectionOf } from '../disruption/candidates/protection.ts';
 import { compareText } from '../instance-types.ts';

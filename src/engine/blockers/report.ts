@@ -1,9 +1,9 @@
 /** Of every node: what stands in the way of its drain or disruption, since when, and what the wait costs. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
-import { defined } from '../../api/defined.ts';
 import type { PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../api/labels.ts';
-import { timeOf, timestamp } from '../../api/times.ts';
+import { defined } from '../../lib/defined.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import { allowances } from '../disruption/budgets/budgets.ts';
 import { nodePrice } from '../disruption/candidates/disruption-cost.ts';
 import { PricedTypes } from '../disruption/price-table.ts';

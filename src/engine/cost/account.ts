@@ -1,8 +1,8 @@
 /** What the nodes cost now, and who it is spent on. Amounts are collected node by node, so that it can be done in steps. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
-import { timestamp } from '../../api/times.ts';
+import { own } from '../../lib/own.ts';
+import { timestamp } from '../../lib/times.ts';
 import { workloadOf } from '../disruption/pricing/churn.ts';
 import type { Resources, StateNode } from '../model.ts';
 import type { NodeExtras } from '../node-extras.ts';

@@ -1,8 +1,8 @@
 /** The price of every node, by the offering that its labels name. */
 
-import { defined } from '../../api/defined.ts';
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
+import { defined } from '../../lib/defined.ts';
+import { own } from '../../lib/own.ts';
 import type { PoolInput, StateNode } from '../model.ts';
 import type { Commitment } from '../price-book/commitment.ts';
 import { coverageOf } from '../price-book/coverage.ts';

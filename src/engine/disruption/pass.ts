@@ -3,10 +3,11 @@
  * node why it stays; `decide` asks the method. The operator, its engine worker and `karpenter simulate --disruption` all
  * go this way.
  */
-import { messageOf } from '../../api/error-message.ts';
+
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../api/remembering.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { allowances } from './budgets/budgets.ts';
 import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';

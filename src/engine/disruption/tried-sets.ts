@@ -1,6 +1,6 @@
 /** Sets of nodes that a search has weighed lately and found not worth it, so that it does not weigh them every ten seconds. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { Candidate } from './candidates/candidates.ts';
 
 /** Prices and the rest of the cluster change: after this a set may be worth it though its own nodes are as they were. */

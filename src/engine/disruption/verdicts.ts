@@ -1,7 +1,8 @@
 /** "Why not?": one verdict per node on whether it goes, and if not, what stands in the way and how near it came. */
-import { defined } from '../../api/defined.ts';
+
 import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
+import { defined } from '../../lib/defined.ts';
 import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';

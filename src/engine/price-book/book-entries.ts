@@ -1,8 +1,9 @@
 /** What of a price book counts in a region at a moment: prices with their discounts, and what commitments cover. */
-import { defined } from '../../api/defined.ts';
+
 import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
 import { familyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
-import { timeOf } from '../../api/times.ts';
+import { defined } from '../../lib/defined.ts';
+import { timeOf } from '../../lib/times.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 
 export interface BookContext {

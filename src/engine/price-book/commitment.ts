@@ -2,8 +2,9 @@
  * Commitments: Savings Plans and reserved instances, which are paid for whether they are used or not. While something is
  * left of one, an on-demand instance that it covers costs nothing more.
  */
-import { unitsOf } from '../../api/instance-sizes.ts';
+
 import { familyOf } from '../../api/price-book/price-book.ts';
+import { unitsOf } from '../instance-sizes.ts';
 
 /** What instances that run take of a commitment in an hour. Without a type and a family it is for all of them. */
 export interface CommitmentRate {

@@ -1,6 +1,6 @@
 /** The instances behind a cluster's nodes, as commitments see them. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { offeringOf } from '../instance-types.ts';
 import type { InstanceType, Offering, PoolInput, StateNode } from '../model.ts';
 import type { RunningInstance } from './coverage.ts';

@@ -1,6 +1,6 @@
 /** What all solves of one snapshot have in common. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { spreading } from '../default-spread.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { IdlePool, InstanceType, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';

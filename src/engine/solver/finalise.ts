@@ -15,7 +15,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { put } from '../../api/own.ts';
+import { put } from '../../lib/own.ts';
 import {
   compatibleOfferings,
   MAX_INSTANCE_TYPES,

@@ -1,7 +1,8 @@
 /** Nodes that exist or are launching, as places for pods. */
-import { ByText } from '../../api/by-text.ts';
+
 import type { Pod } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
+import { ByText } from '../../lib/by-text.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import { compareText } from '../instance-types.ts';
 import { type LeftOuts, nameOf as named } from '../left-out.ts';

@@ -4,7 +4,7 @@
  * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
  */
 import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { usesDevices } from '../devices.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';

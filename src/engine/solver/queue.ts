@@ -1,7 +1,7 @@
 /** The order in which pods are tried. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { timeOf } from '../../api/times.ts';
+import { timeOf } from '../../lib/times.ts';
 import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';
 

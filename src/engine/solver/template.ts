@@ -3,8 +3,8 @@
 import { nodePoolHash } from '../../api/hash.ts';
 import { HOSTNAME_LABEL, INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../api/remembering.ts';
-import { sameItems } from '../../api/same-items.ts';
+import { remembering } from '../../lib/remembering.ts';
+import { sameItems } from '../../lib/same-items.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';

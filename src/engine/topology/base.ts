@@ -5,8 +5,8 @@
 
 import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
-import { remembering } from '../../api/remembering.ts';
+import { own } from '../../lib/own.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { LeftOuts, nameOf } from '../left-out.ts';
 import type { Snapshot, StateNode } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';

@@ -1,6 +1,6 @@
 /** Which nodes a spread constraint counts. */
 import type { Pod, Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';
 

@@ -3,7 +3,7 @@
  * changed are looked at again.
  */
 import type { Pod } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { isTerminal, isTerminating } from '../pods.ts';
 import type { Rule } from './group.ts';

@@ -2,7 +2,7 @@
 
 import type { LabelSelector, Namespace, Pod, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { selectorIdentity, selects } from '../selectors.ts';
 import type { GroupType, Rule } from './group.ts';

@@ -17,7 +17,7 @@
  * The verbs on an instance: `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
  * `impair-system`, `recover`. The kinds of faults and their fields are those of `FaultRule` in `types.ts`.
  */
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import type { LocalAws } from './options.ts';
 import type { FaultRule, Faults } from './types.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';

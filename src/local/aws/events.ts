@@ -1,5 +1,5 @@
 /** Events as EventBridge writes them, forwarded to the interruption queue as the five rules of a cluster would. */
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Random } from './random.ts';
 import type { InstanceState } from './types.ts';
 

@@ -1,5 +1,5 @@
 /** Faults that a test or a visitor switches on while the local AWS runs. */
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
 import type { FaultRule, Pool, PoolMatch } from './types.ts';

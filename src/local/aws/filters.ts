@@ -1,6 +1,6 @@
 /** Filters, wildcards and paging, as EC2's Describe calls share them. */
 import type { Filter } from '@aws-sdk/client-ec2';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import type { Tags } from './types.ts';
 import { AwsError } from './wire/error.ts';
 

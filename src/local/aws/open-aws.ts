@@ -1,5 +1,5 @@
 /** AWS in process: the account of `startAws` without a listener, for a world in which nothing waits for real time. */
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import { asAwsError, type Carry, carrier } from './carry.ts';
 import { openAccount } from './open-account.ts';
 import type { AwsOptions, CallAnswer, CallError, LocalAws, OpenAws } from './options.ts';

@@ -1,6 +1,6 @@
 /** What `startAws` takes and answers. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, PoolMatch, Spending, Tags } from './types.ts';
 

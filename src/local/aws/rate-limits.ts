@@ -4,8 +4,9 @@
  *
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
-import { own } from '../../api/own.ts';
-import type { Clock } from '../../kube/clock.ts';
+
+import type { Clock } from '../../lib/clock.ts';
+import { own } from '../../lib/own.ts';
 
 export interface TokenBucket {
   /** Tokens that a full bucket holds. */

@@ -1,5 +1,5 @@
 /** What the machines cost: by the second from `running` until they stop, a minute at least, at the price of their launch. */
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { isAlive, type Machine, type Machines } from './state/machines.ts';
 import type { Spending } from './types.ts';
 

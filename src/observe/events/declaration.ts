@@ -2,8 +2,9 @@
  * How an event is declared: its reason and type, the kinds of objects it is about, what it means, and when a repetition is
  * dropped. `eventOf` makes an event of it. Constants are called as the reason.
  */
-import { defined } from '../../api/defined.ts';
+
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { defined } from '../../lib/defined.ts';
 
 export interface EventNote {
   readonly object: KubeObject;

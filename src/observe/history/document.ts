@@ -1,6 +1,6 @@
 /** The history as the text that survives restarts. */
-import { own } from '../../api/own.ts';
-import { timeOf } from '../../api/times.ts';
+import { own } from '../../lib/own.ts';
+import { timeOf } from '../../lib/times.ts';
 import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
 import { DecisionLog, type LoggedDecision, type Outcome } from './decision-log.ts';
 

@@ -2,7 +2,7 @@
  * How a metric is declared: its name as it is scraped, its help, its labels, and buckets or quantiles. The registry
  * (`metrics.ts`) takes nothing else. Constants are called as the metric, without `karpenter_` and `_total`.
  */
-import { defined } from '../../api/defined.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** What only the functions below can give, so that a literal at a call site is no declaration. */
 const DECLARED: unique symbol = Symbol('declared');

@@ -2,7 +2,7 @@
  * The status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. Their
  * names depend on the kind, and the kinds on the provider, so that they are declared by a function.
  */
-import { defined } from '../../api/defined.ts';
+import { defined } from '../../lib/defined.ts';
 import {
   type CounterDeclaration,
   counter,

@@ -1,5 +1,5 @@
 /** Where traces go and which: OpenTelemetry's own environment variables, of which those count that are listed here. */
-import { quoted } from '../../api/quoted.ts';
+import { quoted } from '../../lib/quoted.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

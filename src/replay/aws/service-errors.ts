@@ -5,7 +5,7 @@ import * as iam from '@aws-sdk/client-iam';
 import * as pricing from '@aws-sdk/client-pricing';
 import * as sqs from '@aws-sdk/client-sqs';
 import * as ssm from '@aws-sdk/client-ssm';
-import { own } from '../../api/own.ts';
+import { own } from '../../lib/own.ts';
 import type { CallError } from '../../local/aws/options.ts';
 
 interface Metadata {

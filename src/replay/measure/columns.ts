@@ -1,9 +1,9 @@
 /** The columns of a run, and what follows from them. */
 import type { Pod } from '../../api/kubernetes.ts';
-import { remembering } from '../../api/remembering.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isTerminal } from '../../engine/pods.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { ReplayRun, Series } from '../result.ts';
 
 /** What is counted at a moment, beside the resources of nodes. */

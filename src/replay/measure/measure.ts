@@ -1,7 +1,7 @@
 /** Looks at a cluster that is played, and sums up what became of it. */
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
 import type { Caches } from '../../local/cache.ts';
 import type { ClusterState } from '../../state/cluster.ts';

@@ -1,6 +1,5 @@
 /** The operator's controllers on a cluster and an AWS in the same process. */
 
-import { defined } from '../../api/defined.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
 import type { Clients } from '../../aws/clients.ts';
@@ -13,14 +12,15 @@ import { controllers } from '../../controllers/index.ts';
 import { TriedSets } from '../../engine/disruption/tried-sets.ts';
 import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
-import type { Clock } from '../../kube/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { createMetrics } from '../../observe/metrics.ts';
-import { parseSettings, type Settings } from '../../observe/settings.ts';
+import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 
 export interface OperatorOptions {

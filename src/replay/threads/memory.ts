@@ -1,8 +1,8 @@
 /** What a replay may take of memory, and what each of its threads may. */
 import { totalmem } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { forgetHeapFlags } from '../../observe/heap-flags.ts';
-import { type HeapLimits, memoryLimit } from '../../observe/memory-budget.ts';
+import { forgetHeapFlags } from '../../process/heap-flags.ts';
+import { type HeapLimits, memoryLimit } from '../../process/memory-budget.ts';
 
 const MIB = 2 ** 20;
 

@@ -1,6 +1,6 @@
 /** One run of a replay in a thread of its own. */
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import type { ReplayRun } from '../result.ts';
 import type { RunOptions } from '../run.ts';
 import type { Trace, TraceEvent } from '../trace/trace.ts';

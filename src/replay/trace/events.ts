@@ -1,5 +1,5 @@
 /** Reads the header and the events of a trace from values that came as JSON. */
-import { quoted } from '../../api/quoted.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { checkTree, type Fields, fieldOf, known, number, record, text, whole } from './fields.ts';
 import { ENDING_KINDS, SCALED_KINDS } from './kinds.ts';
 import { MOST_REPLICAS, readObject, readRef } from './objects.ts';

@@ -1,6 +1,6 @@
 /** Reads the fields of a value that came as JSON. Each throws a FieldFault that names the field and what it must be. */
-import { nearestName } from '../../api/nearest-name.ts';
-import { quoted } from '../../api/quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { FieldFault } from './trace-error.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;

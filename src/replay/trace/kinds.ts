@@ -21,9 +21,9 @@ import {
   STATEFUL_SET,
   STORAGE_CLASS,
 } from '../../api/kinds.ts';
-import { nearestName } from '../../api/nearest-name.ts';
-import { own } from '../../api/own.ts';
-import { quoted } from '../../api/quoted.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { own } from '../../lib/own.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { FieldFault } from './trace-error.ts';
 
 /** In the order in which they are applied: what others refer to comes first. */

@@ -1,5 +1,5 @@
 /** The lines of a text file, one after the other, however large it is. */
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { TraceError } from './trace-error.ts';
 
 export interface Line {

@@ -3,12 +3,12 @@
  * status, uid, version. What else is wrong with a spec is said by the replay's API server.
  */
 
-import { messageOf } from '../../api/error-message.ts';
 import { JOB, type Kind, POD } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
-import { quoted } from '../../api/quoted.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { type Fields, fieldOf, isFields, record, text, whole } from './fields.ts';
 import { TEMPLATE_KINDS, traceKind } from './kinds.ts';
 import type { ObjectRef } from './trace.ts';

@@ -1,7 +1,7 @@
 /** Reads traces: JSON lines, checked line by line while they are read. */
 
-import { messageOf } from '../../api/error-message.ts';
-import { parseJson } from '../../api/parse-json.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { parseJson } from '../../lib/parse-json.ts';
 import { readEvent, readHeader } from './events.ts';
 import type { Line } from './lines.ts';
 import { type LineSource, openLines } from './source.ts';

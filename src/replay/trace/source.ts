@@ -3,7 +3,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { messageOf } from '../../api/error-message.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { type Line, linesOf } from './lines.ts';
 import { TraceError } from './trace-error.ts';
 

@@ -1,5 +1,5 @@
 /** Spot instances that are taken back, with EC2's warning of two minutes. */
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { poolDepth } from '../../local/aws/catalogue/pool-depth.ts';
 import type { AwsAccount } from '../../local/aws/options.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';

@@ -1,7 +1,8 @@
 /** Spot prices of the past: what `aws ec2 describe-spot-price-history` answers, as JSON or as CSV with a header. */
-import { messageOf } from '../../api/error-message.ts';
+
 import { isObject } from '../../api/schema/openapi.ts';
-import { timestamp } from '../../api/times.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timestamp } from '../../lib/times.ts';
 import { standardZones } from '../../local/aws/open-account.ts';
 import { WorldError } from './world-file.ts';
 import type { SpotPrice } from './world-model.ts';

@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { messageOf } from '../../api/error-message.ts';
 import { checkSchema } from '../../api/schema/check.ts';
 import { infinite, shown, unknownFields } from '../../api/schema/file-faults.ts';
 import { isObject, type OpenApiSchema } from '../../api/schema/openapi.ts';
-import { timeOf } from '../../api/times.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
 import type { TraceHeader } from '../trace/trace.ts';
 import { readPriceHistory } from './price-history.ts';
 import { WORLD_FILE, WorldError, type WorldFile } from './world-file.ts';

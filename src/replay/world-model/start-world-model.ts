@@ -1,5 +1,5 @@
 /** Makes an AWS in process, and what runs in it, behave as a model of the world says. */
-import type { Clock } from '../../kube/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import { standardZones } from '../../local/aws/open-account.ts';
 import type { AwsAccount, AwsOptions } from '../../local/aws/options.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { realClock } from '../../../src/kube/clock.ts';
+import { realClock } from '../../../src/lib/clock.ts';
 import { type Cache, startCaches } from '../../../src/local/cache.ts';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';

@@ -7,7 +7,7 @@ import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { withBoundedConcurrency } from '../../../src/kube/bounded-concurrency.ts';
+import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';

@@ -3,7 +3,7 @@
  * pods, real disruption budgets hold evictions, RBAC allows the operator what the chart does. Time is real.
  */
 import { readFile } from 'node:fs/promises';
-import { realClock } from '../../../src/kube/clock.ts';
+import { realClock } from '../../../src/lib/clock.ts';
 import { joinCluster, type Surroundings } from '../../../src/local/world.ts';
 import type { Certificate } from '../../operator/cuttable-proxy.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../../src/api/conditions.ts';
 import { NODE_POOL } from '../../../src/api/kinds.ts';
 import { machinesAt } from '../../../src/cli/machines.ts';
-import { steadyClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/lib/clock.ts';
 import { deployment, type Scenario, startScenario } from '../harness.ts';
 import { apart, pool } from '../pools.ts';
 import { type Container, startContainer } from './container.ts';

@@ -1,7 +1,7 @@
 /** Everything that the operator's process writes is a line of its log, and so is the end of its memory. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import { steadyClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/lib/clock.ts';
 import { startWorld, type World } from '../../../src/local/world.ts';
 import { healthyNodeClass, healthyPod, healthyPool } from '../../hostile/healthy.ts';
 import { type RunningProgram, runProgram } from '../../support/operator/program.ts';

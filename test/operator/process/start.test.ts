@@ -11,7 +11,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/lib/clock.ts';
 import { startWorld, type World } from '../../../src/local/world.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type ProgramOptions, type RunningProgram, runProgram } from '../../support/operator/program.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { defined } from '../../../src/api/defined.ts';
-import { messageOf } from '../../../src/api/error-message.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
 import { labelOf, nodeNameOf, poolNameOf, uidOf } from '../../../src/api/object-fields.ts';
-import { timeOf, timestamp } from '../../../src/api/times.ts';
+import { defined } from '../../../src/lib/defined.ts';
+import { messageOf } from '../../../src/lib/error-message.ts';
+import { timeOf, timestamp } from '../../../src/lib/times.ts';
 
 describe('defined', () => {
   it('leaves out what is undefined, and nothing else, in the order given', () => {

@@ -3,7 +3,7 @@ import { EKSClient } from '@aws-sdk/client-eks';
 import { describe, expect, it } from '@jest/globals';
 import { SERVICE } from '../../../src/api/kinds.ts';
 import { ClusterCidr, clusterArn, discoverCluster, isIpv6 } from '../../../src/aws/cluster.ts';
-import { ClusterVersion, versionController } from '../../../src/aws/version/version.ts';
+import { ClusterVersion, versionController } from '../../../src/aws/version.ts';
 import { after } from '../../../src/kube/reconciler.ts';
 import { type Logger, silent } from '../../../src/observe/logger.ts';
 import { FakeKube } from './support/kube.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Batcher } from '../../../src/aws/request-batcher.ts';
-import type { Clock } from '../../../src/kube/clock.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 
 /** Time that passes only when told to. */
 function manualClock() {

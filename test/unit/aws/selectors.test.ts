@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { securityGroupQueries } from '../../../src/aws/securitygroups/securitygroups.ts';
+import { securityGroupQueries } from '../../../src/aws/securitygroups.ts';
 import { subnetQueries } from '../../../src/aws/subnets/subnets.ts';
 import { launchTags, restrictedTags } from '../../../src/aws/tags.ts';
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { readPriceBook } from '../../../src/api/price-book/read.ts';
-import { steadyClock } from '../../../src/kube/clock.ts';
 import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
+import { steadyClock } from '../../../src/lib/clock.ts';
 import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
-import { parseSettings } from '../../../src/observe/settings.ts';
+import { parseSettings } from '../../../src/process/settings.ts';
 import { dashboards, RULES_FILE } from '../../support/queries.ts';
 import { rendered } from './render.ts';
 

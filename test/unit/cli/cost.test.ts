@@ -11,7 +11,7 @@ import { sparkline } from '../../../src/cli/render/cost.ts';
 import { reportCommand } from '../../../src/cli/report.ts';
 import { CostAccount } from '../../../src/engine/cost/account.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
-import type { HistoryView, HourView } from '../../../src/observe/history/view.ts';
+import type { HistoryView, HourView } from '../../../src/process/history-view.ts';
 import { daemon, pod } from '../engine/build.ts';
 import { NOW, stateNode } from '../engine/disruption/objects.ts';
 import { strictly } from './output/strictly.ts';

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { SERVICE } from '../../../src/api/kinds.ts';
 import { clientEnvironment } from '../../../src/cli/demo.ts';
 import { writeLocalKubeconfig } from '../../../src/cli/local-kubeconfig.ts';
-import { steadyClock } from '../../../src/kube/clock.ts';
+import { steadyClock } from '../../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { startWorld } from '../../../src/local/world.ts';
 

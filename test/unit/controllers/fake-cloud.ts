@@ -8,7 +8,7 @@ import { cheapestOffering, orderByPrice } from '../../../src/engine/instance-typ
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { Requirements } from '../../../src/engine/requirements.ts';
 import { quantityList } from '../../../src/engine/resources.ts';
-import type { Clock } from '../../../src/kube/clock.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 
 const GI = 1024 ** 3;
 const TERMINATION_MS = 10_000;

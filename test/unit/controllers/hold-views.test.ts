@@ -1,7 +1,7 @@
 /** What `/debug/holds` serves. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdViews } from '../../../src/controllers/hold-views.ts';
-import { PodHolds } from '../../../src/engine-worker/pod-holds.ts';
+import { PodHolds } from '../../../src/state/pod-holds.ts';
 import { World } from './harness.ts';
 
 let world: World;

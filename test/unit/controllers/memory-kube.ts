@@ -12,8 +12,8 @@ import {
 } from '../../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
 import { ApiError, type Informers, type KubeClient, type Ref, type Store } from '../../../src/kube/client.ts';
-import type { Clock } from '../../../src/kube/clock.ts';
 import { keyOf, ObjectStore } from '../../../src/kube/store.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import { silent } from '../../../src/observe/logger.ts';
 
 type Json = Record<string, unknown>;

@@ -5,7 +5,7 @@ import { controllers } from '../../../src/controllers/index.ts';
 import { type Outcome, settled } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../src/observe/settings.ts';
+import { parseSettings } from '../../../src/process/settings.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';

@@ -5,8 +5,8 @@ import { concurrency, globalLimit } from '../../../src/controllers/concurrency.t
 import { OwnWrites } from '../../../src/controllers/own-writes.ts';
 import { retried } from '../../../src/controllers/retry.ts';
 import { firstFew, snakeCase } from '../../../src/controllers/text.ts';
-import { withBoundedConcurrency } from '../../../src/kube/bounded-concurrency.ts';
 import { ApiError } from '../../../src/kube/client.ts';
+import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { conditionOf, World } from './harness.ts';
 

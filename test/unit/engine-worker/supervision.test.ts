@@ -7,7 +7,7 @@ import { boardWriter, newBoard, podOnBoard } from '../../../src/engine-worker/pr
 import { GIVEN_UP, Supervision, Suspects } from '../../../src/engine-worker/supervision.ts';
 import { EngineWorkerEnd } from '../../../src/engine-worker/watchdog.ts';
 import { type WorkerSolver, workerSolver } from '../../../src/engine-worker/worker-solver.ts';
-import type { Clock } from '../../../src/kube/clock.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { World } from '../controllers/harness.ts';

@@ -2,7 +2,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, ZONE_LABEL } from '../../../src/api/labels.ts';
-import { own, put } from '../../../src/api/own.ts';
 import type { Snapshot } from '../../../src/engine/model.ts';
 import {
   addResources,
@@ -14,6 +13,7 @@ import {
 } from '../../../src/engine/resources.ts';
 import { selects } from '../../../src/engine/selectors.ts';
 import { solve } from '../../../src/engine/solve.ts';
+import { own, put } from '../../../src/lib/own.ts';
 import { instanceType, nodePool, OPTIONS, oneOf, pod, snapshot, stateNode } from './build.ts';
 
 /** Harmless names with those that they become, in the same order. */

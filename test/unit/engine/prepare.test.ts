@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { defined } from '../../../src/api/defined.ts';
 import type {
   CSINode,
   PersistentVolume,
@@ -9,6 +8,7 @@ import type {
 } from '../../../src/api/kubernetes.ts';
 import type { Plan, Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { prepare, solve, type Variation } from '../../../src/engine/solve.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { daemon, OPTIONS, pod, replicas, type SnapshotParts, snapshot, stateNode } from './build.ts';
 import { Draw, drawnSnapshot } from './scenarios.ts';
 

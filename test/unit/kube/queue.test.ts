@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { limiter } from '../../../src/kube/limiter.ts';
 import { type Verdict, WorkQueue } from '../../../src/kube/queue.ts';
+import { limiter } from '../../../src/lib/limiter.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 
 const meter = { added() {}, started() {}, finished() {}, retried() {} };

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { gauge } from '../../../src/observe/metrics/declaration.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { inSteps } from '../../../src/observe/rendered-answer.ts';
+import { inSteps } from '../../../src/process/rendered-answer.ts';
 
 const LABELS = ['node', 'pool'] as const;
 const SAMPLES = 20_000;

@@ -1,6 +1,6 @@
 /** IP addresses and networks of the Common Expression Language, as Kubernetes has them: `ip('…')`, `cidr('…')`. */
 import type { Environment } from '@marcbachmann/cel-js';
-import { quoted } from '../../quoted.ts';
+import { quoted } from '../../../lib/quoted.ts';
 
 const BITS = { 4: 32, 6: 128 } as const;
 type Family = keyof typeof BITS;

@@ -1,6 +1,6 @@
 /** Semantic versions of the Common Expression Language, as Kubernetes has them: `semver('…')`. */
 import type { Environment } from '@marcbachmann/cel-js';
-import { quoted } from '../../quoted.ts';
+import { quoted } from '../../../lib/quoted.ts';
 
 /** The value of `semver('…')`. What is built from does not take part in comparisons. */
 class SemanticVersion {

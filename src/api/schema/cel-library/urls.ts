@@ -1,6 +1,6 @@
 /** URLs of the Common Expression Language, as Kubernetes has them: `url('…')` reads them the way Go's net/url does. */
 import type { Environment } from '@marcbachmann/cel-js';
-import { quoted } from '../../quoted.ts';
+import { quoted } from '../../../lib/quoted.ts';
 
 /** The value of `url('…')`. */
 class CelUrl {

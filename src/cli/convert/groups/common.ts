@@ -9,7 +9,7 @@ import {
   OS_LABEL,
   WELL_KNOWN_LABELS,
 } from '../../../api/labels.ts';
-import { put } from '../../../api/own.ts';
+import { put } from '../../../lib/own.ts';
 import type { Path } from '../notes.ts';
 import { instanceSize } from './instance-sizes.ts';
 import { LABELS, type NodeGroup, TAINTS } from './node-group.ts';

@@ -2,8 +2,8 @@
 import type { EC2NodeClassSpec } from '../../../api/ec2-nodeclass.ts';
 import type { Taint } from '../../../api/kubernetes.ts';
 import type { Budget } from '../../../api/nodepool.ts';
-import { put } from '../../../api/own.ts';
 import type { Requirement } from '../../../engine/model.ts';
+import { put } from '../../../lib/own.ts';
 import type { NoteLevel, Path } from '../notes.ts';
 
 /** A note on what a group became. */

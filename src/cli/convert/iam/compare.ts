@@ -1,5 +1,5 @@
 /** What differs between a policy of old and those of today, statement by statement, and why. */
-import { quoted } from '../../../api/quoted.ts';
+import { quoted } from '../../../lib/quoted.ts';
 import { FORMER_ACTIONS, isFormer, isOfToday, ownConditions } from './own-statements.ts';
 import type { NamedPolicy } from './policies.ts';
 import { REASONS } from './reasons.ts';

@@ -1,5 +1,5 @@
 /** Statements of IAM policies, as far as they are compared and rewritten here. */
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { Field } from '../../objects/check.ts';
 
 type OneOrMore = string | readonly string[];

@@ -1,8 +1,8 @@
 /** Which controllers run, and which version comes next. */
 import type { Node } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
-import { own } from '../../../api/own.ts';
 import type { Controller } from '../../../aws/doctor/cluster.ts';
+import { own } from '../../../lib/own.ts';
 import { inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { asked, blocked, type Item, ok, todo, unknown } from '../items.ts';

@@ -1,8 +1,8 @@
 /** CustomResourceDefinitions and webhooks: what is served, how it is stored, what older versions have left behind. */
 import { customResourceDefinitions } from '../../../api/crds.ts';
 import type { KubeObject } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
 import { isOldWebhook } from '../../../aws/doctor/beta.ts';
+import { own } from '../../../lib/own.ts';
 import { counted, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { asked, blocked, type Item, ok, todo } from '../items.ts';

@@ -2,8 +2,8 @@
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import type { KubeObject, Node, Taint } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
-import { own } from '../../../api/own.ts';
 import type { Controller } from '../../../aws/doctor/cluster.ts';
+import { own } from '../../../lib/own.ts';
 import { clusterNameOf } from '../account.ts';
 import { namesOf } from '../checks/objects.ts';
 import type { Autoscaler, Facts } from '../facts.ts';

@@ -1,6 +1,6 @@
 /** Tables of amounts by name, a bar for each run: hours by instance type, nodes by reason, cost by NodePool. */
 
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import type { ReplayRun } from '../../../replay/result.ts';
 import { type Html, html } from './html.ts';
 

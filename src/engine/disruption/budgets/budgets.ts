@@ -1,11 +1,11 @@
 /** NodePools' disruption budgets: how many of their nodes may be away at a time. */
 import { isTrue } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
-import { messageOf } from '../../../api/error-message.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
-import { remembering } from '../../../api/remembering.ts';
-import { timestamp } from '../../../api/times.ts';
+import { messageOf } from '../../../lib/error-message.ts';
+import { remembering } from '../../../lib/remembering.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { nextHitMs } from './hits.ts';

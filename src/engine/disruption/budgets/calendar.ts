@@ -1,7 +1,8 @@
 /** Ahead of time: how many nodes a NodePool's budgets let go, from when to when, and what is odd about the budgets. */
-import { messageOf } from '../../../api/error-message.ts';
+
 import type { NodePool } from '../../../api/nodepool.ts';
-import { timestamp } from '../../../api/times.ts';
+import { messageOf } from '../../../lib/error-message.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { allowances, type Budget, budgetsOf, isFor, UNLIMITED, valueInForce } from './budgets.ts';

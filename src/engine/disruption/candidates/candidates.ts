@@ -1,5 +1,5 @@
 /** Which nodes may be disrupted, and what is known about them. */
-import { messageOf } from '../../../api/error-message.ts';
+
 import type { Node, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
@@ -11,7 +11,8 @@ import {
 } from '../../../api/labels.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { messageOf } from '../../../lib/error-message.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isReschedulable } from '../../pods.ts';

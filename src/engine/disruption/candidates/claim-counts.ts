@@ -1,6 +1,6 @@
 /** How many claims a NodePool has, by what is to become of them. */
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import type { StateNode } from '../../model.ts';
 
 /** Claims of a NodePool by what is to become of them. Each claim is in one of the three. */

@@ -3,7 +3,7 @@ import { getCondition } from '../../../api/conditions.ts';
 import { NEVER, readDurationOrNever } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
-import { timeOf } from '../../../api/times.ts';
+import { timeOf } from '../../../lib/times.ts';
 
 /**
  * What the NodePool says. The CRD requires it within `disruption`; a NodePool that was stored under another, in which it

@@ -1,6 +1,6 @@
 /** Which PodDisruptionBudgets select a pod, found without looking at all of them for every pod. */
 import type { LabelSelector, ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import { selects } from '../../selectors.ts';
 
 interface Entry {

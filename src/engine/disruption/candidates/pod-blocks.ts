@@ -1,7 +1,7 @@
 /** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import { compareText } from '../../instance-types.ts';
 import type { StateNode } from '../../model.ts';
 import { doNotDisrupt, isActive, isEverEvictable, isEvictable, isReschedulable, podKey } from '../../pods.ts';

@@ -2,7 +2,7 @@
 import { parseDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import { isActive } from '../../pods.ts';
 
 export type Protection =

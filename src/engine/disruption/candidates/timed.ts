@@ -2,7 +2,7 @@
 
 import type { Pod } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import type { StateNode } from '../../model.ts';
 
 /** Pods are expected on it, or one of them is protected for some time. */

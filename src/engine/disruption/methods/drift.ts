@@ -1,6 +1,6 @@
 /** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
 import { getCondition, isTrue } from '../../../api/conditions.ts';
-import { timeOf } from '../../../api/times.ts';
+import { timeOf } from '../../../lib/times.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import {
   type DisruptionEvent,

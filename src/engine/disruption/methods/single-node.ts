@@ -1,6 +1,6 @@
 /** Removes or replaces one node at a time. */
 
-import { messageOf } from '../../../api/error-message.ts';
+import { messageOf } from '../../../lib/error-message.ts';
 import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsText, shortText } from '../command.ts';
 import {

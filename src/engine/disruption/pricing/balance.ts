@@ -1,7 +1,7 @@
 /** The `Balanced` policy: a move must bring a fair share of savings for its share of disturbance. */
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';

@@ -6,7 +6,7 @@
  */
 import { formatDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
-import { remembering } from '../../../api/remembering.ts';
+import { remembering } from '../../../lib/remembering.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';

@@ -1,7 +1,7 @@
 /** The price list of EC2, as GetProducts tells it: one product per type, operating system, tenancy and capacity status. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Filter, GetProductsRequest, GetProductsResponse } from '@aws-sdk/client-pricing';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';

@@ -1,7 +1,7 @@
 /** The state of the local AWS: one account in one region. Services read and change it; nothing else holds state. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Cluster } from '@aws-sdk/client-eks';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { CallBook } from '../calls.ts';
 import type { EventBus } from '../events.ts';
 import type { FaultBook } from '../faults.ts';

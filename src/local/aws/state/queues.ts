@@ -1,7 +1,7 @@
 /** SQS queues: messages with visibility time-outs, receive counts, retention, and waiting receivers. */
 import { createHash } from 'node:crypto';
 import type { MessageAttributeValue } from '@aws-sdk/client-sqs';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { Random } from '../random.ts';
 import type { Tags } from '../types.ts';
 

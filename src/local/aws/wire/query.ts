@@ -1,5 +1,5 @@
 /** Reads the form-encoded requests of EC2 (`Filter.1.Value.2=x`) and of the older query services (`Tags.member.1.Key`). */
-import { put } from '../../../api/own.ts';
+import { put } from '../../../lib/own.ts';
 import { AwsError, missingParameter } from './error.ts';
 import type { Member, Shape } from './shape.ts';
 

@@ -1,5 +1,5 @@
 /** A service: its protocol, its handlers, and how a call goes through it. */
-import { own, put } from '../../../api/own.ts';
+import { own, put } from '../../../lib/own.ts';
 import { AwsError } from './error.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import { decodeQuery } from './query.ts';

@@ -1,6 +1,6 @@
 /** The API server without its port: the objects, the rules that they are held to, and the controllers inside. */
 import { randomInt, randomUUID } from 'node:crypto';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { bootstrap } from './bootstrap.ts';
 import type { Core, Randomness } from './core.ts';
 import { cleanUp } from './in-server/cleanup.ts';

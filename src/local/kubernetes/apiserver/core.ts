@@ -1,5 +1,5 @@
 /** What every operation of the server works on. */
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { Registry } from './resources/registry.ts';
 import type { ObjectStore } from './storage/store.ts';
 

@@ -1,5 +1,5 @@
 /** Plain JSON as the API server holds it. Stored objects are never changed in place: writers clone first. */
-import { own, put } from '../../../api/own.ts';
+import { own, put } from '../../../lib/own.ts';
 
 export type Json = Record<string, unknown>;
 

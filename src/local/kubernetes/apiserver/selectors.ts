@@ -1,5 +1,5 @@
 /** Label and field selectors, as they stand in a query and in an object's spec. */
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
 import { at, list, record, records, text } from './json.ts';

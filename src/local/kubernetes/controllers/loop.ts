@@ -1,5 +1,5 @@
 /** A level-based control loop over keys: one at a time per key, with retries; only the latest state counts. */
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 
 export interface LoopOptions {
   readonly name: string;

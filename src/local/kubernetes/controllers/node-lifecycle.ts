@@ -3,9 +3,9 @@
 import { getCondition } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../../api/times.ts';
-import type { Clock } from '../../../kube/clock.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { Cache } from '../../cache.ts';
 import type { KubeApi } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

@@ -1,8 +1,8 @@
 /** Deletes pods that nothing will finish: their node is gone, or they were never assigned and are being deleted. */
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../../api/times.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
+import { timestamp } from '../../../lib/times.ts';
 import { isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import type { Parts } from '../../parts.ts';

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../api/kinds.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type KubeApi } from '../../client.ts';
 import type { Parts } from '../../parts.ts';

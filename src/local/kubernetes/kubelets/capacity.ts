@@ -1,6 +1,7 @@
 /** What a machine has and what it offers to pods, as EC2's images and the kubelet work it out. */
-import { own } from '../../../api/own.ts';
+
 import { formatQuantity, parseQuantity } from '../../../api/quantity.ts';
+import { own } from '../../../lib/own.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 

@@ -1,7 +1,7 @@
 /** The machines of the local AWS as nodes of the local cluster. */
 
 import { NODE, POD } from '../../../api/kinds.ts';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
 import type { Caches } from '../../cache.ts';
 import { isGone, type KubeApi } from '../../client.ts';

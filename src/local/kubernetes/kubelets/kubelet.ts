@@ -2,7 +2,7 @@
 import { getCondition } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../../api/times.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import { ApiError, isConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

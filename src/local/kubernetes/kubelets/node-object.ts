@@ -9,7 +9,7 @@ import {
   ZONE_ID_LABEL,
   ZONE_LABEL,
 } from '../../../api/labels.ts';
-import { timestamp } from '../../../api/times.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { Resources } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';

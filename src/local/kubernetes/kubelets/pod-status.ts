@@ -1,7 +1,7 @@
 /** What a kubelet says about its pods. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../../api/times.ts';
+import { timestamp } from '../../../lib/times.ts';
 import { withConditions } from '../../conditions.ts';
 import { readyAfterMs } from './container-timing.ts';
 

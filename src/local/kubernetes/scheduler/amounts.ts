@@ -1,7 +1,7 @@
 /** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
 import type { Container, Pod, PodSpec, QuantityList } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
 import { milliValue, parseQuantity } from '../../../api/quantity.ts';
+import { own } from '../../../lib/own.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
 type Sum = Record<string, number>;

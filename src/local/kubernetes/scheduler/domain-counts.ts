@@ -1,6 +1,6 @@
 /** How many pods of a kind there are in each domain of a topology, kept up to date by what changes. */
 import type { LabelSelector, Pod, StringMap } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { matchesLabels } from './selectors.ts';
 
 /** Pods that are spread, and over what. */

@@ -1,6 +1,6 @@
 /** The filters in kube-scheduler's order: a node is reported with the reasons of the first that refuses it. */
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
 import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';

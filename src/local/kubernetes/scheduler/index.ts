@@ -11,8 +11,8 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
-import { timestamp } from '../../../api/times.ts';
-import type { Clock } from '../../../kube/clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { Caches } from '../../cache.ts';
 import { ApiError, isGone, type KubeApi } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

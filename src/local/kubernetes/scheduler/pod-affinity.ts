@@ -1,5 +1,5 @@
 import type { Pod, PodAffinityTerm } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { matchesLabels, withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 

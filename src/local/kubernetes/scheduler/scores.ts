@@ -1,6 +1,6 @@
 /** How much the scheduler likes each feasible node: kube-scheduler's scores and weights, in short form. */
 import type { Pod } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
 import { termOf } from './pod-affinity.ts';
 import { matchesTerm } from './selectors.ts';

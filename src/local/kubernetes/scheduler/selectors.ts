@@ -7,7 +7,7 @@ import type {
   Pod,
   StringMap,
 } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 
 /** An absent selector matches nothing, an empty one everything. */
 export function matchesLabels(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {

@@ -1,5 +1,5 @@
 import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
-import { own } from '../../../api/own.ts';
+import { own } from '../../../lib/own.ts';
 import { isSpread, type Spread } from './domain-counts.ts';
 import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
 import { toleratesNode } from './taints.ts';

@@ -1,6 +1,6 @@
 /** Generates traces from a seed: pure, so that the same options make the same trace wherever and whenever. */
 import { formatDuration } from '../../../api/duration.ts';
-import { timestamp } from '../../../api/times.ts';
+import { timestamp } from '../../../lib/times.ts';
 import type { Trace } from '../trace.ts';
 import { batch } from './batch.ts';
 import { DAY } from './calendar.ts';

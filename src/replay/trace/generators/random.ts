@@ -1,6 +1,7 @@
 /** Random numbers of a generator: the same for the same seed and name, whatever other parts of the trace draw. */
-import { hashText } from '../../../api/fnv.ts';
+
 import { pseudoRandom } from '../../../engine/pseudo-random.ts';
+import { hashText } from '../../../lib/fnv.ts';
 
 /** A distribution of positive numbers whose logarithm is normal, by its median and 95th percentile. */
 export interface LogNormal {

@@ -5,7 +5,7 @@ import type { AmiSelectorTerm } from '../../../../src/api/ec2-nodeclass.ts';
 import { amiStatus, selectAmis } from '../../../../src/aws/amis/amis.ts';
 import type { Alias } from '../../../../src/aws/amis/families.ts';
 import { aliasParameters, amiQueries, STANDARD } from '../../../../src/aws/amis/queries.ts';
-import type { Parameter, Parameters } from '../../../../src/aws/ssm/ssm.ts';
+import type { Parameter, Parameters } from '../../../../src/aws/ssm.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 

@@ -2,7 +2,7 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { Densities } from '../../../../src/aws/instancetypes/densities.ts';
-import { realClock } from '../../../../src/kube/clock.ts';
+import { realClock } from '../../../../src/lib/clock.ts';
 
 const nodeClassOf = (maxPods: string): EC2NodeClass =>
   ({

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { hashText } from '../../../../src/api/fnv.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { after, settled } from '../../../../src/kube/reconciler.ts';
+import { hashText } from '../../../../src/lib/fnv.ts';
 import { Account } from '../support/account.ts';
 
 const MINUTE = 60_000;

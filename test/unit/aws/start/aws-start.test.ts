@@ -6,7 +6,7 @@ import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Clients, clientsIn } from '../../../../src/aws/clients.ts';
 import { AwsStart } from '../../../../src/aws/start/aws-start.ts';
-import type { Clock } from '../../../../src/kube/clock.ts';
+import type { Clock } from '../../../../src/lib/clock.ts';
 
 const EMPTY = '<DescribeVpcsResponse><vpcSet/></DescribeVpcsResponse>';
 const ANSWER: RequestListener = (_, response) => response.writeHead(200, { 'content-type': 'text/xml' }).end(EMPTY);

@@ -3,16 +3,16 @@ import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL } from '../../../../sr
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { awsProvider } from '../../../../src/aws/index.ts';
 import type { AwsProvider } from '../../../../src/aws/options.ts';
-import type { Clock } from '../../../../src/kube/clock.ts';
-import { realClock } from '../../../../src/kube/clock.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
 import type { Controller, Outcome } from '../../../../src/kube/reconciler.ts';
+import type { Clock } from '../../../../src/lib/clock.ts';
+import { realClock } from '../../../../src/lib/clock.ts';
 import type { Catalogue } from '../../../../src/local/aws/options.ts';
 import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
 import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { FakeKube } from './kube.ts';
 

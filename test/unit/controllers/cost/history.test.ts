@@ -8,9 +8,9 @@ import { ApiError } from '../../../../src/kube/client.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
 import { writeLast } from '../../../../src/kube/document-keeper.ts';
 import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
-import { historyView } from '../../../../src/observe/history/view.ts';
 import { silent } from '../../../../src/observe/logger.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { historyView } from '../../../../src/process/history-view.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { World } from '../harness.ts';
 

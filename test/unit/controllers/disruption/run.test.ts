@@ -15,7 +15,7 @@ import { multiNode } from '../../../../src/engine/disruption/methods/multi-node.
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { storesWith } from '../../../support/stores.ts';
 import { claim, instanceType, NOW, pool, stateNode } from '../../engine/disruption/objects.ts';

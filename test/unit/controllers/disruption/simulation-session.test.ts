@@ -6,7 +6,7 @@ import type { Deps } from '../../../../src/controllers/deps.ts';
 import { sessions } from '../../../../src/controllers/disruption/simulation-session.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';
 import type { SimulationInput, SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { at, claim, instanceType, NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 

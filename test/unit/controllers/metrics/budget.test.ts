@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { seriesBudget } from '../../../../src/observe/metric-views.ts';
 import type { Metrics } from '../../../../src/observe/metrics.ts';
-import { inSteps } from '../../../../src/observe/rendered-answer.ts';
+import { inSteps } from '../../../../src/process/rendered-answer.ts';
 import { measuredCluster } from './large-cluster.ts';
 
 const SIZE = { nodes: 1_000, pods: 20_000 };

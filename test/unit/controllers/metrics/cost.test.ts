@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
 import { silent } from '../../../../src/observe/logger.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodePool } from '../../engine/build.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';

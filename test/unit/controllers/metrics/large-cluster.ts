@@ -12,7 +12,7 @@ import { runControllers } from '../../../../src/kube/runtime.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import type { MetricsView } from '../../../../src/observe/metric-views.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { claimAt, nodeAt, NODE_POOL as POOL, podAt } from '../../../bench/largecluster.ts';
 import { handFed } from '../../kube/fakes.ts';

@@ -9,7 +9,7 @@ import { metricsControllers } from '../../../../src/controllers/metrics/index.ts
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';

@@ -17,7 +17,7 @@ import type { EventNote } from '../../../../src/kube/events.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/observe/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';
 import { settableClock } from '../../virtualclock.ts';

@@ -3,7 +3,7 @@ import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeOverlay } from '../../../../src/api/nodeoverlay.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { Overlays, OverlaysNotEvaluated } from '../../../../src/controllers/nodeoverlay/overlays.ts';
-import { realClock } from '../../../../src/kube/clock.ts';
+import { realClock } from '../../../../src/lib/clock.ts';
 import { instanceType, nodePool, oneOf } from '../../engine/build.ts';
 
 const types = [instanceType('small'), instanceType('large')];

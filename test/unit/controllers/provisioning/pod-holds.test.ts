@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { FIRST_HOLD_MS, LONGEST_HOLD_MS, PodHolds } from '../../../../src/engine-worker/pod-holds.ts';
+import { FIRST_HOLD_MS, LONGEST_HOLD_MS, PodHolds } from '../../../../src/state/pod-holds.ts';
 
 const pod = (selected: string, uid = 'a'): Pod => ({
   apiVersion: 'v1',

@@ -1,7 +1,7 @@
 /** What OpenTelemetry's environment variables mean, and what becomes of those that cannot be used. */
 import { describe, expect, it } from '@jest/globals';
-import { parseSettings } from '../../../../src/observe/settings.ts';
 import { parseTracing, TRACING_VARIABLES } from '../../../../src/observe/traces/settings.ts';
+import { parseSettings } from '../../../../src/process/settings.ts';
 
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 

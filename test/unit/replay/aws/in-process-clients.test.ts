@@ -25,8 +25,8 @@ import { DeleteMessageCommand, GetQueueUrlCommand, ReceiveMessageCommand } from 
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Clients, createClients } from '../../../../src/aws/clients.ts';
-import type { Clock } from '../../../../src/kube/clock.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
+import type { Clock } from '../../../../src/lib/clock.ts';
 import { openAws } from '../../../../src/local/aws/open-aws.ts';
 import type { AwsAccount, AwsOptions } from '../../../../src/local/aws/options.ts';
 import { startAws } from '../../../../src/local/aws/server.ts';

@@ -1,5 +1,5 @@
 /** Defaults of pods and pod templates. */
-import { own } from '../../../../api/own.ts';
+import { own } from '../../../../lib/own.ts';
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 import { missing } from './fill.ts';
 

@@ -1,6 +1,7 @@
 /** Checks of pod specs, in pods and in templates. */
-import { own } from '../../../../api/own.ts';
+
 import { compareQuantities } from '../../../../api/quantity.ts';
+import { own } from '../../../../lib/own.ts';
 import { isRecord, type Json, record, records, text } from '../json.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '../status.ts';
 import { labelCauses } from './labels.ts';

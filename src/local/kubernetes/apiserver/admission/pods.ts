@@ -1,5 +1,5 @@
 /** Admission that looks beyond the object: the pod's priority from its class, the claim's storage class. */
-import { own } from '../../../../api/own.ts';
+import { own } from '../../../../lib/own.ts';
 import type { ApiObject } from '../json.ts';
 import { record, text } from '../json.ts';
 import { forbidden } from '../status.ts';

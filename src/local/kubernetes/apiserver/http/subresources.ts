@@ -1,5 +1,5 @@
 /** Requests on subresources other than status. */
-import { own } from '../../../../api/own.ts';
+import { own } from '../../../../lib/own.ts';
 import { enforcePolicies } from '../admission/policies/enforce.ts';
 import type { AdmissionRequest } from '../admission/policies/request.ts';
 import { type ApiObject, at, clone, record } from '../json.ts';

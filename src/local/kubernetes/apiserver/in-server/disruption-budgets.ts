@@ -1,7 +1,8 @@
 /** Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, and how many may go. */
-import { defined } from '../../../../api/defined.ts';
+
 import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
 import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
+import { defined } from '../../../../lib/defined.ts';
 import type { Core } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Owner, record, records, timestamp } from '../json.ts';
 import { BUDGETS } from '../operations/eviction.ts';

@@ -1,5 +1,5 @@
 /** Reading of a built-in object that a client sent: field types checked, unknown fields found and dropped. */
-import { put } from '../../../../api/own.ts';
+import { put } from '../../../../lib/own.ts';
 import { isRecord, type Json } from '../json.ts';
 import { fieldShape, type Shape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';

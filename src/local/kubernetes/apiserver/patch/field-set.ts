@@ -2,7 +2,7 @@
  * Sets of fields in the FieldsV1 form of managedFields: `{ "f:spec": { "f:replicas": {} } }`. A field is in the set when
  * nothing is under it, or when the mark "." is.
  */
-import { own } from '../../../../api/own.ts';
+import { own } from '../../../../lib/own.ts';
 
 export interface FieldSet {
   readonly [path: string]: FieldSet;

@@ -1,5 +1,5 @@
 /** Fields of objects: which an object sets, which changed between two, and an object without some or with more. */
-import { own, put } from '../../../../api/own.ts';
+import { own, put } from '../../../../lib/own.ts';
 import { equal, isRecord, type Json, list } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';

@@ -1,5 +1,5 @@
 /** JSON merge patch, RFC 7386. */
-import { own, put } from '../../../../api/own.ts';
+import { own, put } from '../../../../lib/own.ts';
 import { isRecord, type Json } from '../json.ts';
 
 /** The target with the patch applied; neither is changed. */

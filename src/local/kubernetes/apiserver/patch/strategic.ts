@@ -1,5 +1,5 @@
 /** Strategic merge patch: merges lists by the key of their type, and obeys `$patch` and its kin. */
-import { own, put } from '../../../../api/own.ts';
+import { own, put } from '../../../../lib/own.ts';
 import { equal, isRecord, type Json, list, records } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';

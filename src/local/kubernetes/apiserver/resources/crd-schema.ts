@@ -1,6 +1,7 @@
 /** The schema of one version of a custom resource, ready for use on objects. */
-import { put } from '../../../../api/own.ts';
+
 import { structuralSchema } from '../../../../api/schema/structural.ts';
+import { put } from '../../../../lib/own.ts';
 import { isRecord, type Json } from '../json.ts';
 import type { Cause } from '../status.ts';
 import { type Shape, schemaShape } from './shape.ts';

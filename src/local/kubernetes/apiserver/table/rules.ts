@@ -1,5 +1,5 @@
 /** The columns of what governs other objects: roles, quotas, autoscalers, webhooks, devices. */
-import { own } from '../../../../api/own.ts';
+import { own } from '../../../../lib/own.ts';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
 import { AGE, type Column, CREATED_AT, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
 

@@ -1,8 +1,8 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
 
 import type { Condition } from '../../../../api/kubernetes.ts';
-import { timestamp } from '../../../../api/times.ts';
-import type { Clock } from '../../../../kube/clock.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import { timestamp } from '../../../../lib/times.ts';
 import type { Cache } from '../../../cache.ts';
 import { isConflict, type KubeApi } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';

@@ -2,8 +2,8 @@
 
 import { isTrue } from '../../../../api/conditions.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
-import { timestamp } from '../../../../api/times.ts';
-import type { Clock } from '../../../../kube/clock.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import { timestamp } from '../../../../lib/times.ts';
 import { isGone, type KubeApi } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';

@@ -2,7 +2,7 @@
 
 import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
-import type { Clock } from '../../../../kube/clock.ts';
+import type { Clock } from '../../../../lib/clock.ts';
 import { isConflict, type KubeApi } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';

@@ -1,6 +1,6 @@
 /** What a machine's user data tells its kubelet. */
 import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
-import { put } from '../../../../api/own.ts';
+import { put } from '../../../../lib/own.ts';
 import type { HugePages } from './huge-pages.ts';
 
 export interface KubeletConfig {

@@ -1,7 +1,7 @@
 /** The NodeConfig of AL2023's nodeadm. */
 import { parse } from 'yaml';
 import type { Taint } from '../../../../api/kubernetes.ts';
-import { own, put } from '../../../../api/own.ts';
+import { own, put } from '../../../../lib/own.ts';
 import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { configOfFlags, options, words } from './flags.ts';
 

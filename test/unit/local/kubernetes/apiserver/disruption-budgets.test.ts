@@ -1,7 +1,7 @@
 /** The pods that budgets count, whatever becomes of the pods and of the budgets' selectors. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, expect, it } from '@jest/globals';
-import { realClock } from '../../../../../src/kube/clock.ts';
+import { realClock } from '../../../../../src/lib/clock.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import type { Objects } from '../../../../../src/local/kubernetes/apiserver/objects.ts';
 

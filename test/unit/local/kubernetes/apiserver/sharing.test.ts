@@ -1,6 +1,6 @@
 /** What writes share with the stored objects: they must never change them. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { realClock } from '../../../../../src/kube/clock.ts';
+import { realClock } from '../../../../../src/lib/clock.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { type ApiObject, clone } from '../../../../../src/local/kubernetes/apiserver/json.ts';
 import type { Objects } from '../../../../../src/local/kubernetes/apiserver/objects.ts';

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DAEMON_SET, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../../src/api/kubernetes.ts';
-import { realClock } from '../../../../../src/kube/clock.ts';
+import { realClock } from '../../../../../src/lib/clock.ts';
 import type { Caches } from '../../../../../src/local/cache.ts';
 import type { KubeApi } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../../src/api/kinds.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../../../src/api/kubernetes.ts';
-import { steadyClock } from '../../../../../src/kube/clock.ts';
+import { steadyClock } from '../../../../../src/lib/clock.ts';
 import type { KubeApi } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';

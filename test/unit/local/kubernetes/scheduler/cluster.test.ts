@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NAMESPACE, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
-import { realClock } from '../../../../../src/kube/clock.ts';
+import { realClock } from '../../../../../src/lib/clock.ts';
 import { randomStream } from '../../../../../src/local/aws/random.ts';
 import type { KubeApi } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';

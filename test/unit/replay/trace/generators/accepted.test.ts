@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
-import { steadyClock } from '../../../../../src/kube/clock.ts';
+import { steadyClock } from '../../../../../src/lib/clock.ts';
 import { connect, isConflict, type KubeApi } from '../../../../../src/local/client.ts';
 import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';

@@ -1,0 +1,88 @@
+/** The placement group that a NodeClass selects. */
+import { DescribePlacementGroupsCommand, type EC2Client } from '@aws-sdk/client-ec2';
+import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
+import type { Clock } from '../lib/clock.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { LoadingCache, TtlCache } from '../lib/ttl-cache.ts';
+import { isNotFound } from './errors.ts';
+
+export interface PlacementGroup {
+  readonly id: string;
+  readonly name: string;
+  /** cluster, partition or spread. */
+  readonly strategy: string;
+  /** 0 unless the strategy is partition. */
+  readonly partitions: number;
+}
+
+const ANSWER_TTL_MS = 60_000;
+const LAST_GOOD_TTL_MS = 24 * 3_600_000;
+
+interface Selector {
+  readonly id?: string;
+  readonly name?: string;
+}
+
+const keyOf = ({ id, name }: Selector): string => JSON.stringify([id, name]);
+
+export class PlacementGroups {
+  readonly #ec2: EC2Client;
+  readonly #answers: LoadingCache<PlacementGroup | undefined>;
+  readonly #lastGood: TtlCache<string, PlacementGroup>;
+
+  constructor(ec2: EC2Client, clock: Clock) {
+    this.#ec2 = ec2;
+    this.#answers = new LoadingCache(clock, ANSWER_TTL_MS);
+    this.#lastGood = new TtlCache(clock, LAST_GOOD_TTL_MS);
+  }
+
+  /** Undefined when there is no selector or no such group. @throws when the request fails */
+  async resolve(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
+    const selector = nodeClass.spec.placementGroupSelector;
+    if (selector === undefined) return undefined;
+    const key = keyOf(selector);
+    const group = await this.#answers.get(key, () => this.#describe(selector));
+    if (group !== undefined) this.#lastGood.set(key, group);
+    return group;
+  }
+
+  /**
+   * As `resolve`; when the request fails, the answer of the last day.
+   * @throws when there is none: an unknown group is not the same as no group
+   */
+  async current(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
+    try {
+      return await this.resolve(nodeClass);
+    } catch (error) {
+      const known = this.remembered(nodeClass);
+      if (known !== undefined) return known;
+      throw new Error(`getting the placement group, ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** What AWS answered about the group within the last day; sends no request. */
+  remembered({ spec: { placementGroupSelector: selector } }: EC2NodeClass): PlacementGroup | undefined {
+    return selector && this.#lastGood.get(keyOf(selector));
+  }
+
+  async #describe(selector: Selector): Promise<PlacementGroup | undefined> {
+    const ids = selector.id === undefined ? {} : { GroupIds: [selector.id] };
+    const names = selector.name === undefined ? {} : { GroupNames: [selector.name] };
+    try {
+      const answer = await this.#ec2.send(
+        new DescribePlacementGroupsCommand({ ...ids, ...names, Filters: [{ Name: 'state', Values: ['available'] }] }),
+      );
+      const group = answer.PlacementGroups?.[0];
+      if (group === undefined) return undefined;
+      return {
+        id: group.GroupId ?? '',
+        name: group.GroupName ?? '',
+        strategy: group.Strategy ?? 'cluster',
+        partitions: group.Strategy === 'partition' ? (group.PartitionCount ?? 0) : 0,
+      };
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}

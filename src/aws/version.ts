@@ -1,0 +1,70 @@
+/** The cluster's Kubernetes version, which image aliases depend on. */
+import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
+import { after, type Singleton } from '../kube/reconciler.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { quoted } from '../lib/quoted.ts';
+import type { Logger } from '../observe/logger.ts';
+
+const PERIOD_MS = 5 * 60_000;
+const OLDEST_MINOR = 26;
+const NEWEST_MINOR = 36;
+
+export interface VersionOptions {
+  readonly eks: EKSClient;
+  readonly clusterName: string;
+  /** Ask EKS rather than the API server. */
+  readonly eksControlPlane: boolean;
+  readonly apiServerVersion: () => Promise<string>;
+  readonly log: Logger;
+}
+
+export class ClusterVersion {
+  readonly #options: VersionOptions;
+  #version = '';
+
+  constructor(options: VersionOptions) {
+    this.#options = options;
+  }
+
+  /** `major.minor` */
+  get current(): string {
+    return this.#version;
+  }
+
+  async refresh(): Promise<void> {
+    const version = await this.#read();
+    if (version === this.#version) return;
+    // images and drift depend on it: what is no version must not take the place of one
+    if (!/^\d+\.\d+$/.test(version)) throw new Error(`reading the version of the cluster: ${quoted(version)} is none`);
+    this.#version = version;
+    this.#options.log.debug('discovered kubernetes version', { version });
+    const [major, minor] = version.split('.').map(Number);
+    if (major !== 1 || minor === undefined || minor < OLDEST_MINOR || minor > NEWEST_MINOR)
+      this.#options.log.error(`karpenter is not compatible with kubernetes version (version=${version})`, { version });
+  }
+
+  async #read(): Promise<string> {
+    const { eks, clusterName, eksControlPlane, apiServerVersion } = this.#options;
+    if (eksControlPlane) {
+      const answer = await eks.send(new DescribeClusterCommand({ name: clusterName }));
+      if (answer.cluster?.version === undefined) throw new Error(`EKS tells no version of cluster "${clusterName}"`);
+      return answer.cluster.version;
+    }
+    try {
+      return (await apiServerVersion()).replace(/\+$/, '');
+    } catch (error) {
+      throw new Error(`getting kubernetes version from the kubernetes API, ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+export const versionController = (version: ClusterVersion): Singleton => ({
+  name: 'providers.version',
+  singleton: true,
+  async reconcile() {
+    await version.refresh();
+    return after(PERIOD_MS);
+  },
+});

@@ -1,0 +1,156 @@
+/** What the operator did in a time, and what it is worth. */
+
+import type { CostReport, NodeCost } from '../../engine/cost/report.ts';
+import type { Verdict } from '../../engine/disruption/verdicts.ts';
+import { timestamp } from '../../lib/times.ts';
+import type { Bought, Deleted, Disrupted, Interrupted, LoggedDecision } from '../../observe/history/decision-log.ts';
+import type { HistoryView } from '../../process/history-view.ts';
+import { type CostHistory, costHistory } from '../cost/history.ts';
+
+/** Of public form. Amounts are USD. */
+export interface Report {
+  /** RFC 3339. */
+  readonly since: string;
+  /** RFC 3339. */
+  readonly until: string;
+  /** RFC 3339. The first decision of the time that is known; absent when there is none. */
+  readonly firstDecision?: string;
+  readonly spent: CostHistory['total'];
+  readonly purchases: {
+    readonly nodes: number;
+    readonly pods: number;
+    /** Nodes that replace others. */
+    readonly replacements: number;
+    /** NodeClaims for which no instance could be had, or whose instance never joined. */
+    readonly failed: number;
+  };
+  readonly moves: MoveSums & { readonly byMethod: readonly (MoveSums & { readonly method: string })[] };
+  /** NodeClaims that were deleted for other reasons. */
+  readonly deletions: readonly { readonly reason: string; readonly nodes: number; readonly pods: number }[];
+  /** Nodes whose instance AWS took, and pods that moved in time. */
+  readonly interruptions: {
+    readonly nodes: number;
+    readonly pods: number;
+    readonly reasons: readonly { readonly reason: string; readonly nodes: number }[];
+  };
+  /** Pods that had to move, whatever the reason. */
+  readonly podsDisturbed: number;
+  /** What the nodes cost now, USD per hour. */
+  readonly now: { readonly nodes: number; readonly usdPerHour: number; readonly idleUsdPerHour: number };
+  /** Nodes with the most idle cost now, and why they stay. */
+  readonly wasteful: readonly WastefulNode[];
+}
+
+export interface MoveSums {
+  readonly moves: number;
+  readonly nodes: number;
+  readonly pods: number;
+  /** Consolidations whose savings are known: 30 minutes after them. */
+  readonly ended: number;
+  readonly undone: number;
+  readonly predictedUsdPerHour: number;
+  /** In those 30 minutes. */
+  readonly predictedUsd: number;
+  readonly realisedUsd: number;
+}
+
+export interface WastefulNode extends NodeCost {
+  /** As docs/why-not.md lists the codes; absent while disruption has not looked at the node. */
+  readonly code?: string;
+  readonly why?: string;
+  readonly nearestMiss?: string;
+}
+
+const MOST_WASTEFUL = 10;
+/** Reasons why a NodeClaim never became a node. */
+const FAILURES: ReadonlySet<string> = new Set([
+  'insufficient_capacity',
+  'nodeclass_not_ready',
+  'launch_timeout',
+  'registration_timeout',
+]);
+
+export interface ReportInput {
+  readonly history: HistoryView;
+  readonly cost: CostReport;
+  readonly verdicts: readonly Verdict[];
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
+export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportInput): Report {
+  const { decisions } = history;
+  const bought = decisions.filter((each): each is Bought => each.kind === 'bought');
+  const disrupted = decisions.filter((each): each is Disrupted => each.kind === 'disrupted');
+  const deleted = decisions.filter((each): each is Deleted => each.kind === 'deleted');
+  const interrupted = decisions.filter((each): each is Interrupted => each.kind === 'interrupted');
+  const [first] = decisions;
+  const { nodes, usdPerHour, idleUsdPerHour } = cost.total;
+  return {
+    since: timestamp(sinceMs),
+    until: timestamp(untilMs),
+    ...(first === undefined ? {} : { firstDecision: first.at }),
+    spent: costHistory(history, { per: 'day', sinceMs, untilMs }).total,
+    purchases: {
+      nodes: bought.length,
+      pods: sum(bought, ({ pods }) => pods),
+      replacements: bought.filter(({ reason }) => reason !== 'provisioned').length,
+      failed: deleted.filter(({ reason }) => FAILURES.has(reason)).length,
+    },
+    moves: { ...sumsOf(disrupted), byMethod: byMethod(disrupted) },
+    deletions: grouped(deleted).map(([reason, list]) => ({ reason, nodes: list.length, pods: sum(list, podsOf) })),
+    interruptions: {
+      nodes: interrupted.length,
+      pods: sum(interrupted, podsOf),
+      reasons: grouped(interrupted).map(([reason, list]) => ({ reason, nodes: list.length })),
+    },
+    podsDisturbed: sum([...disrupted, ...deleted, ...interrupted], podsOf),
+    now: { nodes, usdPerHour, idleUsdPerHour },
+    wasteful: wasteful(cost, verdicts),
+  };
+}
+
+const sum = <T>(list: readonly T[], of: (each: T) => number): number =>
+  list.reduce((total, each) => total + of(each), 0);
+
+const podsOf = ({ pods }: LoggedDecision): number => pods;
+
+/** Most first. */
+const grouped = <T extends { readonly reason: string }>(
+  list: readonly T[],
+): readonly (readonly [string, readonly T[]])[] =>
+  [...Map.groupBy(list, ({ reason }) => reason)].sort(
+    ([a, left], [b, right]) => right.length - left.length || (a < b ? -1 : 1),
+  );
+
+function sumsOf(list: readonly Disrupted[]): MoveSums {
+  const outcomes = list.flatMap(({ outcome }) => outcome ?? []);
+  return {
+    moves: list.length,
+    nodes: sum(list, ({ nodes }) => nodes),
+    pods: sum(list, podsOf),
+    ended: outcomes.length,
+    undone: outcomes.filter(({ undone }) => undone !== undefined).length,
+    predictedUsdPerHour: sum(list, ({ predictedUsdPerHour }) => predictedUsdPerHour),
+    predictedUsd: sum(outcomes, ({ predictedUsd }) => predictedUsd),
+    realisedUsd: sum(outcomes, ({ realisedUsd }) => realisedUsd),
+  };
+}
+
+const byMethod = (list: readonly Disrupted[]): Report['moves']['byMethod'] =>
+  [...Map.groupBy(list, ({ method }) => method)]
+    .map(([method, own]) => ({ method, ...sumsOf(own) }))
+    .sort((a, b) => b.moves - a.moves || (a.method < b.method ? -1 : 1));
+
+function wasteful({ nodes }: CostReport, verdicts: readonly Verdict[]): readonly WastefulNode[] {
+  const byNode = new Map(verdicts.map((verdict) => [verdict.node, verdict]));
+  return nodes
+    .filter(({ idleUsdPerHour }) => idleUsdPerHour > 0)
+    .slice(0, MOST_WASTEFUL)
+    .map((node) => {
+      const verdict = byNode.get(node.node);
+      if (verdict === undefined) return node;
+      const { code, text, nearestMiss } = verdict;
+      return { ...node, code, why: text, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
+    });
+}

@@ -1,0 +1,124 @@
+import { monotonicMs, type Timepiece } from './clock.ts';
+
+interface Entry<V> {
+  value: V;
+  /** By `monotonicMs`. */
+  endsMs: number;
+}
+
+/** A map whose entries are invisible once `ttlMs` has passed. Expired entries are dropped on reads and by `sweep`. */
+export class TtlCache<K, V> {
+  readonly #entries = new Map<K, Entry<V>>();
+  readonly #clock: Timepiece;
+  readonly #ttlMs: number;
+  readonly #evicted: ((key: K, value: V) => void) | undefined;
+
+  /** `evicted` is called for entries that expire or are deleted, not for overwritten ones. */
+  constructor(clock: Timepiece, ttlMs: number, evicted?: (key: K, value: V) => void) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+    this.#evicted = evicted;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#current(key)?.value;
+  }
+
+  has(key: K): boolean {
+    return this.#current(key) !== undefined;
+  }
+
+  /** When the entry ends, in milliseconds since the epoch, for messages; undefined when there is none. */
+  expiresMs(key: K): number | undefined {
+    const entry = this.#current(key);
+    return entry && Math.round(this.#clock.now() + entry.endsMs - monotonicMs(this.#clock));
+  }
+
+  #current(key: K): Entry<V> | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.endsMs > monotonicMs(this.#clock) ? entry : undefined;
+  }
+
+  set(key: K, value: V, ttlMs = this.#ttlMs): void {
+    this.#entries.set(key, { value, endsMs: monotonicMs(this.#clock) + ttlMs });
+  }
+
+  delete(key: K): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    this.#entries.delete(key);
+    this.#evicted?.(key, entry.value);
+    return true;
+  }
+
+  /** Removes an entry without calling the eviction listener. */
+  forget(key: K): void {
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  keys(): K[] {
+    const nowMs = monotonicMs(this.#clock);
+    return [...this.#entries].filter(([, entry]) => entry.endsMs > nowMs).map(([key]) => key);
+  }
+
+  /** Drops what has expired, and calls the eviction listener. */
+  sweep(): void {
+    const nowMs = monotonicMs(this.#clock);
+    for (const [key, entry] of [...this.#entries]) {
+      if (entry.endsMs > nowMs) continue;
+      this.#entries.delete(key);
+      this.#evicted?.(key, entry.value);
+    }
+  }
+}
+
+export interface Freshness {
+  /** Load, whatever is remembered. */
+  readonly anew?: boolean;
+}
+
+/** Answers from the cache, else loads once (concurrent callers share the call) and remembers the answer, not failures. */
+export class LoadingCache<V> {
+  readonly #cache: TtlCache<string, V>;
+  readonly #loading = new Map<string, Promise<V>>();
+
+  constructor(clock: Timepiece, ttlMs: number) {
+    this.#cache = new TtlCache(clock, ttlMs);
+  }
+
+  async get(key: string, load: () => Promise<V>, ttlMs?: number): Promise<V> {
+    if (this.#cache.has(key)) return this.#cache.get(key) as V;
+    const running = this.#loading.get(key);
+    if (running !== undefined) return running;
+    const loading = load();
+    this.#loading.set(key, loading);
+    try {
+      const value = await loading;
+      this.#cache.set(key, value, ttlMs);
+      return value;
+    } finally {
+      this.#loading.delete(key);
+      this.#cache.sweep();
+    }
+  }
+
+  set(key: string, value: V): void {
+    this.#cache.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#cache.delete(key);
+  }
+
+  clear(): void {
+    this.#cache.clear();
+  }
+}

@@ -1,0 +1,76 @@
+/** Feature gates: their declarations, and how `Name=true,Other=false` is read. */
+import { nearestName } from '../lib/nearest-name.ts';
+import { quoted } from '../lib/quoted.ts';
+import { parseLaxBoolean, SettingsError } from './options.ts';
+
+export interface FeatureGate {
+  /** As it is spelled in the setting. */
+  readonly name: string;
+  readonly fallback: boolean;
+  readonly help: string;
+}
+
+const gate = (name: string, fallback: boolean, help: string): FeatureGate => ({ name, fallback, help });
+
+export const CORE_GATES = {
+  reservedCapacity: gate('ReservedCapacity', true, 'Launch into capacity reservations'),
+  spotToSpotConsolidation: gate('SpotToSpotConsolidation', false, 'Replace spot nodes with cheaper spot nodes'),
+  nodeRepair: gate('NodeRepair', false, 'Replace nodes that report themselves broken'),
+  nodeOverlay: gate('NodeOverlay', false, 'Apply NodeOverlays: prices and capacities of your own'),
+  staticCapacity: gate('StaticCapacity', false, 'Keep `spec.replicas` nodes of a NodePool that sets it'),
+  capacityBuffer: gate('CapacityBuffer', false, 'Keep room for the pods of CapacityBuffers'),
+};
+
+export const AWS_GATES = {
+  nodeClassCel: gate('NodeClassCEL', false, 'Evaluate expressions of the instance type in kubelet settings'),
+};
+
+type Gates = Readonly<Record<string, FeatureGate>>;
+
+/** Whether each is open. */
+export type Open<G extends Gates> = { readonly [Key in keyof G]: boolean };
+
+/** As much of a name as an error repeats. */
+const LONGEST_NAME = 100;
+
+/**
+ * Reads `Name=true,Other=false`. Unknown names are kept, so that old manifests go on working: see `unknownGates`.
+ * @throws SettingsError that names the variable and the pair
+ */
+export function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
+  const gates = new Map<string, boolean>();
+  for (const pair of list.split(',')) {
+    if (pair === '') continue;
+    const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
+    if (value === undefined) {
+      throw new SettingsError(
+        `parsing feature gates, malformed pair ${quoted(pair)} in ${variable}, expect string=bool such as NodeRepair=true`,
+      );
+    }
+    const enabled = parseLaxBoolean(value);
+    if (enabled === undefined) {
+      throw new SettingsError(
+        `parsing feature gates, invalid value of ${name.slice(0, LONGEST_NAME)} in ${variable}: ${quoted(value)}, must be true or false`,
+      );
+    }
+    gates.set(name, enabled);
+  }
+  return gates;
+}
+
+export function openGates<const G extends Gates>(declared: G, given: ReadonlyMap<string, boolean>): Open<G> {
+  const open = Object.entries(declared).map(([key, { name, fallback }]) => [key, given.get(name) ?? fallback]);
+  return Object.fromEntries(open) as Open<G>;
+}
+
+/** One text for each name that no gate has, with the nearest one that there is. `source`: a variable, flag or file. */
+export function unknownGates(source: string, declared: Gates, given: Iterable<string>): readonly string[] {
+  const names = Object.values(declared).map(({ name }) => name);
+  return [...given]
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const nearest = nearestName(name, names);
+      const hint = nearest === undefined ? `known are ${names.join(', ')}` : `did you mean ${nearest}?`;
+      return `${source}: unknown feature gate ${quoted(name.slice(0, LONGEST_NAME))} has no effect; ${hint}`;
+    });
+}

@@ -1,0 +1,74 @@
+/** Reads command line flags the way Go's flag package does: one or two dashes, `--x=y` or `--x y`. */
+import { messageOf } from '../lib/error-message.ts';
+import { quoted } from '../lib/quoted.ts';
+import { environmentName, type Option, SettingsError } from './options.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: options of different types share one table
+export type OptionTable = Readonly<Record<string, Option<any>>>;
+
+export type Values<Table extends OptionTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never;
+};
+
+/** Thrown for `-h` and `--help`; its message is the usage text, and the process ends with code 0. */
+export class HelpRequested extends Error {
+  constructor(usage: string) {
+    super(usage);
+    this.name = 'HelpRequested';
+  }
+}
+
+/**
+ * Answers each option's value: flag before environment before default. Later flags win over earlier ones.
+ * @throws SettingsError naming the flag, or HelpRequested
+ */
+export function readOptions<Table extends OptionTable>(
+  table: Table,
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Values<Table> {
+  const values = new Map<string, unknown>();
+  for (const [name, { flag, fallback, fromEnv }] of Object.entries(table)) {
+    const found = env[environmentName(flag)] ?? '';
+    values.set(name, (found === '' ? undefined : fromEnv(found)) ?? fallback);
+  }
+  const byFlag = new Map(Object.entries(table).map(([name, option]) => [option.flag, { name, option }]));
+
+  const rest = [...argv];
+  for (let argument = rest.shift(); argument !== undefined && argument !== '--'; argument = rest.shift()) {
+    const { flag, inline } = split(argument);
+    if (flag === 'h' || flag === 'help') throw new HelpRequested(usage(table));
+    const known = byFlag.get(flag);
+    if (known === undefined) throw new SettingsError(`flag provided but not defined: -${shortened(flag)}`);
+    const value = inline ?? (known.option.isSwitch ? 'true' : rest.shift());
+    if (value === undefined) throw new SettingsError(`flag needs an argument: -${flag}`);
+    values.set(known.name, parse(known.option, value));
+  }
+  return Object.fromEntries(values) as Values<Table>;
+}
+
+/** Go shows the flag without quotes. */
+const shortened = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/, '$1');
+
+function split(argument: string): { readonly flag: string; readonly inline: string | undefined } {
+  const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(argument);
+  if (!match?.[1]) throw new SettingsError(`unexpected argument ${quoted(argument)}, flags are written --name=value`);
+  return { flag: match[1], inline: match[2] };
+}
+
+function parse<T>(option: Option<T>, value: string): T {
+  try {
+    return option.fromFlag(value);
+  } catch (error) {
+    const why = messageOf(error);
+    throw new SettingsError(`invalid value ${quoted(value)} for flag -${option.flag}: ${why}`);
+  }
+}
+
+function usage(table: OptionTable): string {
+  const lines = Object.values(table).map(({ flag, shown, help }) => {
+    const byDefault = shown === '' ? '' : ` (default ${shown})`;
+    return `  --${flag}\n    \t${help}, env ${environmentName(flag)}${byDefault}`;
+  });
+  return ['Usage of karpenter:', ...lines].join('\n');
+}

@@ -1,0 +1,190 @@
+/** The operator's HTTP endpoints: metrics (and what shows its inside) on one port, health and readiness probes on another. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { foreignnessOf, refuseForeign } from './foreign-pages.ts';
+import {
+  answer,
+  BadQuery,
+  boundedServer,
+  type Handler,
+  type HttpLimits,
+  listen,
+  stop,
+  type Target,
+} from './http-server.ts';
+import { send } from './long-answer.ts';
+import { isFromLoopback } from './loopback.ts';
+import { profile } from './profiles.ts';
+import { inSteps, jsonInSteps, type Rendered, sharedAnswer } from './rendered-answer.ts';
+import type { Settings } from './settings.ts';
+import { type Check, checked, sharedCheck } from './shared-check.ts';
+
+export type { Check } from './shared-check.ts';
+
+/** Thrown by what is served to look inside when there is nothing to see now; its text is the answer. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
+/** Promises are waited for, and iterables asked for one item after the other. */
+export type Look = (() => unknown) | PagedLook;
+
+/** Answers queries, each with no more than a page. */
+export interface PagedLook {
+  readonly page: (query: URLSearchParams) => unknown;
+}
+
+export interface EndpointOptions {
+  /** 0 takes a free port. */
+  readonly metricsPort: number;
+  readonly healthProbePort: number;
+  /** Address to listen on; all of them when absent. */
+  readonly host?: string;
+  readonly metrics: Metrics;
+  /** Serves profiles under /debug/pprof on the metrics port. */
+  readonly profiling: boolean;
+  /** Who may read what is under /debug on the metrics port. Default: those on loopback. */
+  readonly debugEndpoints?: Settings['debugEndpoints'];
+  /** Readiness checks by name. Those who probe at the same time share one run. */
+  readonly ready: Readonly<Record<string, Check>>;
+  /** Liveness checks by name. */
+  readonly alive?: Readonly<Record<string, Check>>;
+  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts. */
+  readonly debug?: Readonly<Record<string, Look>>;
+  readonly log: Logger;
+  /** Milliseconds that only ever grow, by which answers become old. Default: the machine's. */
+  readonly now?: () => number;
+  /** For tests. */
+  readonly limits?: Partial<HttpLimits>;
+}
+
+export interface Endpoints {
+  readonly metricsPort: number;
+  readonly healthProbePort: number;
+  close(): Promise<void>;
+}
+
+/** Starts both servers. @throws Error when a port cannot be taken */
+export async function serveEndpoints(options: EndpointOptions): Promise<Endpoints> {
+  const { metrics, log, limits = {} } = options;
+  const metricsServer = boundedServer({ name: 'metrics', handler: metricsHandler(options), log, metrics, limits });
+  const healthServer = boundedServer({ name: 'health', handler: healthHandler(options), log, metrics, limits });
+
+  const servers = [metricsServer, healthServer];
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map(stop));
+  };
+  try {
+    const [metricsPort, healthProbePort] = await Promise.all([
+      listen(metricsServer, { port: options.metricsPort, host: options.host, setting: 'METRICS_PORT' }),
+      listen(healthServer, { port: options.healthProbePort, host: options.host, setting: 'HEALTH_PROBE_PORT' }),
+    ]);
+    return { metricsPort, healthProbePort, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function metricsHandler(options: EndpointOptions): Handler {
+  const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now } = options;
+  const scrape = sharedAnswer(() => inSteps(metrics.parts()), now);
+  const look = looks(now);
+  const isProfile = (path: string): boolean => profiling && path.startsWith('/debug/pprof');
+
+  return async (request, response, target) => {
+    const { path } = target;
+    if (path === '/metrics') {
+      return send(request, response, { ...(await scrape()), type: metrics.contentType });
+    }
+    const make = Object.hasOwn(debug, path) ? debug[path] : undefined;
+    if (debugEndpoints === 'off' || (make === undefined && !isProfile(path))) {
+      const inside = debugEndpoints === 'off' ? [] : [...Object.keys(debug), ...(profiling ? ['/debug/pprof/'] : [])];
+      return answer(response, 404, `not found, try ${['/metrics', ...inside].join(', ')}\n`);
+    }
+    if (!isInsider(request, response, debugEndpoints)) return;
+    if (make === undefined) return profile(response, target);
+    return show(request, response, () => look(target, make));
+  };
+}
+
+/** Answers the request if its sender must not look inside. */
+function isInsider(
+  request: IncomingMessage,
+  response: ServerResponse,
+  debugEndpoints: Settings['debugEndpoints'],
+): boolean {
+  const isLocal = isFromLoopback(request.socket);
+  const foreign = foreignnessOf(request, isLocal);
+  if (debugEndpoints === 'loopback' && !isLocal) answer(response, 403, ELSEWHERE);
+  else if (foreign === undefined) return true;
+  else refuseForeign(response, foreign);
+  return false;
+}
+
+const ELSEWHERE =
+  '/debug is served on loopback alone: use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
+
+/** Pages of which an answer is kept; an older one is made again. */
+const PAGES = 16;
+
+function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Promise<Rendered> {
+  const answers = new Map<string, () => Promise<Rendered>>();
+  const pages = new Map<string, () => Promise<Rendered>>();
+  return ({ path, query }, look) => {
+    const [known, key, make] =
+      typeof look === 'function'
+        ? [answers, path, look]
+        : [pages, `${path}?${query.toString()}`, (): unknown => look.page(query)];
+    const found = known.get(key) ?? sharedAnswer(async () => jsonInSteps(await make()), now);
+    known.set(key, found);
+    const [oldest] = pages.keys();
+    if (pages.size > PAGES && oldest !== undefined) pages.delete(oldest);
+    return found();
+  };
+}
+
+async function show(request: IncomingMessage, response: ServerResponse, look: () => Promise<Rendered>): Promise<void> {
+  try {
+    await send(request, response, { ...(await look()), type: 'application/json' });
+  } catch (error) {
+    if (error instanceof BadQuery) return answer(response, 400, `${error.message}\n`);
+    if (!(error instanceof Unavailable)) throw error;
+    answer(response, 503, `${error.message}\n`);
+  }
+}
+
+function healthHandler(options: EndpointOptions): Handler {
+  const ping: Check = () => undefined;
+  const ready = shared({ ...options.ready, readyz: ping });
+  const alive = shared({ ...options.alive, ping });
+  return async (_, response, target) => {
+    const { path } = target;
+    if (path === '/healthz' || path.startsWith('/healthz/')) return probe(response, target, 'healthz', alive);
+    if (path === '/readyz' || path.startsWith('/readyz/')) return probe(response, target, 'readyz', ready);
+    answer(response, 404, 'not found, try /healthz or /readyz\n');
+  };
+}
+
+const shared = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
+  Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, sharedCheck(check)]));
+
+/** Runs the checks in the way of Kubernetes' own probes: `ok`, or each check's line when verbose or failing. */
+async function probe(
+  response: ServerResponse,
+  { path, query }: Target,
+  name: string,
+  checks: Readonly<Record<string, Check>>,
+): Promise<void> {
+  const only = path.slice(`/${name}/`.length);
+  const chosen = Object.entries(checks).filter(([check]) => only === '' || check === only);
+  if (chosen.length === 0) return answer(response, 404, `no check named "${only}"\n`);
+
+  const gone = new AbortController();
+  response.on('close', () => gone.abort());
+  const results = await Promise.all(chosen.map(([check, run]) => checked(check, run, gone.signal)));
+  const lines = results.map(({ line }) => line).join('\n');
+  if (!results.every(({ passed }) => passed)) return answer(response, 500, `${lines}\n${name} check failed\n`);
+  answer(response, 200, query.has('verbose') ? `${lines}\n${name} check passed\n` : 'ok');
+}

@@ -1,0 +1,105 @@
+/**
+ * `/debug/metrics`: every metric with its number of series, or with `?name=` the series of one, a page at a time. What the
+ * default view of `/metrics` leaves out or adds up is here one by one.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nearestName } from '../lib/nearest-name.ts';
+import { quoted } from '../lib/quoted.ts';
+import type { Share } from '../observe/metrics/declaration.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { type Labels, type Series, valueText } from '../observe/samples.ts';
+import type { MetricState } from '../observe/scrape.ts';
+import { BadQuery } from './http-server.ts';
+
+/** Series on a page. */
+export const PAGE = 1_000;
+
+interface Described {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  /** What the default view of `/metrics` serves of it; absent when all. */
+  readonly share?: Share;
+}
+
+export interface ListedMetric extends Described {
+  readonly series: number;
+}
+
+export interface MetricPage extends Described {
+  readonly series: readonly ListedSeries[];
+  /** Path of the next page; absent on the last one. */
+  readonly next?: string;
+}
+
+export interface ListedSeries {
+  /** With a suffix in histograms and summaries. */
+  readonly name: string;
+  readonly labels: Labels;
+  /** A text for what is no finite number. */
+  readonly value: number | string;
+}
+
+/** @throws BadQuery for a name that no metric has, and for an offset that is no number of series */
+export async function metricPage(
+  metrics: Pick<Metrics, 'names' | 'state'>,
+  query: URLSearchParams,
+): Promise<MetricPage | readonly ListedMetric[]> {
+  const name = query.get('name');
+  if (name === null) return list(metrics);
+  const state = await metrics.state(name);
+  if (state === undefined) throw new BadQuery(unknownName(name, metrics.names()));
+  return pageOf(state, offsetIn(query));
+}
+
+async function list(metrics: Pick<Metrics, 'names' | 'state'>): Promise<readonly ListedMetric[]> {
+  const listed: ListedMetric[] = [];
+  for (const name of metrics.names()) {
+    const state = await metrics.state(name);
+    if (state === undefined) continue;
+    let series = 0;
+    for (const _ of state.series) series++;
+    listed.push({ ...described(state), series });
+    await nextTurn();
+  }
+  return listed;
+}
+
+const described = ({ name, type, help, share }: MetricState): Described => ({
+  name,
+  type,
+  help,
+  ...(share === undefined ? {} : { share }),
+});
+
+function pageOf(state: MetricState, offset: number): MetricPage {
+  const end = offset + PAGE;
+  const series: ListedSeries[] = [];
+  let index = 0;
+  for (const each of state.series) {
+    const next = `/debug/metrics?name=${state.name}&offset=${end}`;
+    if (index === end) return { ...described(state), series, next };
+    if (index >= offset) series.push(listedSeries(each));
+    index++;
+  }
+  return { ...described(state), series };
+}
+
+const listedSeries = ({ name, labels, own, value }: Series): ListedSeries => ({
+  name,
+  labels: { ...labels, ...own },
+  value: Number.isFinite(value) ? value : valueText(value),
+});
+
+function offsetIn(query: URLSearchParams): number {
+  const text = query.get('offset') ?? '0';
+  const offset = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(offset)) return offset;
+  throw new BadQuery(`offset: ${quoted(text)} is not a number of series, such as ${PAGE}`);
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  const hint = nearest === undefined ? '/debug/metrics lists all' : `did you mean ${nearest}?`;
+  return `name: there is no metric ${quoted(name)}, ${hint}`;
+}

@@ -1,0 +1,72 @@
+/** What concerns the process as a whole, whatever runs in it: its memory, its threads, and the metrics of both. */
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+import type { Worker } from 'node:worker_threads';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { shareGcCounts } from './gc-seconds.ts';
+import { forgetHeapFlags } from './heap-flags.ts';
+import { type HeapLimits, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
+import { type MemoryReturnOptions, returnMemory } from './memory-return.ts';
+import { memoryWatch } from './memory-watch.ts';
+import { runtimeMetrics } from './runtime-metrics.ts';
+
+const LOOK_MS = 5_000;
+
+export interface Watched {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+export interface ProcessWatch {
+  /** What each worker may take. */
+  readonly workerLimits: HeapLimits;
+  /** Begins to measure, and to give memory back, once there is a log to report to. */
+  start(operator: Watched, memory: Pick<MemoryReturnOptions, 'clock' | 'workers'>): void;
+}
+
+/**
+ * Divides the memory. To be called before the first worker starts.
+ * @param memorySetting `MEMORY_LIMIT` in bytes; none when it is not above 0
+ */
+export function watchProcess(memorySetting: number): ProcessWatch {
+  const limit = memoryLimit(memorySetting, process.constrainedMemory(), totalmem());
+  const budget = memoryBudget(limit.bytes, getHeapStatistics().heap_size_limit);
+  forgetHeapFlags();
+
+  const workers = new Map<string, Worker>();
+  process.on('worker', (worker) => {
+    const name = worker.threadName ?? 'worker';
+    workers.set(name, worker);
+    worker.once('exit', () => {
+      if (workers.get(name) === worker) workers.delete(name);
+    });
+  });
+  const gc = shareGcCounts();
+
+  return {
+    workerLimits: budget.worker,
+    start({ metrics, log }, memory) {
+      runtimeMetrics({ metrics, threads: () => workers, gc });
+      report(limit, budget, log);
+      const residentBytes = (): number => process.memoryUsage.rss();
+      setInterval(memoryWatch({ limit, metrics, log, residentBytes }), LOOK_MS).unref();
+      returnMemory({ ...memory, log, residentBytes });
+    },
+  };
+}
+
+function report(limit: MemoryLimit, budget: ReturnType<typeof memoryBudget>, log: Logger): void {
+  const { mainMb, worker, reserveMb, excessMb } = budget;
+  const fields = {
+    'limit-mib': Math.round(limit.bytes / 2 ** 20),
+    'limit-of': limit.source,
+    'main-heap-mib': mainMb,
+    'worker-heap-mib': worker.maxOldGenerationSizeMb + worker.maxYoungGenerationSizeMb,
+    'reserve-mib': reserveMb,
+  };
+  log.debug('divided the memory', fields);
+  if (excessMb === 0) return;
+  const remedy = 'start node with --max-old-space-size-percentage=26 --max-semi-space-size=4, or raise the limit';
+  log.error('the heaps together may grow beyond the memory limit', { ...fields, 'excess-mib': excessMb, remedy });
+}

@@ -1,0 +1,273 @@
+/** The operator's process settings: command line flags, environment variables, defaults and their validation. */
+import { formatDuration } from '../api/duration.ts';
+import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
+import { DEFAULT_SPOT_RISK, spotRiskError } from '../api/spot-risk.ts';
+import { quoted } from '../lib/quoted.ts';
+import type { MetricsView } from '../observe/metric-views.ts';
+import { parseTracing, type TracingSettings } from '../observe/traces/settings.ts';
+import { type Address, parseAddress } from './address.ts';
+import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
+import { readOptions, type Values } from './flags.ts';
+import { isLoopback } from './loopback.ts';
+import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
+import { parseSchedulerConfig } from './scheduler-config.ts';
+
+export { HelpRequested } from './flags.ts';
+export { SettingsError } from './options.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+export const OPTIONS = {
+  karpenterService: text('karpenter-service', '', 'Name of the Service; historic, without effect'),
+  metricsPort: integer('metrics-port', 8080, 'Port of the metrics endpoint'),
+  healthProbePort: integer('health-probe-port', 8081, 'Port of the health and readiness probes'),
+  kubeClientQps: integer('kube-client-qps', 200, 'Requests per second to the API server'),
+  kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
+  enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
+  debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
+  livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
+  metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
+  disableControllerWarmup: toggle(
+    'disable-controller-warmup',
+    true,
+    'For compatibility with Karpenter; without effect: replicas that stand by always watch, so that they can take over at once',
+  ),
+  disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
+  disableClusterStateObservability: toggle(
+    'disable-cluster-state-observability',
+    false,
+    'Leave out metrics of pods, nodes, NodePools and status conditions, and events of the latter',
+  ),
+  leaderElectionName: text('leader-election-name', 'karpenter-leader-election', 'Name of the Lease'),
+  leaderElectionNamespace: text('leader-election-namespace', '', "Namespace of the Lease; empty for the pod's own"),
+  memoryLimit: integer('memory-limit', -1, 'Memory limit of the container in bytes'),
+  cpuRequests: integer('cpu-requests', 1000, 'CPU requests of the container in milli-cores'),
+  logLevel: text('log-level', 'info', 'One of debug, info and error'),
+  logOutputPaths: text('log-output-paths', 'stdout', 'Where to log: stdout, stderr or files, comma-separated'),
+  logErrorOutputPaths: text('log-error-output-paths', 'stderr', "Where to write the logger's own failures"),
+  batchMaxMs: duration('batch-max-duration', 10 * SECOND, 'Longest time that pending pods are collected'),
+  batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod that ends collecting'),
+  preferencePolicy: text('preference-policy', 'Respect', 'How preferences of pods count: Respect or Ignore'),
+  minValuesPolicy: text('min-values-policy', 'Strict', 'How minValues of NodePools count: Strict or BestEffort'),
+  packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
+  costHistory: toggle('cost-history', true, 'Keep decisions and costs in the ConfigMap karpenter-history'),
+  consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
+  priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
+  nodeHourlyFee: decimal(
+    'node-hourly-fee',
+    DEFAULT_NODE_HOURLY_FEE,
+    'USD per hour that a node costs besides what AWS charges for it; 0 to compare prices of instances alone',
+  ),
+  spotRisk: decimal(
+    'spot-risk',
+    DEFAULT_SPOT_RISK,
+    'Weight of the expected cost of spot interruptions where prices are compared; 0 to remember and count none',
+  ),
+  ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
+  featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
+  schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
+  clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
+  clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to ask EKS'),
+  clusterCaBundle: text('cluster-ca-bundle', '', "CA of the API server in base64; empty for the operator's own"),
+  isolatedVpc: toggle('isolated-vpc', false, 'Make no calls to the pricing API'),
+  eksControlPlane: toggle('eks-control-plane', false, 'Read cluster details from EKS'),
+  vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor takes'),
+  interruptionQueue: text('interruption-queue', '', 'Name of the SQS queue; empty for no interruption handling'),
+  reservedEnis: integer('reserved-enis', 0, 'Network interfaces not used for pods'),
+  disableDryRun: toggle('disable-dry-run', false, 'Skip dry-run authorisation checks of EC2NodeClasses'),
+  enableZonalShift: toggle('enable-zonal-shift', false, 'Avoid zones that are shifted away from'),
+  amiRefreshIntervalMs: duration('ami-refresh-interval', MINUTE, 'Time between look-ups of AMIs'),
+  subnetRefreshIntervalMs: duration('subnet-refresh-interval', MINUTE, 'Time between look-ups of subnets'),
+  awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
+};
+
+/** What is read from the environment alone. */
+export const VARIABLES = {
+  systemNamespace: {
+    name: 'SYSTEM_NAMESPACE',
+    help: "Namespace of the operator's own pod, and of its Lease unless another is named; the chart sets it",
+  },
+  livePageToken: {
+    name: 'LIVE_PAGE_TOKEN',
+    help: 'What who opens the live page has to know; required unless it is served on loopback',
+  },
+  kubernetesMinVersion: {
+    name: 'KUBERNETES_MIN_VERSION',
+    help: 'For compatibility with the chart of Karpenter; without effect',
+  },
+} as const;
+
+type Raw = Values<typeof OPTIONS>;
+
+/** Times are milliseconds, `cpuRequests` is milli-cores, `memoryLimit` is bytes (-1: none). */
+export interface Settings
+  extends Omit<
+    Raw,
+    | 'logLevel'
+    | 'logOutputPaths'
+    | 'logErrorOutputPaths'
+    | 'debugEndpoints'
+    | 'livePage'
+    | 'metrics'
+    | 'preferencePolicy'
+    | 'minValuesPolicy'
+    | 'packing'
+    | 'consolidation'
+    | 'featureGates'
+    | 'awsFeatureGates'
+    | 'schedulerConfig'
+  > {
+  readonly logLevel: 'debug' | 'info' | 'error';
+  readonly logOutputPaths: readonly string[];
+  readonly logErrorOutputPaths: readonly string[];
+  readonly debugEndpoints: 'loopback' | 'all' | 'off';
+  /** Undefined: no live page. */
+  readonly livePage: { readonly address: Address; readonly token: string } | undefined;
+  readonly metrics: MetricsView;
+  /** Undefined: no traces. */
+  readonly tracing: TracingSettings | undefined;
+  readonly preferencePolicy: 'Respect' | 'Ignore';
+  readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly packing: 'cheapest' | 'compatible';
+  readonly consolidation: 'thorough' | 'compatible';
+  readonly featureGates: Open<typeof CORE_GATES>;
+  readonly awsFeatureGates: Open<typeof AWS_GATES>;
+  /** Applied in simulations to pods that declare no topology spread constraints. */
+  readonly defaultTopologySpreadConstraints: readonly TopologySpreadConstraint[];
+  /** Namespace of the operator's own pod; empty outside a cluster. */
+  readonly systemNamespace: string;
+  readonly kubernetesMinVersion: string;
+  /** What is set and has no effect, for the log. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * Reads the settings from command line arguments (without the program's name) and the environment.
+ * @throws SettingsError when one cannot be used, HelpRequested for `--help`
+ */
+export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
+  const raw = readOptions(OPTIONS, argv, env);
+  const gates = parseGates('FEATURE_GATES', raw.featureGates);
+  const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
+  const { tracing, problems } = parseTracing(env);
+  const settings: Settings = {
+    ...raw,
+    cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
+    logLevel: logLevel(raw.logLevel),
+    logOutputPaths: paths(raw.logOutputPaths),
+    logErrorOutputPaths: paths(raw.logErrorOutputPaths),
+    debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
+    livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
+    metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
+    tracing,
+    preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
+    minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
+    packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
+    consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
+    featureGates: openGates(CORE_GATES, gates),
+    awsFeatureGates: openGates(AWS_GATES, awsGates),
+    defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
+    systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
+    kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',
+    ignored: [
+      ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
+      ...unknownGates('AWS_FEATURE_GATES', AWS_GATES, awsGates.keys()),
+      ...problems,
+    ],
+  };
+  const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
+  if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
+  return settings;
+}
+
+function oneOf<const T extends string>(variable: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found !== undefined) return found;
+  throw new SettingsError(`${invalid(variable, value)}, must be ${allowed.join(' or ')}`);
+}
+
+const invalid = (variable: string, value: string): string =>
+  `validating cli flags / env vars, invalid ${variable} ${quoted(value)}`;
+
+const LOG_LEVELS = ['debug', 'info', 'error'] as const;
+
+/** Its error is looked for word by word by those who know Karpenter's, so it does not list what is allowed. */
+function logLevel(value: string): Settings['logLevel'] {
+  if (value === '') return 'info';
+  const found = LOG_LEVELS.find((level) => level === value);
+  if (found === undefined) throw new SettingsError(invalid('LOG_LEVEL', value));
+  return found;
+}
+
+const SHORTEST_TOKEN = 16;
+
+/** @throws SettingsError when the page would be open to everybody, or its address cannot be read */
+function livePage(text: string, token: string): Settings['livePage'] {
+  if (text === '') return undefined;
+  const address = parseAddress(text);
+  if (address === undefined)
+    throw new SettingsError(`${invalid('LIVE_PAGE', text)}, must be an IP address and a port such as 127.0.0.1:8090`);
+  if (token !== '' && token.length < SHORTEST_TOKEN)
+    throw new SettingsError(`LIVE_PAGE_TOKEN must be at least ${SHORTEST_TOKEN} characters long`);
+  if (token === '' && !isLoopback(address.host))
+    throw new SettingsError(
+      `LIVE_PAGE ${quoted(text)} is open to others than this machine: set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1`,
+    );
+  return { address, token };
+}
+
+const paths = (list: string): readonly string[] =>
+  list
+    .split(',')
+    .map((path) => path.trim())
+    .filter((path) => path !== '');
+
+function awsErrors(settings: Settings): readonly string[] {
+  const wrong: string[] = [];
+  const { clusterName, clusterEndpoint, vmMemoryOverheadPercent, reservedEnis } = settings;
+  if (clusterName === '') wrong.push('missing field, cluster-name (set CLUSTER_NAME or --cluster-name)');
+  if (clusterEndpoint !== '' && !isAbsoluteUrl(clusterEndpoint)) {
+    const expected = 'CLUSTER_ENDPOINT must be absolute, such as https://example.eks.amazonaws.com';
+    wrong.push(`${quoted(clusterEndpoint)} cluster endpoint URL is not valid (${expected})`);
+  }
+  if (vmMemoryOverheadPercent < 0)
+    wrong.push(
+      `vm-memory-overhead-percent cannot be negative (${is('vm-memory-overhead-percent', vmMemoryOverheadPercent)})`,
+    );
+  if (reservedEnis < 0) wrong.push(`reserved-enis cannot be negative (${is('reserved-enis', reservedEnis)})`);
+  const intervals = {
+    'ami-refresh-interval': settings.amiRefreshIntervalMs,
+    'subnet-refresh-interval': settings.subnetRefreshIntervalMs,
+  };
+  for (const [flag, ms] of Object.entries(intervals))
+    if (ms < MINUTE) wrong.push(`${flag} must be at least 1m (${is(flag, formatDuration(ms))})`);
+  return wrong;
+}
+
+/** Values that Karpenter takes although nothing works with them. */
+function rangeErrors(settings: Settings): readonly string[] {
+  const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
+  const { nodeHourlyFee, spotRisk } = settings;
+  const wrong: string[] = [];
+  for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
+    if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
+  for (const [flag, ms] of Object.entries({ 'batch-max-duration': batchMaxMs, 'batch-idle-duration': batchIdleMs }))
+    if (ms < 0) wrong.push(`${flag} cannot be negative (${is(flag, formatDuration(ms))})`);
+  if (vmMemoryOverheadPercent >= 1) {
+    const flag = 'vm-memory-overhead-percent';
+    wrong.push(`${flag} must be below 1, 0.075 standing for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
+  }
+  const feeError = nodeHourlyFeeError(nodeHourlyFee);
+  if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
+  const riskError = spotRiskError(spotRisk);
+  if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
+  return wrong;
+}
+
+const is = (flag: string, value: number | string): string => `${environmentName(flag)} is ${value}`;
+
+function isAbsoluteUrl(url: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(url) && (URL.parse(url)?.host ?? '') !== '';
+}

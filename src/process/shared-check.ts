@@ -1,0 +1,97 @@
+/** A check that many may ask for at once and often, at the cost of one. */
+import { errorText } from '../observe/error-text.ts';
+
+/** Passes by resolving; throws to fail. May wait, for `longestMs`. The signal aborts when nobody waits any more. */
+export type Check = (signal: AbortSignal) => Promise<void> | void;
+
+export interface SharedCheckOptions {
+  /** How long a result stands. Default 0: the next one who asks has it made again. */
+  readonly passMs?: number;
+  readonly failMs?: number;
+  /** A check that takes longer fails. Probes wait 30 s. */
+  readonly longestMs?: number;
+  /** Monotonic. */
+  readonly now?: () => number;
+}
+
+const LONGEST_MS = 25_000;
+
+interface Running {
+  readonly result: Promise<void>;
+  readonly nobodyWaits: AbortController;
+  waiting: number;
+}
+
+/** Whoever asks while the check runs gets the result of that run; whoever asks soon afterwards, too. */
+export function sharedCheck(check: Check, options: SharedCheckOptions = {}): Check {
+  const { passMs = 0, failMs = 0, longestMs = LONGEST_MS, now = () => performance.now() } = options;
+  let running: Running | undefined;
+  let last: { readonly untilMs: number; readonly error?: unknown } | undefined;
+
+  function start(): Running {
+    const nobodyWaits = new AbortController();
+    const result = inTime(check, nobodyWaits.signal, longestMs);
+    const started: Running = { result, nobodyWaits, waiting: 0 };
+    const ended = (lasts: number, failure: { readonly error?: unknown }): void => {
+      if (running === started) running = undefined;
+      if (lasts > 0 && !nobodyWaits.signal.aborted) last = { untilMs: now() + lasts, ...failure };
+    };
+    result.then(
+      () => ended(passMs, {}),
+      (error: unknown) => ended(failMs, { error }),
+    );
+    return started;
+  }
+
+  return async (signal) => {
+    if (last !== undefined && now() < last.untilMs) {
+      if ('error' in last) throw last.error;
+      return;
+    }
+    running ??= start();
+    const joined = running;
+    joined.waiting += 1;
+    const leave = (): void => {
+      joined.waiting -= 1;
+      if (joined.waiting > 0) return;
+      if (running === joined) running = undefined;
+      joined.nobodyWaits.abort();
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      await joined.result;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  };
+}
+
+async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number): Promise<void> {
+  const late = new AbortController();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.abort();
+    reject(new Error(`it did not end within ${longestMs / 1_000} s`));
+  }, longestMs);
+  timer.unref();
+  try {
+    await Promise.race([check(AbortSignal.any([nobodyWaits, late.signal])), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The line of a check in the answer to a probe, as Kubernetes' own probes write it. */
+export async function checked(name: string, check: Check, signal: AbortSignal): Promise<CheckResult> {
+  try {
+    await check(signal);
+    return { line: `[+]${name} ok`, passed: true };
+  } catch (error) {
+    return { line: `[-]${name} failed: ${errorText(error)}`, passed: false };
+  }
+}
+
+export interface CheckResult {
+  readonly line: string;
+  readonly passed: boolean;
+}

@@ -1,0 +1,75 @@
+/** Bounds, interrupts and reports the start of the process. */
+import { formatDuration } from '../api/duration.ts';
+import type { Logger } from '../observe/logger.ts';
+import { StartError } from './start-error.ts';
+
+/** A start that has not completed by then fails, and Kubernetes starts the container again. */
+const LONGEST_MS = 10 * 60_000;
+/** Between two reports. */
+const PERIOD_MS = 10_000;
+
+export interface StartClock {
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  after(ms: number, fire: () => void): () => void;
+}
+
+export interface StartReport {
+  /** Describes the work that is left; empty if the start is complete. */
+  readonly waitingFor: () => Promise<readonly string[]>;
+  readonly log: Logger;
+  /** Ends the reports. */
+  readonly until: AbortSignal;
+}
+
+export class Start {
+  /** Aborts if the start is interrupted or takes too long. */
+  readonly signal: AbortSignal;
+  readonly #clock: StartClock;
+  readonly #late = new AbortController();
+  readonly #cancel: () => void;
+
+  constructor(clock: StartClock, interrupt: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.signal = interrupt === undefined ? this.#late.signal : AbortSignal.any([interrupt, this.#late.signal]);
+    this.#cancel = clock.after(LONGEST_MS, () => {
+      const cause = new Error(`it takes longer than ${formatDuration(LONGEST_MS)}`);
+      const remedy = 'correct the cause that the lines before this one name; the container starts again by itself';
+      this.#late.abort(new StartError('the start did not complete in time', { cause, remedy }));
+    });
+  }
+
+  /** Returns the result of the work. @throws the reason of the signal if that aborts first */
+  async unlessAborted<T>(work: Promise<T>): Promise<T> {
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(this.signal.reason);
+    if (this.signal.aborted) abort();
+    this.signal.addEventListener('abort', abort, { once: true });
+    // work that loses the race fails later
+    work.catch(() => undefined);
+    try {
+      return await Promise.race([aborted, work]);
+    } finally {
+      this.signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Removes the bound of the start. */
+  end(): void {
+    this.#cancel();
+  }
+
+  /** Logs a line every ten seconds until the start is complete. */
+  async report({ waitingFor, log, until }: StartReport): Promise<void> {
+    const signal = AbortSignal.any([until, this.signal]);
+    for (let afterMs = PERIOD_MS; ; afterMs += PERIOD_MS) {
+      await this.#clock.sleep(PERIOD_MS, signal);
+      if (signal.aborted) return;
+      const waiting = await waitingFor();
+      if (signal.aborted) return;
+      const after = formatDuration(afterMs);
+      if (waiting.length > 0) log.info('waiting for the start to complete', { 'waiting-for': waiting, after });
+      else if (afterMs > PERIOD_MS) log.info('the start is complete', { after });
+      if (waiting.length === 0) return;
+    }
+  }
+}

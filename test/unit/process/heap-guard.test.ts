@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { type HeapUse, heapGuard, youngGenerationBytes } from '../../../src/process/heap-guard.ts';
+
+const MIB = 2 ** 20;
+
+/** Returns the use at which each guard of a heap of 100 MiB reports it, given the use after each collection. */
+function reports(...usedMib: readonly number[]): readonly number[] {
+  const full: HeapUse[] = [];
+  const uses = usedMib.values();
+  const check = heapGuard(
+    () => ({ usedBytes: (uses.next().value ?? 0) * MIB, limitBytes: 100 * MIB }),
+    (use) => full.push(use),
+  );
+  for (const _ of usedMib) check();
+  return full.map(({ usedBytes }) => usedBytes / MIB);
+}
+
+describe('the guard of the heap', () => {
+  it('does nothing while collections leave room', () => {
+    expect(reports(84, 85, 80, 85)).toEqual([]);
+  });
+
+  it('ignores a full heap if the next collection frees memory', () => {
+    expect(reports(95, 60, 95, 60)).toEqual([]);
+  });
+
+  it('reports a heap that two collections in succession leave full', () => {
+    expect(reports(86, 60, 88, 90)).toEqual([90]);
+  });
+
+  it("reads the size of the young generation from the options of Node.js, else takes V8's default", () => {
+    expect(youngGenerationBytes(['--max-old-space-size=133', '--max-semi-space-size=4'])).toBe(12 * MIB);
+    expect(youngGenerationBytes([])).toBe(192 * MIB);
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { EVENTS } from '../../../src/observe/events/catalogue.ts';
+import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
+import { TRACING_VARIABLES } from '../../../src/observe/traces/settings.ts';
+import { AWS_GATES, CORE_GATES } from '../../../src/process/feature-gates.ts';
+import { environmentName } from '../../../src/process/options.ts';
+import { eventsPage, metricsPage, settingsPage } from '../../../src/process/reference.ts';
+import { OPTIONS, VARIABLES } from '../../../src/process/settings.ts';
+
+/** The first cells of the rows of all tables. */
+const firstCells = (page: string): readonly string[] =>
+  [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, cell = '']) => cell);
+
+describe('reference pages', () => {
+  it('name every metric, event and setting', () => {
+    expect(firstCells(metricsPage())).toEqual(METRICS.map(({ name }) => name));
+    expect(firstCells(eventsPage())).toEqual(EVENTS.map(({ reason }) => reason));
+    expect(firstCells(settingsPage())).toEqual([
+      ...Object.values(OPTIONS).map(({ flag }) => `--${flag}`),
+      ...Object.values(VARIABLES).map(({ name }) => name),
+      ...Object.keys(TRACING_VARIABLES),
+      ...[CORE_GATES, AWS_GATES].flatMap((gates) => Object.values(gates).map(({ name }) => name)),
+    ]);
+  });
+
+  it('tell types, labels, quantiles and buckets of metrics', () => {
+    const page = metricsPage();
+    expect(page).toContain('| `karpenter_nodes_created_total` | counter | `nodepool`, `zone` | Nodes that joined');
+    expect(page).toContain('| `karpenter_nodes_allocatable` | gauge | labels of a node, `resource_type` |');
+    expect(page).toContain('Quantiles 0, 0.5, 0.9, 0.99, 1.');
+    expect(page).toContain('Buckets from 1 to 1000, 34 of them.');
+  });
+
+  it('tell for how long events are dropped', () => {
+    const page = eventsPage();
+    expect(page).toContain('| uid of the pod | 5 minutes |');
+    expect(page).toContain('| uid of the NodePool | 1 minute |');
+    expect(page).toContain('| 2 minutes; at most 5 a second of all, 10 in a burst |');
+    expect(page).toMatch(/^\| `LeaderElection` .* \| {2}\| {2}\|$/m);
+  });
+
+  it('tell variables and defaults of settings', () => {
+    for (const { flag } of Object.values(OPTIONS)) expect(settingsPage()).toContain(`\`${environmentName(flag)}\``);
+    expect(settingsPage()).toContain('| `10s` |');
+  });
+});
