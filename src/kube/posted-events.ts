@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent } from '../api/kubernetes.ts';
 import type { Timepiece } from '../lib/clock.ts';
-import { ExpiringMap } from '../lib/expiring-map.ts';
+import { TtlCache } from '../lib/ttl-cache.ts';
 import { isNotFound, type KubeClient, type Ref } from './client.ts';
 
 /** As many as other clients of Kubernetes remember. */
@@ -18,11 +18,11 @@ interface Posted {
 
 export class PostedEvents {
   readonly #client: Pick<KubeClient, 'create' | 'patch'>;
-  readonly #posted: ExpiringMap<Posted>;
+  readonly #posted: TtlCache<string, Posted>;
 
   constructor(client: Pick<KubeClient, 'create' | 'patch'>, clock: Timepiece) {
     this.#client = client;
-    this.#posted = new ExpiringMap(clock, MOST_REMEMBERED);
+    this.#posted = new TtlCache(clock, KEPT_MS, { most: MOST_REMEMBERED });
   }
 
   /** Creates the event, or counts it where the same was said of the same object before. @throws ApiError */
@@ -30,12 +30,12 @@ export class PostedEvents {
     const key = identityOf(event);
     const before = this.#posted.get(key);
     if (before !== undefined && (await this.#repeat(before, event))) {
-      this.#posted.set(key, { ...before, count: before.count + 1 }, KEPT_MS);
+      this.#posted.set(key, { ...before, count: before.count + 1 });
       return;
     }
     await this.#client.create(EVENT, event);
     const { name, namespace } = event.metadata;
-    this.#posted.set(key, { ref: { name, namespace }, count: 1 }, KEPT_MS);
+    this.#posted.set(key, { ref: { name, namespace }, count: 1 });
   }
 
   /** Answers false when the event has expired meanwhile. */

@@ -6,9 +6,9 @@
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import type { Clock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
-import { ExpiringMap } from '../lib/expiring-map.ts';
 import { type Limiter, limiter } from '../lib/limiter.ts';
 import { timestamp } from '../lib/times.ts';
+import { TtlCache } from '../lib/ttl-cache.ts';
 import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { ApiError, isNotFound, type KubeClient } from './client.ts';
@@ -46,7 +46,7 @@ class Recorder implements PostingRecorder {
   readonly #log: Logger;
   readonly #component: string;
   /** Events whose repetitions are dropped for a while. */
-  readonly #seen: ExpiringMap<true>;
+  readonly #seen: TtlCache<string, true>;
   readonly #buckets = new Map<string, Limiter>();
   readonly #posted: PostedEvents;
   readonly #waiting: KubeEvent[] = [];
@@ -60,7 +60,7 @@ class Recorder implements PostingRecorder {
     this.#clock = clock;
     this.#log = log;
     this.#component = component;
-    this.#seen = new ExpiringMap(clock, MOST_KEYS);
+    this.#seen = new TtlCache(clock, EVENT_WINDOW_MS, { most: MOST_KEYS });
     this.#posted = new PostedEvents(client, clock);
   }
 
@@ -93,7 +93,7 @@ class Recorder implements PostingRecorder {
     if (note.dedupe !== undefined) {
       const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
       if (this.#seen.get(key)) return false;
-      this.#seen.set(key, true, note.windowMs ?? EVENT_WINDOW_MS);
+      this.#seen.set(key, true, note.windowMs);
     }
     if (note.limit === undefined) return true;
     const { name, qps, burst } = note.limit;

@@ -6,18 +6,30 @@ interface Entry<V> {
   endsMs: number;
 }
 
-/** A map whose entries are invisible once `ttlMs` has passed. Expired entries are dropped on reads and by `sweep`. */
+export interface TtlCacheOptions<K, V> {
+  /** Called for entries that expire or are deleted, not for overwritten ones. */
+  readonly evicted?: (key: K, value: V) => void;
+  /** Maximum number of entries. The entry that was set the longest ago is removed first. Default: no maximum. */
+  readonly most?: number;
+}
+
+const SWEEP_MS = 60_000;
+
+/** A map whose entries are invisible once `ttlMs` has passed. `sweep` removes them, and `set` does so once a minute. */
 export class TtlCache<K, V> {
   readonly #entries = new Map<K, Entry<V>>();
   readonly #clock: Timepiece;
   readonly #ttlMs: number;
   readonly #evicted: ((key: K, value: V) => void) | undefined;
+  readonly #most: number;
+  #sweepMs: number;
 
-  /** `evicted` is called for entries that expire or are deleted, not for overwritten ones. */
-  constructor(clock: Timepiece, ttlMs: number, evicted?: (key: K, value: V) => void) {
+  constructor(clock: Timepiece, ttlMs: number, { evicted, most }: TtlCacheOptions<K, V> = {}) {
     this.#clock = clock;
     this.#ttlMs = ttlMs;
     this.#evicted = evicted;
+    this.#most = most ?? Number.POSITIVE_INFINITY;
+    this.#sweepMs = monotonicMs(clock) + SWEEP_MS;
   }
 
   get size(): number {
@@ -44,7 +56,12 @@ export class TtlCache<K, V> {
   }
 
   set(key: K, value: V, ttlMs = this.#ttlMs): void {
-    this.#entries.set(key, { value, endsMs: monotonicMs(this.#clock) + ttlMs });
+    const nowMs = monotonicMs(this.#clock);
+    if (nowMs >= this.#sweepMs) this.sweep();
+    this.#entries.delete(key); // so that it becomes the last in the order of the map
+    this.#entries.set(key, { value, endsMs: nowMs + ttlMs });
+    const [oldest] = this.#entries.size > this.#most ? this.#entries.keys() : [];
+    if (oldest !== undefined) this.delete(oldest);
   }
 
   delete(key: K): boolean {
@@ -72,6 +89,7 @@ export class TtlCache<K, V> {
   /** Drops what has expired, and calls the eviction listener. */
   sweep(): void {
     const nowMs = monotonicMs(this.#clock);
+    this.#sweepMs = nowMs + SWEEP_MS;
     for (const [key, entry] of [...this.#entries]) {
       if (entry.endsMs > nowMs) continue;
       this.#entries.delete(key);

@@ -58,7 +58,7 @@ export class LaunchTemplates {
 
   constructor(options: LaunchTemplatesOptions) {
     this.#options = options;
-    this.#known = new TtlCache(options.clock, TTL_MS, (name, id) => this.#expired.push({ name, id }));
+    this.#known = new TtlCache(options.clock, TTL_MS, { evicted: (name, id) => this.#expired.push({ name, id }) });
   }
 
   /** Makes sure that EC2 has the template. Calls for the same template at the same time share the work. */

@@ -38,9 +38,11 @@ export class UnavailableOfferings {
     const bump = (): void => {
       this.#shared++;
     };
-    this.#offerings = new TtlCache(clock, SHORTAGE_TTL_MS, (_, { instanceType }) => this.#bump(instanceType));
-    this.#capacityTypes = new TtlCache(clock, SHORTAGE_TTL_MS, bump);
-    this.#subnets = new TtlCache(clock, SHORTAGE_TTL_MS, bump);
+    this.#offerings = new TtlCache(clock, SHORTAGE_TTL_MS, {
+      evicted: (_, { instanceType }) => this.#bump(instanceType),
+    });
+    this.#capacityTypes = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
+    this.#subnets = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
   }
 
   #bump(instanceType: string): void {

@@ -12,7 +12,7 @@ beforeEach(() => {
 describe('TtlCache', () => {
   it.each([0, -HOUR, HOUR])('shows an entry for as long as was asked, when the time is put by %d ms', async (ms) => {
     const evicted: string[] = [];
-    const cache = new TtlCache<string, number>(clock, 10_000, (key) => evicted.push(key));
+    const cache = new TtlCache<string, number>(clock, 10_000, { evicted: (key) => evicted.push(key) });
     cache.set('a', 1);
     cache.set('b', 2, 20_000);
     clock.put(ms);
@@ -33,6 +33,24 @@ describe('TtlCache', () => {
     expect(cache.expiresMs('a')).toBe(clock.now() + 6_000);
     await clock.advance(6_000);
     expect(cache.expiresMs('a')).toBeUndefined();
+  });
+});
+
+describe('a TtlCache that is never swept by its user', () => {
+  it('keeps no entry for more than a minute after its end', async () => {
+    const cache = new TtlCache<string, true>(clock, 120_000);
+    for (let at = 0; at < 1_000; at++) {
+      cache.set(`key-${at}`, true);
+      await clock.advance(60_000);
+    }
+    expect(cache.size).toBeLessThanOrEqual(4);
+  });
+
+  it('removes the entry that was set the longest ago when there are too many', () => {
+    const evicted: string[] = [];
+    const cache = new TtlCache<string, number>(clock, 10_000, { most: 2, evicted: (key) => evicted.push(key) });
+    for (const key of ['a', 'b', 'a', 'c']) cache.set(key, 1);
+    expect([cache.keys(), evicted]).toEqual([['a', 'c'], ['b']]);
   });
 });
 
