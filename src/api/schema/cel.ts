@@ -1,6 +1,5 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
-import { BudgetError, countingCompiler, MOST_PER_CALL, withinCost } from './cel-cost.ts';
 import { nodesOf } from './cel-nodes.ts';
 import { registerKubernetesFunctions } from './celfunctions.ts';
 import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
@@ -9,6 +8,8 @@ import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
 /** A compiled expression over `self` and `oldSelf`. */
 export interface Program {
   readonly usesOldSelf: boolean;
+  /** False if the expression calls a function or names a variable that is not available here. */
+  readonly isKnown: boolean;
   /** @throws {CelError} when the evaluation fails. */
   run(self: unknown, oldSelf?: unknown): unknown;
 }
@@ -21,56 +22,11 @@ export class CelError extends Error {
   }
 }
 
-/** A compiled expression over the variables of its compiler. */
-export interface Expression {
-  /** Of its value, `dyn` where only a value tells. */
-  readonly type: string;
-  /** Why its types do not go together, or which name it does not know. */
-  readonly fault: string | undefined;
-  /** @throws {CelError} when the evaluation fails, {BudgetError} when what is around it has nothing left to spend. */
-  run(values: Readonly<Record<string, unknown>>): unknown;
-}
-
-/** @throws {CelError} when it is not an expression. */
-export type Compiler = (expression: string) => Expression & { readonly names: ReadonlySet<unknown> };
-
-/**
- * A compiler of expressions over some variables, with Kubernetes' functions.
- *
- * @param extend registers further types and functions
- * @param isCounted whether an evaluation may cost only as much as on the API server
- */
-export function celCompiler(
-  variables: readonly string[],
-  extend: (environment: Environment) => unknown = () => undefined,
-  isCounted = false,
-): Compiler {
-  const environment = registerKubernetesFunctions(
-    new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
-  );
-  for (const name of variables) environment.registerVariable(name, 'dyn');
-  extend(environment);
-  const compileCounted = countingCompiler(environment);
-  return (expression) => {
-    try {
-      const nodes = nodesOf(environment.parse(expression).ast);
-      const names = new Set(nodes.filter(({ op }) => op === 'id').map(({ args }) => args));
-      const evaluate = environment.parse(corrected(expression, nodes));
-      const { type = 'dyn', error } = evaluate.check();
-      const fault = error && wording(error);
-      if (!isCounted || error) return { names, type, fault, run: (values) => inWords(() => evaluate(values)) };
-      const counted = compileCounted(evaluate.ast);
-      return {
-        ...{ names, type, fault },
-        run: (values) => inWords(() => withinCost(MOST_PER_CALL, () => counted(values))),
-      };
-    } catch (error) {
-      throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
-    }
-  };
-}
-
-const overSelf = celCompiler(['self', 'oldSelf']);
+const environment = registerKubernetesFunctions(
+  new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false }),
+)
+  .registerVariable('self', 'dyn')
+  .registerVariable('oldSelf', 'dyn');
 
 /**
  * Compiles an expression.
@@ -78,8 +34,17 @@ const overSelf = celCompiler(['self', 'oldSelf']);
  * @throws {CelError} when it is not an expression.
  */
 export function compile(expression: string): Program {
-  const { names, run } = overSelf(expression);
-  return { usesOldSelf: names.has('oldSelf'), run: (self, oldSelf) => run({ self, oldSelf }) };
+  try {
+    const nodes = nodesOf(environment.parse(expression).ast);
+    const evaluate = environment.parse(corrected(expression, nodes));
+    return {
+      usesOldSelf: nodes.some(({ op, args }) => op === 'id' && args === 'oldSelf'),
+      isKnown: evaluate.check().valid,
+      run: (self, oldSelf) => inWords(() => evaluate({ self, oldSelf })),
+    };
+  } catch (error) {
+    throw new CelError(`Cannot compile rule ${JSON.stringify(expression)}: ${wording(error)}`, { cause: error });
+  }
 }
 
 /** Works around three ways in which the library differs from Kubernetes. */
@@ -103,7 +68,7 @@ function inWords<T>(evaluate: () => T): T {
   try {
     return evaluate();
   } catch (error) {
-    throw error instanceof BudgetError ? error : new CelError(wording(error), { cause: error });
+    throw new CelError(wording(error), { cause: error });
   }
 }
 

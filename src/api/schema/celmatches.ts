@@ -15,7 +15,7 @@ export const registerMatches = (environment: Environment): Environment =>
   );
 
 /** Returns the pattern after charging for its compilation and for a run over the text. @throws CostError */
-export function costing(text: string, pattern: string): Pattern {
+function costing(text: string, pattern: string): Pattern {
   const units = Math.ceil(patternWeight(pattern) / 4);
   charge(units);
   chargeText(text, units);

@@ -43,13 +43,14 @@ function walk(schema: OpenApiSchema | undefined, value: unknown, old: unknown, p
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
 /**
- * Compiles every rule of a schema, so that a faulty one shows before the first object does.
+ * Compiles every rule of a schema, so that a faulty one shows before the first object does. Returns the number of rules
+ * that are not evaluated because they call functions that are not available here.
  *
  * @throws {CelError} when a rule is not an expression.
  */
-export function compileRules(schema: OpenApiSchema): void {
-  rulesOf(schema);
-  for (const inner of partsOf(schema)) compileRules(inner);
+export function compileRules(schema: OpenApiSchema): number {
+  const own = rulesOf(schema).filter(({ program }) => !program.isKnown).length;
+  return partsOf(schema).reduce((sum, inner) => sum + compileRules(inner), own);
 }
 
 const partsOf = ({ items, properties, additionalProperties }: OpenApiSchema): OpenApiSchema[] =>
@@ -85,6 +86,7 @@ function rulesOf(schema: OpenApiSchema): readonly CompiledRule[] {
 
 function evaluate(rule: CompiledRule, schema: OpenApiSchema, value: unknown, old: unknown, path: string): Cause[] {
   const { program, optionalOldSelf } = rule;
+  if (!program.isKnown) return [];
   if (program.usesOldSelf && old === undefined && !optionalOldSelf) return [];
   if (!program.usesOldSelf && old !== undefined && sameJson(value, old)) return [];
   if (value === old && rule.rule === UNCHANGED && !optionalOldSelf) return [];

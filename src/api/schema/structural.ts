@@ -14,6 +14,8 @@ import { type ScalePaths, scaleFaults } from './scale.ts';
 export type { Cause } from './cause.ts';
 
 export interface StructuralSchema {
+  /** Number of rules that are not evaluated because they call functions that are not available here. */
+  readonly unknownRules: number;
   /** The object without fields that the schema does not declare, and their paths, such as `spec.bogus`. */
   prune<T>(object: T): { readonly object: T; readonly unknown: string[] };
   /** A copy with defaults filled in and meaningless nulls dropped. */
@@ -37,8 +39,8 @@ export interface StructuralSchema {
  */
 export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): StructuralSchema {
   const schema = openAPIV3Schema as OpenApiSchema;
-  compileRules(schema);
   return {
+    unknownRules: compileRules(schema),
     prune: <T>(object: T) => prune(schema, object) as { object: T; unknown: string[] },
     applyDefaults: <T>(object: T) => withDefaults(schema, object) as T,
     validate: (object, old, part, known = []) => {

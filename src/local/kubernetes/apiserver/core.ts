@@ -33,8 +33,6 @@ export interface WriteOptions {
 }
 
 export interface DeleteOptions {
-  /** Receives the texts of warnings. */
-  readonly warnings?: string[] | undefined;
   readonly dryRun?: boolean | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly uid?: string | undefined;

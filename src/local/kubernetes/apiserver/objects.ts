@@ -3,7 +3,7 @@ import type { Core, DeleteOptions, WriteOptions } from './core.ts';
 import { type ApiObject, clone } from './json.ts';
 import { bind } from './operations/binding.ts';
 import { create } from './operations/create.ts';
-import { requestedRemove } from './operations/delete.ts';
+import { remove } from './operations/delete.ts';
 import { evict } from './operations/eviction.ts';
 import { type PatchOptions, type PatchType, patch } from './operations/patch.ts';
 import { read, update } from './operations/update.ts';
@@ -81,7 +81,7 @@ export function createObjects(core: Core): Objects {
     },
     delete: (ref, options) => {
       const target = targetOf(ref);
-      const { entry, removed } = requestedRemove(core, target, options);
+      const { entry, removed } = remove(core, target, options);
       return removed ? undefined : entry.in(target.resource);
     },
     bind: ({ namespace, name }, binding) => {

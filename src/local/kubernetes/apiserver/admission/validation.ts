@@ -6,7 +6,6 @@ import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requ
 import { labelCauses } from './labels.ts';
 import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
 import { podSpecCauses } from './pod-spec.ts';
-import { expressionCauses } from './policies/expressions.ts';
 
 /** Resources whose names must be DNS labels. */
 const LABEL_NAMED: ReadonlySet<string> = new Set(['namespaces', 'services']);
@@ -238,7 +237,6 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'jobs.batch': jobCauses,
   'poddisruptionbudgets.policy': budgetCauses,
   'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
-  'validatingadmissionpolicies.admissionregistration.k8s.io': expressionCauses,
   'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [required('provisioner')] : []),
 };
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { DeleteOptions, WriteOptions } from '../core.ts';
 import { at, isRecord } from '../json.ts';
 import { create } from '../operations/create.ts';
-import { requestedRemove } from '../operations/delete.ts';
+import { remove } from '../operations/delete.ts';
 import { type PatchOptions, parsePatch, patch, patchType } from '../operations/patch.ts';
 import { read, type Target, update } from '../operations/update.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -150,9 +150,7 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
 function serveDelete(call: Call, target: Target): undefined {
   const { resource, name } = target;
   const body = parseBody(call.body, call.request.headers['content-type']);
-  const warnings: string[] = [];
-  const options = { ...deleteOptions(body, call.query), warnings };
-  const { entry, removed } = warned(call, warnings, () => requestedRemove(call.core, target, options));
+  const { entry, removed } = remove(call.core, target, deleteOptions(body, call.query));
   if (!removed || RETURNS_OBJECT.has(resource.storage)) return answer(call, resource, entry);
   const { uid } = entry.object.metadata;
   send(
@@ -175,7 +173,7 @@ export function serveDeleteCollection(call: Call, resource: Resource, namespace:
   const entries = core.store.list(resource.storage, namespace).filter(matches);
   for (const { object } of entries) {
     const { name, namespace: own } = object.metadata;
-    requestedRemove(core, { resource, namespace: own, name }, options);
+    remove(core, { resource, namespace: own, name }, options);
   }
   // As they were, in a list.
   sendList(call, resource, entries, { resourceVersion: String(revision) });

@@ -1,8 +1,6 @@
 /** Requests on subresources other than status. */
 import { own } from '../../../../lib/own.ts';
-import { enforcePolicies } from '../admission/policies/enforce.ts';
-import type { AdmissionRequest } from '../admission/policies/request.ts';
-import { type ApiObject, at, clone, record } from '../json.ts';
+import { at, clone, record } from '../json.ts';
 import { bind } from '../operations/binding.ts';
 import { evict } from '../operations/eviction.ts';
 import { parsePatch, patched, patchType } from '../operations/patch.ts';
@@ -10,7 +8,7 @@ import { patchableScale, readScale, writeScale } from '../operations/scale.ts';
 import { commit, read, type Target } from '../operations/update.ts';
 import { ANY } from '../resources/shape.ts';
 import { badRequest, methodNotAllowed, notFound, StatusError, success, unknownPath } from '../status.ts';
-import { type Call, send, warned } from './call.ts';
+import { type Call, send } from './call.ts';
 import { parseBody } from './media.ts';
 import { answer, deleteOptions, serveObject, writeOptions } from './objects.ts';
 import { tokenRequest } from './reviews.ts';
@@ -19,38 +17,19 @@ type Handler = (call: Call, target: Target) => undefined;
 
 const bodyOf = (call: Call): unknown => parseBody(call.body, call.request.headers['content-type']);
 
-/** Lets policies look at what is posted to a subresource. @throws StatusError 422 when one denies it */
-function admit(
-  call: Call,
-  target: Target,
-  subresource: string,
-  kind: NonNullable<AdmissionRequest['kind']>,
-  body: unknown,
-): void {
-  read(call.core, target);
-  const warnings: string[] = [];
-  const object = { ...record(body), metadata: record(at(body, 'metadata')) } as unknown as ApiObject;
-  const dryRun = call.query.get('dryRun') === 'All';
-  const request = { operation: 'CREATE', ...target, subresource, kind, object, dryRun, warnings } as const;
-  warned(call, warnings, () => enforcePolicies(call.core, request));
-}
-
 const serveEviction: Handler = (call, target) => {
   if (call.method !== 'POST') throw methodNotAllowed();
   const body = bodyOf(call);
   const name = at(body, 'metadata', 'name');
   if (name !== undefined && name !== '' && name !== target.name)
     throw badRequest('name in URL does not match name in Eviction object');
-  admit(call, target, 'eviction', { group: 'policy', version: 'v1', kind: 'Eviction' }, body);
   evict(call.core, target, deleteOptions(at(body, 'deleteOptions'), call.query));
   send(call, success(undefined, 201), 201);
 };
 
 const serveBinding: Handler = (call, target) => {
   if (call.method !== 'POST') throw methodNotAllowed();
-  const body = bodyOf(call);
-  admit(call, target, 'binding', { group: '', version: 'v1', kind: 'Binding' }, body);
-  bind(call.core, target, body, call.query.get('dryRun') === 'All');
+  bind(call.core, target, bodyOf(call), call.query.get('dryRun') === 'All');
   send(call, success(undefined, 201), 201);
 };
 

@@ -1,7 +1,6 @@
 /** Creation of objects. */
 import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
-import { enforcePolicies } from '../admission/policies/enforce.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
@@ -52,7 +51,6 @@ export function create(
   noteManager(core, resource, object, blank(resource), options);
   admit(core, resource, object);
   validate(resource, object);
-  enforcePolicies(core, { operation: 'CREATE', resource, namespace, name, object, ...options, subresource: undefined });
   // found out by the storage, which a dry run does not reach
   if (sent.metadata.resourceVersion && !options.dryRun) {
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');

@@ -1,5 +1,4 @@
 /** Deletion of objects: preconditions, grace of pods, finalizers and what happens to dependents. */
-import { enforcePolicies } from '../admission/policies/enforce.ts';
 import type { Core, DeleteOptions } from '../core.ts';
 import { type ApiObject, at, timestamp } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
@@ -20,14 +19,7 @@ export interface Deletion {
 
 const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
-/** Deletes an object for a client, whose policies may be against it. @throws StatusError 403, 404, 409 or 422 */
-export function requestedRemove(core: Core, target: Target, options: DeleteOptions = {}): Deletion {
-  const oldObject = read(core, target).in(target.resource);
-  enforcePolicies(core, { operation: 'DELETE', ...target, oldObject, ...options });
-  return remove(core, target, options);
-}
-
-/** Deletes an object for the server itself. @throws StatusError 403, 404 or 409 */
+/** Deletes an object. @throws StatusError 403, 404 or 409 */
 export function remove(core: Core, target: Target, options: DeleteOptions = {}): Deletion {
   const { resource, name } = target;
   const existing = read(core, target);

@@ -4,7 +4,7 @@ import { type ApiObject, at, clone, record, records, timestamp } from '../json.t
 import { objectSelector } from '../selectors.ts';
 import { StatusError, tooManyRequests } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
-import { checkPreconditions, requestedRemove } from './delete.ts';
+import { checkPreconditions, remove } from './delete.ts';
 import { commit, read, type Target } from './update.ts';
 
 export const BUDGETS = 'poddisruptionbudgets.policy';
@@ -39,7 +39,7 @@ export function evict(core: Core, target: Target, options: DeleteOptions = {}): 
   // Only now, so that a failed precondition has cost the budget a disruption, as on a real server.
   checkPreconditions(target.resource, pod, options);
   if (options.dryRun !== true && pod.metadata.deletionTimestamp === undefined) markDisrupted(core, target);
-  requestedRemove(core, target, options);
+  remove(core, target, options);
 }
 
 /** Pods that no budget protects: finished, never started or already on their way out. */

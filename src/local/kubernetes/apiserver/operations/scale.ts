@@ -1,15 +1,12 @@
 /** The scale subresource, of workloads and of custom resources that declare it. */
-import { enforcePolicies } from '../admission/policies/enforce.ts';
 import type { Core, WriteOptions } from '../core.ts';
-import { type ApiObject, at, clone, isRecord, type Json, record } from '../json.ts';
+import { type ApiObject, at, clone, isRecord, type Json } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
 import type { Resource, ScalePaths } from '../resources/registry.ts';
 import { selectorText } from '../selectors.ts';
 import { badRequest, type Cause, invalid, invalidValue, StatusError, unknownPath } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { read, type Target, update } from './update.ts';
-
-const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 
 function pathsOf(resource: Resource): ScalePaths {
   if (!resource.scale) throw unknownPath();
@@ -64,17 +61,6 @@ export function writeScale(core: Core, target: Target, scale: unknown, options: 
   const expected = at(scale, 'metadata', 'resourceVersion');
   if (typeof expected === 'string' && expected !== '') next.metadata.resourceVersion = expected;
   setPath(next, paths.spec, replicas);
-  const oldObject = patchableScale(core, target) as ApiObject;
-  const object = { ...oldObject, spec: { ...record(oldObject.spec), replicas } };
-  enforcePolicies(core, {
-    operation: 'UPDATE',
-    ...target,
-    kind: SCALE,
-    object,
-    oldObject,
-    ...options,
-    subresource: 'scale',
-  });
   return scaleOf(resource, update(core, target, next, { ...options, writtenAs: 'scale' }));
 }
 

@@ -1,5 +1,4 @@
 /** Replacement of objects: optimistic locking, what a client may change, generations, and the end of finalized ones. */
-import { enforcePolicies } from '../admission/policies/enforce.ts';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
 import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
@@ -49,10 +48,6 @@ export function update(
   const object = withDefaults(resource, next, options.subresource);
   checkFinalizers(resource, object, old);
   validate(resource, object, old, options.subresource);
-  // Of a scale policies see the Scale.
-  if (options.writtenAs !== 'scale') {
-    enforcePolicies(core, { operation: 'UPDATE', ...target, object, oldObject: old, ...options });
-  }
   if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
   establish(resource, object, core.clock.now());
   noteManager(core, resource, object, old, options);

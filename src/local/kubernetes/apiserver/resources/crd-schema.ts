@@ -7,6 +7,8 @@ import type { Cause } from '../status.ts';
 import { type Shape, schemaShape } from './shape.ts';
 
 export interface CrdSchema {
+  /** Number of rules that are not evaluated. */
+  readonly unknownRules: number;
   /** As the CustomResourceDefinition has it. */
   readonly openapi: Json;
   readonly shape: Shape;
@@ -48,6 +50,7 @@ export function crdSchema(
   const isSound = (part: unknown): boolean => typeof part === 'object' && part !== null && sound.has(part);
   return {
     openapi,
+    unknownRules: structural.unknownRules,
     shape: schemaShape(openapi),
     prune(object) {
       const [kept, others] = divided(object, isSound);

@@ -76,6 +76,9 @@ function customResource(spec: Json, version: Json, storedVersion: string): Resou
     ...(scale && { scale }),
     subresources: {},
     schema,
+    ...(schema.unknownRules > 0 && {
+      warning: `the local API server does not evaluate ${schema.unknownRules} of the rules of ${plural}.${group}, which call functions that it does not have`,
+    }),
     columns: printerColumns(records(version.additionalPrinterColumns)),
     selectableFields: records(version.selectableFields).map((one) => text(one.jsonPath).replace(/^\./, '')),
     ...(name !== storedVersion && { toStorage: relabel(storedVersion), fromStorage: relabel(name) }),

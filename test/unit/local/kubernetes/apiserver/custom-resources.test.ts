@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../../src/api/crds.ts';
-import { eventually, type TestServer, testServer, WIDGETS, widget, widgetDefinition } from './client.ts';
+import { type Body, eventually, type TestServer, testServer, WIDGETS, widget, widgetDefinition } from './client.ts';
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
@@ -174,6 +174,18 @@ describe('custom resources of the local API server', () => {
     for (const definition of customResourceDefinitions()) api.server.install(definition);
     expect((await api.ok('GET', '/apis/karpenter.sh/v1/nodepools')).kind).toBe('NodePoolList');
     for (const definition of customResourceDefinitions()) api.server.install(definition);
+  });
+
+  it('warns of rules that it does not evaluate and stores objects that they would reject', async () => {
+    const addresses = structuredClone(widgetDefinition) as unknown as Body;
+    addresses.metadata.name = 'hosts.example.com';
+    addresses.spec.names = { plural: 'hosts', singular: 'host', kind: 'Host', listKind: 'HostList' };
+    addresses.spec.versions[0].schema.openAPIV3Schema['x-kubernetes-validations'] = [{ rule: 'isIP(self.spec.color)' }];
+    await api.ok('POST', DEFINITIONS, addresses);
+    const host = { ...widget('one', { color: 'blue' }), kind: 'Host' };
+    const answer = await api.call('POST', WIDGETS.replace('widgets', 'hosts'), host);
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('warning')).toContain('does not evaluate 1 of the rules of hosts.example.com');
   });
 
   it('takes the objects along when the definition goes', async () => {
