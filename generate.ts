@@ -10,7 +10,6 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
-import { DESCRIPTIONS_FILE, kubernetesDescriptions } from './kubernetes-descriptions.ts';
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
@@ -172,7 +171,6 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   for (const [name, dashboard] of Object.entries(DASHBOARDS))
     files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
   for (const [path, text] of versioned()) files.set(path, text);
-  files.set(DESCRIPTIONS_FILE, kubernetesDescriptions());
   return files;
 }
 

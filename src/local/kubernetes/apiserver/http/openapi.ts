@@ -1,6 +1,5 @@
 /** OpenAPI documents: enough for kubectl's apply, explain and field validation. */
 import type { Json } from '../json.ts';
-import { documentationOf } from '../resources/documentation.ts';
 import { modelShape } from '../resources/models.ts';
 import type { Registry, Resource } from '../resources/registry.ts';
 import type { Shape } from '../resources/shape.ts';
@@ -133,27 +132,10 @@ function shapeSchema(shape: Shape, schemas: Json): Json {
 function objectSchema(shape: Shape, schemas: Json): Json {
   const name = schemaName(shape);
   if (Object.hasOwn(schemas, name)) return refTo(name);
-  const documentation = documentationOf(shape.name ?? '');
   const properties: Json = {};
-  schemas[name] = {
-    ...(documentation?.description && { description: documentation.description }),
-    type: 'object',
-    ...(documentation && documentation.required.length > 0 && { required: documentation.required }),
-    properties,
-  };
-  // Where the models say nothing of a field, its type's own description is the next best.
-  for (const [field, inner] of shape.fields ?? [])
-    properties[field] = described(
-      shapeSchema(inner, schemas),
-      documentation?.fields.get(field) ?? (inner.name && documentationOf(inner.name)?.description),
-    );
+  schemas[name] = { type: 'object', properties };
+  for (const [field, inner] of shape.fields ?? []) properties[field] = shapeSchema(inner, schemas);
   return refTo(name);
-}
-
-/** A reference cannot say more than what it refers to, unless it is a part of something. */
-function described(schema: Json, description: string | undefined): Json {
-  if (description === undefined) return schema;
-  return '$ref' in schema ? { description, allOf: [schema] } : { description, ...schema };
 }
 
 function listSchema(shape: Shape, schemas: Json): Json {

@@ -46,15 +46,11 @@ describe('documents and tables of the local API server', () => {
   });
 
   it.each([
-    ['api/v1', 'io.k8s.api.v1.Probe', 'failureThreshold', /^Minimum consecutive failures/, undefined],
-    ['api/v1', 'io.k8s.api.v1.Container', 'securityContext', /^SecurityContext holds security configuration/, ['name']],
-    ['apis/apps/v1', 'io.k8s.api.v1.Deployment', 'spec', /^DeploymentSpec is the specification/, undefined],
-  ])('documents the fields of built-in kinds: %s %s.%s', async (name, model, field, description, required) => {
+    ['api/v1', 'io.k8s.api.v1.Probe', 'failureThreshold', { type: 'integer' }],
+    ['apis/apps/v1', 'io.k8s.api.v1.Deployment', 'spec', { $ref: '#/components/schemas/io.k8s.api.v1.DeploymentSpec' }],
+  ])('documents the types of the fields of built-in kinds: %s %s.%s', async (name, model, field, schema) => {
     const { components } = await api.ok('GET', `/openapi/v3/${name}`);
-    const schema = components.schemas[model];
-    expect(schema.description).toEqual(expect.any(String));
-    expect(schema.properties[field].description).toMatch(description);
-    expect(schema.required).toEqual(required);
+    expect(components.schemas[model].properties[field]).toEqual(schema);
   });
 
   it('has an OpenAPI version 2 document in the protobuf that kubectl falls back to for kinds that are not served', async () => {
