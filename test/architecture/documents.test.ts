@@ -1,36 +1,74 @@
-/** Documents name only files that exist. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join, relative } from 'node:path';
+/** Documents and comments name only files and decision notes that exist. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Paths stand for files of the repository, or of src. */
-const BASES = ['', 'src'];
-const PATH = /`((?:[\w.-]+\/)+[\w.-]+\.(?:ts|js|md|yaml|json))`/g;
-/** What users have, and what is built. */
+const FOLDERS = ['bin', 'charts', 'crds', 'docs', 'examples', 'scripts', 'src', 'test'];
+/** Files of users, and build results. */
 const ELSEWHERE = /^(dist|node_modules|~)\//;
+/** A path, or the name of a source file. Other names without a folder are examples of users' files. */
+const FILE = String.raw`(?:\.{0,2}/)?(?:[\w.-]+/)+[\w.-]+\.(?:ts|js|md|yaml|json)|[\w.-]+\.ts`;
+const IN_DOCUMENTS = new RegExp(`\`(${FILE})\``, 'g');
+const IN_COMMENTS = new RegExp(String.raw`(?<![\w./-])(${FILE})\b(?![\w/(])`, 'g');
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*/gm;
+const NOTE = /\bdocs\/decisions\/(\d{4})|\bdecisions? (\d+)\b/g;
 
-const documents = [
-  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].map((name) => join(ROOT, name)),
-  ...['docs', 'src'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => join(ROOT, folder, name)),
+const files = [
+  ...readdirSync(ROOT, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : [])),
+  ...FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   ),
 ];
+/** Every file by each end of its path that begins with the name of a file or folder. */
+const ends = new Set(files.flatMap((file) => file.split('/').map((_, at, parts) => parts.slice(at).join('/'))));
+const notes = new Set(files.flatMap((file) => /^docs\/decisions\/(\d{4})-/.exec(file)?.[1] ?? []));
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+const missingFiles = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(pattern)]
+    .map(([, name = '']) => name.replace(/^(\.{0,2}\/)+/, ''))
+    .filter((name) => !ELSEWHERE.test(name) && !ends.has(name));
+
+const missingNotes = (text: string): readonly string[] =>
+  [...text.matchAll(NOTE)]
+    .map(([, padded, number = '']) => padded ?? number.padStart(4, '0'))
+    .filter((number) => !notes.has(number));
 
 describe('documents', () => {
-  it.each(documents.map((path) => relative(ROOT, path)))('%s names only files that exist', (path) => {
-    const text = readFileSync(join(ROOT, path), 'utf8');
-    const named = [...text.matchAll(PATH)].map(([, name = '']) => name).filter((name) => !ELSEWHERE.test(name));
-    const missing = named.filter((name) => !BASES.some((base) => existsSync(join(ROOT, base, name))));
-    expect(missing).toEqual([]);
+  const documents = files.filter((file) => /^(README|CONTRIBUTING|SECURITY|docs\/.*|src\/.*)\.md$/.test(file));
+
+  it.each(documents)('%s names only files and notes that exist', (path) => {
+    const text = read(path);
+    expect([...missingFiles(text, IN_DOCUMENTS), ...missingNotes(text)]).toEqual([]);
   });
 
   it('of the engine names only files of the engine', () => {
     const folder = join(ROOT, 'src/engine');
-    const files = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
-    const named = readFileSync(join(folder, 'README.md'), 'utf8').match(/\b[\w-]+\.ts\b/g) ?? [];
-    expect(named.filter((name) => !files.has(name))).toEqual([]);
+    const names = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
+    const named = read('src/engine/README.md').match(/\b[\w-]+\.ts\b/g) ?? [];
+    expect(named.filter((name) => !names.has(name))).toEqual([]);
+  });
+});
+
+describe('comments', () => {
+  const sources = files.filter((file) => file.endsWith('.ts'));
+
+  it('name only files and notes that exist', () => {
+    const missing = sources.flatMap((path) => {
+      const text = read(path).match(COMMENT)?.join('\n') ?? '';
+      return [...missingFiles(text, IN_COMMENTS), ...missingNotes(text)].map((name) => `${path}: ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('are searched in samples too', () => {
+    const gone = 'gone.ts';
+    const sample = `/** As in \`engine/${gone}\`, docs/decisions/${9999}. */
+      const url = 'http://host/gone.js'; // see ${gone}, decision ${9998}`;
+    const text = sample.match(COMMENT)?.join('\n') ?? '';
+    expect(missingFiles(text, IN_COMMENTS)).toEqual([`engine/${gone}`, gone]);
+    expect(missingNotes(text)).toEqual(['9999', '9998']);
   });
 });

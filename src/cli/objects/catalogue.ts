@@ -1,4 +1,4 @@
-/** Instance types from a file of `--instance-types`, or from the operator: the form is that of `engine/catalogue.ts`. */
+/** Instance types from a file of `--instance-types`, or from the operator, as `engine/instance-type-report.ts` writes them. */
 import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import { Field } from './check.ts';

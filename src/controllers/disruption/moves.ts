@@ -59,7 +59,7 @@ export interface Move {
   isOver: boolean;
 }
 
-/** A move as `/debug/moves` shows it. Money is in USD; `realisedUsd` is defined in `engine/disruption/savings.ts`. */
+/** A move at `/debug/moves`. Money is in USD; `engine/disruption/pricing/savings.ts` defines `realisedUsd`. */
 export interface MoveView {
   readonly id: string;
   readonly command: string;
