@@ -24,8 +24,8 @@ import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import type { Solver } from './engine-worker/solver.ts';
 import { catchUp } from './kube/catch-up.ts';
 import { writeLast } from './kube/document-keeper.ts';
-import { type EventTap, eventTap } from './kube/event-tap.ts';
 import type { EventRecorder } from './kube/events.ts';
+import { type EventTap, eventTap } from './kube/events.ts';
 import { type Fence, Leadership, openFence } from './kube/fence.ts';
 import { connect, connectReader, type HttpKubeClient, type HttpKubeReader } from './kube/http.ts';
 import { type ProcessInformers, startInformers } from './kube/informers.ts';
@@ -42,8 +42,7 @@ import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
-import { reportSeries } from './observe/series-report.ts';
-import { openTracing } from './observe/traces/open.ts';
+import { reportSeries } from './observe/scrape.ts';
 import { Closers } from './process/closers.ts';
 import { type Endpoints, type Look, serveEndpoints } from './process/health.ts';
 import { metricPage } from './process/metric-pages.ts';
@@ -206,12 +205,17 @@ async function run(parts: Parts): Promise<Operator> {
   if (!settings.disableLeaderElection)
     clock.reportTo(tap.events, { name: settings.leaderElectionName, namespace: leaseNamespace(parts) });
   const working = new AbortController();
-  const tracer = await openTracing(settings.tracing, {
-    attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
-    version: VERSION,
-    log,
-    metrics,
-  });
+  const { tracing } = settings;
+  // OpenTelemetry's SDK is loaded only if a collector is set
+  const tracer =
+    tracing &&
+    (await import('./observe/traces/otlp.ts')).openTracer({
+      settings: tracing,
+      attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
+      version: VERSION,
+      log,
+      metrics,
+    });
   closers.add(() => tracer?.close());
   const traces = tracer && new NodeTraces({ tracer, clock, metrics });
   closers.add(() => traces?.stop());

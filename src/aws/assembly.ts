@@ -1,8 +1,7 @@
 /** Puts the provider's parts together. */
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
 import type { Controller } from '../kube/reconciler.ts';
-import { Amis } from './amis/amis.ts';
-import { ssmInvalidation } from './amis/parameter-invalidation.ts';
+import { Amis, ssmInvalidation } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
 import { ClusterCidr, type ClusterFacts, discoverCluster } from './cluster.ts';
 import { CollectionReport } from './collection-report.ts';
@@ -44,8 +43,7 @@ import { reservedCapacityType } from './reservations/capacitytype.ts';
 import { reservationExpiration } from './reservations/expiration.ts';
 import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups.ts';
-import { spotRiskKeeper } from './spot-risk/keeper.ts';
-import { SpotRisk } from './spot-risk/spot-risk.ts';
+import { SpotRisk, spotRiskKeeper } from './spot-risk/spot-risk.ts';
 import { spotRiskWatch } from './spot-risk/watch.ts';
 import { Parameters } from './ssm.ts';
 import { failedStart } from './start/start-remedies.ts';

@@ -11,6 +11,8 @@ import {
   EC2_NODECLASS_LABEL,
   INSTANCE_PROFILE_ANNOTATION,
   NODEPOOL_LABEL,
+  PLACEMENT_GROUP_ID_LABEL,
+  PLACEMENT_GROUP_PARTITION_LABEL,
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
@@ -43,7 +45,6 @@ import { Orphans } from './instances/adoption.ts';
 import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
 import { type Instance, instanceIdOf, instanceIdOfClaim, isTerminating } from './instances/instance.ts';
 import type { Instances } from './instances/instances.ts';
-import { partitionHook } from './instances/partition-hook.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
 import { chosenPartition } from './launchtemplates/plan.ts';
 import type { PlacementGroups } from './placementgroups.ts';
@@ -336,3 +337,25 @@ export class Ec2Provider implements CloudProvider {
 
 const zoneIdOf = ({ status }: EC2NodeClass, zone: string): string | undefined =>
   (status?.subnets ?? []).find((subnet) => subnet.zone === zone)?.zoneID;
+
+/**
+ * Holds the registration of a node of a partition placement group back until EC2 reports its partition, when the launch
+ * requested none: pods that spread over partitions must not be bound before the label is there.
+ */
+const PARTITION_RETRY_MS = 5_000;
+
+/**
+ * Holds the registration of a node of a partition placement group back until EC2 reports its partition, when the launch
+ * requested none: pods that spread over partitions must not be bound before the label is there.
+ */
+export const partitionHook = (instances: Pick<Instances, 'get'>): RegistrationHook => ({
+  name: 'PlacementGroupPartition',
+  async ask({ metadata, status }) {
+    const isOpen =
+      Boolean(metadata.labels?.[PLACEMENT_GROUP_ID_LABEL]) && metadata.labels?.[PLACEMENT_GROUP_PARTITION_LABEL] === '';
+    if (!isOpen || !status?.providerID) return { done: true };
+    const { partition } = await instances.get(instanceIdOf(status.providerID), { skipCache: true });
+    if (partition === 0) return { done: false, waitMs: PARTITION_RETRY_MS };
+    return { done: true, labels: { [PLACEMENT_GROUP_PARTITION_LABEL]: String(partition) } };
+  },
+});

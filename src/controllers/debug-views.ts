@@ -1,4 +1,8 @@
 /** What the controllers know, by the path under which the operator shows it. Only the replica that works can tell. */
+
+import { NODE_POOL } from '../api/kinds.ts';
+import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
+import type { InstanceType } from '../engine/model.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView } from '../process/history-view.ts';
@@ -9,7 +13,6 @@ import type { MoveHistory } from './disruption/moves.ts';
 import type { VerdictHistory } from './disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
-import { instanceTypeView } from './instance-type-view.ts';
 import { launchViews } from './launch-views.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
@@ -61,4 +64,21 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
     }),
     '/debug/launches': leading(() => launchViews(deps, launches)),
   };
+}
+
+/** Types and prices of `cloud`, of those NodePools whose NodeClass is ready; before NodeOverlays when `cloud` is the provider. */
+export async function instanceTypeView({
+  informers,
+  cloud,
+}: Pick<Deps, 'informers' | 'cloud'>): Promise<InstanceTypeReport> {
+  const seen = await Promise.all(
+    informers
+      .store(NODE_POOL)
+      .list()
+      .map(async (nodePool) => {
+        const types = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
+        return [nodePool.metadata.name, types] as const;
+      }),
+  );
+  return instanceTypeReport(new Map(seen));
 }

@@ -1,4 +1,6 @@
 /** A scrape: every metric as the view serves it, in Prometheus' text format, written in small steps. */
+
+import type { Logger } from './logger.ts';
 import { isServed, type MetricsView, PAUSE, seriesBudget, viewed } from './metric-views.ts';
 import type { GaugeDeclaration, Share } from './metrics/declaration.ts';
 import { METRICS_SERIES, METRICS_SERIES_BUDGET } from './metrics/process.ts';
@@ -90,4 +92,23 @@ function* linesOf(
     lines = 0;
   }
   if (lines > 0) yield { lines, text };
+}
+
+/** Metrics with the most series that the log names. */
+const NAMED = 3;
+
+/** Logs once when scrapes exceed their budget of series, and again after they have been within it. */
+export function reportSeries(log: Logger): (count: ScrapeCount) => void {
+  let isOver = false;
+  return ({ series, budget, byMetric }) => {
+    const before = isOver;
+    isOver = budget !== undefined && series > budget;
+    if (!isOver || before) return;
+    const largest = [...byMetric].sort(([, a], [, b]) => b - a).slice(0, NAMED);
+    log.error('metrics have more series than their budget', {
+      error: `${series} series, the budget is ${budget}; all are served`,
+      largest: largest.map(([name, count]) => `${name}: ${count}`),
+      remedy: 'drop what is not needed by metricRelabelings of the ServiceMonitor',
+    });
+  };
 }

@@ -2,7 +2,6 @@
 import { formatDuration } from '../api/duration.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import { DEFAULT_SPOT_RISK, spotRiskError } from '../api/spot-risk.ts';
 import { quoted } from '../lib/quoted.ts';
 import type { MetricsView } from '../observe/metric-views.ts';
 import { parseTracing, type TracingSettings } from '../observe/traces/settings.ts';
@@ -12,6 +11,13 @@ import { readOptions, type Values } from './flags.ts';
 import { isLoopback } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
+
+/** Weight with which interruptions of spot instances count in prices: their expected cost (docs/decisions/0044). */
+const DEFAULT_SPOT_RISK = 1;
+const MOST_SPOT_RISK = 100;
+
+const spotRiskError = (weight: number): string | undefined =>
+  weight >= 0 && weight <= MOST_SPOT_RISK ? undefined : `must be a weight from 0 to ${MOST_SPOT_RISK}`;
 
 export { HelpRequested } from './flags.ts';
 export { SettingsError } from './options.ts';

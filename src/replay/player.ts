@@ -1,8 +1,8 @@
 /** Does to a cluster what a trace says, through its API server, whatever carries the requests. */
-import type { Kind } from '../api/kinds.ts';
+import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject, Pod, PodSpec } from '../api/kubernetes.ts';
 import { isConflict, isGone, type KubeApi } from '../local/client.ts';
-import { playableKind } from './playable-kinds.ts';
+import { TRACE_KINDS } from './trace/kinds.ts';
 import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
 
 /** An event that a cluster does not take; the rest of the trace is played. */
@@ -124,3 +124,14 @@ async function remove(client: KubeApi, { delete: ref }: Delete): Promise<void> {
     if (!isGone(error)) throw error;
   }
 }
+
+/** Kinds that a trace may create: everything that decides where pods may run, and nothing that controllers derive from it. */
+const KINDS_BY_NAME = new Map(TRACE_KINDS.map((each) => [`${apiVersionOf(each)} ${each.kind}`, each]));
+
+const playableKind = ({
+  apiVersion,
+  kind: name,
+}: {
+  readonly apiVersion: string;
+  readonly kind: string;
+}): Kind | undefined => KINDS_BY_NAME.get(`${apiVersion} ${name}`);

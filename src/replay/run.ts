@@ -1,7 +1,10 @@
 /** One life of a cluster: a trace, a world, and an operator with its settings. */
+
+import type { Deps } from '../controllers/deps.ts';
+import { poolInputs } from '../controllers/pool-inputs.ts';
+import { nodePrices } from '../engine/cost/node-prices.ts';
 import type { KubeApi } from '../local/client.ts';
 import { fitted } from './fitted.ts';
-import { paidShare } from './measure/paid-share.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';
@@ -134,3 +137,19 @@ class Run {
 
 const played = (client: KubeApi, event: TraceEvent): Promise<void> =>
   play(client, 'apply' in event ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);
+
+/** Of one dollar at the prices of list and spot market, for the nodes that there are now; 1 without a price book. */
+async function paidShare(deps: Deps): Promise<number> {
+  const { cloud, cluster, settings } = deps;
+  if (settings.priceBook === '') return 1;
+  const pools = await poolInputs(deps, 'thorough');
+  let [listed, paid] = [0, 0];
+  for (const price of nodePrices(cluster.nodes(), pools, cloud.commitments?.()).values()) {
+    const { usdPerHour, listUsdPerHour = usdPerHour, coveredUsdPerHour = 0, extras } = price;
+    // the fee is no money that is paid to the cloud
+    const charged = (extras?.volumesUsdPerHour ?? 0) + (extras?.publicIpv4UsdPerHour ?? 0);
+    listed += listUsdPerHour + charged;
+    paid += usdPerHour - coveredUsdPerHour + charged;
+  }
+  return listed > 0 ? paid / listed : 1;
+}

@@ -4,6 +4,7 @@ import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
+import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
@@ -165,3 +166,18 @@ export class Amis {
     return (answer.Images ?? []).some((image) => isDeprecated(image, this.#options.clock.now()));
   }
 }
+
+const PERIOD_MS = 30 * 60_000;
+
+/** Forgets `latest` parameters that point to images which have been deprecated since. */
+export const ssmInvalidation = (parameters: Parameters, amis: Amis): Singleton => ({
+  name: 'providers.ssm.invalidation',
+  singleton: true,
+  async reconcile() {
+    const cached = parameters.mutable();
+    const deprecated = new Map<string, boolean>();
+    for (const id of new Set(cached.values())) deprecated.set(id, await amis.isDeprecated(id));
+    for (const [name, id] of cached) if (deprecated.get(id) === true) parameters.forget(name);
+    return after(PERIOD_MS);
+  },
+});

@@ -4,7 +4,7 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { Resources } from '../../engine/model.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
-import { branchInterfaces } from './branchinterfaces.ts';
+import { BRANCH_INTERFACES } from './branchinterfacetable.ts';
 import { architectureOf } from './labels.ts';
 
 export const EFA_RESOURCE = 'vpc.amazonaws.com/efa';
@@ -95,4 +95,20 @@ export function capacityOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, cont
       ? { [PRIVATE_IPV4_RESOURCE]: Math.max(0, ipv4 - 1) }
       : {}),
   };
+}
+
+const BRANCH_INTERFACE_FAMILIES: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map(
+  Object.entries(BRANCH_INTERFACES).map(([family, sizes]) => [
+    family,
+    new Map(sizes.split(' ').map((entry) => [entry.slice(0, entry.indexOf(':')), Number(entry.split(':')[1])])),
+  ]),
+);
+
+/**
+ * Returns the number of branch network interfaces (security groups for pods) of an instance type: 0 if the type cannot
+ * trunk, or if AWS's table does not list it.
+ */
+function branchInterfaces(instanceType: string): number {
+  const [family = '', size = ''] = instanceType.split('.');
+  return BRANCH_INTERFACE_FAMILIES.get(family)?.get(size) ?? 0;
 }

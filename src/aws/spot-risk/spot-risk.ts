@@ -1,6 +1,8 @@
 /** What spot pools that were interrupted of late count as dearer than they are, and the memory that says so. */
 
+import { ConfigMapDocument, type DocumentOptions } from '../../kube/config-map-document.ts';
 import type { Kept } from '../../kube/document-keeper.ts';
+import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import { expectedPart, interruptionsPerHour, type PoolCounts, steppedPart } from './rate.ts';
@@ -140,3 +142,13 @@ export class SpotRisk implements Kept {
 
 const LEAST_SHOWN = 0.05;
 const rounded = (count: number): number => Number(count.toFixed(2));
+
+/** Keeps the history of spot pools over restarts; undefined if there is no history, or if the namespace is unknown. */
+export function spotRiskKeeper(
+  { client, log, namespace }: Pick<DocumentOptions, 'client' | 'log'> & { readonly namespace?: string | undefined },
+  risk: SpotRisk,
+): DocumentKeeper | undefined {
+  if (!risk.isOn || !namespace) return undefined;
+  const document = new ConfigMapDocument({ client, log, namespace, name: SPOT_RISK_NAME });
+  return new DocumentKeeper('spotrisk.memory', risk, document);
+}

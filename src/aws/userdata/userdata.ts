@@ -6,7 +6,7 @@ import { al2UserData } from './al2.ts';
 import { al2023UserData } from './al2023.ts';
 import { bottlerocketUserData } from './bottlerocket.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
-import { windowsUserData } from './windows.ts';
+import { kubeletArguments } from './kubeletargs.ts';
 
 /** EC2 takes 16 KiB. What is far beyond that is not even parsed. */
 const MAX_CUSTOM = 65_536;
@@ -46,4 +46,22 @@ export function bottlerocketVersion(nodeClass: EC2NodeClass): string | undefined
   const byId = images.filter((ami) => terms.some((term) => term.id === ami.id));
   const names = [...terms.map((term) => term.name), ...byId.map((ami) => ami.name), ...images.map((ami) => ami.name)];
   return names.map((name) => versionIn(name ?? '')).find((version) => version !== undefined);
+}
+
+/** User data of Windows: EKS's bootstrap script in PowerShell, after the user's own commands. */
+function windowsUserData({ cluster, kubelet, labels, taints, custom }: Bootstrap): string {
+  const dns = kubelet.clusterDNS?.[0];
+  const call = [
+    `& $EKSBootstrapScriptFile -EKSClusterName '${cluster.name}' -APIServerEndpoint '${cluster.endpoint}'`,
+    ...(cluster.caBundle === undefined ? [] : [`-Base64ClusterCA '${cluster.caBundle}'`]),
+    `-KubeletExtraArgs '${kubeletArguments(kubelet, { labels, taints })}'`,
+    ...(dns === undefined ? [] : [`-DNSClusterIP '${dns}'`]),
+  ].join(' ');
+  return [
+    '<powershell>',
+    ...(custom === undefined || custom === '' ? [] : [custom]),
+    '[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1"',
+    call,
+    '</powershell>',
+  ].join('\n');
 }

@@ -14,7 +14,6 @@ import {
   writeAlphaDefaults,
 } from './pool-template.ts';
 import { V1 } from './renames.ts';
-import { secondsText } from './seconds.ts';
 
 export interface PoolOptions {
   /** Whether the requirements stay away that the webhook of the alpha API added. */
@@ -116,4 +115,10 @@ function convertExpiry(edit: ObjectEdit, { isPatch }: PoolOptions): void {
     const text = 'Provisioners without ttlSecondsUntilExpired kept their nodes; those of NodePools expire after 720h';
     edit.note('assumed', expireAfter, text);
   }
+}
+
+/** Durations in the largest unit that they are a whole number of: `2m`, `1440h`. */
+function secondsText(seconds: number): string {
+  if (seconds > 0 && seconds % 3600 === 0) return `${seconds / 3600}h`;
+  return seconds > 0 && seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }

@@ -1,5 +1,6 @@
 /** Reads what a replay needs, and plays it: everything that can be wrong with the input is said before anything is played. */
 
+import { availableParallelism } from 'node:os';
 import { readPriceBook } from '../../api/price-book/read.ts';
 import { defined } from '../../lib/defined.ts';
 import type { Progress, SettingsSet } from '../../replay/replay.ts';
@@ -8,7 +9,6 @@ import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
 import { unknownFields } from '../objects/stored.ts';
 import { readText } from '../objects/text.ts';
-import { runsAtOnce } from './parallel.ts';
 import type { ReplayParts } from './parts.ts';
 import { setsOf } from './sets.ts';
 import { beginningOf, until } from './trace-source.ts';
@@ -68,3 +68,23 @@ export async function prepare(options: PlayOptions, parts: ReplayParts): Promise
       }),
   };
 }
+
+/** What a run takes of memory, by far the most of them less. */
+const RUN_BYTES = 1.25 * 2 ** 30;
+
+export interface Machine {
+  readonly cores: number;
+  /** Memory that is free. */
+  readonly freeBytes: number;
+}
+
+const thisMachine = (): Machine => ({ cores: availableParallelism(), freeBytes: process.availableMemory() });
+
+/**
+ * As many as there are cores, and memory for.
+ * @param mostBytes  what they may take together
+ */
+export const runsAtOnce = (
+  mostBytes = Number.POSITIVE_INFINITY,
+  { cores, freeBytes }: Machine = thisMachine(),
+): number => Math.max(1, Math.min(cores, Math.floor(Math.min(freeBytes, mostBytes) / RUN_BYTES)));

@@ -4,6 +4,7 @@ import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import {
   DISRUPTED_TAINT,
+  EXCLUDE_BALANCERS_LABEL,
   NODEPOOL_LABEL,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
@@ -14,6 +15,7 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { deadlineOf } from '../../engine/drain/deadline.ts';
+import { sameTaint } from '../../engine/taints.ts';
 import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import {
   after,
@@ -34,9 +36,7 @@ import { OwnWrites } from '../own-writes.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
 import type { Evictions } from './pending-evictions.ts';
-import type { Leaving, Progress, Step } from './step.ts';
-import { withDisruptedTaint } from './taint.ts';
-import { terminating } from './terminating.ts';
+import { conditioned, type Leaving, type Progress, type Step } from './step.ts';
 import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
@@ -186,3 +186,41 @@ const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string
 /** Whether a Node is ours: labelled with a NodeClass of a kind that the provider serves. */
 const isManagedNode = ({ metadata }: Node, { nodeClassKinds }: CloudProvider): boolean =>
   nodeClassKinds.some((kind) => own(metadata.labels, nodeClassLabel(kind)) !== undefined);
+
+/**
+ * Adds the taint and the label that keep new pods and load balancers away from a node that is about to go. Returns the same
+ * object if the node has both.
+ */
+export function withDisruptedTaint(node: Node): Node {
+  const taints = node.spec?.taints ?? [];
+  const isTainted = taints.some((taint) => sameTaint(taint, DISRUPTED_TAINT));
+  const isExcluded = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL] === 'karpenter';
+  if (isTainted && isExcluded) return node;
+  const others = taints.filter(({ key }) => key !== DISRUPTED_TAINT.key);
+  return {
+    ...node,
+    metadata: {
+      ...node.metadata,
+      labels: { ...node.metadata.labels, [EXCLUDE_BALANCERS_LABEL]: 'karpenter' },
+    },
+    spec: { ...node.spec, taints: isTainted ? taints : [...others, DISRUPTED_TAINT] },
+  };
+}
+
+const POLL_MS = 5_000;
+
+/** Last step of a node's end: its instance is terminated. */
+function terminating({ clock, cloud }: Deps): Step {
+  return async ({ claim }) => {
+    if (claim === undefined) return { claim };
+    let isGone = false;
+    try {
+      await cloud.delete(claim);
+    } catch (error) {
+      if (!causeOf(error, NodeClaimNotFound)) throw error;
+      isGone = true;
+    }
+    const marked = conditioned(claim, { type: 'InstanceTerminating', status: 'True' }, clock.now());
+    return isGone ? { claim: marked } : { claim: marked, waitMs: POLL_MS };
+  };
+}

@@ -64,3 +64,27 @@ export function garbageCollection(deps: Deps): Singleton {
     },
   };
 }
+
+/**
+ * Forgets claims that this process created and that were deleted before the informers could show them. Without it
+ * cluster state would wait for their launch for ever.
+ */
+const UNSEEN_MS = 15_000;
+
+/**
+ * Forgets claims that this process created and that were deleted before the informers could show them. Otherwise cluster
+ * state would wait for their launch for ever.
+ */
+export function stateGarbageCollection({ client, cluster }: Deps): Singleton {
+  return {
+    name: 'state.nodeclaimgc',
+    singleton: true,
+    backOff: { baseMs: 1000, maxMs: UNSEEN_MS },
+    async reconcile() {
+      for (const name of cluster.trackedLongerThan(UNSEEN_MS)) {
+        if (!(await client.find(NODE_CLAIM, { name }))) cluster.untrack(name);
+      }
+      return after(UNSEEN_MS);
+    },
+  };
+}

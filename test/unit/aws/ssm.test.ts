@@ -1,7 +1,7 @@
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
 import type { Amis } from '../../../src/aws/amis/amis.ts';
-import { ssmInvalidation } from '../../../src/aws/amis/parameter-invalidation.ts';
+import { ssmInvalidation } from '../../../src/aws/amis/amis.ts';
 import { Parameters } from '../../../src/aws/ssm.ts';
 import { after } from '../../../src/kube/reconciler.ts';
 import { silent } from '../../../src/observe/logger.ts';

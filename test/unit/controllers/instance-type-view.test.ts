@@ -1,8 +1,8 @@
 /** What `/debug/instancetypes` serves. */
 import { describe, expect, it } from '@jest/globals';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { instanceTypeView } from '../../../src/controllers/debug-views.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
-import { instanceTypeView } from '../../../src/controllers/instance-type-view.ts';
 import { instanceType } from './fake-cloud.ts';
 
 const pool = (name: string) => ({ metadata: { name } }) as NodePool;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventTap } from '../../../src/kube/event-tap.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
+import { eventTap } from '../../../src/kube/events.ts';
 
 const note = (reason: string) => ({ reason }) as unknown as EventNote;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { reportSeries } from '../../../src/observe/series-report.ts';
+import { reportSeries } from '../../../src/observe/scrape.ts';
 import { recordingLog } from '../kube/fakes.ts';
 
 describe('a report of the number of series', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
-import { partitionHook } from '../../../../src/aws/instances/partition-hook.ts';
+import { partitionHook } from '../../../../src/aws/provider.ts';
 
 const claimWith = (labels: Readonly<Record<string, string>>): NodeClaim => ({
   apiVersion: 'karpenter.sh/v1',

@@ -2,10 +2,9 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
-import { networkBandwidthMbps } from '../../../../src/aws/instancetypes/bandwidth.ts';
 import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
-import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
+import { networkBandwidthMbps, typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
 import { eniLimitedPods, podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
 import { recordings } from '../support/recordings.ts';
 

@@ -2,8 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { spotRiskKeeper } from '../../../../src/aws/spot-risk/keeper.ts';
-import { SPOT_RISK_NAME, SpotRisk } from '../../../../src/aws/spot-risk/spot-risk.ts';
+import { SPOT_RISK_NAME, SpotRisk, spotRiskKeeper } from '../../../../src/aws/spot-risk/spot-risk.ts';
 import { spotRiskWatch } from '../../../../src/aws/spot-risk/watch.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
 import { silent } from '../../../../src/observe/logger.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { planDrain } from '../../../../src/controllers/node/drain.ts';
 import { grantedSeconds, needsForceDelete } from '../../../../src/controllers/node/force-delete.ts';
+import { withDisruptedTaint } from '../../../../src/controllers/node/node-termination.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/controllers/node/repair.ts';
-import { withDisruptedTaint } from '../../../../src/controllers/node/taint.ts';
 import { pendingAttachments } from '../../../../src/engine/drain/attachments.ts';
 import { daemonOf, nodeOf, podOf } from './bench.ts';
 

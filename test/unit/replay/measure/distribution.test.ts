@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { distribution } from '../../../../src/replay/measure/distribution.ts';
+import { distribution } from '../../../../src/replay/measure/pod-lives.ts';
 
 describe('the distribution of waits', () => {
   it('counts how many are at most so long, up to the longest', () => {
