@@ -1,6 +1,7 @@
 /**
  * The built-in Kubernetes objects as they travel over HTTP: plain JSON, times as RFC 3339 text, quantities as text or
- * number. Only the fields that this product reads or writes are declared; everything else passes through untouched.
+ * number. Only the fields that this product reads are declared; everything else passes through untouched. A field of the type
+ * `unknown` is written by this product, and not read by the operator. `kept-fields.ts` has a rule for each field.
  */
 
 export type Quantity = string | number;
@@ -162,27 +163,11 @@ export interface ResourceRequirements {
 
 export interface Container {
   readonly name: string;
-  readonly image?: string;
+  readonly image?: unknown;
   readonly resources?: ResourceRequirements;
   readonly ports?: readonly ContainerPort[];
   /** `Always` on an init container makes it a sidecar. */
   readonly restartPolicy?: string;
-  readonly args?: readonly string[];
-  readonly startupProbe?: Probe;
-  readonly readinessProbe?: Probe;
-  readonly lifecycle?: { readonly preStop?: Handler };
-}
-
-/** What a probe or a hook does. */
-export interface Handler {
-  readonly exec?: { readonly command?: readonly string[] };
-  readonly sleep?: { readonly seconds: number };
-}
-
-export interface Probe extends Handler {
-  readonly initialDelaySeconds?: number;
-  readonly periodSeconds?: number;
-  readonly successThreshold?: number;
 }
 
 export interface PodVolume {
@@ -210,7 +195,6 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number;
   readonly hostNetwork?: boolean;
   readonly restartPolicy?: string;
-  readonly serviceAccountName?: string;
   readonly resourceClaims?: readonly {
     readonly name: string;
     readonly resourceClaimName?: string;
@@ -231,7 +215,7 @@ export interface PodStatus {
   readonly nominatedNodeName?: string;
   readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[];
   readonly startTime?: string;
-  readonly podIP?: string;
+  readonly podIP?: unknown;
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
 }
@@ -251,8 +235,8 @@ export interface Node extends KubeObject {
     readonly capacity?: QuantityList;
     readonly allocatable?: QuantityList;
     readonly conditions?: readonly Condition[];
-    readonly nodeInfo?: StringMap;
-    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly nodeInfo?: unknown;
+    readonly addresses?: unknown;
   };
 }
 

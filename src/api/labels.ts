@@ -57,6 +57,10 @@ export const PLACEMENT_GROUP_ID_LABEL = aws('placement-group-id');
 export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
+/** Cost of deleting a pod in comparison with other pods, as kube-controller-manager reads it. */
+export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
+/** Set on a PersistentVolumeClaim when it is bound. */
+export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
 export const NODEPOOL_HASH_ANNOTATION = core('nodepool-hash');
 export const NODEPOOL_HASH_VERSION_ANNOTATION = core('nodepool-hash-version');
 export const TERMINATION_TIMESTAMP_ANNOTATION = core('nodeclaim-termination-timestamp');

@@ -1,10 +1,9 @@
 /** Objects without what the engine never looks at: a worker's copy of a cluster is much smaller for it. */
 import { getCondition } from '../api/conditions.ts';
 import type { Node, Pod } from '../api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
+import { DELETION_COST_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { StateNode } from '../engine/model.ts';
-import { DELETION_COST_ANNOTATION } from '../engine/pods.ts';
 import { defined } from '../lib/defined.ts';
 
 /** A pod that waits: its spec, and of the rest what rules look at. */

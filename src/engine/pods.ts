@@ -1,11 +1,9 @@
 /** What pods are and what may be done with them. Times are milliseconds since the epoch. */
 import { parseDuration } from '../api/duration.ts';
 import type { Pod } from '../api/kubernetes.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
+import { DELETION_COST_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
 import { tolerates } from './taints.ts';
 
-/** How much the user would mind the pod's going, as kube-controller-manager reads it. */
-export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** A pod that is still there this long after its deletion time is stuck: nobody waits for it. */
 export const STUCK_MS = 60_000;
 

@@ -9,7 +9,7 @@ import type {
   PodVolume,
   StorageClass,
 } from '../api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../api/labels.ts';
+import { BIND_COMPLETED_ANNOTATION, HOSTNAME_LABEL } from '../api/labels.ts';
 import { own } from '../lib/own.ts';
 import { remembering } from '../lib/remembering.ts';
 import { DeviceClaims, deviceClaimNames } from './devices.ts';
@@ -27,7 +27,6 @@ export interface PodVolumes {
   readonly claims: ClaimsByDriver;
 }
 
-export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
 const EBS_DRIVER = 'ebs.csi.aws.com';
 /** Provisioners that were part of Kubernetes, by the driver that took over. */
 const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
@@ -106,7 +105,7 @@ export class Volumes {
     if (volume === undefined) return `failed to validate pvc, persistentvolumes "${volumeName}" not found`;
     if (volume.metadata.deletionTimestamp !== undefined)
       return 'failed to validate pvc, persistentvolume is being deleted';
-    if (claim.metadata.annotations?.[BIND_COMPLETED] === undefined)
+    if (claim.metadata.annotations?.[BIND_COMPLETED_ANNOTATION] === undefined)
       return 'pvc is considered unbound because it does not contain annotation';
     return undefined;
   }

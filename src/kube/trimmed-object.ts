@@ -1,14 +1,24 @@
 /**
- * What objects carry that nobody here looks at: who set which field, the images of a node, and most of what containers
- * are made of. And what the pods of a workload have in common is kept once for all of them. A large cluster takes a
- * third of the memory so. None of these objects is ever written back as a whole, or changed.
+ * Trims objects that informers hold to the fields that the product reads (`api/kept-fields.ts`), and keeps once what the pods of
+ * a workload have in common. A large cluster takes a third of the memory for it. Trimmed objects are never written back as
+ * a whole, and never changed.
  */
+import {
+  CONDITION,
+  CONTAINER,
+  CONTAINER_STATUS,
+  type FieldsOf,
+  NODE as NODE_FIELDS,
+  POD as POD_FIELDS,
+  VOLUME,
+} from '../api/kept-fields.ts';
 import { type Kind, NODE, NODE_CLAIM, POD } from '../api/kinds.ts';
 import type {
   Condition,
   Container,
   ContainerStatus,
   KubeObject,
+  Node,
   Pod,
   PodSpec,
   PodStatus,
@@ -18,14 +28,14 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from '../lib/interned-strings.ts';
 import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 
-/** An object as it came from the API server, without what nobody here looks at. */
+/** Returns an object of the API server without the fields that this product does not read. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
   const light =
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
   // kinds and types of objects go together
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
   if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
-  if (kind.plural === NODE.plural) return internStrings(withoutImages(light as unknown as WithImages)) as unknown as T;
+  if (kind.plural === NODE.plural) return lightNode(light as unknown as Node) as unknown as T;
   return internStrings(light);
 }
 
@@ -33,16 +43,6 @@ export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T
 export function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
   const { managedFields: _, ...rest } = metadata;
   return rest as unknown as M;
-}
-
-interface WithImages {
-  readonly status?: { readonly images?: unknown };
-}
-
-function withoutImages(node: WithImages): WithImages {
-  if (node.status?.images === undefined) return node;
-  const { images: _, ...status } = node.status;
-  return { ...node, status };
 }
 
 /** The claims of a NodePool name the same sixty instance types, and those of a type promise the same amounts. */
@@ -56,39 +56,20 @@ function lightClaim(claim: NodeClaim): NodeClaim {
   return internStrings(light);
 }
 
-/** What somebody looks at of a pod's spec as it is. */
-const SPEC = [
-  'nodeName',
-  'nodeSelector',
-  'affinity',
-  'tolerations',
-  'topologySpreadConstraints',
-  'overhead',
-  'resources',
-  'priority',
-  'priorityClassName',
-  'preemptionPolicy',
-  'schedulerName',
-  'schedulingGates',
-  'terminationGracePeriodSeconds',
-  'hostNetwork',
-  'restartPolicy',
-  'serviceAccountName',
-  'resourceClaims',
-] as const satisfies readonly (keyof PodSpec)[];
-const STATUS = [
-  'phase',
-  'nominatedNodeName',
-  'resourceClaimStatuses',
-  'startTime',
-] as const satisfies readonly (keyof PodStatus)[];
+function lightNode({ spec, status, ...node }: Node): Node {
+  return internStrings({
+    ...node,
+    ...(spec && { spec: picked(spec, NODE_SPEC) }),
+    ...(status && { status: picked(status, NODE_STATUS) }),
+  });
+}
 
 function lightPod({ spec, status, ...pod }: Pod): Pod {
   const { containers, initContainers, volumes } = spec;
   return withSharedParts({
     ...pod,
     spec: {
-      ...picked(spec, SPEC),
+      ...picked(spec, POD_SPEC),
       containers: containers.map(lightContainer),
       ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
       ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
@@ -97,34 +78,37 @@ function lightPod({ spec, status, ...pod }: Pod): Pod {
   });
 }
 
-/** These fields alone, those that are there. */
-function picked<T extends object, K extends keyof T>(object: T, names: readonly K[]): Pick<T, K> {
+/** Returns a copy with the fields alone that are named and present. */
+function picked<T extends object>(object: T, names: readonly (keyof T)[]): T {
   const found: Partial<T> = {};
   for (const name of names) if (object[name] !== undefined) found[name] = object[name];
-  return found as Pick<T, K>;
+  return found as T;
 }
 
-const lightContainer = ({ name, resources, ports, restartPolicy }: Container): Container => ({
-  name,
-  ...(resources === undefined ? {} : { resources }),
-  ...(ports === undefined ? {} : { ports }),
-  ...(restartPolicy === undefined ? {} : { restartPolicy }),
-});
+/** Fields of a rule that are kept. */
+const fieldsOf = <T extends object>(rule: FieldsOf<T>): readonly (keyof T)[] =>
+  (Object.keys(rule) as (keyof FieldsOf<T>)[]).filter((field) => rule[field] !== false);
 
-const lightVolume = ({ name, persistentVolumeClaim, ephemeral }: PodVolume): PodVolume => ({
-  name,
-  ...(persistentVolumeClaim === undefined ? {} : { persistentVolumeClaim }),
-  ...(ephemeral === undefined ? {} : { ephemeral }),
-});
+const POD_SPEC = fieldsOf<PodSpec>(POD_FIELDS.spec);
+const POD_STATUS = fieldsOf<PodStatus>(POD_FIELDS.status);
+const NODE_SPEC = fieldsOf<NonNullable<Node['spec']>>(NODE_FIELDS.spec);
+const NODE_STATUS = fieldsOf<NonNullable<Node['status']>>(NODE_FIELDS.status);
+const CONTAINER_FIELDS = fieldsOf<Container>(CONTAINER);
+const VOLUME_FIELDS = fieldsOf<PodVolume>(VOLUME);
+const CONDITION_FIELDS = fieldsOf<Condition>(CONDITION);
+const STATUS_FIELDS = fieldsOf<ContainerStatus>(CONTAINER_STATUS);
 
-/** Those that say whether it has a node, and whether it serves. */
+const lightContainer = (container: Container): Container => picked(container, CONTAINER_FIELDS);
+const lightVolume = (volume: PodVolume): PodVolume => picked(volume, VOLUME_FIELDS);
+const lightContainerStatus = (status: ContainerStatus): ContainerStatus => picked(status, STATUS_FIELDS);
+
+/** Conditions that show whether a pod has a node, and whether it serves. */
 const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
-const CONDITION = ['type', 'status', 'reason', 'message', 'lastTransitionTime'] as const;
 
 function lightStatus(status: PodStatus): PodStatus {
   const { conditions, containerStatuses, initContainerStatuses } = status;
   return {
-    ...picked(status, STATUS),
+    ...picked(status, POD_STATUS),
     ...(conditions === undefined ? {} : { conditions: lightConditions(conditions) }),
     ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(lightContainerStatus) }),
     ...(initContainerStatuses === undefined
@@ -136,11 +120,4 @@ function lightStatus(status: PodStatus): PodStatus {
 const lightConditions = (conditions: readonly Condition[]): readonly Condition[] =>
   conditions
     .filter(({ type }) => CONDITIONS.has(type))
-    .map((condition) => internStrings(picked(condition, CONDITION), 'flat'));
-
-const lightContainerStatus = ({ name, ready, allocatedResources, resources }: ContainerStatus): ContainerStatus => ({
-  name,
-  ...(ready === undefined ? {} : { ready }),
-  ...(allocatedResources === undefined ? {} : { allocatedResources }),
-  ...(resources === undefined ? {} : { resources }),
-});
+    .map((condition) => internStrings(picked(condition, CONDITION_FIELDS), 'flat'));

@@ -1,16 +1,7 @@
-/** Rules for the parts of objects that a redacted snapshot keeps. An object has a rule for each field, and cannot be open. */
+/** Applies the rules of `api/kept-fields.ts` to redacted snapshots. An object has a rule for each field, and cannot be open. */
+import type { Keep } from '../../api/kept-fields.ts';
 import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation } from '../objects/redaction.ts';
-
-/**
- * Lists are kept by the rule of their items.
- * - `true`: a scalar; objects are left out
- * - `map`: an object of any keys whose values are scalars, such as labels and quantities
- * - `digest`: the shape of the value with a digest in place of each text
- * - fields: an object with these fields alone
- */
-export type Keep = boolean | 'map' | 'digest' | { readonly [field: string]: Keep };
-export type KeepOf<T> = { readonly [Field in keyof Required<T>]: Keep };
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,7 +10,7 @@ export const isFields = (value: unknown): value is Fields =>
 
 /** Returns the part of the value that is kept, or undefined. */
 export function kept(value: unknown, keep: Keep): unknown {
-  if (keep === false) return undefined;
+  if (keep === false || keep === 'private') return undefined;
   if (keep === 'digest') return digested(value);
   if (Array.isArray(value)) {
     const items = value.map((item) => kept(item, keep));

@@ -3,10 +3,17 @@
  * here; this file lists their fields.
  */
 import { DECLARATIONS } from '../../api/crds.ts';
+import {
+  CONDITION,
+  type Keep,
+  OBJECT_REFERENCE,
+  RESOURCES,
+  SELECTOR_REQUIREMENT,
+  TAINT,
+} from '../../api/kept-fields.ts';
 import { isObject, type OpenApiSchema } from '../../api/schema/openapi.ts';
 import { kubeletFields } from '../../aws/kubelet/block-schema.ts';
-import { type Keep, merged } from './keep.ts';
-import { CONDITIONS, OBJECT_REFERENCE, RESOURCES, SELECTOR_REQUIREMENT, TAINT } from './parts.ts';
+import { merged } from './keep.ts';
 
 /** Of a kubelet's configuration, texts that may hold a password: a URL, and the headers that are sent to it. */
 const KUBELET: Keep = merged(kubeletFields(), {
@@ -80,7 +87,7 @@ function older(v1: Readonly<Record<string, Keep>>): Record<string, Keep> {
         weight: true,
         consolidation: { enabled: true },
       },
-      status: { conditions: CONDITIONS, lastScaleTime: true, resources: 'map' },
+      status: { conditions: CONDITION, lastScaleTime: true, resources: 'map' },
     },
     'karpenter.sh/v1alpha5 Machine': {
       spec: {
@@ -91,7 +98,7 @@ function older(v1: Readonly<Record<string, Keep>>): Record<string, Keep> {
         kubelet: AFTER_V1_ALPHA,
         machineTemplateRef: OBJECT_REFERENCE,
       },
-      status: { nodeName: true, providerID: true, capacity: 'map', allocatable: 'map', conditions: CONDITIONS },
+      status: { nodeName: true, providerID: true, capacity: 'map', allocatable: 'map', conditions: CONDITION },
     },
     'karpenter.k8s.aws/v1alpha1 AWSNodeTemplate': {
       spec: aws,
@@ -99,7 +106,7 @@ function older(v1: Readonly<Record<string, Keep>>): Record<string, Keep> {
         subnets: { id: true, zone: true },
         securityGroups: { id: true, name: true },
         amis: { id: true, name: true, requirements: REQUIREMENTS },
-        conditions: CONDITIONS,
+        conditions: CONDITION,
       },
     },
   };

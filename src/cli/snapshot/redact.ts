@@ -1,8 +1,9 @@
 /**
- * Leaves out of objects whatever may be a secret and decides nothing: see `kept.ts`. What takes part in a drift hash is
- * replaced by a short digest of it, and the hashes are written anew where they matched, so that they match still.
+ * Removes the fields that may hold a secret and decide nothing: `api/kept-fields.ts` lists the fields that stay. Digests replace
+ * values that a drift hash covers. If a hash matched before, it is computed again, so that it still matches.
  */
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
+import { KEPT_ANNOTATIONS, KEPT_FIELDS, METADATA } from '../../api/kept-fields.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
 import {
   AWS_GROUP,
@@ -15,7 +16,6 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { type Fields, isFields, kept } from './keep.ts';
-import { KEPT, KEPT_ANNOTATIONS, METADATA } from './kept.ts';
 import { ownKinds } from './own-kinds.ts';
 
 /** Groups of the product's custom resources, and of those before them. */
@@ -93,7 +93,7 @@ const withMetadata = (object: KubeObject, rest: Fields): KubeObject =>
 
 /** Of a built-in kind. */
 function parts(object: KubeObject): Fields {
-  const found = (kept(object, own(KEPT, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
+  const found = (kept(object, own(KEPT_FIELDS, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
   const given = object as unknown as Fields;
   const spec = isFields(given.spec) ? given.spec : {};
   const templates: readonly [holder: unknown, of: unknown][] = [

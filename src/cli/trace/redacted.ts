@@ -2,12 +2,11 @@
  * A live object as a trace has it: what `karpenter snapshot` leaves out is left out here too, and besides what only a
  * cluster gives an object, and what its pods need but scheduling does not: images, schedulers, gates, devices.
  */
+import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
-import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+import { DELETION_COST_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
 import { put } from '../../lib/own.ts';
-import { type Keep, kept } from '../snapshot/keep.ts';
-import { RESOURCES } from '../snapshot/parts.ts';
+import { kept } from '../snapshot/keep.ts';
 import { Redactor } from '../snapshot/redact.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

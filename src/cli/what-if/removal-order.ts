@@ -1,7 +1,7 @@
 /** Which pods of a workload go first when it shrinks, as its controller in kube-controller-manager chooses them. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION } from '../../engine/pods.ts';
+import { DELETION_COST_ANNOTATION } from '../../api/labels.ts';
 import { timeOf } from '../../lib/times.ts';
 
 /**

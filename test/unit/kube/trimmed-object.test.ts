@@ -9,7 +9,7 @@ import { heapUsed } from '../../support/heap.ts';
 const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
 const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'x' } };
 
-describe('withoutBallast', () => {
+describe('trimmedObject', () => {
   it('drops who set which field, of every kind', () => {
     const pool = {
       apiVersion: 'karpenter.sh/v1',
@@ -20,9 +20,9 @@ describe('withoutBallast', () => {
     expect(trimmedObject(NODE_POOL, pool as never)).toEqual({ ...pool, metadata });
   });
 
-  it('drops the images of nodes, and keeps the rest of their status', () => {
-    const status = { capacity: { cpu: '4' }, conditions: [], images: [{ names: ['a'] }] };
-    const { images: _, ...rest } = status;
+  it('keeps of the status of nodes the fields that the product reads', () => {
+    const status = { capacity: { cpu: '4' }, conditions: [], images: [{ names: ['a'] }], volumesInUse: ['b'] };
+    const { images: _, volumesInUse: __, ...rest } = status;
     const node = { apiVersion: 'v1', kind: 'Node', metadata, spec: {}, status };
     expect(trimmedObject(NODE, node)).toEqual({ ...node, status: rest });
   });

@@ -3,7 +3,7 @@ import { getCondition } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
 import { timestamp } from '../../../lib/times.ts';
 import { withConditions } from '../../conditions.ts';
-import { readyAfterMs } from './container-timing.ts';
+import { type RunContainer, readyAfterMs } from './container-timing.ts';
 
 type Status = Record<string, unknown>;
 type Change = Omit<Condition, 'lastTransitionTime'>;
@@ -143,7 +143,7 @@ export function killed(pod: Pod, now: number): Status {
 
 /** How long a pod that may end runs: the seconds of a `sleep` in its command, else ten. */
 export function durationMs(pod: Pod): number {
-  const [container] = pod.spec.containers as readonly (Container & { command?: string[]; args?: string[] })[];
+  const [container] = pod.spec.containers as readonly RunContainer[];
   const line = [...(container?.command ?? []), ...(container?.args ?? [])].join(' ');
   return 1000 * Number(/\bsleep\s+(\d+)/.exec(line)?.[1] ?? 10);
 }

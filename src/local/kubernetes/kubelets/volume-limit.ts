@@ -2,6 +2,7 @@
 import { DAEMON_SET } from '../../../api/kinds.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { KubeApi } from '../../client.ts';
+import type { RunContainer } from './container-timing.ts';
 import { wholeNumber } from './userdata/config.ts';
 import { options } from './userdata/flags.ts';
 
@@ -15,7 +16,9 @@ const DRIVER = { name: 'ebs-csi-node', namespace: 'kube-system' };
  */
 export async function volumeLimitOf(client: KubeApi, instance: LocalInstance, fallback: number): Promise<number> {
   const driver = await client.find(DAEMON_SET, DRIVER);
-  const flags = options(driver?.spec.template.spec.containers.flatMap(({ args = [] }) => [...args]) ?? []);
+  const flags = options(
+    driver?.spec.template.spec.containers.flatMap(({ args = [] }: RunContainer) => [...args]) ?? [],
+  );
   const fixed = wholeNumber(flags.get('volume-attach-limit'));
   if (fixed !== undefined && fixed >= 0) return fixed;
   const reserved = wholeNumber(flags.get('reserved-volume-attachments')) ?? -1;

@@ -1,11 +1,11 @@
 /** Rules of a snapshot: none keeps an open object. */
 import { describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../src/api/crds.ts';
+import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import type { OpenApiSchema } from '../../../../src/api/schema/openapi.ts';
 import { redactedAlike } from '../../../../src/cli/objects/redaction.ts';
-import { type Keep, kept } from '../../../../src/cli/snapshot/keep.ts';
-import { KEPT, METADATA } from '../../../../src/cli/snapshot/kept.ts';
+import { kept } from '../../../../src/cli/snapshot/keep.ts';
 import { keepOf, ownKinds } from '../../../../src/cli/snapshot/own-kinds.ts';
 import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
 import { SECRET } from './secrets.ts';
@@ -25,7 +25,7 @@ function* walk(keep: Keep, path: string): Generator<readonly [path: string, keep
 
 const rules: readonly (readonly [string, Keep])[] = [
   ...walk(METADATA, 'metadata'),
-  ...Object.entries({ ...KEPT, ...ownKinds() }).flatMap(([kind, keep]) => [...walk(keep, kind)]),
+  ...Object.entries({ ...KEPT_FIELDS, ...ownKinds() }).flatMap(([kind, keep]) => [...walk(keep, kind)]),
 ];
 
 describe('the rules of a snapshot', () => {
@@ -43,6 +43,13 @@ describe('the rules of a snapshot', () => {
     expect(maps.filter((path) => !MAPS.test(path))).toEqual([]);
     for (const [, keep] of rules)
       if (keep === 'map') expect(kept({ ...nested, cpu: '1' }, keep)).toEqual({ field: SECRET, cpu: '1', list: [] });
+  });
+
+  it('leave out scalars that may hold a secret', () => {
+    const condition = { type: 'Ready', message: SECRET };
+    expect(kept({ status: { conditions: [condition] } }, KEPT_FIELDS.Pod ?? false)).toEqual({
+      status: { conditions: [{ type: 'Ready' }] },
+    });
   });
 
   it('show no text under a digest', () => {

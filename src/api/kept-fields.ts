@@ -1,0 +1,361 @@
+/**
+ * Fields that this product reads of Kubernetes' built-in objects. Informers trim pods and nodes to these fields
+ * (`kube/trimmed-object.ts`), and redacted snapshots keep the fields that cannot hold a secret (`cli/snapshot/redact.ts`).
+ *
+ * {@link FieldsOf} requires a rule for every field that `kubernetes.ts` declares, at any depth. Code that reads a field
+ * without a rule does not compile.
+ */
+
+import type {
+  Condition,
+  Container,
+  ContainerStatus,
+  CSINode,
+  KubeEvent,
+  KubeObject,
+  LabelSelector,
+  LabelSelectorRequirement,
+  Namespace,
+  Node,
+  NodeSelectorTerm,
+  ObjectMeta,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PersistentVolumeClaimSpec,
+  Pod,
+  PodAffinity,
+  PodAffinityTerm,
+  PodDisruptionBudget,
+  PodSpec,
+  PodTemplate,
+  PodTemplateSpec,
+  PodVolume,
+  ReplicationController,
+  ResourceRequirements,
+  StorageClass,
+  Taint,
+  VolumeAttachment,
+  Workload,
+} from './kubernetes.ts';
+import {
+  BIND_COMPLETED_ANNOTATION,
+  CAPACITY_BUFFER_FAKE_POD_ANNOTATION,
+  CAPACITY_BUFFER_NAME_ANNOTATION,
+  CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
+  CAPACITY_OVERLAY_ANNOTATION,
+  CLUSTER_NAME_TAGGED_ANNOTATION,
+  DELETION_COST_ANNOTATION,
+  DO_NOT_DISRUPT_ANNOTATION,
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  INSTANCE_PROFILE_ANNOTATION,
+  MIN_VALUES_RELAXED_ANNOTATION,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  PRICE_OVERLAY_ANNOTATION,
+  REQUESTED_DRA_DRIVERS_ANNOTATION,
+  TAGGED_ANNOTATION,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+} from './labels.ts';
+
+/**
+ * Rule for a value. The rule of a list is that of its items.
+ * - `true`: a scalar
+ * - `private`: a scalar that may hold a secret, which redacted snapshots leave out
+ * - `map`: an object of any keys whose values are scalars, such as labels and quantities
+ * - `digest`: a value of any shape; redacted snapshots show a digest in place of each text
+ * - fields: an object with these fields
+ */
+export type Keep = boolean | 'private' | 'map' | 'digest' | { readonly [field: string]: Keep };
+
+type RuleOf<Value> = unknown extends Value
+  ? Keep
+  : Value extends readonly (infer Item)[]
+    ? RuleOf<Item>
+    : Value extends string | number | boolean
+      ? true | 'private'
+      : string extends keyof Value
+        ? 'map'
+        : FieldsOf<Value>;
+
+/** A rule for every field of an object. Annotations go by {@link KEPT_ANNOTATIONS}. */
+export type FieldsOf<T> = {
+  readonly [Field in Exclude<keyof T, 'annotations'>]-?: RuleOf<NonNullable<T[Field]>>;
+};
+
+/** Rules for the fields of an object besides those that every object has. */
+type PartsOf<T extends KubeObject> = FieldsOf<Omit<T, keyof KubeObject>>;
+
+/** Annotations that decide something. Redacted snapshots keep their values. */
+export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
+  DO_NOT_DISRUPT_ANNOTATION,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  MIN_VALUES_RELAXED_ANNOTATION,
+  REQUESTED_DRA_DRIVERS_ANNOTATION,
+  PRICE_OVERLAY_ANNOTATION,
+  CAPACITY_OVERLAY_ANNOTATION,
+  CAPACITY_BUFFER_FAKE_POD_ANNOTATION,
+  CAPACITY_BUFFER_NAME_ANNOTATION,
+  CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  INSTANCE_PROFILE_ANNOTATION,
+  TAGGED_ANNOTATION,
+  CLUSTER_NAME_TAGGED_ANNOTATION,
+  DELETION_COST_ANNOTATION,
+  BIND_COMPLETED_ANNOTATION,
+  // of earlier versions and of other autoscalers, for `migrate`
+  'karpenter.sh/do-not-evict',
+  'karpenter.sh/do-not-consolidate',
+  'karpenter.sh/provisioner-hash',
+  'karpenter.k8s.aws/nodetemplate-hash',
+  'compatibility.karpenter.sh/v1beta1-kubelet-conversion',
+  'compatibility.karpenter.sh/v1beta1-nodeclass-reference',
+  'compatibility.karpenter.k8s.aws/v1beta1-ubuntu',
+  'cluster-autoscaler.kubernetes.io/safe-to-evict',
+  'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+  // which Helm release owns a CustomResourceDefinition
+  'meta.helm.sh/release-name',
+  'meta.helm.sh/release-namespace',
+]);
+
+export const METADATA: FieldsOf<ObjectMeta> = {
+  name: true,
+  generateName: true,
+  namespace: true,
+  uid: true,
+  resourceVersion: true,
+  generation: true,
+  creationTimestamp: true,
+  deletionTimestamp: true,
+  deletionGracePeriodSeconds: true,
+  labels: 'map',
+  finalizers: true,
+  ownerReferences: { apiVersion: true, kind: true, name: true, uid: true, controller: true, blockOwnerDeletion: true },
+};
+
+export const CONDITION: FieldsOf<Condition> = {
+  type: true,
+  status: true,
+  reason: true,
+  // kubelets quote the output of containers
+  message: 'private',
+  lastTransitionTime: true,
+  observedGeneration: true,
+};
+
+export const OBJECT_REFERENCE = { apiVersion: true, group: true, kind: true, name: true } as const;
+
+export const SELECTOR_REQUIREMENT: FieldsOf<LabelSelectorRequirement> = { key: true, operator: true, values: true };
+
+const SELECTOR: FieldsOf<LabelSelector> = { matchLabels: 'map', matchExpressions: SELECTOR_REQUIREMENT };
+
+export const TAINT: FieldsOf<Taint> = { key: true, value: true, effect: true, timeAdded: true };
+
+export const RESOURCES: FieldsOf<ResourceRequirements> = {
+  requests: 'map',
+  limits: 'map',
+  claims: { name: true, request: true },
+};
+
+const NODE_TERM: FieldsOf<NodeSelectorTerm> = {
+  matchExpressions: SELECTOR_REQUIREMENT,
+  matchFields: SELECTOR_REQUIREMENT,
+};
+
+const POD_TERM: FieldsOf<PodAffinityTerm> = {
+  labelSelector: SELECTOR,
+  namespaces: true,
+  namespaceSelector: SELECTOR,
+  topologyKey: true,
+  matchLabelKeys: true,
+  mismatchLabelKeys: true,
+};
+
+const POD_AFFINITY: FieldsOf<PodAffinity> = {
+  requiredDuringSchedulingIgnoredDuringExecution: POD_TERM,
+  preferredDuringSchedulingIgnoredDuringExecution: { weight: true, podAffinityTerm: POD_TERM },
+};
+
+export const CONTAINER: FieldsOf<Container> = {
+  name: true,
+  image: false,
+  resources: RESOURCES,
+  ports: { containerPort: true, hostPort: true, hostIP: true, protocol: true, name: true },
+  restartPolicy: true,
+};
+
+const CLAIM_SPEC: FieldsOf<PersistentVolumeClaimSpec> = {
+  storageClassName: true,
+  volumeName: true,
+  accessModes: true,
+  resources: RESOURCES,
+};
+
+export const VOLUME: FieldsOf<PodVolume> = {
+  name: true,
+  persistentVolumeClaim: { claimName: true, readOnly: true },
+  ephemeral: { volumeClaimTemplate: { spec: CLAIM_SPEC } },
+};
+
+const POD_SPEC: FieldsOf<PodSpec> = {
+  nodeName: true,
+  nodeSelector: 'map',
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: NODE_TERM },
+      preferredDuringSchedulingIgnoredDuringExecution: { weight: true, preference: NODE_TERM },
+    },
+    podAffinity: POD_AFFINITY,
+    podAntiAffinity: POD_AFFINITY,
+  },
+  tolerations: { key: true, operator: true, value: true, effect: true, tolerationSeconds: true },
+  topologySpreadConstraints: {
+    maxSkew: true,
+    topologyKey: true,
+    whenUnsatisfiable: true,
+    labelSelector: SELECTOR,
+    minDomains: true,
+    nodeAffinityPolicy: true,
+    nodeTaintsPolicy: true,
+    matchLabelKeys: true,
+  },
+  containers: CONTAINER,
+  initContainers: CONTAINER,
+  overhead: 'map',
+  resources: RESOURCES,
+  volumes: VOLUME,
+  priority: true,
+  priorityClassName: true,
+  preemptionPolicy: true,
+  schedulerName: true,
+  schedulingGates: { name: true },
+  terminationGracePeriodSeconds: true,
+  hostNetwork: true,
+  restartPolicy: true,
+  resourceClaims: { name: true, resourceClaimName: true, resourceClaimTemplateName: true },
+};
+
+export const CONTAINER_STATUS: FieldsOf<ContainerStatus> = {
+  name: true,
+  ready: true,
+  allocatedResources: 'map',
+  resources: RESOURCES,
+};
+
+export const POD: PartsOf<Pod> = {
+  spec: POD_SPEC,
+  status: {
+    phase: true,
+    conditions: CONDITION,
+    nominatedNodeName: true,
+    resourceClaimStatuses: { name: true, resourceClaimName: true },
+    startTime: true,
+    podIP: false,
+    containerStatuses: CONTAINER_STATUS,
+    initContainerStatuses: CONTAINER_STATUS,
+  },
+};
+
+export const NODE: PartsOf<Node> = {
+  spec: { providerID: true, taints: TAINT, unschedulable: true },
+  status: {
+    capacity: 'map',
+    allocatable: 'map',
+    conditions: CONDITION,
+    nodeInfo: { kubeletVersion: true, operatingSystem: true, architecture: true, osImage: true },
+    addresses: false,
+  },
+};
+
+const TEMPLATE: FieldsOf<PodTemplateSpec> = { metadata: METADATA, spec: POD_SPEC };
+
+const WORKLOAD: PartsOf<Workload> = {
+  spec: { replicas: true, completions: true, parallelism: true, selector: SELECTOR, template: TEMPLATE },
+};
+
+const PERSISTENT_VOLUME: PartsOf<PersistentVolume> = {
+  spec: {
+    nodeAffinity: { required: { nodeSelectorTerms: NODE_TERM } },
+    csi: { driver: true, volumeHandle: true },
+    awsElasticBlockStore: { volumeID: true },
+    // the product reads only whether these exist
+    local: {},
+    hostPath: {},
+    storageClassName: true,
+    claimRef: { namespace: true, name: true, uid: true },
+    persistentVolumeReclaimPolicy: true,
+  },
+  status: { phase: true },
+};
+
+const STORAGE_CLASS: PartsOf<StorageClass> = {
+  provisioner: true,
+  volumeBindingMode: true,
+  allowedTopologies: { matchLabelExpressions: { key: true, values: true } },
+};
+
+const CSI_NODE: PartsOf<CSINode> = {
+  spec: { drivers: { name: true, nodeID: true, allocatable: { count: true } } },
+};
+
+const VOLUME_ATTACHMENT: PartsOf<VolumeAttachment> = {
+  spec: { nodeName: true, attacher: true, source: { persistentVolumeName: true } },
+};
+
+const BUDGET: PartsOf<PodDisruptionBudget> = {
+  spec: { selector: SELECTOR, minAvailable: true, maxUnavailable: true, unhealthyPodEvictionPolicy: true },
+  status: { disruptionsAllowed: true, currentHealthy: true, desiredHealthy: true, expectedPods: true },
+};
+
+const EVENT: PartsOf<KubeEvent> = {
+  involvedObject: { apiVersion: true, kind: true, name: true, namespace: true, uid: true },
+  reason: true,
+  // messages name pods and may quote their output
+  message: 'private',
+  type: true,
+  count: true,
+  firstTimestamp: true,
+  lastTimestamp: true,
+  source: { component: true },
+  reportingComponent: true,
+};
+
+const DEFINITION: Keep = {
+  spec: {
+    group: true,
+    names: { kind: true, plural: true },
+    scope: true,
+    versions: { name: true, served: true, storage: true },
+    conversion: { strategy: true, webhook: { clientConfig: { service: { name: true, namespace: true, port: true } } } },
+  },
+  status: { storedVersions: true, conditions: CONDITION },
+};
+
+/** Rules by kind. Of a kind without a row, redacted snapshots keep the metadata alone. */
+export const KEPT_FIELDS: Readonly<Record<string, Keep>> = {
+  Pod: POD,
+  Node: NODE,
+  Deployment: WORKLOAD,
+  StatefulSet: WORKLOAD,
+  ReplicaSet: WORKLOAD,
+  Job: WORKLOAD,
+  DaemonSet: WORKLOAD,
+  PodTemplate: { template: TEMPLATE } satisfies PartsOf<PodTemplate>,
+  Namespace: { status: { phase: true } } satisfies PartsOf<Namespace>,
+  PriorityClass: { value: true, globalDefault: true, preemptionPolicy: true },
+  PersistentVolume: PERSISTENT_VOLUME,
+  PersistentVolumeClaim: { spec: CLAIM_SPEC, status: { phase: true } } satisfies PartsOf<PersistentVolumeClaim>,
+  StorageClass: STORAGE_CLASS,
+  CSINode: CSI_NODE,
+  VolumeAttachment: VOLUME_ATTACHMENT,
+  PodDisruptionBudget: BUDGET,
+  Service: { spec: { selector: 'map' } },
+  Event: EVENT,
+  ReplicationController: { spec: { replicas: true, selector: 'map' } } satisfies {
+    spec: Keep;
+  } & PartsOf<ReplicationController>,
+  CustomResourceDefinition: DEFINITION,
+};
