@@ -9,7 +9,7 @@ import { customResourceDefinitions } from '../../src/api/crds.ts';
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
-import { CHANGES, KINDS, NAMED, SHOWS } from './parity/kubectl.ts';
+import { CHANGES, KINDS, NAMED, SHOWS, TABLED, TABLED_NAMES } from './parity/kubectl.ts';
 
 const run = promisify(execFile);
 
@@ -107,7 +107,9 @@ describe('kubectl on the local API server and on a real one', () => {
     '%s %s %s: the same of every kind',
     async (verb, ...flags) => {
       const of = (...what: readonly string[]): readonly string[] => [verb ?? '', ...what, '-n', 'show', ...flags];
-      for (const argv of [of(KINDS.join(',')), of(...NAMED)]) {
+      const isTable = verb === 'get' && !['yaml', 'name'].includes(flags.at(-1) ?? '');
+      const [kinds, names] = isTable ? [TABLED, TABLED_NAMES] : [KINDS, NAMED];
+      for (const argv of [of(kinds.join(',')), of(...names)]) {
         const [expected, found] = await Promise.all([real(...argv), ours(...argv)]);
         expect(expected.code).toBe(0);
         expect(found).toEqual(expected);

@@ -1,27 +1,32 @@
 /** What kubectl is asked of both servers, about the objects of objects.yaml. */
 
+/** Kinds whose columns in `kubectl get` are those of a real API server. */
+export const TABLED: readonly string[] = [
+  ...['nodes', 'pods', 'services', 'configmaps', 'secrets', 'persistentvolumes', 'persistentvolumeclaims'],
+  ...['deployments', 'replicasets', 'statefulsets', 'daemonsets', 'jobs', 'storageclasses', 'csinodes'],
+  ...['volumeattachments', 'leases', 'deviceclasses', 'events', 'nodepools', 'ec2nodeclasses', 'nodeclaims'],
+  ...['nodeoverlays', 'capacitybuffers'],
+];
+
 /** Kinds of which all objects are shown. */
 export const KINDS: readonly string[] = [
-  ...['nodes', 'pods', 'services', 'endpoints', 'endpointslices', 'configmaps', 'secrets', 'persistentvolumes'],
-  ...['persistentvolumeclaims', 'replicationcontrollers', 'podtemplates', 'resourcequotas', 'limitranges'],
-  ...['deployments', 'replicasets', 'statefulsets', 'daemonsets', 'controllerrevisions', 'jobs', 'cronjobs'],
-  ...['storageclasses', 'csinodes', 'csidrivers', 'volumeattachments', 'leases', 'networkpolicies', 'ingresses'],
-  ...['horizontalpodautoscalers', 'roles', 'rolebindings', 'deviceclasses', 'resourceclaims', 'events'],
-  ...['validatingwebhookconfigurations', 'nodepools', 'ec2nodeclasses', 'nodeclaims', 'nodeoverlays'],
-  'capacitybuffers',
+  ...TABLED,
+  ...['endpoints', 'endpointslices', 'replicationcontrollers', 'podtemplates', 'resourcequotas', 'limitranges'],
+  ...['controllerrevisions', 'cronjobs', 'csidrivers', 'networkpolicies', 'ingresses', 'horizontalpodautoscalers'],
+  ...['roles', 'rolebindings', 'resourceclaims', 'validatingwebhookconfigurations'],
 ];
 
 /** Of these a server has its own as well. */
-export const NAMED: readonly string[] = [
-  ...['namespaces/show', 'serviceaccounts/sa', 'clusterroles/show', 'clusterrolebindings/show'],
-  ...['priorityclasses/high', 'crd/nodepools.karpenter.sh'],
+export const TABLED_NAMES: readonly string[] = [
+  ...['namespaces/show', 'serviceaccounts/sa', 'priorityclasses/high', 'crd/nodepools.karpenter.sh'],
 ];
+export const NAMED: readonly string[] = [...TABLED_NAMES, 'clusterroles/show', 'clusterrolebindings/show'];
 
 const IN = ['-n', 'show'];
 
 /** More that kubectl shows, of one form each. */
 export const SHOWS: readonly (readonly string[])[] = [
-  ['get', 'all', ...IN],
+  ['get', 'pods,services,deployments,replicasets,statefulsets,daemonsets,jobs', ...IN],
   ['get', 'karpenter'],
   ['get', 'events.events.k8s.io', ...IN],
   ['get', 'services', '-n', 'addressed', '-o', 'wide'],

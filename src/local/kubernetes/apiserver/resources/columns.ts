@@ -59,8 +59,6 @@ export const wide = (name: string, value: Column['value']): Column => column(nam
 
 export const NAME: Column = column('Name', ({ metadata }) => text(metadata.name), { format: 'name' });
 export const AGE: Column = column('Age', ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs));
-/** What kinds without columns of their own show beside the name. */
-export const CREATED_AT: Column = column('Created At', ({ metadata }) => metadata.creationTimestamp, { type: 'date' });
 
 /** `<none>` for what is empty. */
 export const orNone = (value: unknown): string =>

@@ -1,41 +1,32 @@
 /** Objects as rows of a `meta.k8s.io/v1` Table, which is what kubectl prints. */
 import type { Json } from '../json.ts';
-import { type Column, CREATED_AT, NAME } from '../resources/columns.ts';
+import { AGE, type Column, NAME } from '../resources/columns.ts';
 import type { Resource } from '../resources/registry.ts';
 import type { Entry } from '../storage/entry.ts';
-import { NETWORK_COLUMNS } from './network.ts';
 import { NODE_COLUMNS } from './nodes.ts';
 import { OTHER_COLUMNS } from './others.ts';
 import { POD_COLUMNS } from './pods.ts';
-import { RULE_COLUMNS } from './rules.ts';
 import {
-  CRON_JOB_COLUMNS,
   DAEMON_SET_COLUMNS,
   DEPLOYMENT_COLUMNS,
   JOB_COLUMNS,
-  POD_TEMPLATE_COLUMNS,
   REPLICA_SET_COLUMNS,
-  REPLICATION_CONTROLLER_COLUMNS,
   STATEFUL_SET_COLUMNS,
 } from './workloads.ts';
 
 const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
   ...OTHER_COLUMNS,
-  ...NETWORK_COLUMNS,
-  ...RULE_COLUMNS,
   pods: POD_COLUMNS,
   nodes: NODE_COLUMNS,
   'deployments.apps': DEPLOYMENT_COLUMNS,
   'replicasets.apps': REPLICA_SET_COLUMNS,
-  replicationcontrollers: REPLICATION_CONTROLLER_COLUMNS,
-  podtemplates: POD_TEMPLATE_COLUMNS,
   'statefulsets.apps': STATEFUL_SET_COLUMNS,
   'daemonsets.apps': DAEMON_SET_COLUMNS,
   'jobs.batch': JOB_COLUMNS,
-  'cronjobs.batch': CRON_JOB_COLUMNS,
 };
 
-const DEFAULT: readonly Column[] = [NAME, CREATED_AT];
+/** Columns of built-in kinds that neither the operator nor the local world uses, such as Ingress. */
+const DEFAULT: readonly Column[] = [NAME, AGE];
 
 const columnsOf = ({ columns, storage }: Resource): readonly Column[] => columns ?? BUILT_IN[storage] ?? DEFAULT;
 

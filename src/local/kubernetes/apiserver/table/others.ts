@@ -1,6 +1,7 @@
 /** The columns of the remaining kinds that kubectl shows in a form of their own. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
-import { AGE, age, type Column, column, field, NAME, wide } from '../resources/columns.ts';
+import { AGE, age, type Column, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
+import { selectorText } from '../selectors.ts';
 
 const seenAt = (event: ApiObject): unknown =>
   event.lastTimestamp ??
@@ -61,6 +62,15 @@ const ATTRIBUTES_CLASS = column(
   (object) => text(at(object, 'spec', 'volumeAttributesClassName')) || '<unset>',
 );
 
+const servicePorts = (service: ApiObject): string =>
+  orNone(
+    records(at(service, 'spec', 'ports'))
+      .map(
+        ({ port, nodePort, protocol }) => `${String(port)}${nodePort ? `:${String(nodePort)}` : ''}/${text(protocol)}`,
+      )
+      .join(','),
+  );
+
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
@@ -72,7 +82,15 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     AGE,
   ],
   secrets: [NAME, field('Type', 'type'), column('Data', (secret) => Object.keys(record(secret.data)).length), AGE],
-  serviceaccounts: [NAME, AGE],
+  services: [
+    NAME,
+    field('Type', 'spec', 'type'),
+    optional('Cluster-IP', 'spec', 'clusterIP'),
+    column('External-IP', (service) => orNone(list(at(service, 'spec', 'externalIPs')).join(','))),
+    column('Port(s)', servicePorts),
+    AGE,
+    wide('Selector', (service) => orNone(selectorText({ matchLabels: at(service, 'spec', 'selector') }))),
+  ],
   'leases.coordination.k8s.io': [NAME, field('Holder', 'spec', 'holderIdentity'), AGE],
   'poddisruptionbudgets.policy': [
     NAME,

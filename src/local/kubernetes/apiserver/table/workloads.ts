@@ -1,6 +1,6 @@
 /** The columns of workloads and jobs. */
 import { type ApiObject, at, records, text } from '../json.ts';
-import { AGE, age, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
 
 const number =
@@ -42,19 +42,6 @@ export const REPLICA_SET_COLUMNS: readonly Column[] = [
   CONTAINERS,
   IMAGES,
   SELECTOR,
-];
-
-/** Its selector is a map of labels. */
-export const REPLICATION_CONTROLLER_COLUMNS: readonly Column[] = [
-  ...REPLICA_SET_COLUMNS.slice(0, -1),
-  wide('Selector', (object) => orNone(selectorText({ matchLabels: at(object, 'spec', 'selector') }))),
-];
-
-export const POD_TEMPLATE_COLUMNS: readonly Column[] = [
-  NAME,
-  column('Containers', containers('name')),
-  column('Images', containers('image')),
-  column('Pod Labels', (object) => orNone(selectorText({ matchLabels: at(object, 'template', 'metadata', 'labels') }))),
 ];
 
 export const STATEFUL_SET_COLUMNS: readonly Column[] = [
@@ -109,23 +96,4 @@ export const JOB_COLUMNS: readonly Column[] = [
   CONTAINERS,
   IMAGES,
   SELECTOR,
-];
-
-export const CRON_JOB_COLUMNS: readonly Column[] = [
-  NAME,
-  column('Schedule', (job) => text(at(job, 'spec', 'schedule'))),
-  column('Timezone', (job) => orNone(at(job, 'spec', 'timeZone'))),
-  column('Suspend', (job) => (at(job, 'spec', 'suspend') === true ? 'True' : 'False'), {
-    // Text in a column that is declared as a boolean, as Kubernetes has it.
-    type: 'boolean',
-  }),
-  column('Active', (job) => records(at(job, 'status', 'active')).length, { type: 'integer' }),
-  column('Last Schedule', (job, nowMs) => {
-    const last = at(job, 'status', 'lastScheduleTime');
-    return last === undefined ? '<none>' : age(last, nowMs);
-  }),
-  AGE,
-  wide('Containers', containers('name', 'spec', 'jobTemplate', 'spec')),
-  wide('Images', containers('image', 'spec', 'jobTemplate', 'spec')),
-  wide('Selector', (job) => orNone(selectorText(at(job, 'spec', 'jobTemplate', 'spec', 'selector')))),
 ];
