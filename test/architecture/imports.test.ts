@@ -1,5 +1,5 @@
 /** Walks every import of src and holds it against the allowed directions of docs/architecture.md. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { circlesOf, imports, isInside, mutualFolders, SRC, sources } from './import-graph.ts';
@@ -60,6 +60,16 @@ describe('imports', () => {
   it('resolve to files that exist', () => {
     const known = new Set(sources.map((file) => relative(SRC, file)));
     expect(imports.filter(({ target }) => isInside(target) && !known.has(target))).toEqual([]);
+  });
+
+  it('of packages are the dependencies, and tools are development dependencies', () => {
+    const manifest = readFileSync(join(SRC, '../package.json'), 'utf8');
+    const { dependencies } = JSON.parse(manifest) as { readonly dependencies: Readonly<Record<string, string>> };
+    const packages = imports
+      .map(({ target }) => /^(?:@[a-z0-9-]+\/)?[a-z0-9-]+(?=\/|$)/.exec(target)?.[0] ?? '')
+      // The expression of the import graph also finds words such as "from 'string'" in messages.
+      .filter((name) => name !== '' && existsSync(join(SRC, '../node_modules', name)));
+    expect([...new Set(packages)].sort()).toEqual(Object.keys(dependencies).sort());
   });
 
   it('keep engine and api pure', () => {

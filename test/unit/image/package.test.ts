@@ -17,7 +17,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const PARTS = 'bin build.ts charts crds examples src package.json tsconfig.json README.md LICENSE .npmrc'.split(' ');
+const PARTS =
+  'bin build.ts charts crds examples scripts/package.ts src package.json tsconfig.json README.md LICENSE .npmrc'.split(
+    ' ',
+  );
 const LIMIT_MS = 240_000;
 /** What the image's build is told, since it has no git. */
 const REVISION = '0123456789abcdef';
@@ -44,9 +47,8 @@ describe('what is delivered', () => {
     for (const part of PARTS) cpSync(join(ROOT, part), join(checkout, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
     env.SOURCE_REVISION = REVISION;
-    npm(checkout, 'run', 'build');
-    // What `npm pack --dry-run --json` lists, and the tarball; the scripts of the package would build once more.
-    [packed] = JSON.parse(npm(checkout, 'pack', '--ignore-scripts', '--json')) as [Packed];
+    const output = npm(checkout, 'run', '--silent', 'package', '--', '--json');
+    [packed] = JSON.parse(output) as [Packed];
     npm(empty, 'install', '--offline', '--no-package-lock', join(checkout, packed.filename));
   }, LIMIT_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -120,6 +122,11 @@ describe('what is delivered', () => {
       paths.filter((path) => !/^((bin|dist|charts|crds|examples)\/|LICENSE$|README\.md$|package\.json$)/.test(path)),
     ).toEqual([]);
     expect(paths.filter((path) => /\.(ts|map)$/.test(path))).toEqual([]);
+  });
+
+  it('the manifest of the npm package names no dependencies', () => {
+    const manifest = JSON.parse(readFileSync(join(empty, 'node_modules/karpenter-ts/package.json'), 'utf8')) as object;
+    expect(Object.keys(manifest).filter((field) => /dependencies|scripts|overrides/i.test(field))).toEqual([]);
   });
 
   it('the npm package needs no other', () => {
