@@ -12,14 +12,14 @@ import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
+import { referencePage } from './scripts/reference/crds.ts';
+import { eventsPage, metricsPage, settingsPage } from './scripts/reference/operator.ts';
+import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
+import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
-import { referencePage } from './src/api/reference.ts';
-import { indexPage, verbPage } from './src/cli/describe/pages.ts';
-import { describe } from './src/cli/describe/tree.ts';
-import { OUTPUTS, schemaText } from './src/cli/output/catalogue.ts';
+import { describe } from './src/cli/describe.ts';
 import { VERBS, wholeProgram } from './src/cli.ts';
-import { eventsPage, metricsPage, settingsPage } from './src/process/reference.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 

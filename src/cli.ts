@@ -1,7 +1,7 @@
 /** The command line: `karpenter` and `kubectl karpenter`. Verbs load when they are used, so that each starts fast. */
 
 import { Command, CommanderError } from 'commander';
-import { showExamples } from './cli/describe/tree.ts';
+import { showExamples } from './cli/describe.ts';
 import { endProgress, startProgress } from './cli/progress.ts';
 import { own } from './lib/own.ts';
 import { filterOutputs } from './observe/control-characters.ts';

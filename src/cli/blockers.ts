@@ -5,7 +5,7 @@ import { DEFAULT_NODE_HOURLY_FEE } from '../api/node-hourly-fee.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
 import { timeOf } from '../lib/times.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';

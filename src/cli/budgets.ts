@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../api/duration.ts';
 import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
 import { timestamp } from '../lib/times.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { calendarText } from './render/calendar.ts';

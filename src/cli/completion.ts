@@ -3,7 +3,7 @@ import { Argument, Command } from 'commander';
 import { bashScript } from './completion/bash.ts';
 import { fishScript } from './completion/fish.ts';
 import { zshScript } from './completion/zsh.ts';
-import { type CommandDescription, describe, withExamples } from './describe/tree.ts';
+import { type CommandDescription, describe, withExamples } from './describe.ts';
 
 const SCRIPTS: Readonly<Record<string, (root: CommandDescription) => string>> = {
   bash: bashScript,

@@ -7,7 +7,7 @@ import { reading } from './cluster.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';
 import { costManifests, keptHistory } from './cost/live-cluster.ts';
 import { type By, type CostNow, costNow, costOfManifests, DIMENSIONS } from './cost/now.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { costText, historyText } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';

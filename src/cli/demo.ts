@@ -10,7 +10,7 @@ import { type Screen, screen } from './demo/screen.ts';
 import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { freePort } from './free-port.ts';
 import { exportLines } from './local.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';

@@ -1,7 +1,7 @@
 /** `karpenter doctor`: what in the account or the cluster keeps nodes from being bought, and what to do about it. */
 import { Command, Option } from 'commander';
 import { examine, type Finding } from '../aws/doctor/doctor.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted } from './render/table.ts';
 

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { holdsAt } from './holds.ts';
 import { DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';

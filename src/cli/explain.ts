@@ -1,7 +1,7 @@
 /** `karpenter explain`: of nodes, whether they would be disrupted, and if not, what stands in the way. */
 import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';

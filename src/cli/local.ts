@@ -1,7 +1,7 @@
 /** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';

@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import type { Node } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';
 import { type Facts, factsOfCluster, factsOfManifests } from './migrate/facts.ts';
 import { instanceIdOf, originOf } from './migrate/origins.ts';

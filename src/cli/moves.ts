@@ -1,6 +1,6 @@
 /** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
 import { Command } from 'commander';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table, usdPerHour } from './render/table.ts';

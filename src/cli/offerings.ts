@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
 import type { SpotPoolView } from '../aws/spot-risk/spot-risk.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';

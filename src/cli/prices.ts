@@ -1,7 +1,7 @@
 /** `karpenter prices import`: makes a price book of what AWS's own commands print. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { readStandardInput, readText } from './objects/text.ts';
 import { importedFrom } from './prices/aws-answers.ts';
 import { type Merged, merged } from './prices/merge.ts';

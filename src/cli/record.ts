@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { period } from './budgets.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
-import { withExamples } from './describe/tree.ts';
+import { withExamples } from './describe.ts';
 import { counted } from './render/table.ts';
 import { collect, writeNotes } from './scenario.ts';
 import { progressOn } from './snapshot/progress.ts';

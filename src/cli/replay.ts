@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { sizeFrom, wholeFrom } from './number-arguments.ts';
 import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';

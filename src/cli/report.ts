@@ -4,7 +4,7 @@ import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import type { HistoryView } from '../process/history-view.ts';
 import { period } from './budgets.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';

@@ -4,7 +4,7 @@ import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';

@@ -1,7 +1,7 @@
 /** `karpenter snapshot`: the objects of a live cluster, without its secrets, as one file for every verb that takes `-f`. */
 import { Command, Option } from 'commander';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import type { NotRead, SnapshotInfo } from './objects/snapshot-info.ts';
 import { counted, pluralOf } from './render/table.ts';
 import { writeNotes } from './scenario.ts';

@@ -7,7 +7,7 @@ import { summaryOf } from '../replay/trace/summary.ts';
 import type { Trace } from '../replay/trace/trace.ts';
 import { writeTrace } from '../replay/trace/write.ts';
 import { period } from './budgets.ts';
-import { type Example, withExamples } from './describe/tree.ts';
+import { type Example, withExamples } from './describe.ts';
 import { numberFrom, wholeFrom } from './number-arguments.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted } from './render/table.ts';

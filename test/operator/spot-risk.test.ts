@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
+import { OFFERINGS } from '../../scripts/reference/outputs/purchases.ts';
 import { CONFIG_MAP, NODE_CLAIM } from '../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 import type { PoolOfferings } from '../../src/aws/offerings/report.ts';
 import { offeringsCommand } from '../../src/cli/offerings.ts';
-import { OFFERINGS } from '../../src/cli/output/purchases.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { snapshotCommand } from '../../src/cli/snapshot.ts';
-import { strictly } from '../unit/cli/output/strictly.ts';
+import { strictly } from '../unit/scripts/strictly.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, pool } from './pools.ts';
 

@@ -1,5 +1,5 @@
 /** Completion of bash, from version 3.2 on, without the package bash-completion. */
-import type { CommandDescription } from '../describe/tree.ts';
+import type { CommandDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, flagsOf, PROGRAMS, steps, valueFlags } from './words.ts';
 
 /** For words within single quotes: none of ours has one. */

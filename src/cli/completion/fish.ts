@@ -1,5 +1,5 @@
 /** Completion of fish. */
-import type { CommandDescription } from '../describe/tree.ts';
+import type { CommandDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, PROGRAMS, steps, valueFlags } from './words.ts';
 
 const quoted = (text: string): string => `'${text.replace(/['\\]/g, (letter) => `\\${letter}`)}'`;

@@ -1,5 +1,5 @@
 /** What all shells complete: the commands with their options, by the words that lead to them. */
-import { type CommandDescription, everyCommand, type OptionDescription } from '../describe/tree.ts';
+import { type CommandDescription, everyCommand, type OptionDescription } from '../describe.ts';
 
 /** The programs that a script completes. */
 export const PROGRAMS: readonly string[] = ['karpenter', 'kubectl-karpenter'];

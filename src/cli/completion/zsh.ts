@@ -1,5 +1,5 @@
 /** Completion of zsh, by its own \`_arguments\`. */
-import type { CommandDescription, OptionDescription } from '../describe/tree.ts';
+import type { CommandDescription, OptionDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, flagsOf, PROGRAMS, steps, valueFlags } from './words.ts';
 
 /** Within single quotes. */

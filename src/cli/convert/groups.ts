@@ -1,6 +1,6 @@
 /** `karpenter convert eksctl`, `managed-node-groups`, `auto-scaling-groups` and `cluster-autoscaler`. */
 import { Command, Option } from 'commander';
-import { type Example, withExamples } from '../describe/tree.ts';
+import { type Example, withExamples } from '../describe.ts';
 import { collect, time } from '../scenario.ts';
 import type { GroupFlags, Wanted } from './groups/run-groups.ts';
 import { withInput } from './output.ts';

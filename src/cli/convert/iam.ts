@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
-import { type Example, withExamples } from '../describe/tree.ts';
+import { type Example, withExamples } from '../describe.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 import { readFiles } from './documents.ts';

@@ -1,7 +1,7 @@
 /** `karpenter convert values`: values of Karpenter's chart, of any release, as this chart takes them. */
 import { Command } from 'commander';
 import { isMap, type YAMLMap } from 'yaml';
-import { type Example, withExamples } from '../describe/tree.ts';
+import { type Example, withExamples } from '../describe.ts';
 import { InputError } from '../objects/errors.ts';
 import { readFiles, type SourceDocument } from './documents.ts';
 import { convertValues } from './helm-values.ts';

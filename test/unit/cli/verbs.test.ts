@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { OUTPUTS } from '../../../src/cli/output/catalogue.ts';
+import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import type { Simulation } from '../../../src/cli/render/plan.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
-import { strictly } from './output/strictly.ts';
+import { strictly } from '../scripts/strictly.ts';
 
 const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
 const EXAMPLES = join(import.meta.dirname, '../../../examples');

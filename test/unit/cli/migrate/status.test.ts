@@ -1,9 +1,9 @@
 /** `karpenter migrate status` over clusters at each point of the way. */
 import { describe, expect, it } from '@jest/globals';
+import { MIGRATE_STATUS } from '../../../../scripts/reference/outputs/migrate.ts';
 import { itemOf } from '../../../../src/cli/migrate/items.ts';
 import { isDone, statusOf, statusText } from '../../../../src/cli/migrate/status.ts';
-import { MIGRATE_STATUS } from '../../../../src/cli/output/migrate.ts';
-import { strictly } from '../output/strictly.ts';
+import { strictly } from '../../scripts/strictly.ts';
 import { ALPHA, BETA, BOTH, CLUSTERS, CONVERSION, factsOf, karpenter, liveFactsOf, V1 } from './clusters.ts';
 
 describe('status as text', () => {

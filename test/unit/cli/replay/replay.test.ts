@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
-import { OUTPUTS } from '../../../../src/cli/output/catalogue.ts';
+import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
 import { generated } from '../../../../src/cli/replay/generated.ts';
 import { stoppable } from '../../../../src/cli/replay/interruption.ts';
 import { destination, withSummary } from '../../../../src/cli/replay/outputs.ts';
@@ -14,7 +14,7 @@ import { replayCommand } from '../../../../src/cli/replay.ts';
 import type { ReplayOptions } from '../../../../src/replay/replay.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts';
-import { strictly } from '../output/strictly.ts';
+import { strictly } from '../../scripts/strictly.ts';
 import { sampleResult, stoppedResult } from './results.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../../examples');

@@ -1,10 +1,10 @@
 /** `karpenter migrate plan` over clusters at each point of the way. */
 import { describe, expect, it } from '@jest/globals';
+import { MIGRATE_PLAN } from '../../../../../scripts/reference/outputs/migrate.ts';
 import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
 import { planOf } from '../../../../../src/cli/migrate/plan/plan.ts';
 import type { Plan, Source, Step } from '../../../../../src/cli/migrate/plan/step.ts';
-import { MIGRATE_PLAN } from '../../../../../src/cli/output/migrate.ts';
-import { strictly } from '../../output/strictly.ts';
+import { strictly } from '../../../scripts/strictly.ts';
 import {
   ALPHA,
   AUTOSCALED,

@@ -1,6 +1,7 @@
 /** Reference pages of the verbs, written from their declarations. */
-import { code, heading, table } from '../../lib/markdown.ts';
-import type { CommandDescription, OptionDescription } from './tree.ts';
+
+import type { CommandDescription, OptionDescription } from '../../src/cli/describe.ts';
+import { code, heading, table } from './markdown.ts';
 
 /** A form that a verb prints as JSON and YAML. */
 export interface DescribedOutput {

@@ -1,22 +1,22 @@
 /** The forms in which verbs print JSON and YAML, by JSON Schemas. They are public. */
 import type { TSchema } from 'typebox';
-import type { Declared } from '../../api/schema/declare.ts';
-import type { Finding } from '../../aws/doctor/doctor.ts';
-import type { PoolOfferings } from '../../aws/offerings/report.ts';
-import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
-import type { ReplayResult } from '../../replay/result.ts';
-import type { TraceSummary } from '../../replay/trace/summary.ts';
-import type { BudgetCalendar } from '../budgets.ts';
-import type { CostHistory } from '../cost/history.ts';
-import type { CostNow } from '../cost/now.ts';
-import type { DescribedOutput } from '../describe/pages.ts';
-import type { ExplainedVerdict } from '../explain.ts';
-import type { PodVerdict } from '../explain-pod.ts';
-import type { Plan } from '../migrate/plan/step.ts';
-import type { Status } from '../migrate/status.ts';
-import type { Disruption } from '../render/commands.ts';
-import type { Simulation } from '../render/plan.ts';
-import type { Report } from '../render/support-report.ts';
+import type { Declared } from '../../../src/api/schema/declare.ts';
+import type { Finding } from '../../../src/aws/doctor/doctor.ts';
+import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
+import type { BudgetCalendar } from '../../../src/cli/budgets.ts';
+import type { CostHistory } from '../../../src/cli/cost/history.ts';
+import type { CostNow } from '../../../src/cli/cost/now.ts';
+import type { ExplainedVerdict } from '../../../src/cli/explain.ts';
+import type { PodVerdict } from '../../../src/cli/explain-pod.ts';
+import type { Plan } from '../../../src/cli/migrate/plan/step.ts';
+import type { Status } from '../../../src/cli/migrate/status.ts';
+import type { Disruption } from '../../../src/cli/render/commands.ts';
+import type { Simulation } from '../../../src/cli/render/plan.ts';
+import type { Report } from '../../../src/cli/render/support-report.ts';
+import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
+import type { ReplayResult } from '../../../src/replay/result.ts';
+import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
+import type { DescribedOutput } from '../verbs.ts';
 import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
@@ -71,4 +71,4 @@ export type Printed =
 
 /** The text of a schema's file. */
 export const schemaText = ({ name, verb, schema }: Output): string =>
-  `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: `karpenter ${verb} -o json`, $comment: `Written by npm run generate; change src/cli/output instead. File ${name}.json`, ...schema }, null, 2)}\n`;
+  `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: `karpenter ${verb} -o json`, $comment: `Written by npm run generate; change scripts/reference/outputs instead. File ${name}.json`, ...schema }, null, 2)}\n`;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { PoolOfferings } from '../../../../src/aws/offerings/report.ts';
-import { describe as described, everyCommand } from '../../../../src/cli/describe/tree.ts';
-import { OUTPUTS } from '../../../../src/cli/output/catalogue.ts';
-import { wholeProgram } from '../../../../src/cli.ts';
-import type { MoveView } from '../../../../src/controllers/disruption/moves.ts';
+import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
+import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
+import { describe as described, everyCommand } from '../../../src/cli/describe.ts';
+import { wholeProgram } from '../../../src/cli.ts';
+import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { strictly } from './strictly.ts';
 
 const schemaOf = (name: string) => OUTPUTS.find((each) => each.name === name)?.schema;

@@ -1,7 +1,8 @@
 /** Reference pages of the custom resources, written from their declarations. */
-import { code, heading, table } from '../lib/markdown.ts';
-import { isObject, type OpenApiSchema, valuesOf } from './schema/openapi.ts';
-import type { ResourceDeclaration } from './schema/resource.ts';
+
+import { isObject, type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
+import type { ResourceDeclaration } from '../../src/api/schema/resource.ts';
+import { code, heading, table } from './markdown.ts';
 
 /** The page of a kind in Markdown. `schema` is the schema of the whole object. */
 export function referencePage(resource: ResourceDeclaration, schema: OpenApiSchema): string {

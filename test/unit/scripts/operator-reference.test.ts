@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventsPage, metricsPage, settingsPage } from '../../../scripts/reference/operator.ts';
 import { EVENTS } from '../../../src/observe/events/catalogue.ts';
 import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
 import { TRACING_VARIABLES } from '../../../src/observe/traces/settings.ts';
 import { AWS_GATES, CORE_GATES } from '../../../src/process/feature-gates.ts';
 import { environmentName } from '../../../src/process/options.ts';
-import { eventsPage, metricsPage, settingsPage } from '../../../src/process/reference.ts';
 import { OPTIONS, VARIABLES } from '../../../src/process/settings.ts';
 
 /** The first cells of the rows of all tables. */

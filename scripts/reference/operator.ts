@@ -1,14 +1,19 @@
 /** Reference pages of metrics, events and settings, written from their declarations. */
-import { code, heading, table } from '../lib/markdown.ts';
-import { EVENT_AREAS } from '../observe/events/catalogue.ts';
-import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from '../observe/events/declaration.ts';
-import { METRIC_AREAS } from '../observe/metrics/catalogue.ts';
-import { DURATION_BUCKETS, FEW_DURATION_BUCKETS, type MetricDeclaration } from '../observe/metrics/declaration.ts';
-import { NODE_LABELS } from '../observe/metrics/nodes.ts';
-import { TRACING_VARIABLES } from '../observe/traces/settings.ts';
-import { AWS_GATES, CORE_GATES, type FeatureGate } from './feature-gates.ts';
-import { environmentName } from './options.ts';
-import { OPTIONS, VARIABLES } from './settings.ts';
+
+import { EVENT_AREAS } from '../../src/observe/events/catalogue.ts';
+import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from '../../src/observe/events/declaration.ts';
+import { METRIC_AREAS } from '../../src/observe/metrics/catalogue.ts';
+import {
+  DURATION_BUCKETS,
+  FEW_DURATION_BUCKETS,
+  type MetricDeclaration,
+} from '../../src/observe/metrics/declaration.ts';
+import { NODE_LABELS } from '../../src/observe/metrics/nodes.ts';
+import { TRACING_VARIABLES } from '../../src/observe/traces/settings.ts';
+import { AWS_GATES, CORE_GATES, type FeatureGate } from '../../src/process/feature-gates.ts';
+import { environmentName } from '../../src/process/options.ts';
+import { OPTIONS, VARIABLES } from '../../src/process/settings.ts';
+import { code, heading, table } from './markdown.ts';
 
 const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
