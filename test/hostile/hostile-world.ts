@@ -7,12 +7,10 @@
 import { isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, EVENT, type Kind, LEASE, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
-import { ruleBuiltCatalogue } from '../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../src/local/aws/open-account.ts';
-import type { Catalogue } from '../../src/local/aws/options.ts';
 import type { KubeApi } from '../../src/local/client.ts';
 import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
 import type { LogLine } from '../operator/harness.ts';
+import { catalogueOf } from '../support/catalogue.ts';
 import { type OperatorProcess, runOperator } from '../support/operator/runner.ts';
 import { type LeadingClock, pacedClock } from '../support/paced-clock.ts';
 import { healthyNodeClass, healthyPod, healthyPool } from './healthy.ts';
@@ -30,7 +28,7 @@ const PROBE_MS = 20_000;
 
 /** All that is off by default and is played here. */
 const GATES = 'NodeOverlay=true,CapacityBuffer=true,StaticCapacity=true,NodeRepair=true,SpotToSpotConsolidation=true';
-const FAMILIES: ReadonlySet<string> = new Set(['m5', 'm6g', 'g4dn']);
+const FAMILIES = /^(m5|m6g|g4dn)\./;
 
 export interface HostileOptions extends WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -74,7 +72,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
     instances: { startDelayMs: 0, stopDelayMs: 0 },
     kubelets: { bootMs: 0, bootJitter: 0, readyMs: 0, podStartMs: [0, 0], podStopMs: 0, devicePluginMs: 0 },
     ...options,
-    aws: { catalogue: smallCatalogue(), ...options.aws },
+    aws: { catalogue: catalogueOf(FAMILIES), ...options.aws },
   });
   const kube = world.kube.client;
   const { env: via = {} } = (await options.via?.(world)) ?? {};
@@ -186,14 +184,6 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
 }
 
 /** Of a few families, so that solving takes little of the time that inputs need. */
-function smallCatalogue(): Catalogue {
-  const whole = ruleBuiltCatalogue(standardZones('us-west-2'), 1);
-  return {
-    ...whole,
-    types: whole.types.filter(({ InstanceType = '' }) => FAMILIES.has(InstanceType.split('.')[0] ?? '')),
-  };
-}
-
 async function isOnNodeOfItsOwn(kube: KubeApi, { metadata }: KubeObject): Promise<boolean> {
   const pod = await kube.find(POD, { name: metadata.name, namespace: 'default' });
   return pod?.spec.nodeName !== undefined;

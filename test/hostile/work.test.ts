@@ -1,8 +1,7 @@
 /** Checks that the operator keeps its lease and launches nodes in time if authors create expensive objects. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
-import { ruleBuiltCatalogue } from '../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../src/local/aws/open-account.ts';
+import { wholeCatalogue } from '../support/catalogue.ts';
 import { openPool } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';
@@ -14,7 +13,7 @@ beforeAll(async () => {
   hostile = await startHostileWorld({
     furniture: [[NODE_POOL, openPool()]],
     // with all types, as rules are compared with each of them
-    aws: { catalogue: ruleBuiltCatalogue(standardZones('us-west-2'), 1) },
+    aws: { catalogue: wholeCatalogue() },
     env: { AWS_FEATURE_GATES: 'NodeClassCEL=true' },
   });
 });

@@ -3,19 +3,16 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../../../src/local/aws/open-account.ts';
 import { type ProxiedRequest, type RewritingProxy, startRewritingProxy } from '../../../hostile/rewriting-proxy.ts';
 import { operationOf } from '../../../hostile/spoilt-answers.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;
 let proxy: RewritingProxy;
-const whole = ruleBuiltCatalogue(standardZones('us-west-2'), 1);
-const catalogue = { ...whole, types: whole.types.filter(({ InstanceType }) => InstanceType?.startsWith('m5.')) };
 beforeEach(async () => {
-  account = await Account.open({ catalogue });
+  account = await Account.open({ catalogue: catalogueOf(/^m5\./) });
   proxy = await startRewritingProxy(account.aws.url);
   process.env.AWS_ENDPOINT_URL = proxy.url;
   await account.restart();

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { checked } from '../../../../src/aws/answers/checked.ts';
 import { LISTS, TEXTS, withoutUnread } from '../../../../src/aws/answers/unread.ts';
 import { fetchTypes } from '../../../../src/aws/instancetypes/discovery.ts';
+import { wholeCatalogue } from '../../../support/catalogue.ts';
 import { Account } from '../support/account.ts';
 
 const AWS = join(import.meta.dirname, '../../../../src/aws');
@@ -31,7 +32,7 @@ describe('an answer to DescribeInstanceTypes', () => {
   let whole: ReadonlyMap<string, InstanceTypeInfo>;
   let read: ReadonlyMap<string, InstanceTypeInfo>;
   beforeAll(async () => {
-    account = await Account.open();
+    account = await Account.open({ catalogue: wholeCatalogue() });
     whole = await fetchTypes(new EC2Client({}), () => {});
     read = await fetchTypes(checked(new EC2Client({})), () => {});
   });

@@ -17,6 +17,7 @@ import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { VERSION } from '../../../../src/version.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 import { rendered } from '../../charts/render.ts';
 
 const CLUSTER = 'test';
@@ -25,7 +26,7 @@ const WRITES = ['CreateLaunchTemplate', 'CreateFleet', 'DeleteLaunchTemplate', '
 let folder: string;
 let world: World;
 beforeEach(async () => {
-  world = await startWorld({ clusterName: CLUSTER });
+  world = await startWorld({ clusterName: CLUSTER, aws: { catalogue: catalogueOf(/^(m5|m6g|t3)\./) } });
   Object.assign(process.env, world.aws.env());
   folder = mkdtempSync(join(tmpdir(), 'doctor-'));
   writeFileSync(join(folder, 'kubeconfig'), world.kube.kubeconfig());

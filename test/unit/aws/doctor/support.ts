@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 
 export const CLUSTER = 'test';
 
@@ -15,7 +16,7 @@ export interface Examined {
 }
 
 export async function examinedWorld(): Promise<Examined> {
-  const world = await startWorld({ clusterName: CLUSTER });
+  const world = await startWorld({ clusterName: CLUSTER, aws: { catalogue: catalogueOf(/^(m5|m6g|t3)\./) } });
   Object.assign(process.env, world.aws.env());
   const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
   const kubeconfig = join(folder, 'kubeconfig');

@@ -21,12 +21,11 @@ import { labelValueErrors } from '../../../../src/api/names.ts';
 import type { NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { Requirements, STRICT } from '../../../../src/engine/requirements.ts';
-import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
 import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 import { Account } from '../support/account.ts';
 import { alternatives, type Bought, buy, podThat } from './buying.ts';
 
-const ZONES = ['a', 'b', 'c'].map((zone, index) => ({ name: `us-west-2${zone}`, id: `usw2-az${index + 1}` }));
 /** One type of each kind that differs in its labels. */
 const TYPES = [
   ['m5.large', 'm5.metal', 'm5d.xlarge', 't3.micro', 't4g.small', 'c6g.medium', 'c7i-flex.large', 'm7a.large'],
@@ -34,10 +33,7 @@ const TYPES = [
   ['x2idn.16xlarge', 'u-6tb1.56xlarge', 'i3.large', 'i4i.large', 'd3.xlarge', 'r6i.large', 'hpc6a.48xlarge'],
 ].flat();
 
-const catalogue = () => {
-  const all = ruleBuiltCatalogue(ZONES, 1);
-  return { ...all, types: all.types.filter(({ InstanceType = '' }) => TYPES.includes(InstanceType)) };
-};
+const NAMES = new RegExp(`^(${TYPES.map((type) => type.replace('.', '\\.')).join('|')})$`);
 
 const poolOf = (requirements: readonly NodeClaimRequirement[] = [], labels: Record<string, string> = {}): NodePool => ({
   apiVersion: 'karpenter.sh/v1',
@@ -130,7 +126,7 @@ async function valuesOf(account: Account, pool: NodePool): Promise<ReadonlyMap<s
 describe('a node that is bought for a pod', () => {
   let account: Account;
   beforeAll(async () => {
-    account = await Account.open({ catalogue: catalogue() });
+    account = await Account.open({ catalogue: catalogueOf(NAMES) });
   });
   afterAll(() => account.close());
 

@@ -6,6 +6,7 @@ import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, SERVICE } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
+import { wholeCatalogue } from '../../../support/catalogue.ts';
 import { present } from '../../../support/present.ts';
 import { Account, CLUSTER_UID, only } from '../support/account.ts';
 import type { Json } from '../support/json.ts';
@@ -16,7 +17,7 @@ let account: Account;
 let ec2: EC2Client;
 let plain: EC2NodeClass['spec'];
 beforeAll(async () => {
-  account = await Account.open();
+  account = await Account.open({ catalogue: wholeCatalogue() });
   ec2 = new EC2Client({});
   plain = account.nodeClass().spec;
 });

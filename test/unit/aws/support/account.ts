@@ -14,9 +14,11 @@ import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
+const FAMILIES = /^(c5|g4dn|m5|m6g|t3)\./;
 export const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
 /** A clock that can be put forward. Waiting goes by real time. */
@@ -69,7 +71,7 @@ export interface AccountOptions {
   readonly flags?: readonly string[];
   /** Whether EC2 throttles as AWS does. Default false. */
   readonly rateLimits?: boolean;
-  /** Default: several hundred types. */
+  /** Default: a few families. */
   readonly catalogue?: Catalogue;
   /** Of real time, such as the SDK's pauses between tries; the clock is put forward by what is cut off. */
   readonly longestSleepMs?: number;
@@ -99,7 +101,7 @@ export class Account {
     stopDelayMs = 10,
     flags = [],
     rateLimits = false,
-    catalogue,
+    catalogue = catalogueOf(FAMILIES),
     longestSleepMs,
   }: AccountOptions = {}): Promise<Account> {
     const clock = shiftedClock(longestSleepMs);
@@ -109,7 +111,7 @@ export class Account {
       startDelayMs: 10,
       stopDelayMs,
       rateLimits,
-      ...(catalogue && { catalogue }),
+      catalogue,
     });
     const account = new Account(aws, clock, flags);
     Object.assign(process.env, aws.env());

@@ -14,6 +14,7 @@ import { migrateCommand } from '../../../../src/cli/migrate.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { catalogueOf } from '../../../support/catalogue.ts';
 import { karpenter, managed, node } from './clusters.ts';
 
 const CLUSTER = 'shop';
@@ -21,7 +22,7 @@ const CLUSTER = 'shop';
 let world: World;
 let folder: string;
 beforeEach(async () => {
-  world = await startWorld({ clusterName: CLUSTER });
+  world = await startWorld({ clusterName: CLUSTER, aws: { catalogue: catalogueOf(/^(m5|m6g|t3)\./) } });
   Object.assign(process.env, world.aws.env());
   folder = mkdtempSync(join(tmpdir(), 'migrate-'));
   writeFileSync(join(folder, 'kubeconfig'), world.kube.kubeconfig());
