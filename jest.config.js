@@ -16,8 +16,9 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  // `npm test` leaves out what takes longer or needs more than Node: `operator` (`npm run test:operator`), `cluster` and
-  // `scenarios`, which need a Go toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
+  // `npm test` leaves out the suites that take longer, `operator` (`npm run test:operator`) and `hostile`
+  // (`npm run test:hostile`), and the suites that need more than Node: `cluster` and `scenarios`, which need a Go
+  // toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
   projects: [
     ...['architecture', 'unit', 'operator', 'hostile', 'conformance', 'contract', 'cluster'].map((name) =>
       project(name),
