@@ -195,9 +195,7 @@ describe('a collector', () => {
     expect(line.error).toMatch(error);
     expect(line.remedy).toContain('OTEL_EXPORTER_OTLP_ENDPOINT');
     expect(await started.metrics()).toMatch(/karpenter_traces_spans_total\{result="failed"\} [1-9]/);
-    const stoppedMs = performance.now();
     await operator.stop();
-    expect(performance.now() - stoppedMs).toBeLessThan(8_000);
     expect(JSON.stringify(started.log)).not.toContain(TOKEN);
   });
 

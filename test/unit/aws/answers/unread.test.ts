@@ -7,6 +7,7 @@ import { checked } from '../../../../src/aws/answers/checked.ts';
 import { LISTS, TEXTS, withoutUnread } from '../../../../src/aws/answers/unread.ts';
 import { fetchTypes } from '../../../../src/aws/instancetypes/discovery.ts';
 import { wholeCatalogue } from '../../../support/catalogue.ts';
+import { withinCpuTime } from '../../../support/cpu-time.ts';
 import { Account } from '../support/account.ts';
 
 const AWS = join(import.meta.dirname, '../../../../src/aws');
@@ -71,10 +72,10 @@ describe('an answer to DescribeInstanceTypes', () => {
   });
 
   it('takes no longer than it is long to read, whatever is in it', () => {
-    const startedMs = performance.now();
-    for (const part of ['<ipv6Supported>', '<validCores><item>', '<validCores>\n\n<item>1</item>', '<'])
-      text(part.repeat(2 ** 22 / part.length));
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    withinCpuTime(5_000, () => {
+      for (const part of ['<ipv6Supported>', '<validCores><item>', '<validCores>\n\n<item>1</item>', '<'])
+        text(part.repeat(2 ** 22 / part.length));
+    });
   });
 
   it('is the only one that is changed', () => {

@@ -99,11 +99,11 @@ describe('spans', () => {
 
   it('are not waited for without end', async () => {
     collector.answer = 'nothing';
-    const { tracer } = open({ OTEL_EXPORTER_OTLP_TIMEOUT: '8000' });
+    // the exporter would wait longer than this test may take
+    const { tracer } = open({ OTEL_EXPORTER_OTLP_TIMEOUT: '3600000' });
     tracer.start('root', { atMs: 0 }).end(1);
-    const startedMs = performance.now();
     await tracer.close();
-    expect(performance.now() - startedMs).toBeLessThan(7_000);
+    expect(collector.spans).toEqual([]);
   });
 
   it('that a collector refuses are named without its words, which may repeat a token', async () => {
