@@ -28,7 +28,7 @@ export interface CustomResourceDefinition {
   };
 }
 
-export interface CustomResourceVersion {
+interface CustomResourceVersion {
   readonly name: string;
   readonly served: true;
   readonly storage: true;

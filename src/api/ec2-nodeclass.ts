@@ -322,8 +322,6 @@ export type {
 export type EC2NodeClassSpec = Declared<typeof ec2NodeClassSpec>;
 export type EC2NodeClassStatus = Declared<typeof ec2NodeClassStatus>;
 export type BlockDeviceMapping = Declared<typeof blockDeviceMappings>[number];
-export type NetworkInterface = Declared<typeof networkInterfaces>[number];
-export type MetadataOptions = Declared<typeof metadataOptions>;
 export type AmiFamily = NonNullable<EC2NodeClassSpec['amiFamily']>;
 export type AmiStatus = Declared<typeof amiStatus>;
 export type CapacityReservationStatus = Declared<typeof capacityReservationStatus>;
@@ -332,7 +330,7 @@ export type SecurityGroupStatus = NonNullable<EC2NodeClassStatus['securityGroups
 export type EC2NodeClass = Resource<typeof ec2NodeClassSpec, typeof ec2NodeClassStatus>;
 
 /** Family, as `amiFamily` spells it, and version of the alias that images are chosen by, if any. */
-export function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; version: string } | undefined {
+function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; version: string } | undefined {
   const alias = spec.amiSelectorTerms.find((term) => term.alias)?.alias;
   if (!alias) return undefined;
   const [name = '', ...rest] = alias.split('@');

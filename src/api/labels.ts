@@ -87,8 +87,7 @@ export const DISRUPTED_TAINT: Taint = { key: core('disrupted'), effect: 'NoSched
 /** Kubelets register with it, so that nothing lands on a node before its labels and taints are synced. */
 export const UNREGISTERED_TAINT: Taint = { key: core('unregistered'), effect: 'NoExecute' };
 
-export const CAPACITY_TYPES = ['on-demand', 'spot', 'reserved'] as const;
-export type CapacityType = (typeof CAPACITY_TYPES)[number];
+const CAPACITY_TYPES = ['on-demand', 'spot', 'reserved'] as const;
 
 /** Labels of AWS instances that overlays may select on as well; the offering's own labels come on top. */
 const AWS_INSTANCE_LABELS = [
@@ -144,7 +143,7 @@ export const WELL_KNOWN_LABELS: ReadonlySet<string> = new Set([
   ...AWS_OFFERING_LABELS,
 ]);
 
-export const RESTRICTED_DOMAINS: readonly string[] = [AWS_GROUP, KARPENTER_GROUP];
+const RESTRICTED_DOMAINS: readonly string[] = [AWS_GROUP, KARPENTER_GROUP];
 
 /** Labels with a closed set of values. */
 const KNOWN_VALUES: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
@@ -198,7 +197,7 @@ export const restrictionText = (key: string): string =>
 const OPERATORS: readonly NodeSelectorOperator[] = ['DoesNotExist', 'Exists', 'Gt', 'Gte', 'In', 'Lt', 'Lte', 'NotIn'];
 
 /** A requirement as a user wrote it, before it is known to be sound. */
-export interface UncheckedRequirement {
+interface UncheckedRequirement {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[];

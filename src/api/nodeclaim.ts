@@ -45,9 +45,7 @@ const nodeClaimStatus = object(
   { description: 'How far the node has come.' },
 );
 
-export type NodeClaimSpec = Declared<typeof nodeClaimSpec>;
-export type NodeClaimStatus = Declared<typeof nodeClaimStatus>;
-export type NodeClassReference = NodeClaimSpec['nodeClassRef'];
+type NodeClaimSpec = Declared<typeof nodeClaimSpec>;
 export type NodeClaimRequirement = NodeClaimSpec['requirements'][number];
 export type NodeClaim = Resource<typeof nodeClaimSpec, typeof nodeClaimStatus>;
 

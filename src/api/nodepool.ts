@@ -172,11 +172,7 @@ const nodePoolStatus = object(
 );
 
 export type NodePoolSpec = Declared<typeof nodePoolSpec>;
-export type NodePoolStatus = Declared<typeof nodePoolStatus>;
-export type NodeClaimTemplate = Declared<typeof template>;
-export type Disruption = Declared<typeof disruption>;
 export type Budget = Declared<typeof budget>;
-export type DisruptionReason = NonNullable<Budget['reasons']>[number];
 export type NodePool = Resource<typeof nodePoolSpec, typeof nodePoolStatus>;
 
 export const NODE_POOL_DECLARATION: ResourceDeclaration = {

@@ -4,10 +4,10 @@ import { quoted } from '../lib/quoted.ts';
 import type { Quantity } from './kubernetes.ts';
 
 /** The family of suffixes that a quantity was written with; printing keeps to it. */
-export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
+type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
 /** A quantity without loss: its value in billionths. */
-export interface ExactQuantity {
+interface ExactQuantity {
   readonly nano: bigint;
   readonly format: QuantityFormat;
 }

@@ -74,7 +74,7 @@ export const mapKeyRules = (rules: readonly CelRule[]): CelRule[] =>
 export const OPERATORS = ['Gte', 'Lte', 'In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'] as const;
 
 /** Fields of a requirement on a label. */
-export const requirementFields = (rules: readonly CelRule[]) => ({
+const requirementFields = (rules: readonly CelRule[]) => ({
   key: text({ description: 'Label that the requirement is about.', maxLength: 316, pattern: QUALIFIED_NAME, rules }),
   operator: choice(OPERATORS, { description: 'How the label relates to the values.' }),
   values: optional(

@@ -6,14 +6,14 @@ import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 
 const MINUTE_MS = 60_000;
 /** Period of the share. It is longer than a pass, so that many small passes collect no more than one large pass. */
-export const WINDOW_MS = 10 * MINUTE_MS;
+const WINDOW_MS = 10 * MINUTE_MS;
 const FEW = 2;
 const PART = 10;
 
 /** Objects that may be collected within the window without a hold: a tenth of the cluster, and at least two. */
 export const shareOf = (total: number): number => Math.max(FEW, Math.floor(total / PART));
 
-export interface Candidates {
+interface Candidates {
   /** Ids without an owner, confirmed by the API server, in the order in which they are collected. */
   readonly ids: readonly string[];
   readonly share: number;
@@ -21,7 +21,7 @@ export interface Candidates {
   readonly suspect?: boolean;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly now: readonly string[];
   readonly held: readonly string[];
   /** Milliseconds until the first held object may be collected. */

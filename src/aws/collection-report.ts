@@ -16,7 +16,7 @@ const listed = (ids: readonly string[]): string => {
   return more > 0 ? `${some} and ${more} other(s)` : some;
 };
 
-export interface CollectionReportOptions {
+interface CollectionReportOptions {
   readonly events: EventRecorder;
   readonly metrics: Pick<AwsMetrics, 'collectionHeld'>;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export interface CollectionReportOptions {
 /** Plurals of the metric's values of the label `resource`. */
 const PLURALS = { instance: 'instances', instance_profile: 'instance profiles' } as const;
 
-export interface Held {
+interface Held {
   readonly resource: keyof typeof PLURALS;
   readonly ids: readonly string[];
   readonly total: number;

@@ -75,7 +75,7 @@ const REPAIR_POLICIES: readonly RepairPolicy[] = [
   unhealthy('ContainerRuntimeReady', 'False', 30),
 ];
 
-export interface Ec2ProviderOptions {
+interface Ec2ProviderOptions {
   readonly cluster: ClusterFacts;
   readonly informers: Informers;
   readonly events: EventRecorder;

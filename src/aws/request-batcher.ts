@@ -1,7 +1,7 @@
 /** Joins calls that come close together into one request to AWS. */
 import { type Clock, monotonicMs } from '../lib/clock.ts';
 
-export interface BatcherOptions<I, O> {
+interface BatcherOptions<I, O> {
   readonly name: string;
   readonly clock: Clock;
   /** The window closes after this much silence, */

@@ -42,7 +42,7 @@ const attempt = (count: number, cost: number): Attempt => ({
   getRetryDelay: () => 0,
 });
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly clock: Clock;
   readonly maxAttempts: number;
   readonly random?: () => number;

@@ -9,7 +9,7 @@ import { wholeBody } from './answers/body.ts';
 const TIMEOUT_MS = 10_000;
 const MAX_TEXT = 300;
 
-export interface SignedRequest {
+interface SignedRequest {
   /** As in the service's endpoint and in the scope of its signatures: `arc-zonal-shift`, `events`. */
   readonly service: string;
   readonly region: string;

@@ -20,7 +20,7 @@ const RESTRICTED = new Set<string>([
 ]);
 
 /** Values of the tags that identify the cluster. */
-export interface TaggedCluster {
+interface TaggedCluster {
   readonly name: string;
   /** Undefined if the UID cannot be read: the tag is left out. */
   readonly uid?: string | undefined;

@@ -9,7 +9,7 @@ const PERIOD_MS = 5 * 60_000;
 const OLDEST_MINOR = 26;
 const NEWEST_MINOR = 36;
 
-export interface VersionOptions {
+interface VersionOptions {
   readonly eks: EKSClient;
   readonly clusterName: string;
   /** Ask EKS rather than the API server. */

@@ -19,7 +19,7 @@ export interface OptionDescription {
   readonly variable?: string;
 }
 
-export interface ArgumentDescription {
+interface ArgumentDescription {
   /** `[name]`, `<name>`, `<name...>`. */
   readonly usage: string;
   readonly choices: readonly string[];

@@ -33,7 +33,7 @@ export interface PodVerdict {
 }
 
 /** The verdict on the pod of that namespaced name. */
-export function podVerdict(
+function podVerdict(
   pod: string,
   { simulation, snapshot, waiting }: Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>,
 ): PodVerdict {
@@ -91,7 +91,7 @@ const notHeld = (pod: string, server: string): PodVerdict => ({
   text: `the operator at ${server} holds back no pending pod of this name; name manifests with -f to see where it would go`,
 });
 
-export function podVerdictText({ pod, code, text, since, until, nodePools = [] }: PodVerdict): string {
+function podVerdictText({ pod, code, text, since, until, nodePools = [] }: PodVerdict): string {
   const rows = nodePools.map((each) => [each.nodePool, each.code, each.text]);
   const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
   const held = since === undefined || until === undefined ? '' : `  since    ${since}\n  until    ${until}\n`;

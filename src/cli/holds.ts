@@ -2,7 +2,7 @@
 import { askOperator } from './operator.ts';
 
 /** What is read of a hold that `/debug/holds` serves. */
-export interface PublishedHold {
+interface PublishedHold {
   readonly pod: string;
   readonly text: string;
   readonly since: string;

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Settings } from '../process/settings.ts';
 import { ClusterState } from '../state/cluster.ts';
 
-export interface ClusterParts {
+interface ClusterParts {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly cloud: Pick<CloudProvider, 'nodeClassKinds'>;

@@ -2,7 +2,7 @@
 import type { RateLimit } from '../kube/reconciler.ts';
 import type { Settings } from '../process/settings.ts';
 
-export interface ConcurrencyRange {
+interface ConcurrencyRange {
   /** At one CPU. */
   readonly min: number;
   /** At sixty CPUs and more. */

@@ -16,7 +16,7 @@ import { holdViews } from './hold-views.ts';
 import { launchViews } from './launch-views.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
-export interface DebugViewParts {
+interface DebugViewParts {
   readonly deps: Deps;
   /** What the provider knows of offerings. */
   readonly offerings: () => unknown;

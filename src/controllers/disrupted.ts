@@ -10,7 +10,7 @@ import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Deps } from './deps.ts';
 
-export interface DisruptedCount {
+interface DisruptedCount {
   /** Such as `expired`, in snake case. */
   readonly reason: string;
   /** Pods that have to move; left out for disruptions that no pod counts are kept of. */

@@ -4,7 +4,7 @@ import { type HoldCode, type HoldOf, timeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import { pendingPods } from './provisioning/workload.ts';
 
-export interface HoldView {
+interface HoldView {
   /** `namespace/name`. */
   readonly pod: string;
   readonly code: HoldCode;

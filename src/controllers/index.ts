@@ -39,7 +39,7 @@ import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 
 /** What others look at as well, or put something else in the place of. */
-export interface Parts {
+interface Parts {
   /** In this thread when left out. */
   readonly solver?: Solver | undefined;
   readonly simulations?: SimulationRunner | undefined;

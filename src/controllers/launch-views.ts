@@ -3,7 +3,7 @@ import { timeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
-export interface LaunchView {
+interface LaunchView {
   readonly nodePool: string;
   /** Label `cause` of `karpenter_nodepools_launches_unproductive_total`. */
   readonly cause: string;

@@ -9,7 +9,7 @@ export interface BufferProblem {
   readonly message: string;
 }
 
-export type BufferSource =
+type BufferSource =
   | { readonly of: 'template'; readonly kind: Kind<PodTemplate>; readonly name: string }
   | { readonly of: 'workload'; readonly kind: Kind<Workload>; readonly name: string };
 

@@ -19,7 +19,7 @@ const PROVISIONING = 'Provisioning';
 /** Pods that one buffer may keep room for: each of them is an object in memory. */
 export const MOST_VIRTUAL_PODS = 10_000;
 /** Those that all buffers together may keep room for. */
-export const MOST_VIRTUAL_PODS_IN_ALL = 20_000;
+const MOST_VIRTUAL_PODS_IN_ALL = 20_000;
 
 /** Lower than that of any pod. */
 const PRIORITY = -(2 ** 31);
@@ -132,7 +132,7 @@ export interface BufferOutcome {
   readonly failed: number;
 }
 
-export interface BufferOutcomes {
+interface BufferOutcomes {
   readonly byBuffer: ReadonlyMap<string, BufferOutcome>;
   /** Number of virtual pods on each node that exists, by provider id. */
   readonly byNode: ReadonlyMap<string, number>;

@@ -9,9 +9,9 @@ import type { Topology } from './topology/topology.ts';
 import { ValueSet } from './value-set.ts';
 
 /** For pods that more than one zone suits. */
-export const FLEXIBLE = 'flexible';
+const FLEXIBLE = 'flexible';
 /** For pods that no zone suits. */
-export const NOWHERE = 'none';
+const NOWHERE = 'none';
 
 /** Zones that something is offered in, or where nodes are. */
 export function zonesOf({ pools, nodes }: Snapshot): readonly string[] {

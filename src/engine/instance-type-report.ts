@@ -4,7 +4,7 @@ import { quantityList } from './resources.ts';
 
 type Quantities = Readonly<Record<string, string>>;
 
-export interface ReportedOffering {
+interface ReportedOffering {
   readonly requirements: readonly Requirement[];
   /** USD per hour. */
   readonly price: number;
@@ -17,7 +17,7 @@ export interface ReportedOffering {
 }
 
 /** Of public form. */
-export interface ReportedInstanceType {
+interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;
@@ -32,7 +32,7 @@ export interface InstanceTypeReport {
 }
 
 /** Each type is made when it is written, so that hundreds of them can be written in steps. */
-export interface ReportedTypes extends Iterable<ReportedInstanceType> {
+interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }
 

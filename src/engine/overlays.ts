@@ -22,7 +22,7 @@ import { sharedType } from './shared-types.ts';
 export const MOST_OVERLAYS = 500;
 
 /** Why an overlay is not in force. The reason is its condition's. */
-export interface OverlayProblem {
+interface OverlayProblem {
   readonly reason: 'RuntimeValidation' | 'Conflict' | 'TooManyNodeOverlays';
   readonly message: string;
 }
@@ -50,7 +50,7 @@ const inOrder = (overlays: readonly NodeOverlay[]): readonly NodeOverlay[] =>
   [...overlays].sort((a, b) => weightOf(b) - weightOf(a) || compareText(b.metadata.name, a.metadata.name));
 
 /** Long work as steps, between which a caller may let other work run. */
-export type Steps<T> = Generator<undefined, T>;
+type Steps<T> = Generator<undefined, T>;
 
 /** Runs all steps at once. */
 function completed<T>(steps: Steps<T>): T {

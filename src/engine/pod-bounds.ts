@@ -10,12 +10,12 @@ import { podKey } from './pods.ts';
 import { selectorKeys } from './selectors.ts';
 
 /** Preferred terms of each kind, and alternatives of node affinity, that are looked at; also soft spread constraints. */
-export const MOST_TERMS = 100;
+const MOST_TERMS = 100;
 /** Rules of topology that a pod may have, preferences aside, and label keys that its rules may look at. */
 export const MOST_RULES = 64;
-export const MOST_LABEL_KEYS = 256;
+const MOST_LABEL_KEYS = 256;
 /** Expressions of a term of node affinity, the pod's node selector included. A NodeClaim can have 100 requirements. */
-export const MOST_EXPRESSIONS = 100;
+const MOST_EXPRESSIONS = 100;
 const MOST_PORTS = 1_000;
 const MOST_VOLUMES = 256;
 
@@ -24,7 +24,7 @@ export const HEAVY = 64;
 /** Values, tolerations, volumes and ports weigh less than what opens further forms of the pod or restricts its place. */
 const CHEAP = 16;
 
-export interface Measured {
+interface Measured {
   /** What the solver looks at: the same object unless something was left out. */
   readonly spec: PodSpec;
   /** About how much work the pod is, in things that it asks for. */

@@ -14,9 +14,9 @@ const isOwnedBy = (pod: Pod, apiVersion: string, kind: string): boolean =>
   (pod.metadata.ownerReferences ?? []).some((owner) => owner.apiVersion === apiVersion && owner.kind === kind);
 
 export const isOwnedByDaemonSet = (pod: Pod): boolean => isOwnedBy(pod, 'apps/v1', 'DaemonSet');
-export const isOwnedByStatefulSet = (pod: Pod): boolean => isOwnedBy(pod, 'apps/v1', 'StatefulSet');
+const isOwnedByStatefulSet = (pod: Pod): boolean => isOwnedBy(pod, 'apps/v1', 'StatefulSet');
 /** A static pod that its kubelet shows in the API. */
-export const isMirror = (pod: Pod): boolean => isOwnedBy(pod, 'v1', 'Node');
+const isMirror = (pod: Pod): boolean => isOwnedBy(pod, 'v1', 'Node');
 
 export const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
 export const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
@@ -24,7 +24,7 @@ export const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimesta
 export const isActive = (pod: Pod): boolean => !isTerminal(pod) && !isTerminating(pod);
 export const isScheduled = (pod: Pod): boolean => Boolean(pod.spec.nodeName);
 
-export const isStuckTerminating = (pod: Pod, nowMs: number): boolean =>
+const isStuckTerminating = (pod: Pod, nowMs: number): boolean =>
   pod.metadata.deletionTimestamp !== undefined && nowMs - Date.parse(pod.metadata.deletionTimestamp) > STUCK_MS;
 
 /** Waits for a node that kube-scheduler could not find, so that one may be bought for it. */
@@ -42,7 +42,7 @@ export function isReschedulable(pod: Pod): boolean {
   return comesBack && !isOwnedByDaemonSet(pod) && !isMirror(pod);
 }
 
-export const toleratesDisruption = (pod: Pod): boolean =>
+const toleratesDisruption = (pod: Pod): boolean =>
   (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, DISRUPTED_TAINT));
 
 function positiveDuration(text: string): number | undefined {

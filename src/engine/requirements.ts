@@ -4,7 +4,7 @@ import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels
 import type { Requirement } from './model.ts';
 import { ValueSet } from './value-set.ts';
 
-export interface Compatibility {
+interface Compatibility {
   /** Keys that the other side may ask for although this side does not know them. */
   readonly allowUndefined: ReadonlySet<string>;
 }

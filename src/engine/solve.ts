@@ -45,7 +45,7 @@ export interface Variation {
 }
 
 /** Options that each solve of a prepared snapshot can have for itself. */
-export type SolveLimits = Pick<
+type SolveLimits = Pick<
   SolveOptions,
   'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
 >;

@@ -4,7 +4,7 @@ import type { NodeSelectorOperator } from '../api/kubernetes.ts';
 import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../lib/integers.ts';
 
 /** What a set amounts to; bounded sets count as `Exists`. */
-export type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
 const NONE: ReadonlySet<string> = new Set();
 /** Values printed before the rest is summed up as `and N others`. */

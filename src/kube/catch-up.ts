@@ -8,7 +8,7 @@ import { errorText } from '../observe/error-text.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Informers, KubeReader } from './client.ts';
 
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly client: KubeReader;
   readonly informers: Informers;
   readonly clock: Clock;

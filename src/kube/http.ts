@@ -34,7 +34,7 @@ import { requestMetrics } from './request-metrics.ts';
 import { apiError } from './status.ts';
 import { bodyOf, ConnectionError, type Exchange, exchange, linesOf } from './transport.ts';
 
-export interface ConnectOptions extends ConnectionOptions {
+interface ConnectOptions extends ConnectionOptions {
   readonly clock: Clock;
   /** Requests per second and in a burst. Default 200 and 300. */
   readonly qps?: number;

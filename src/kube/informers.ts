@@ -7,7 +7,7 @@ import type { Indexes, Informers, KubeReader, Store, StoreOptions } from './clie
 import { reflect } from './reflector.ts';
 import { ObjectStore } from './store.ts';
 
-export interface InformersOptions {
+interface InformersOptions {
   readonly client: KubeReader;
   readonly clock: Clock;
   readonly log: Logger;

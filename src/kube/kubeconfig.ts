@@ -20,7 +20,7 @@ export interface ConnectionOptions {
 }
 
 /** What a request needs besides its own path and body. */
-export interface Identity {
+interface Identity {
   readonly headers: Readonly<Record<string, string>>;
   readonly auth?: string;
   /** For short requests; at most `MOST_SOCKETS` at a time. */

@@ -12,7 +12,7 @@ export interface LeadOptions
   readonly userAgent: string;
 }
 
-export interface LeadersWork {
+interface LeadersWork {
   /** Goes on until it is told to end. */
   readonly work: () => Promise<void>;
   /** What is still to be written then. */

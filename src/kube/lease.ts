@@ -46,7 +46,7 @@ export interface LeaseOptions {
   readonly random?: () => number;
 }
 
-export interface LeaderElection {
+interface LeaderElection {
   readonly identity: string;
   /** Resolves when we lead; never when the signal aborts first. */
   readonly elected: Promise<void>;

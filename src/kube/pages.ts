@@ -7,7 +7,7 @@ const MOST_OBJECTS = 1_000_000;
 /** More than a million objects need, and more than the 8 GiB of an etcd need in pages of 2 MiB. */
 const MOST_PAGES = 5_000;
 
-export interface PageCount {
+interface PageCount {
   /** The token of the next page, if there is one. @throws Error when there are more pages than there can be */
   next(page: KubeList<KubeObject>): string | undefined;
 }

@@ -37,7 +37,7 @@ export function mergePatch(before: unknown, after: unknown): unknown {
   return patch;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   /** `status` writes only the status; `object` only metadata and spec. */
   readonly part: 'object' | 'status';
   /** Refuse to overwrite what somebody else wrote since `before` was read. */
@@ -98,7 +98,7 @@ export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined>
 }
 
 /** @throws Requeue when somebody else wrote first */
-export async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
+async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
   try {
     return await request;
   } catch (error) {

@@ -13,7 +13,7 @@ export type Verdict =
   /** Failed, or must be tried again: at the key's next back-off step, but no later than this. */
   | { readonly kind: 'retry'; readonly longestMs?: number };
 
-export interface QueueOptions {
+interface QueueOptions {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly backOff: BackOff;

@@ -12,7 +12,7 @@ const CRDS_SEEN_MS = 60_000;
 /** Longest wait for the API server in a report of the start. */
 const CRDS_MS = 5_000;
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly start: Start;
   /** Whose discovery a start waits for. Empty once it has succeeded: no later failure of the provider counts. */
   readonly provider: { waitingFor(): readonly string[] };

@@ -15,7 +15,7 @@ import { ApiError, isNotFound, type KubeClient } from './client.ts';
 import type { EventNote, EventRecorder } from './events.ts';
 import { PostedEvents } from './posted-events.ts';
 
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
@@ -23,7 +23,7 @@ export interface RecorderOptions {
   readonly component?: string;
 }
 
-export interface PostingRecorder extends EventRecorder {
+interface PostingRecorder extends EventRecorder {
   /** Accepts no more events; resolves when those in hand are posted, or after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
 }

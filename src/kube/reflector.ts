@@ -21,7 +21,7 @@ import { ConnectionError } from './transport.ts';
 import { trimmedObject } from './trimmed-object.ts';
 import { isEarlier } from './versions.ts';
 
-export interface ReflectorOptions<T extends KubeObject> {
+interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeReader;
   readonly store: ObjectStore<T>;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { KubeObject } from '../api/kubernetes.ts';
 import { CLIENT_GO_REQUEST, CLIENT_GO_REQUEST_DURATION_SECONDS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
-export interface RequestFacts {
+interface RequestFacts {
   readonly method: string;
   /** Status code, or `<error>` when there was no answer. */
   readonly code: string;

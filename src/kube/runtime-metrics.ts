@@ -11,9 +11,9 @@ import {
 } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
-export type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
+type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
 
-export interface ReconcileMeter {
+interface ReconcileMeter {
   /** Answers the function to call with the result, and with the error of a reconcile that failed. */
   started(): (result: Result, error?: unknown) => void;
 }

@@ -33,7 +33,7 @@ import { reconcileMeter } from './runtime-metrics.ts';
 import { keyOf, refOf } from './store.ts';
 import { isAboutConflict, isUnserved } from './unserved.ts';
 
-export interface RuntimeOptions {
+interface RuntimeOptions {
   readonly controllers: readonly Controller[];
   readonly informers: Informers;
   readonly clock: Clock;
@@ -45,7 +45,7 @@ export interface RuntimeOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Runtime {
+interface Runtime {
   /** Settles when all work in hand has finished after the stop. */
   readonly done: Promise<void>;
 }

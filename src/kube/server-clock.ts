@@ -19,7 +19,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { Ref } from './client.ts';
 import type { EventRecorder } from './events.ts';
 
-export interface ServerClockOptions {
+interface ServerClockOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
 }

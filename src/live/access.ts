@@ -13,7 +13,7 @@ export interface Access {
 }
 
 /** `enter` sets the cookie and takes the token out of the address. */
-export type Admission = 'admitted' | 'enter' | 'no-token' | Foreign;
+type Admission = 'admitted' | 'enter' | 'no-token' | Foreign;
 
 export function admission({ headers }: IncomingMessage, query: URLSearchParams, { isLocal, token }: Access): Admission {
   const foreign = foreignnessOf({ headers }, isLocal);

@@ -1,7 +1,7 @@
 /** The files of the page, which lie beside the sources and, in a bundle, beside the program. */
 import { readFileSync } from 'node:fs';
 
-export interface Asset {
+interface Asset {
   readonly type: string;
   readonly body: Buffer;
 }

@@ -12,13 +12,13 @@ import type { LiveView } from './view.ts';
 /** Pods of a node; further ones are counted. */
 const MOST_PODS = 500;
 
-export interface PodLine {
+interface PodLine {
   readonly pod: string;
   readonly phase: string;
   readonly requests: Resources;
 }
 
-export interface NodeDetails {
+interface NodeDetails {
   readonly node: LiveNode;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly string[];
@@ -73,7 +73,7 @@ const lineOf = (pod: Pod): PodLine => ({
   requests: podRequests(pod),
 });
 
-export interface PodDetails extends PodLine {
+interface PodDetails extends PodLine {
   readonly node: string;
   readonly sinceMs: number;
   /** What kube-scheduler says. */

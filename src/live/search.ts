@@ -16,7 +16,7 @@ const LEAST_PAUSE_MS = 50;
 const OBJECTS = 200;
 const STEP_MS = 4;
 
-export interface Found {
+interface Found {
   readonly kind: 'node' | 'pod';
   readonly name: string;
   /** Such as the node of a pod. */

@@ -26,7 +26,7 @@ export interface LivePageOptions {
   readonly metrics: Metrics;
 }
 
-export interface LivePage {
+interface LivePage {
   /** Without a token. */
   readonly url: string;
   close(): Promise<void>;

@@ -52,7 +52,7 @@ export interface Metrics {
 /** A summary forgets values older than this, so that its quantiles speak of the recent past. */
 const SUMMARY_AGE = { maxAgeSeconds: 600, ageBuckets: 5 };
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** What is served; by default all that there is. */
   readonly view?: MetricsView;
   /** False where nobody ever asks for a value: then none is kept. */

@@ -17,7 +17,7 @@ export interface MetricState {
 }
 
 /** A scrape, to who watches over the number of series. */
-export interface ScrapeCount {
+interface ScrapeCount {
   readonly series: number;
   /** Undefined where there is none, as in the view `karpenter`. */
   readonly budget: number | undefined;
@@ -30,7 +30,7 @@ export interface SeriesWatch {
   readonly scraped: (count: ScrapeCount) => void;
 }
 
-export interface ScrapeOptions {
+interface ScrapeOptions {
   readonly view: MetricsView;
   readonly names: () => readonly string[];
   readonly state: (name: string) => Promise<MetricState | undefined>;

@@ -4,7 +4,7 @@ import { quoted } from '../lib/quoted.ts';
 import { environmentName, type Option, SettingsError } from './options.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: options of different types share one table
-export type OptionTable = Readonly<Record<string, Option<any>>>;
+type OptionTable = Readonly<Record<string, Option<any>>>;
 
 export type Values<Table extends OptionTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never;

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
  * It stops the thread for some 1.5 ms per MB of objects, and looks at all of them twice at least. A larger heap is left to V8, which
  * does it in small steps once next to nothing is allocated for a while.
  */
-export const COLLECTED_MOST_BYTES = 96 * 2 ** 20;
+const COLLECTED_MOST_BYTES = 96 * 2 ** 20;
 
 type Collect = (options: {
   readonly type: 'major';

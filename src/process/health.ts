@@ -31,7 +31,7 @@ export class Unavailable extends Error {
 export type Look = (() => unknown) | PagedLook;
 
 /** Answers queries, each with no more than a page. */
-export interface PagedLook {
+interface PagedLook {
   readonly page: (query: URLSearchParams) => unknown;
 }
 

@@ -22,7 +22,7 @@ export class BadQuery extends Error {
   override readonly name = 'BadQuery';
 }
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   /** What the port is for, in logs and metrics. */
   readonly name: string;
   readonly handler: Handler;
@@ -216,7 +216,7 @@ export function answer(
 }
 
 /** Where to listen, and the setting that a user changes when that fails. */
-export interface ListenOptions {
+interface ListenOptions {
   readonly port: number;
   /** All addresses if undefined. */
   readonly host?: string | undefined;

@@ -8,7 +8,7 @@ import { GZIP, type Pieces, type Rendered } from './rendered-answer.ts';
 /** Bytes that fit into a packet are not worth it. */
 const SHORTEST = 1_400;
 
-export interface LongAnswer extends Rendered {
+interface LongAnswer extends Rendered {
   readonly type: string;
 }
 

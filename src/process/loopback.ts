@@ -10,7 +10,7 @@ export const isLoopback = (address: string | undefined): boolean =>
   address !== undefined && LOOPBACK.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
 
 /** Of a socket; a closed one has no addresses any more. */
-export interface Ends {
+interface Ends {
   readonly remoteAddress?: string | undefined;
   readonly localAddress?: string | undefined;
 }

@@ -26,7 +26,7 @@ export interface HeapLimits {
   readonly maxYoungGenerationSizeMb: number;
 }
 
-export interface MemoryBudget {
+interface MemoryBudget {
   /** V8's limit of the main thread, which only the command line of Node.js can set. */
   readonly mainMb: number;
   /** Of each worker. */

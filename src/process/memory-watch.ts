@@ -9,7 +9,7 @@ const NEAR = 0.85;
 const CALM = 0.75;
 const MIB = 2 ** 20;
 
-export interface MemoryWatchOptions {
+interface MemoryWatchOptions {
   readonly limit: MemoryLimit;
   readonly metrics: Metrics;
   readonly log: Logger;

@@ -22,17 +22,17 @@ interface Described {
   readonly share?: Share;
 }
 
-export interface ListedMetric extends Described {
+interface ListedMetric extends Described {
   readonly series: number;
 }
 
-export interface MetricPage extends Described {
+interface MetricPage extends Described {
   readonly series: readonly ListedSeries[];
   /** Path of the next page; absent on the last one. */
   readonly next?: string;
 }
 
-export interface ListedSeries {
+interface ListedSeries {
   /** With a suffix in histograms and summaries. */
   readonly name: string;
   readonly labels: Labels;

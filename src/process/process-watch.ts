@@ -13,12 +13,12 @@ import { runtimeMetrics } from './runtime-metrics.ts';
 
 const LOOK_MS = 5_000;
 
-export interface Watched {
+interface Watched {
   readonly metrics: Metrics;
   readonly log: Logger;
 }
 
-export interface ProcessWatch {
+interface ProcessWatch {
   /** What each worker may take. */
   readonly workerLimits: HeapLimits;
   /** Begins to measure, and to give memory back, once there is a log to report to. */

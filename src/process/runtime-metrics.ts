@@ -16,7 +16,7 @@ import type { GcCount } from './gc-seconds.ts';
 /** A busy thread answers between two steps of its loops; one that is stuck in native code never does. */
 const ANSWER_MS = 500;
 
-export interface RuntimeMetricsOptions {
+interface RuntimeMetricsOptions {
   readonly metrics: Metrics;
   /** Threads other than the main one, by name; those that have ended are not among them. */
   readonly threads: () => ReadonlyMap<string, Worker>;

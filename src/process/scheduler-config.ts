@@ -4,7 +4,7 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { SettingsError } from './options.ts';
 
-export interface SchedulerConfig {
+interface SchedulerConfig {
   readonly defaultConstraints: readonly TopologySpreadConstraint[];
 }
 

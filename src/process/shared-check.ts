@@ -4,7 +4,7 @@ import { errorText } from '../observe/error-text.ts';
 /** Passes by resolving; throws to fail. May wait, for `longestMs`. The signal aborts when nobody waits any more. */
 export type Check = (signal: AbortSignal) => Promise<void> | void;
 
-export interface SharedCheckOptions {
+interface SharedCheckOptions {
   /** How long a result stands. Default 0: the next one who asks has it made again. */
   readonly passMs?: number;
   readonly failMs?: number;
@@ -91,7 +91,7 @@ export async function checked(name: string, check: Check, signal: AbortSignal): 
   }
 }
 
-export interface CheckResult {
+interface CheckResult {
   readonly line: string;
   readonly passed: boolean;
 }

@@ -1,6 +1,6 @@
 /** Failure of a step of the start. */
 
-export interface Remedied {
+interface Remedied {
   readonly cause: unknown;
   readonly remedy: string;
 }

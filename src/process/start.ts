@@ -8,12 +8,12 @@ const LONGEST_MS = 10 * 60_000;
 /** Between two reports. */
 const PERIOD_MS = 10_000;
 
-export interface StartClock {
+interface StartClock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   after(ms: number, fire: () => void): () => void;
 }
 
-export interface StartReport {
+interface StartReport {
   /** Describes the work that is left; empty if the start is complete. */
   readonly waitingFor: () => Promise<readonly string[]>;
   readonly log: Logger;

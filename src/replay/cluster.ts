@@ -14,7 +14,7 @@ import { startScheduler } from '../local/kubernetes/scheduler/index.ts';
 import type { Parts } from '../local/parts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly clock: VirtualClock;
   readonly clusterName: string;
   /** What machines are told to be the address of the API server. */
@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Cluster {
+interface Cluster {
   readonly api: Api;
   readonly client: KubeApi;
   readonly caches: Caches;

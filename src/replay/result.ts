@@ -40,7 +40,7 @@ export interface ReplayRun {
 }
 
 /** In USD over the time that was played. */
-export interface CostSummary {
+interface CostSummary {
   /** Instances at the prices of list and spot market. */
   readonly instancesUsd: number;
   /** Volumes and public addresses. */

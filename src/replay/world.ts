@@ -25,7 +25,7 @@ const KUBERNETES = '1.34';
 /** Instances that are gone stay visible for this long: garbage collection is to meet some. */
 const VISIBLE_MS = 15 * 60_000;
 
-export interface WorldOptions {
+interface WorldOptions {
   readonly clock: VirtualClock;
   readonly model: WorldModel;
   /** When the trace begins. */

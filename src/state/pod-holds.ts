@@ -21,7 +21,7 @@ export type HoldCode =
   /** The engine did not answer in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
 
-export interface PodHold {
+interface PodHold {
   readonly code: HoldCode;
   /** For events and logs. */
   readonly text: string;

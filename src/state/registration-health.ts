@@ -1,6 +1,6 @@
 /** The outcomes of each NodePool's last few registrations, by the pool's UID. Kept in memory alone. */
 
-export type Health = 'unknown' | 'healthy' | 'unhealthy';
+type Health = 'unknown' | 'healthy' | 'unhealthy';
 
 const RING = 4;
 /** Failures divided by the ring's size, not by the outcomes in it: one failure after a restart proves nothing. */

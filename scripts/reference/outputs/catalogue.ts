@@ -24,7 +24,7 @@ import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purc
 import { REPLAY } from './replay.ts';
 import { TRACE_SUMMARY } from './trace.ts';
 
-export interface Output extends DescribedOutput {
+interface Output extends DescribedOutput {
   readonly schema: TSchema;
 }
 

@@ -9,7 +9,7 @@ const reason = {
   nearestMiss: Type.Optional(text('What is missing, or from when on it will do')),
 };
 
-export const VERDICT = Type.Object(
+const VERDICT = Type.Object(
   {
     node: text('Name of the Node, or of the NodeClaim while there is no Node'),
     nodeClaim: Type.Optional(Type.String()),

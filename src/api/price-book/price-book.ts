@@ -47,7 +47,7 @@ export const DISCOUNT = object(
   { description: 'A negotiated discount. Of several that match, the most specific one counts.' },
 );
 
-export const RATE = object(
+const RATE = object(
   {
     region,
     family,

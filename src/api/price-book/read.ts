@@ -32,7 +32,7 @@ export class PriceBookError extends Error {
   }
 }
 
-export interface ReadBook {
+interface ReadBook {
   readonly book: PriceBook;
   /** What is wrong with the entries that are left out: file, entry, field and remedy. */
   readonly problems: readonly string[];

@@ -16,7 +16,7 @@ import { pagesOf } from '../pages.ts';
 import type { Parameters } from '../ssm.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
 
-export interface Ami {
+interface Ami {
   readonly id: string;
   readonly name: string;
   readonly deprecated: boolean;
@@ -95,7 +95,7 @@ function requirementsOfAmi(ami: AmiStatus): Requirements {
 export const amiForType = (amis: readonly AmiStatus[], type: InstanceType): AmiStatus | undefined =>
   amis.find((ami) => requirementsOf(type).compatible(requirementsOfAmi(ami)));
 
-export interface AmisOptions {
+interface AmisOptions {
   readonly ec2: EC2Client;
   readonly parameters: Parameters;
   /** Version of the cluster, `major.minor`. */

@@ -18,7 +18,7 @@ import { writePermissions } from './writes.ts';
 
 export type { Finding } from './finding.ts';
 
-export interface DoctorOptions {
+interface DoctorOptions {
   /** Default: that of the installation in the cluster. */
   readonly clusterName?: string | undefined;
   /** Default: that of the installation in the cluster. */

@@ -104,7 +104,7 @@ async function launchable(
 }
 
 /** What was found out about a NodeClass, and a launch of it that could be tried. */
-export interface NodeClassReport {
+interface NodeClassReport {
   readonly findings: readonly Finding[];
   /** With what its selectors find at this moment for a status; without one where they find too little. */
   readonly nodeClass: EC2NodeClass;

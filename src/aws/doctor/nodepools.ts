@@ -23,7 +23,7 @@ import { type Finding, fine, problem, warning } from './finding.ts';
 import type { NodeClassChecks } from './nodeclasses.ts';
 
 /** The instance types of a NodeClass with what keeps each offering from being bought. */
-export type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
+type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
 /** Looks types and prices up when it is first asked. */
 export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | 'clock'>): Survey {
@@ -59,7 +59,7 @@ export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | '
   };
 }
 
-export interface PoolChecks {
+interface PoolChecks {
   /** By name, as their selectors find it at this moment; without a status where they find too little. */
   readonly nodeClasses: ReadonlyMap<string, EC2NodeClass>;
   readonly survey: Survey;

@@ -33,7 +33,7 @@ const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
 /** Minor versions of Karpenter 1.x whose objects are known to be taken over as they are. */
 const KNOWN_MINORS = { first: 1, last: 14 };
 
-export interface TakeoverChecks {
+interface TakeoverChecks {
   readonly controllers: readonly Controller[];
   readonly pools: readonly NodePool[];
   readonly nodeClasses: readonly EC2NodeClass[];

@@ -8,7 +8,7 @@ import { filterForLaunch, type LaunchRequirements } from './filters.ts';
 /** Number of distinct launches that are kept. Each holds about 65 KiB in a region with 800 instance types. */
 export const LAUNCHES_KEPT = 32;
 
-export type LaunchChoice = ReturnType<typeof filterForLaunch>;
+type LaunchChoice = ReturnType<typeof filterForLaunch>;
 
 export class LaunchChoices {
   /** One object for all NodeClaims with equal requirements, because derived values are kept per object. */

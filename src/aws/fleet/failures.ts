@@ -27,8 +27,7 @@ export interface FleetContext {
   readonly spotRoleMissing: () => void;
 }
 
-export const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetError): string =>
-  `${ErrorCode}: ${ErrorMessage}`;
+const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetError): string => `${ErrorCode}: ${ErrorMessage}`;
 
 /** Remembers shortages, also when the fleet bought an instance elsewhere. */
 export function recordFleetErrors(

@@ -18,7 +18,7 @@ const MAX_FLEET = 1000;
 /** Longer than a claim waits to be launched. */
 const REMEMBERED_MS = 24 * 3_600_000;
 
-export interface FleetOrder {
+interface FleetOrder {
   readonly request: FleetRequest;
   /** UID of the NodeClaim that the instance is for. */
   readonly claimUid: string;
@@ -36,7 +36,7 @@ export interface FleetAnswer {
   readonly errors: readonly CreateFleetError[];
 }
 
-export interface FleetsOptions {
+interface FleetsOptions {
   readonly ec2: EC2Client;
   readonly clock: Clock;
   readonly log: Logger;

@@ -44,7 +44,7 @@ import { fleetRequest, isReordered, overridesOf, reservationFor } from './reques
 const FLEXIBLE_TYPES = 5;
 const LISTED_NAMES = 5;
 
-export interface LauncherOptions {
+interface LauncherOptions {
   readonly cluster: ClusterFacts;
   readonly cidr: ClusterCidr;
   readonly region: string;

@@ -8,7 +8,7 @@ interface TracedAnswer {
 }
 
 /** A request that was answered, or failed. */
-export interface TracedCall {
+interface TracedCall {
   readonly orders: readonly { readonly claimUid: string; readonly request: FleetRequest }[];
   readonly fromMs: number;
   readonly toMs: number;

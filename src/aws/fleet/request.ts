@@ -89,7 +89,7 @@ export function isReordered(types: readonly InstanceType[], requirements: Requir
 const isOtherThanListed = ({ listUsdPerHour, spotRiskUsdPerHour }: Offering): boolean =>
   listUsdPerHour !== undefined || spotRiskUsdPerHour !== undefined;
 
-export interface FleetParameters {
+interface FleetParameters {
   readonly configs: readonly FleetLaunchTemplateConfigRequest[];
   readonly capacityType: string;
   readonly reservation: TemplateReservation | undefined;

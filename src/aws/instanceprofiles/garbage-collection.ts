@@ -21,7 +21,7 @@ const HOLD_MS = 24 * 3_600_000;
 /** Doubtful profiles that are deleted in a pass after the hold. */
 const DOUBTFUL_AT_ONCE = 2;
 
-export interface ProfileCollectionOptions {
+interface ProfileCollectionOptions {
   readonly profiles: InstanceProfiles;
   readonly instances: Pick<Instances, 'list' | 'foreign'>;
   readonly client: KubeClient;

@@ -22,7 +22,7 @@ const PROFILE_TTL_MS = 15 * 60_000;
 const MISSING_ROLE_TTL_MS = 60_000;
 const PROTECTION_TTL_MS = 3_600_000;
 
-export interface InstanceProfile {
+interface InstanceProfile {
   readonly name: string;
   readonly roles: readonly string[];
   readonly tags: StringMap;

@@ -24,7 +24,7 @@ import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import type { PlacementGroup } from '../placementgroups.ts';
 import { type Instance, isTerminating, providerId } from './instance.ts';
 
-export interface ClaimContext {
+interface ClaimContext {
   /** Absent when the instance's NodePool or NodeClass is gone. */
   readonly type?: InstanceType | undefined;
   readonly zoneId?: string | undefined;

@@ -20,7 +20,7 @@ import type { Instances } from './instances.ts';
 /** Time for a claim's status to name its instance. */
 const GRACE_MS = 30_000;
 /** Time for a human to notice that NodeClaims are missing, and to stop the operator or to restore the NodeClaims. */
-export const HOLD_MS = 60 * 60_000;
+const HOLD_MS = 60 * 60_000;
 /** A claim that has no instance yet may take one over that was bought for one like it. */
 const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
   claim.status?.providerID === undefined &&
@@ -34,7 +34,7 @@ const FIRST_PASSES = 20;
 const FIRST_PERIOD_MS = 10_000;
 const PERIOD_MS = 120_000;
 
-export interface GarbageCollectionOptions {
+interface GarbageCollectionOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly instances: Pick<Instances, 'list' | 'foreign' | 'terminate'>;

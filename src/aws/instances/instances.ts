@@ -38,7 +38,7 @@ const ENDED_TTL_MS = 3_600_000;
 /** EC2's reads lag behind launches by up to this much. */
 const LISTED_AFTER_MS = 60_000;
 
-export interface InstancesOptions {
+interface InstancesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
   /** Instances with another UID are ignored. */

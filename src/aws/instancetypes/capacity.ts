@@ -8,11 +8,11 @@ import { BRANCH_INTERFACES } from './branchinterfacetable.ts';
 import { architectureOf } from './labels.ts';
 
 export const EFA_RESOURCE = 'vpc.amazonaws.com/efa';
-export const POD_ENI_RESOURCE = 'vpc.amazonaws.com/pod-eni';
-export const PRIVATE_IPV4_RESOURCE = 'vpc.amazonaws.com/PrivateIPv4Address';
+const POD_ENI_RESOURCE = 'vpc.amazonaws.com/pod-eni';
+const PRIVATE_IPV4_RESOURCE = 'vpc.amazonaws.com/PrivateIPv4Address';
 export const NITRO_SANDBOX_RESOURCE = 'eks.amazonaws.com/nitro-sandbox';
-export const NEURON_RESOURCE = 'aws.amazon.com/neuron';
-export const NEURON_CORE_RESOURCE = 'aws.amazon.com/neuroncore';
+const NEURON_RESOURCE = 'aws.amazon.com/neuron';
+const NEURON_CORE_RESOURCE = 'aws.amazon.com/neuroncore';
 const GPU_RESOURCES = { NVIDIA: 'nvidia.com/gpu', AMD: 'amd.com/gpu', Habana: 'habana.ai/gaudi' } as const;
 /** Resources that make a type special, so that pods without need of them stay off it. */
 export const EXOTIC_RESOURCES: readonly string[] = [
@@ -65,7 +65,7 @@ function efaInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): number 
   return info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0;
 }
 
-export interface CapacityContext {
+interface CapacityContext {
   readonly family: AmiFamily;
   readonly pods: number;
   /** Fraction of memory that is not there for the operating system. */

@@ -57,7 +57,7 @@ interface View {
   readonly zones: readonly Zone[];
 }
 
-export interface InstanceTypesOptions {
+interface InstanceTypesOptions {
   readonly ec2: EC2Client;
   readonly region: string;
   readonly memoryOverheadPercent: number;

@@ -41,7 +41,7 @@ import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';
 
-export interface LabelContext {
+interface LabelContext {
   readonly region: string;
   readonly family: AmiFamily;
   /** Zones of the NodeClass. */

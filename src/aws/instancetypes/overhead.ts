@@ -34,7 +34,7 @@ function threshold(signal: string | undefined, capacity: number, fallback: numbe
   return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
 }
 
-export interface OverheadInput {
+interface OverheadInput {
   readonly vcpus: number;
   /** Pods that kube-reserved memory is sized by. */
   readonly pods: number;

@@ -7,7 +7,7 @@ import { TtlCache } from '../../lib/ttl-cache.ts';
 /** A list that nobody used for this long is forgotten: its NodeClass is gone or has changed. */
 export const UNUSED_MS = 5 * 60_000;
 
-export interface ListInput {
+interface ListInput {
   /** Changes whenever some offering may have. */
   readonly version: string;
   /** Changes whenever some price did. */

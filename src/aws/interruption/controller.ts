@@ -13,7 +13,7 @@ import { combined } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 import { type Message, parseMessage } from './messages.ts';
 
-export interface InterruptionOptions extends ActOptions {
+interface InterruptionOptions extends ActOptions {
   readonly sqs: SQSClient;
   readonly queueName: string;
 }

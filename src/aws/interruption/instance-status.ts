@@ -49,7 +49,7 @@ const isImpaired = (summary: InstanceStatusSummary | undefined, nowMs: number): 
   );
 
 /** What is wrong with an instance, by category. */
-export function categoriesOf(status: InstanceStatus, nowMs: number): readonly Category[] {
+function categoriesOf(status: InstanceStatus, nowMs: number): readonly Category[] {
   const found: Category[] = [];
   if (isImpaired(status.InstanceStatus, nowMs)) found.push('InstanceStatus');
   if (isImpaired(status.SystemStatus, nowMs)) found.push('SystemStatus');
@@ -57,7 +57,7 @@ export function categoriesOf(status: InstanceStatus, nowMs: number): readonly Ca
   return found;
 }
 
-export interface InstanceStatusOptions extends ActOptions {
+interface InstanceStatusOptions extends ActOptions {
   readonly ec2: EC2Client;
 }
 

@@ -19,7 +19,7 @@ export interface TemplateReservation {
   readonly interruptible: boolean;
 }
 
-export interface TemplateInput {
+interface TemplateInput {
   readonly nodeClass: EC2NodeClass;
   readonly family: AmiFamily;
   readonly imageId: string;
@@ -105,7 +105,7 @@ function trafficSettings({ nodeClass, dnsIp }: TemplateInput): Interface {
 }
 
 /** Those of the NodeClass, else one per EFA card, else one. Subnets come with the fleet's overrides. */
-export function networkInterfaces(input: TemplateInput): Interface[] {
+function networkInterfaces(input: TemplateInput): Interface[] {
   const { nodeClass, efaCount } = input;
   const Groups = (nodeClass.status?.securityGroups ?? []).map((group) => group.id);
   const traffic = trafficSettings(input);

@@ -43,7 +43,7 @@ function reservationsOf(type: InstanceType): readonly TemplateReservation[] {
   }));
 }
 
-export interface Grouping {
+interface Grouping {
   readonly capacityType: string;
   readonly wantsEfa: boolean;
   /** What the kubelet of a node of a type reserves. */

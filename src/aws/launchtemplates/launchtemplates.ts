@@ -39,7 +39,7 @@ export interface Template {
 export const templateName = (data: RequestLaunchTemplateData, tags: StringMap, identity: unknown): string =>
   `${NAME_PREFIX}${decimalFingerprint([data, tags, identity])}`;
 
-export interface LaunchTemplatesOptions {
+interface LaunchTemplatesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
   /** Templates with another UID are ignored. */

@@ -43,7 +43,7 @@ export interface TemplateConfig {
   readonly reservation: TemplateReservation | undefined;
 }
 
-export interface PlannedTemplate {
+interface PlannedTemplate {
   readonly template: Template;
   readonly config: TemplateConfig;
 }

@@ -110,7 +110,7 @@ export function judge(operation: string, reason: string, error: unknown): Verdic
 const specifications = (types: readonly TagSpecification['ResourceType'][], tags: StringMap): TagSpecification[] =>
   types.map((ResourceType) => ({ ResourceType, Tags: tagList(tags) }));
 
-export interface DryRunInput {
+interface DryRunInput {
   readonly nodeClass: EC2NodeClass;
   readonly templateName: string;
   readonly instanceTypes: readonly string[];

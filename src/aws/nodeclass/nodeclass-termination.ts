@@ -18,7 +18,7 @@ import { claimsOf } from './hash.ts';
 const WAIT_MS = 10 * 60_000;
 const LISTED_NAMES = 5;
 
-export interface TerminationOptions {
+interface TerminationOptions {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly events: EventRecorder;

@@ -12,7 +12,7 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Step, StepResult } from './step.ts';
 
-export interface NodeClassOptions {
+interface NodeClassOptions {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   /** In order; all of them run, also after errors, unless one says that it is the last. */

@@ -35,7 +35,7 @@ const AGAIN_MS = 10 * 60_000;
 const CACHE_TTL_MS = 30 * 60_000;
 const DEPENDENCIES = ['AMIsReady', 'InstanceProfileReady', 'SecurityGroupsReady', 'SubnetsReady'];
 
-export interface ValidationOptions {
+interface ValidationOptions {
   /** A client that does not retry: a throttle means later. */
   readonly ec2: EC2Client;
   readonly informers: Informers;

@@ -84,7 +84,7 @@ const isReady = (object: KubeObject | undefined): boolean => object !== undefine
 const isResolved = (informers: Informers, { spec }: NodePool): boolean =>
   isReady(informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name }));
 
-export interface OfferingMetricsOptions {
+interface OfferingMetricsOptions {
   readonly informers: Informers;
   readonly provider: CloudProvider;
   readonly metrics: AwsMetrics;

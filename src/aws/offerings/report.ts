@@ -62,7 +62,7 @@ function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstac
 }
 
 /** Types in order of their names. Offerings that AWS does not sell, or the NodeClass cannot use, are no news. */
-export function offeringsOf(
+function offeringsOf(
   surveyed: readonly Surveyed[],
   requirements: Requirements,
 ): Pick<PoolOfferings, 'available' | 'out' | 'minValuesMissed'> {

@@ -73,7 +73,7 @@ function hopelessness({ available, out, minValuesMissed = [] }: PoolOfferings): 
   return `The ${available} offerings that can be bought now do not reach this NodePool's minValues of ${minValuesMissed.join(', ')}`;
 }
 
-export interface OfferingsWatchOptions {
+interface OfferingsWatchOptions {
   readonly informers: Informers;
   readonly events: EventRecorder;
   readonly report: () => Promise<readonly PoolOfferings[]>;

@@ -14,7 +14,7 @@ const POLL_MS = 60_000;
 /** How long before its end an entry is warned of. */
 const WARNING_MS = 14 * 24 * 3_600_000;
 
-export interface PriceBookFileOptions {
+interface PriceBookFileOptions {
   /** Empty: there is none. */
   readonly path: string;
   readonly region: string;

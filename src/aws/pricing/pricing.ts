@@ -12,7 +12,7 @@ import { fetchSpotPrices } from './spot.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 
-export interface PricingOptions {
+interface PricingOptions {
   readonly ec2: EC2Client;
   readonly pricing: PricingClient;
   readonly region: string;

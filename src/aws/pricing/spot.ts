@@ -6,7 +6,7 @@ import { pagesOf } from '../pages.ts';
 import { priceText } from './price-text.ts';
 
 /** Prices by `type` then zone. */
-export type SpotPrices = ReadonlyMap<string, ReadonlyMap<string, number>>;
+type SpotPrices = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const CALL = { service: 'EC2', operation: 'DescribeSpotPriceHistory' };
 

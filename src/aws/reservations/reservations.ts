@@ -38,7 +38,7 @@ function queriesFor(nodeClass: EC2NodeClass): readonly Query[] {
 }
 
 /** A reservation as a NodeClass's status lists it; undefined when it is of a kind that is not understood. */
-export function reservationStatus(described: Described, nowMs: number): CapacityReservation | undefined {
+function reservationStatus(described: Described, nowMs: number): CapacityReservation | undefined {
   const type = described.ReservationType ?? 'default';
   const criteria = described.InstanceMatchCriteria;
   if (type !== 'default' && type !== 'capacity-block') return undefined;

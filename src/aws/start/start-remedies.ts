@@ -2,7 +2,7 @@
 import { StartError } from '../../process/start-error.ts';
 import { codeOf, isDenied, isExpired, mayPass } from '../errors.ts';
 
-export interface StartFacts {
+interface StartFacts {
   readonly region: string;
   readonly clusterName: string;
 }

@@ -5,7 +5,7 @@ import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 import { canonicalDurations } from './kubeletargs.ts';
 
-export interface EffectiveKubelet {
+interface EffectiveKubelet {
   readonly kubelet: Kubelet;
   readonly rawKubelet: RawKubelet;
 }

@@ -18,7 +18,7 @@ const list = (flag: string, map: StringMap | undefined, separator = '='): readon
 const value = (flag: string, given: number | boolean | string | undefined): readonly string[] =>
   given === undefined ? [] : [`--${flag}=${given}`];
 
-export const taintText = ({ key, value: text, effect }: Taint): string =>
+const taintText = ({ key, value: text, effect }: Taint): string =>
   (text ?? '') === '' ? `${key}:${effect}` : `${key}=${text}:${effect}`;
 
 /** Durations as `1m0s`. */

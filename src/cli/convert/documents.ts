@@ -168,7 +168,7 @@ export function renderFile(file: SourceFile): string {
   return joined(documents.flatMap((one) => yamlTexts(one, style)));
 }
 
-export const isTouched = ({ isChanged, added, replacement }: SourceDocument): boolean =>
+const isTouched = ({ isChanged, added, replacement }: SourceDocument): boolean =>
   isChanged || added.length > 0 || replacement !== undefined;
 
 function jsonText({ document, original, isChanged, added, replacement }: SourceDocument, style: TextStyle): string {
@@ -190,7 +190,7 @@ function yamlTexts(source: SourceDocument, style: TextStyle): readonly string[] 
 }
 
 /** Texts one after the other; each but the last ends its line. */
-export function joined(texts: readonly string[]): string {
+function joined(texts: readonly string[]): string {
   return texts.map((text, index) => (index < texts.length - 1 && !text.endsWith('\n') ? `${text}\n` : text)).join('');
 }
 

@@ -12,7 +12,7 @@ export interface MovedValue {
 }
 
 /** A value, or a map of values, that nothing reads any more. */
-export interface DroppedValue {
+interface DroppedValue {
   readonly path: ValuePath;
   /** Why, and what takes its place. */
   readonly text: string;

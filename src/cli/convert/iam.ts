@@ -32,7 +32,7 @@ const TITLES: readonly (readonly [Kind, string])[] = [
 ];
 
 /** The differences for people, those of a kind under one heading. */
-export function differencesText(differences: readonly Difference[], width = terminalWidth()): string {
+function differencesText(differences: readonly Difference[], width = terminalWidth()): string {
   const sections = TITLES.flatMap(([kind, title]) => {
     const own = differences.filter((each) => each.kind === kind);
     if (own.length === 0) return [];
@@ -45,7 +45,7 @@ const lineOf = ({ kind, statement, actions, text, reason }: Difference): string 
   [`${statement}: ${actions.join(', ')}`, text, kind === 'same' ? '' : reason].filter((part) => part !== '').join('; ');
 
 /** Documents by name, or all statements in one. */
-export function policiesText(policies: readonly NamedPolicy[], isSingle: boolean): string {
+function policiesText(policies: readonly NamedPolicy[], isSingle: boolean): string {
   const single = { Version: '2012-10-17', Statement: policies.flatMap(({ document }) => document.Statement) };
   const all = Object.fromEntries(policies.map(({ name, document }) => [name, document]));
   return `${JSON.stringify(isSingle ? single : all, null, 2)}\n`;

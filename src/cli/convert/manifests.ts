@@ -28,7 +28,7 @@ export interface ConvertOptions {
   readonly ignoreDefaults?: boolean;
 }
 
-export interface Conversion {
+interface Conversion {
   readonly notes: Notes;
   /** One for each object that stays as it was. */
   readonly errors: readonly InputError[];

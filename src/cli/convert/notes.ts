@@ -11,7 +11,7 @@ export type NoteLevel = 'lost' | 'assumed' | 'changed';
 /** Keys of maps and positions in lists, from an object's root. */
 export type Path = readonly (string | number)[];
 
-export interface Note {
+interface Note {
   readonly level: NoteLevel;
   /** `pools.yaml, document 2, Provisioner default`. */
   readonly where: string;

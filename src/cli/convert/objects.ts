@@ -18,7 +18,7 @@ export interface FoundObject {
   readonly list?: FoundList;
 }
 
-export interface FoundList {
+interface FoundList {
   readonly map: YAMLMap;
   readonly items: YAMLSeq;
   readonly kind: string;

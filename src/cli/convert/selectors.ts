@@ -15,7 +15,7 @@ const OWNERS = 'aws::owners';
 /** As many as the CRDs of v1 take. */
 const MOST_TERMS = 30;
 
-export interface Selector {
+interface Selector {
   /** `subnetSelector`. */
   readonly field: string;
   /** `subnetSelectorTerms`. */

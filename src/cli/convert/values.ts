@@ -20,7 +20,7 @@ import { eachDocument, onFiles } from './run.ts';
 type Flags = InputFlags & OutputFlags;
 
 /** @throws InputError when the document holds no values */
-export function convertValuesDocument(source: SourceDocument, notes: Notes): void {
+function convertValuesDocument(source: SourceDocument, notes: Notes): void {
   const { contents } = source.document;
   if (contents === null) return;
   if (!isMap(contents))

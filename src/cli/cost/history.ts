@@ -5,14 +5,14 @@ import type { HistoryView, HourView } from '../../process/history-view.ts';
 export type Per = 'hour' | 'day';
 
 /** USD over some time. */
-export interface Spent {
+interface Spent {
   readonly usd: number;
   readonly listUsd: number;
   readonly idleUsd: number;
   readonly daemonSetsUsd: number;
 }
 
-export interface Point extends Spent {
+interface Point extends Spent {
   /** RFC 3339. Its begin. */
   readonly at: string;
   /** Hours of it of which something is known: the others count nothing. */

@@ -7,7 +7,7 @@ import { worldOf } from '../objects/snapshot.ts';
 import { countedFee, type TypesFor } from '../scenario.ts';
 
 /** Hours of a month, as AWS's calculator has them. */
-export const HOURS_PER_MONTH = 730;
+const HOURS_PER_MONTH = 730;
 
 /** As `--by` names them. */
 export const DIMENSIONS = {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-export interface OperatorProcess {
+interface OperatorProcess {
   readonly pid: number;
   readonly logFile: string;
   /** Rejects, with the end of the log, when the operator ends before `stop`. */

@@ -20,7 +20,7 @@ export interface Stage {
   readonly narrator: Narrator;
 }
 
-export const REPLICAS = 20;
+const REPLICAS = 20;
 const KINDS: Readonly<Record<string, Kind>> = {
   NodePool: NODE_POOL,
   EC2NodeClass: EC2_NODE_CLASS,

@@ -13,7 +13,7 @@ const COMPUTE_TYPE = 'eks.amazonaws.com/compute-type';
 /** `elsewhere`: AWS's own machines, which no group and no controller in the cluster makes. */
 export type OriginKind = 'nodepool' | 'provisioner' | 'managed-node-group' | 'auto-scaling-group' | 'elsewhere';
 
-export interface Origin {
+interface Origin {
   readonly kind: OriginKind;
   /** Of the NodePool, Provisioner or group; undefined where no label tells. */
   readonly name: string | undefined;

@@ -3,7 +3,7 @@
 /** What the APIs of a version are: of alpha, of alpha and beta, of beta, of beta converted to v1, of v1 alone. */
 export type Stage = 'alpha' | 'both' | 'beta' | 'conversion' | 'v1';
 
-export interface Version {
+interface Version {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;

@@ -3,13 +3,13 @@ import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/
 import { isObject, type JsonObject } from '../../api/schema/openapi.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Keeps rates of this region alone, and says it of regional reserved instances, whose list does not. */
   readonly region?: string;
 }
 
 /** A plan without rates covers nothing: they come by a list of their own. */
-export type PlanWithoutRates = Omit<SavingsPlan, 'rates'> & { readonly id: string };
+type PlanWithoutRates = Omit<SavingsPlan, 'rates'> & { readonly id: string };
 
 export interface Imported {
   readonly plans: readonly PlanWithoutRates[];
@@ -19,7 +19,7 @@ export interface Imported {
   readonly notes: readonly string[];
 }
 
-export interface Source {
+interface Source {
   /** For messages. */
   readonly where: string;
   readonly text: string;

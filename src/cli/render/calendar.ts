@@ -5,7 +5,7 @@ import { indented, terminalWidth } from './wrap.ts';
 
 const HEADINGS = ['REASONS', 'FROM', 'UNTIL', 'MAY BE AWAY'];
 
-export interface Calendar {
+interface Calendar {
   readonly from: string;
   readonly until: string;
   readonly nodePools: readonly PoolCalendar[];

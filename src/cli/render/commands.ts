@@ -31,7 +31,7 @@ export interface SimulatedCommand {
   readonly savings: number;
 }
 
-export interface MethodResult {
+interface MethodResult {
   readonly method: string;
   readonly reason: DisruptionReason;
   readonly commands: readonly SimulatedCommand[];
@@ -50,7 +50,7 @@ export interface Disruption {
 }
 
 /** `multi-node-consolidation`. */
-export const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
+const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
 
 /** Prices are sums of list prices: more digits than this are noise of the addition. */
 const rounded = (usd: number): number => Number(usd.toFixed(6));

@@ -70,7 +70,7 @@ const FAILURES: ReadonlySet<string> = new Set([
   'registration_timeout',
 ]);
 
-export interface ReportInput {
+interface ReportInput {
   readonly history: HistoryView;
   readonly cost: CostReport;
   readonly verdicts: readonly Verdict[];

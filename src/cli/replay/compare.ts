@@ -6,8 +6,7 @@ import { spanText } from './units.ts';
 const SAME_SHARE = 0.0005;
 
 /** Runs of different lengths say nothing about each other. */
-export const isComparable = (first: ReplayRun, other: ReplayRun): boolean =>
-  first.playedSeconds === other.playedSeconds;
+const isComparable = (first: ReplayRun, other: ReplayRun): boolean => first.playedSeconds === other.playedSeconds;
 
 /** What a run costs more than the first, as a fraction; undefined where that cannot be told. */
 export function costDifference(first: ReplayRun, other: ReplayRun): number | undefined {

@@ -3,19 +3,19 @@ import type { ReplayRun } from '../../replay/result.ts';
 import { costDifference } from './compare.ts';
 import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
 
-export interface Figure {
+interface Figure {
   readonly label: string;
   /** Of a run; `first` is the one that others are compared with. */
   readonly of: (run: ReplayRun, first: ReplayRun) => string;
 }
 
-export interface FigureGroup {
+interface FigureGroup {
   readonly title: string;
   readonly figures: readonly Figure[];
 }
 
 /** Stands where there is nothing to say. */
-export const NONE = '–';
+const NONE = '–';
 
 const difference = (run: ReplayRun, first: ReplayRun): string => {
   if (run === first) return NONE;

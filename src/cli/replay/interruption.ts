@@ -6,7 +6,7 @@ export const INTERRUPTED = 130;
 type Signal = 'SIGINT' | 'SIGTERM';
 const SIGNALS: readonly Signal[] = ['SIGINT', 'SIGTERM'];
 
-export interface Signals {
+interface Signals {
   on(signal: Signal, handler: () => void): unknown;
   off(signal: Signal, handler: () => void): unknown;
   exit(code: number): void;

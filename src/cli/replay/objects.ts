@@ -26,7 +26,7 @@ function isMade(object: KubeObject): boolean {
   return (kind === 'Pod' || kind === 'ReplicaSet') && (metadata.ownerReferences ?? []).length > 0;
 }
 
-export interface Given {
+interface Given {
   readonly objects: readonly KubeObject[];
   /** What is left out, for the user to know. */
   readonly notes: readonly string[];

@@ -72,7 +72,7 @@ export async function prepare(options: PlayOptions, parts: ReplayParts): Promise
 /** What a run takes of memory, by far the most of them less. */
 const RUN_BYTES = 1.25 * 2 ** 30;
 
-export interface Machine {
+interface Machine {
   readonly cores: number;
   /** Memory that is free. */
   readonly freeBytes: number;

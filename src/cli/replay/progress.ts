@@ -11,13 +11,13 @@ const STEPS = 10;
 /** Sooner, nobody can tell how long it takes. */
 const SURE_SHARE = 0.02;
 
-export interface ProgressLine {
+interface ProgressLine {
   at(progress: Progress): void;
   /** Takes the line away. */
   done(): void;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   /** When the trace begins, milliseconds since the epoch, and how long it lasts. */
   readonly startMs: number;
   readonly seconds: number;

@@ -13,7 +13,7 @@ import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
 import { wordsOf } from './words.ts';
 
 /** What a set is called that nobody named. */
-export const DEFAULT_SET = 'default';
+const DEFAULT_SET = 'default';
 
 export interface SetsOptions {
   /** File of `--sets`. */
@@ -30,7 +30,7 @@ export interface SetsOptions {
   readonly beginning: Beginning;
 }
 
-export interface ReadSets {
+interface ReadSets {
   readonly sets: readonly SettingsSet[];
   readonly notes: readonly string[];
 }

@@ -6,7 +6,7 @@ import { downsample, type Keep, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
 import { amount, dateTime, dollars, spanText } from './units.ts';
 
-export interface SummaryStyle {
+interface SummaryStyle {
   /** Columns that it may take. */
   readonly width: number;
   /** Whether what is shown can be bold. */

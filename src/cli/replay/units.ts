@@ -24,7 +24,7 @@ export function spanText(seconds: number): string {
 }
 
 /** Rounded, without zeros at the end: `0.5`, `12`. */
-export const trimmed = (value: number, digits: number): string => String(Number(value.toFixed(digits)));
+const trimmed = (value: number, digits: number): string => String(Number(value.toFixed(digits)));
 
 /** `1,234`, `12.3`, `0.456`: three figures that count, and thousands apart. */
 export function amount(value: number): string {

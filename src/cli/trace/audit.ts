@@ -19,7 +19,7 @@ const isFields = (value: unknown): value is Fields =>
 const fieldsAt = (fields: Fields, name: string): Fields => (isFields(fields[name]) ? (fields[name] as Fields) : {});
 const textAt = (fields: Fields, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');
 
-export interface FromAudit {
+interface FromAudit {
   readonly history: History;
   /** Of the first and the last event, milliseconds since the epoch. */
   readonly startMs: number;
@@ -29,7 +29,7 @@ export interface FromAudit {
   readonly changes: number;
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly limitBytes: number;
   readonly namespaces?: readonly string[] | undefined;
 }

@@ -7,7 +7,7 @@ import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
 import { TraceError } from '../../replay/trace/trace-error.ts';
 
 /** Columns, by names of the header or numbers from 1, and what one unit of each is. */
-export interface CsvColumns {
+interface CsvColumns {
   readonly submit: string;
   readonly duration: string;
   readonly cpu: string;
@@ -43,7 +43,7 @@ interface Row {
   readonly count: number;
 }
 
-export interface FromCsv {
+interface FromCsv {
   readonly trace: Trace;
   readonly rows: number;
   /** Rows without a duration or a submit time: public traces have those of tasks that never ended. */

@@ -13,7 +13,7 @@ import { lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';
 import { SelectorKeys } from './selector-keys.ts';
 
-export interface HistoryOptions {
+interface HistoryOptions {
   /** Milliseconds since the epoch: what existed before is at the start of the trace. */
   readonly startMs: number;
   /** Bytes of text that are held at most. */

@@ -13,7 +13,7 @@ import { pluralOf } from '../render/table.ts';
 import { History } from './history.ts';
 import { historyNotes } from './notes.ts';
 
-export interface RecordOptions {
+interface RecordOptions {
   /** How long, in milliseconds. */
   readonly forMs: number;
   readonly limitBytes: number;

@@ -5,7 +5,7 @@ import type { InstanceType, Offering } from '../../engine/model.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 
-export interface PriceChange {
+interface PriceChange {
   /** `--what-if "m5.*+20%"`, for messages. */
   readonly where: string;
   readonly factor: number;

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, WorkloadKind>> = {
 
 type WorkloadKind = 'Deployment' | 'StatefulSet' | 'ReplicaSet';
 
-export interface Scale {
+interface Scale {
   readonly namespace: string;
   /** As the user has it, such as `deploy`. */
   readonly kind: string;

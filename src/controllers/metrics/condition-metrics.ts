@@ -19,7 +19,7 @@ export interface ConditionMetrics {
   readonly fixed: Labels | undefined;
 }
 
-export interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets' | 'shown'> {
+interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets' | 'shown'> {
   readonly metrics: Metrics;
   /** Label names that are taken from the object's own labels. */
   readonly extra: readonly string[];

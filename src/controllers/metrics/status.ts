@@ -15,7 +15,7 @@ import type { Deps } from '../deps.ts';
 import { type ConditionMetrics, type ConditionSamples, conditionMetrics } from './condition-metrics.ts';
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 
-export interface StatusOptions {
+interface StatusOptions {
   /** Conditions that every object of the kind has, written or not. Default: none. */
   readonly conditions?: ConditionSet;
   /** Labels of the objects that become labels of their series. */

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminating, isWaitingForEviction } from '../../engine/pods.ts';
 import { needsForceDelete } from './force-delete.ts';
 
-export interface DrainPlan {
+interface DrainPlan {
   /** Pods to ask or force off the node now. */
   readonly next: readonly Pod[];
   /** Number of pods that are in the way of the drain, those of later tiers included. */
@@ -13,7 +13,7 @@ export interface DrainPlan {
 const CRITICAL: ReadonlySet<string> = new Set(['system-cluster-critical', 'system-node-critical']);
 
 /** Lower goes first. By the name of the priority class, not its number. */
-export function drainTier(pod: Pod): number {
+function drainTier(pod: Pod): number {
   const isCritical = CRITICAL.has(pod.spec.priorityClassName ?? '');
   return (isCritical ? 2 : 0) + (isOwnedByDaemonSet(pod) ? 1 : 0);
 }

@@ -4,7 +4,7 @@ import type { Condition, Node } from '../../api/kubernetes.ts';
 import type { RepairPolicy } from '../../cloud/provider.ts';
 import { timeOf } from '../../lib/times.ts';
 
-export interface Ailment {
+interface Ailment {
   readonly condition: Condition;
   /** When the node may be replaced for it. */
   readonly dueMs: number;

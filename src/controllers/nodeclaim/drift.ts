@@ -11,7 +11,7 @@ import type { Deps } from '../deps.ts';
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 
 /** Answers the first reason, or undefined. @throws NodeClaimNotFound when the cloud no longer knows the instance */
-export type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
+type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
 
 export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
   /** By `monotonicMs`. */

@@ -7,7 +7,7 @@ import { UNREADABLE_FIELD } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 
-export interface UnreadableField {
+interface UnreadableField {
   readonly field: 'expireAfter' | 'terminationGracePeriod';
   /** What the operator does instead of what the field was to say. */
   readonly consequence: string;

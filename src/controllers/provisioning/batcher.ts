@@ -1,7 +1,7 @@
 /** Collects what arrives close together into one provisioning run. */
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 
-export interface BatchWindow {
+interface BatchWindow {
   /** Silence that closes a window. */
   readonly idleMs: number;
   /** Longest time that a window stays open. */
@@ -11,7 +11,7 @@ export interface BatchWindow {
 }
 
 /** A window that is closed, by the clock's time. */
-export interface BatchSpan {
+interface BatchSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }

@@ -17,12 +17,12 @@ import { own } from '../../lib/own.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 
 /** Property of a node that keeps kube-scheduler from binding a pod to it, whatever else runs there. */
-export interface Lack {
+interface Lack {
   readonly text: string;
   readonly cause: LaunchCause;
 }
 
-export type Suitability =
+type Suitability =
   /** The node could never have held the pod. */
   | ({ readonly kind: 'lacking' } & Lack)
   /** Other pods have what the pod needs. */
@@ -143,5 +143,3 @@ export function suitability(pod: Pod, node: StateNode, volumes: () => Volumes): 
 export const unexplained = ({ spec }: Pod): string =>
   `nothing of the node speaks against it: the scheduler ${spec.schedulerName ?? 'default-scheduler'} has not bound it, ` +
   'rules between pods keep it away, or an admission webhook has changed it';
-
-export const nodeText = (node: StateNode): string => `node/${node.name}`;

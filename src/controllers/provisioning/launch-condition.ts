@@ -15,7 +15,7 @@ import type { Deps } from '../deps.ts';
 import { retried } from '../retry.ts';
 import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
 
-export const LAUNCHES_PRODUCTIVE = 'LaunchesProductive';
+const LAUNCHES_PRODUCTIVE = 'LaunchesProductive';
 
 const REASONS: Readonly<Record<LaunchCauseCode, string>> = {
   taint: 'TaintNotTolerated',

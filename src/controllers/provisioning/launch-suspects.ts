@@ -11,7 +11,7 @@ import type { Unproductive } from './pool-budget.ts';
 import { volumeReader } from './volume-reader.ts';
 
 /** A taint that is removed within this time after the initialization holds back pods of the same likeness alone. */
-export const MATURE_MS = 10_000;
+const MATURE_MS = 10_000;
 /** Pods whose likeness is compared in one run. Further pods count as unproven. */
 const MOST_COMPARED = 10_000;
 

@@ -26,9 +26,9 @@ import { volumeReader } from './volume-reader.ts';
 import { pendingPods } from './workload.ts';
 
 /** kube-scheduler has this long, from the node's initialization on, to bind the pod. */
-export const GRACE_MS = 30_000;
+const GRACE_MS = 30_000;
 /** Pods that are gone may come back, under another name or with other requests, for this long. */
-export const FORGOTTEN_MS = 5 * 60_000;
+const FORGOTTEN_MS = 5 * 60_000;
 /** Launches that are watched. Beyond this number, the oldest are forgotten. */
 const MOST_WATCHED = 10_000;
 /** Reasons of deletions before the initialization that do not count against the launch, or only without an edit. */

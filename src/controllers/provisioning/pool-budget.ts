@@ -73,7 +73,7 @@ export interface Unproductive {
 }
 
 /** Launches under way that affect a decision about a cause. */
-export interface UnderWay {
+interface UnderWay {
   /** Number of nodes that show the cause and are not judged yet. */
   readonly suspects: number;
   /** Reports whether a launch for affected pods that was created since the time is not judged yet. */

@@ -19,7 +19,7 @@ const PREFERENCES: readonly { readonly has: (pod: Pod) => boolean; readonly mess
   { has: prefersSpread, message: 'pod(s) have a preferred TopologySpreadConstraint which can prevent consolidation' },
 ];
 
-export type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
+type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
 
 export function preferenceWarnings(clock: Timepiece): WarnOfPreferences {
   const reportedMs = new Map<string, number>();

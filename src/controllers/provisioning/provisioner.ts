@@ -36,7 +36,7 @@ const DEADLINE_MS = 60_000;
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
 
-export interface ProvisionerParts {
+interface ProvisionerParts {
   readonly batcher: Batcher;
   readonly solver: Solver;
   readonly launches: LaunchBudget;

@@ -6,7 +6,7 @@ import type { Span, Step } from '../../observe/traces/tracer.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 
 /** Pods of a solve that have a span each. A burst of thousands must not cost more than what it is traced for. */
-export const MOST_PODS = 200;
+const MOST_PODS = 200;
 
 /** A pod whose way to a node is traced. */
 export interface TracedPod {
@@ -24,7 +24,7 @@ export interface Decision {
 }
 
 /** The same of a whole run. */
-export interface RunDecision extends Decision {
+interface RunDecision extends Decision {
   /** Pods that have no span because there are too many. */
   readonly overLimit: number;
 }

@@ -27,7 +27,7 @@ const PERIOD_MS = 30_000;
 /** Traces of each kind that are open at a time. Beyond it the oldest are ended. */
 const MOST_OPEN = 1_000;
 
-export interface NodeTracesOptions {
+interface NodeTracesOptions {
   readonly tracer: Tracer;
   readonly clock: Timepiece;
   readonly metrics: Metrics;

@@ -5,7 +5,7 @@ import type { BlockCode } from '../disruption/reasons.ts';
  * Codes are never renamed or used for something else. Those of a node that stays are the verdicts' and `budget`; the
  * others are of a node that is being drained.
  */
-export type BlockerCode =
+type BlockerCode =
   | BlockCode
   | 'budget'
   | 'deadline-unreadable'
@@ -16,7 +16,7 @@ export type BlockerCode =
   | 'node-finalizer'
   | 'nodeclaim-finalizer';
 
-export interface BlockingObject {
+interface BlockingObject {
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;

@@ -2,7 +2,7 @@
 import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
 import { isDrainable } from '../pods.ts';
 
-export interface AttachedVolumes {
+interface AttachedVolumes {
   readonly attachments: readonly VolumeAttachment[];
   /** Every pod bound to the node. */
   readonly pods: readonly Pod[];

@@ -28,7 +28,7 @@ const MAX_MIXES = 96;
 /** Nor are pods packed of which more than so many things are scarce: each of them counts for each row. */
 const MOST_SCARCE = 256;
 
-export interface FormulationParts {
+interface FormulationParts {
   readonly topology: Topology;
   /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
   readonly pricesOf?: (shape: Shape) => Float64Array;

@@ -20,7 +20,7 @@ const PROMISING = 1.1;
 /** More nodes than these are not taken apart. */
 const MAX_SINGLE_NODES = 2_000;
 
-export interface SearchOptions {
+interface SearchOptions {
   /** Of each search, in looks at one kind for one node. */
   readonly work?: number | undefined;
   /**
@@ -36,7 +36,7 @@ export interface SearchOptions {
   readonly isLate: () => boolean;
 }
 
-export interface Packing {
+interface Packing {
   readonly bins: readonly Bin[];
   /** What fewer nodes may cost; undefined where the cheapest plan wins. */
   readonly saving: NodeSaving | undefined;

@@ -8,7 +8,7 @@ import { type Bin, type Kind, type Mix, type Problem, worthwhileRows } from './p
 import { WorthBound } from './worth-bound.ts';
 
 /** How a node is filled: by worth of what is scarce on it, or with the dearest pods first. */
-export type Filling = 'scarcity' | 'dearest';
+type Filling = 'scarcity' | 'dearest';
 
 /** Work that a search may still do, in looks at one kind for one node. */
 export interface Budget {
@@ -16,7 +16,7 @@ export interface Budget {
   readonly isLate: () => boolean;
 }
 
-export interface PurchaseRequest {
+interface PurchaseRequest {
   /** Pods to house, per kind. */
   readonly counts: Int32Array;
   /** Worth of a pod, per kind. */

@@ -6,7 +6,7 @@ import { defined } from '../../lib/defined.ts';
 import { timeOf } from '../../lib/times.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 
-export interface BookContext {
+interface BookContext {
   readonly region: string;
   readonly nowMs: number;
 }

@@ -14,7 +14,7 @@ export interface RunningInstance {
   readonly listUsdPerHour?: number | undefined;
 }
 
-export interface Coverage {
+interface Coverage {
   /** USD per hour of each instance's price that commitments cover, by id; those that have nothing are left out. */
   readonly covered: ReadonlyMap<string, number>;
   /** What is left of each commitment, in their order. */
@@ -22,12 +22,12 @@ export interface Coverage {
 }
 
 /** Instances that are equal to commitments, and how many there are. */
-export interface UsageGroup {
+interface UsageGroup {
   readonly usage: Usage;
   readonly count: number;
 }
 
-export interface GroupCoverage {
+interface GroupCoverage {
   /** How many instances of each group are covered; the last of them may be so in part. */
   readonly covered: readonly number[];
   readonly left: readonly number[];

@@ -100,7 +100,7 @@ function volumeMisfit(clash: Misfit): Misfit {
   return { code: 'volume', text: `incompatible volume requirements, ${text}` };
 }
 
-export interface JoinOptions {
+interface JoinOptions {
   /** Lower `minValues` to what can be reached instead of refusing: for new claims under `BestEffort`. */
   readonly lowerMinValues: boolean;
 }

@@ -3,7 +3,7 @@ import { allocatable, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
-export interface RowOptions {
+interface RowOptions {
   readonly dimensions: Dimensions;
   /** Offerings for which it is false are passed over. */
   readonly isSold: (offering: Offering) => boolean;

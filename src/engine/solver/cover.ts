@@ -49,7 +49,7 @@ interface Found {
   readonly isWhole: boolean;
 }
 
-export interface BestCover {
+interface BestCover {
   readonly cover: ClaimCover;
   /** What it adds to the bill. */
   readonly usdPerHour: number;

@@ -60,7 +60,7 @@ export interface DaemonGroup {
 }
 
 /** What daemons are grouped for: the instance types of a NodePool, with what its nodes carry. */
-export interface DaemonGroupInput {
+interface DaemonGroupInput {
   readonly taints: readonly Taint[];
   readonly requirements: Requirements;
   readonly catalogue: CompiledTypes;

@@ -188,7 +188,7 @@ export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): Pl
   return { nodePool, pods, instanceTypes, requirements, requests, ...rest };
 }
 
-export interface FinaliseOptions {
+interface FinaliseOptions {
   readonly strictMinValues: boolean;
 }
 

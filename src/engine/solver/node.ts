@@ -18,7 +18,7 @@ import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
 /** What nodes are compiled with. */
-export interface NodeContext {
+interface NodeContext {
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly volumes: Volumes;

@@ -6,7 +6,7 @@ import type { Topology } from '../topology/topology.ts';
 import { type CompiledNode, type NodeKnowledge, type NodeTable, REFUSES, type Room, SUITS } from './node.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
-export interface NodesParts {
+interface NodesParts {
   readonly table: NodeTable;
   readonly topology: Topology;
   /** Provider ids of nodes that go. */

@@ -39,7 +39,7 @@ type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 
 
 const NO_TOLERATIONS: readonly Toleration[] = [];
 
-export interface PodClassOptions {
+interface PodClassOptions {
   readonly dimensions: Dimensions;
   readonly preferences: boolean;
   /** Whether some NodePool has a `PreferNoSchedule` taint, so that tolerating those is worth trying. */

@@ -5,7 +5,7 @@ import { timeOf } from '../../lib/times.ts';
 import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';
 
-export interface QueuedPod {
+interface QueuedPod {
   readonly pod: Pod;
   readonly requests: Resources;
 }

@@ -15,7 +15,7 @@ import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 import { costTheSame, rankedDomains, type TieBreak } from './ties.ts';
 
-export interface SchedulerParts {
+interface SchedulerParts {
   readonly classes: PodClasses;
   readonly topology: Topology;
   readonly nodes: Nodes;

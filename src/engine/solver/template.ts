@@ -54,7 +54,7 @@ export function templateRequirements(pool: NodePool): Requirements {
 const NO_HOST = ValueSet.in(['hostname-placeholder']);
 
 /** Heavier pools first; of equal ones the later in the alphabet. */
-export function inOrder(pools: readonly PoolInput[]): readonly PoolInput[] {
+function inOrder(pools: readonly PoolInput[]): readonly PoolInput[] {
   return [...pools].sort(
     (a, b) =>
       (b.nodePool.spec.weight ?? 0) - (a.nodePool.spec.weight ?? 0) ||

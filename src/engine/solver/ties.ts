@@ -10,7 +10,7 @@ export type TieBreak = (count: number) => number;
 
 export const cheapestFirst: TieBreak = () => 0;
 
-export interface RankedDomain {
+interface RankedDomain {
   readonly domain: string;
   /** Price level; infinite where nothing is sold. */
   readonly level: number;

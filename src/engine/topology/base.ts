@@ -45,7 +45,7 @@ export interface OwnRule {
   readonly visible: readonly number[];
 }
 
-export interface TopologyBaseOptions {
+interface TopologyBaseOptions {
   /** Whether preferences count as rules. */
   readonly preferences: boolean;
   readonly leftOuts?: LeftOuts;
@@ -58,7 +58,7 @@ const NO_RULES: readonly (readonly [string, Rule])[] = [];
 const NO_TOLERATIONS: readonly Toleration[] = [];
 const NO_PODS: readonly Pod[] = [];
 
-export const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
+const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
 /** State nodes never change, and a cluster is solved again and again. */
 export const placeOf = remembering((node: StateNode): Place => {

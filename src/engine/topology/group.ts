@@ -22,7 +22,7 @@ export interface Rule {
 }
 
 /** A place for a pod, as a rule looks at it. */
-export interface PlaceRequest {
+interface PlaceRequest {
   /** Whether the rule counts the pod itself. */
   readonly self: boolean;
   /** Domains that the pod may be in. */
@@ -36,7 +36,7 @@ export interface PlaceRequest {
 export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: Pod['metadata'] }): boolean =>
   ruleMatches(rule, metadata.namespace ?? 'default', metadata.labels);
 
-export const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
+const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
   rule.namespaces.has(namespace) && selects(rule.selector, labels);
 
 /** Stands for a domain that a group does not know, in its counts. */

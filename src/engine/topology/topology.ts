@@ -34,7 +34,7 @@ interface Sight {
 /** Pods per domain, of the groups that are not by host. */
 export type DomainCounts = Map<Group, Map<string, number>>;
 
-export interface Ties {
+interface Ties {
   /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
   readonly keys: readonly string[];
   /** Rules by host, with what a pod takes of the host's capacity for it. */
@@ -49,14 +49,14 @@ const WHOLE_HOST = 2 ** 20;
 /** How much of a rule by host a host can bear. Never more than the rule allows, in some cases less. */
 export const hostCapacity = ({ rule }: Group): number => (rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST);
 
-export interface TopologyMisfit {
+interface TopologyMisfit {
   readonly misfit: () => Misfit;
 }
 
 /** Picks among domains of a key that the rules hold for equal. */
 export type Prefer = (key: string, domains: readonly string[]) => string | undefined;
 
-export interface TopologyParts {
+interface TopologyParts {
   readonly base: TopologyBase;
   /** Positions of the nodes that are about to go. */
   readonly leaving: ReadonlySet<number>;

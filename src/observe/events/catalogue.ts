@@ -8,7 +8,7 @@ import * as nodes from './nodes.ts';
 import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION } from './objects.ts';
 import * as pods from './pods.ts';
 
-export interface EventArea {
+interface EventArea {
   readonly title: string;
   readonly events: readonly EventDeclaration[];
 }

@@ -41,7 +41,7 @@ interface Fields {
 /** What only `event` can give, so that a literal at a call site is no declaration. */
 const DECLARED: unique symbol = Symbol('declared');
 
-export type Declared<T extends Fields> = T & { readonly [DECLARED]: true };
+type Declared<T extends Fields> = T & { readonly [DECLARED]: true };
 export type EventDeclaration = Declared<Fields>;
 /** One whose repetitions are dropped. */
 export type KeyedEvent = Declared<Fields & { readonly key: string }>;

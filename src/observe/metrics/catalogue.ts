@@ -12,7 +12,7 @@ import * as scheduler from './scheduler.ts';
 import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from './status.ts';
 import * as traces from './traces.ts';
 
-export interface MetricArea {
+interface MetricArea {
   readonly title: string;
   /** What is to be known of all of them. */
   readonly note?: string;

@@ -16,7 +16,7 @@ import {
   type Share,
 } from './declaration.ts';
 
-export interface StatusDeclarations {
+interface StatusDeclarations {
   readonly count: GaugeDeclaration;
   readonly seconds: GaugeDeclaration;
   readonly terminating: GaugeDeclaration;
@@ -25,7 +25,7 @@ export interface StatusDeclarations {
   readonly terminationSeconds: HistogramDeclaration;
 }
 
-export const STATUS_BUCKETS = {
+const STATUS_BUCKETS = {
   /** 0.5 s to 8192 s. */
   transition: powersOfTwo(15, 0.5),
   library: LIBRARY_BUCKETS,

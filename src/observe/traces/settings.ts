@@ -43,7 +43,7 @@ export interface TracingSettings {
   readonly delayMs: number;
 }
 
-export interface ParsedTracing {
+interface ParsedTracing {
   /** Undefined: no traces. */
   readonly tracing: TracingSettings | undefined;
   /** Values that cannot be used, each with its remedy. Nobody's nodes shall be missing because of a trace. */

@@ -7,7 +7,7 @@ import { remembering } from '../../lib/remembering.ts';
 import type { ReplayRun, Series } from '../result.ts';
 
 /** What is counted at a moment, beside the resources of nodes. */
-export interface Counts {
+interface Counts {
   readonly usdPerHour: number;
   readonly nodes: number;
   readonly spotNodes: number;

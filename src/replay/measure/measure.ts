@@ -12,7 +12,7 @@ import { NodeLog } from './node-log.ts';
 import { PodLives } from './pod-lives.ts';
 import { type RateOf, Spending } from './spending.ts';
 
-export interface MeasureOptions {
+interface MeasureOptions {
   readonly clock: Clock;
   /** When the trace begins. */
   readonly startMs: number;
@@ -25,7 +25,7 @@ export interface MeasureOptions {
 }
 
 /** What a run led to, as far as it was measured. */
-export type Measured = Omit<ReplayRun, 'name' | 'settings' | 'playedSeconds' | 'isComplete' | 'took'>;
+type Measured = Omit<ReplayRun, 'name' | 'settings' | 'playedSeconds' | 'isComplete' | 'took'>;
 
 export class Measure {
   readonly complaints = new Complaints();

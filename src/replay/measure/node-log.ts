@@ -12,7 +12,7 @@ type Facts = Omit<NodeEvent, 'at' | 'what' | 'reason'>;
 const MOST_ENTRIES = 200_000;
 const INTERRUPTED = 'Interrupted';
 
-export interface NodeLogOptions {
+interface NodeLogOptions {
   /** Seconds since the start of the trace. */
   readonly now: () => number;
   /** USD per hour of the instance with this provider id, at its launch. */

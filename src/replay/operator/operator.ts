@@ -23,7 +23,7 @@ import { createMetrics } from '../../observe/metrics.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 
-export interface OperatorOptions {
+interface OperatorOptions {
   readonly api: Api;
   readonly clients: Clients;
   readonly clock: Clock;
@@ -91,7 +91,7 @@ const IDLE: ReadonlySet<string> = new Set([
 const NO_EVENTS: EventRecorder = { isHeard: false, publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
-export const settingsOf = (
+const settingsOf = (
   { clusterName, endpoint }: Pick<OperatorOptions, 'clusterName' | 'endpoint'>,
   args: readonly string[],
 ): Settings =>

@@ -1,7 +1,7 @@
 /** Draws that depend on the seed and on what they are for, and on nothing that was drawn before. */
 import { chance } from '../../local/aws/random.ts';
 
-export type What = readonly (string | number)[];
+type What = readonly (string | number)[];
 
 /** Of mean 1, exponential: what waits without memory. */
 export const exponential = (...what: What): number => -Math.log(1 - chance(...what));

@@ -8,7 +8,7 @@ import type { WorldModel } from './world-model.ts';
 
 const DAY_MS = 86_400_000;
 
-export interface InterruptionOptions {
+interface InterruptionOptions {
   readonly model: Pick<WorldModel, 'spot' | 'seed'>;
   readonly aws: Pick<AwsAccount, 'instances' | 'faults'>;
   readonly clock: Clock;

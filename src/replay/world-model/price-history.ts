@@ -7,7 +7,7 @@ import { standardZones } from '../../local/aws/open-account.ts';
 import { WorldError } from './world-file.ts';
 import type { SpotPrice } from './world-model.ts';
 
-export interface HistoryFile {
+interface HistoryFile {
   /** What errors name: the file of the world, and that of the prices as it is written there. */
   readonly world: string;
   readonly file: string;

@@ -12,7 +12,7 @@ import type { WorldModel } from './world-model.ts';
 
 const DAY_MS = 86_400_000;
 
-export type WorldAws = Pick<
+type WorldAws = Pick<
   AwsOptions,
   'region' | 'randomSeed' | 'zones' | 'catalogue' | 'startDelayMs' | 'bootDelayMs' | 'isSoldOut'
 >;
@@ -35,7 +35,7 @@ export function awsOf(model: WorldModel, startMs: number): WorldAws {
   };
 }
 
-export interface RunningModel {
+interface RunningModel {
   readonly model: WorldModel;
   /** An account that was opened with `awsOf`. */
   readonly aws: AwsAccount;

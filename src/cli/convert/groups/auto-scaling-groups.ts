@@ -129,7 +129,7 @@ function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): v
   );
 }
 
-export interface Distribution {
+interface Distribution {
   readonly base?: number | undefined;
   readonly percent?: number | undefined;
   readonly maxPrice?: string | number | undefined;

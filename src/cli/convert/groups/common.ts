@@ -117,7 +117,7 @@ export function dataDevice(group: NodeGroup): string {
   return family.startsWith('bottlerocket') ? '/dev/xvdb' : '/dev/xvda';
 }
 
-export interface Volume {
+interface Volume {
   readonly sizeGi?: number | undefined;
   readonly type?: string | undefined;
   readonly iops?: number | undefined;

@@ -4,7 +4,7 @@ import { FAMILIES } from '../../../local/aws/catalogue/families.ts';
 import { instanceTypeInfo } from '../../../local/aws/catalogue/info.ts';
 import { apiName } from '../../../local/aws/catalogue/sizes.ts';
 
-export interface InstanceSize {
+interface InstanceSize {
   readonly cpus: number;
   readonly memoryMi: number;
   readonly arch: 'amd64' | 'arm64';

@@ -74,7 +74,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   DisableApiStop: nothing,
 };
 
-export interface TemplateReference {
+interface TemplateReference {
   readonly find: FindTemplate;
   /** How the reference spells what it refers by. */
   readonly keys: ReferenceNames;
@@ -208,7 +208,7 @@ function placement(group: NodeGroup, field: Field, path: Path): void {
 }
 
 /** `[{Key, Value}]` of EC2. */
-export const tagsOf = (field: Field): Readonly<Record<string, string>> =>
+const tagsOf = (field: Field): Readonly<Record<string, string>> =>
   Object.fromEntries(
     field.items().map((tag) => {
       const { Key = '', Value = '' } = mapOf(tag);

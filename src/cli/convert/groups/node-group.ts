@@ -7,7 +7,7 @@ import { put } from '../../../lib/own.ts';
 import type { NoteLevel, Path } from '../notes.ts';
 
 /** A note on what a group became. */
-export interface Remark {
+interface Remark {
   readonly level: NoteLevel;
   readonly kind: 'NodePool' | 'EC2NodeClass';
   /** Path in the input. */
@@ -20,9 +20,9 @@ export interface Remark {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What of an EC2NodeClass a group decides. */
-export type ClassFields = Partial<Mutable<EC2NodeClassSpec>>;
+type ClassFields = Partial<Mutable<EC2NodeClassSpec>>;
 
-export interface Disruption {
+interface Disruption {
   consolidationPolicy: 'WhenEmpty' | 'WhenEmptyOrUnderutilized';
   consolidateAfter: string;
   budgets?: readonly Budget[];

@@ -7,12 +7,12 @@ import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
 import { instanceSize } from './instance-sizes.ts';
 import { DISRUPTION, LIMITS, type NodeGroup } from './node-group.ts';
 
-export interface PoolOfGroups {
+interface PoolOfGroups {
   readonly nodePool: NodePool;
   readonly groups: readonly NodeGroup[];
 }
 
-export interface ClassOfGroups {
+interface ClassOfGroups {
   readonly nodeClass: EC2NodeClass;
   readonly groups: readonly NodeGroup[];
 }

@@ -44,7 +44,7 @@ export function applyUserData(group: NodeGroup, text: string, field: Path): void
   );
 }
 
-export function applyKubelet(group: NodeGroup, config: KubeletConfig, field: Path): void {
+function applyKubelet(group: NodeGroup, config: KubeletConfig, field: Path): void {
   addLabels(group, config.labels, field);
   for (const { key, value, effect } of config.taints)
     if (!key.startsWith('karpenter.sh/')) addTaint(group, { key, value, effect }, field);

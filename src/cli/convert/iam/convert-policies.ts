@@ -6,7 +6,7 @@ import { type GivenParameters, type Parameters, parametersOf } from './parameter
 import { type NamedPolicy, policiesFor } from './policies.ts';
 import { actionsOf, coversAction, type SourceStatement } from './statements.ts';
 
-export interface ConvertedPolicies {
+interface ConvertedPolicies {
   readonly policies: readonly NamedPolicy[];
   readonly differences: readonly Difference[];
 }

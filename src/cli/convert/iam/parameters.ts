@@ -25,10 +25,10 @@ export interface GivenParameters {
 }
 
 /** Takes note of a value that had to be assumed. @param flag the option that sets it */
-export type Assume = (name: keyof Parameters, text: string, flag: string) => void;
+type Assume = (name: keyof Parameters, text: string, flag: string) => void;
 
 /** The parts of an ARN; `${…}` of CloudFormation may be any of them, colons included. */
-export function arnParts(text: string): readonly string[] | undefined {
+function arnParts(text: string): readonly string[] | undefined {
   if (!text.startsWith('arn:')) return undefined;
   const parts = [''];
   for (const [piece] of text.matchAll(/\$\{[^}$]*\}|:|[^:$]+|\$/g)) {

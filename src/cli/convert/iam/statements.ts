@@ -4,7 +4,7 @@ import { Field } from '../../objects/check.ts';
 
 type OneOrMore = string | readonly string[];
 
-export type Conditions = Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
+type Conditions = Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
 
 export interface Statement {
   readonly Sid?: string;

@@ -12,7 +12,7 @@ import { parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
 const AREA = 'installation';
 const CONTROLLERS = { area: AREA, subject: 'Karpenter', kinds: ['Deployment'] } as const;
 
-export const controllerName = ({ deployment: { metadata } }: Controller): string =>
+const controllerName = ({ deployment: { metadata } }: Controller): string =>
   `${metadata.namespace ?? 'default'}/${metadata.name}`;
 
 const isRunning = ({ deployment }: Pick<Controller, 'deployment'>): boolean => (deployment.spec.replicas ?? 1) > 0;

@@ -5,7 +5,7 @@ import { counted, inShort } from '../../render/table.ts';
 import type { Found, Group } from './found.ts';
 import type { Source, Step } from './step.ts';
 
-export type GroupSource = Extract<Source, 'cluster-autoscaler' | 'managed-node-groups'>;
+type GroupSource = Extract<Source, 'cluster-autoscaler' | 'managed-node-groups'>;
 
 /** Stands for a group that nothing names. */
 const UNNAMED = 'GROUP';
@@ -13,7 +13,7 @@ const UNNAMED = 'GROUP';
 const nameOf = ({ name }: Group): string => name ?? UNNAMED;
 const fileOf = (group: Group): string => `${nameOf(group).replaceAll(/[^\w.-]/g, '-')}.json`;
 
-export interface Sorted {
+interface Sorted {
   /** Holds the controller: nodes that Karpenter makes may not hold it. */
   readonly host: Group | undefined;
   readonly leaving: readonly Group[];

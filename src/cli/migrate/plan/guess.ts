@@ -5,7 +5,7 @@ import type { Facts } from '../facts.ts';
 import { groupsOf } from '../origins.ts';
 import type { Source } from './step.ts';
 
-export interface Guess {
+interface Guess {
   readonly from: Source;
   readonly why: string;
 }

@@ -6,7 +6,7 @@ import { expectSource, guessSource } from './guess.ts';
 import { karpenterSteps } from './karpenter.ts';
 import type { Plan, Source } from './step.ts';
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly from?: Source | undefined;
   readonly clusterName?: string | undefined;
   /** Names of Auto Scaling groups by instance, as far as AWS has told them. */

@@ -3,7 +3,7 @@ import type { ReplayResult } from '../../../replay/result.ts';
 import type { Log } from './log.ts';
 import { BOX, type Plot } from './plot.ts';
 
-export interface PageData {
+interface PageData {
   readonly startMs: number;
   readonly seconds: number;
   readonly runs: readonly string[];

@@ -9,7 +9,7 @@ export class Html {
   }
 }
 
-export type Content = string | number | Html | undefined | readonly Content[];
+type Content = string | number | Html | undefined | readonly Content[];
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -23,7 +23,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const CONTROLS = /(?![\t\n\r])[\p{Cc}\ufffe\uffff]/gu;
 
 /** For text and for values of attributes in quotes. */
-export const escaped = (text: string): string =>
+const escaped = (text: string): string =>
   text.replace(CONTROLS, '\ufffd').replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 
 function rendered(content: Content): string {

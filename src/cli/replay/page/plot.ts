@@ -56,7 +56,7 @@ const SUFFIXES: readonly (readonly [least: number, suffix: string])[] = [
 ];
 
 /** `$1.5k`, `250`, `40 GiB`, `95 %`. */
-export function axisText(value: number, unit: Unit): string {
+function axisText(value: number, unit: Unit): string {
   if (unit === 'share') return `${Number((value * 100).toFixed(1))} %`;
   const [least, suffix] = SUFFIXES.find(([bound]) => value >= bound) ?? [1, ''];
   const text = `${Number((value / least).toPrecision(4))}${suffix}`;

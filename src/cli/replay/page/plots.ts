@@ -75,7 +75,7 @@ const PLOTS: readonly Declared[] = [
   },
 ];
 
-export interface Drawn {
+interface Drawn {
   readonly plots: readonly Plot[];
   /** Seconds that a point of the series stands for. */
   readonly stepSeconds: number;

@@ -4,7 +4,7 @@ import { own } from '../../../lib/own.ts';
 import type { ReplayRun } from '../../../replay/result.ts';
 import { type Html, html } from './html.ts';
 
-export interface ShareTable {
+interface ShareTable {
   readonly id: string;
   readonly title: string;
   /** What the names are: `Instance type`. */
