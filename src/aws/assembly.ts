@@ -27,7 +27,7 @@ import { nodeClassHash } from './nodeclass/hash.ts';
 import { instanceProfileStep } from './nodeclass/instanceprofile.ts';
 import { nodeClassController } from './nodeclass/nodeclass.ts';
 import { terminate } from './nodeclass/nodeclass-termination.ts';
-import { type Step, stepTools } from './nodeclass/step.ts';
+import { type NodeClassStep, stepTools } from './nodeclass/step.ts';
 import { ValidationCache, validationStep } from './nodeclass/validation.ts';
 import { offeringMetrics, typesInUse } from './offerings/metrics.ts';
 import { offeringsReport } from './offerings/report.ts';
@@ -45,7 +45,7 @@ import { Reservations } from './reservations/reservations.ts';
 import { SecurityGroups } from './securitygroups.ts';
 import { SpotRisk, spotRiskKeeper } from './spot-risk/spot-risk.ts';
 import { spotRiskWatch } from './spot-risk/watch.ts';
-import { Parameters } from './ssm.ts';
+import { SsmParameters } from './ssm.ts';
 import { failedStart } from './start/start-remedies.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version.ts';
@@ -155,7 +155,7 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
 
 /** What the selectors of a NodeClass find: its network, identity and images. */
 interface Selections {
-  readonly parameters: Parameters;
+  readonly parameters: SsmParameters;
   readonly subnets: Subnets;
   readonly securityGroups: SecurityGroups;
   readonly profiles: InstanceProfiles;
@@ -164,7 +164,7 @@ interface Selections {
 
 function wireSelections({ settings, clients, clusterUid, clock, log }: Context, version: ClusterVersion): Selections {
   const { ec2 } = clients;
-  const parameters = new Parameters(clients.ssm, clock, log);
+  const parameters = new SsmParameters(clients.ssm, clock, log);
   return {
     parameters,
     subnets: new Subnets(ec2, clock, settings.subnetRefreshIntervalMs),
@@ -279,7 +279,7 @@ function nodeClassSteps(
   context: Context,
   parts: Parts,
   { cluster, verdicts }: { readonly cluster: ClusterFacts; readonly verdicts: ValidationCache },
-): readonly Step[] {
+): readonly NodeClassStep[] {
   const { settings, clients, informers, clock } = context;
   const { types, templates, placementGroups, cidr } = parts;
   const { reservedCapacity } = settings.featureGates;
@@ -316,7 +316,7 @@ function nodeClassSteps(
 function nodeClasses(
   context: Context,
   { profiles, templates }: Parts,
-  { steps, verdicts }: { readonly steps: readonly Step[]; readonly verdicts: ValidationCache },
+  { steps, verdicts }: { readonly steps: readonly NodeClassStep[]; readonly verdicts: ValidationCache },
 ): Controller {
   const { settings, client, informers, events } = context;
   return nodeClassController({

@@ -87,7 +87,7 @@ async function instanceRegion(
   }
 }
 
-export interface Endpoints {
+export interface ServiceEndpoints {
   readonly endpoint: string;
   readonly useFipsEndpoint: boolean;
   readonly useDualstackEndpoint: boolean;
@@ -103,7 +103,7 @@ export interface ClientOptions {
   /** Jitters those pauses, in [0, 1). Default: the machine's. */
   readonly random?: () => number;
   /** Where services are. Default: what the SDK finds in the environment and in the shared config, else AWS. */
-  readonly endpoints?: Endpoints;
+  readonly endpoints?: ServiceEndpoints;
   /** Whether the steps around a call are put together once for each kind of call. They must not be changed after that. */
   readonly cacheMiddleware?: boolean;
   /** Shortens attempts and lengthens retries until it is over. */

@@ -25,7 +25,7 @@ interface Waiting<I, O> {
 
 const PARALLEL_CALLS = 100;
 
-export class Batcher<I, O> {
+export class RequestBatcher<I, O> {
   readonly #options: BatcherOptions<I, O>;
   #waiting: Waiting<I, O>[] = [];
   #openedMs = 0;

@@ -19,7 +19,7 @@ const IMAGE_ID = /^ami-[0-9a-z]{1,32}$/;
 const CUSTOM_TTL_MS = 5 * 60_000;
 const ALIAS_TTL_MS = 24 * 3_600_000;
 
-export class Parameters {
+export class SsmParameters {
   readonly #ssm: SSMClient;
   readonly #log: Logger;
   readonly #cache: TtlCache<string, { parameter: Parameter; value: string }>;

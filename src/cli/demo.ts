@@ -7,7 +7,7 @@ import { startWorld, type World } from '../local/world.ts';
 import { narrate } from './demo/narrator.ts';
 import { startOperatorProcess } from './demo/operator.ts';
 import { type Screen, screen } from './demo/screen.ts';
-import { applyExamples, interruptSpot, type Stage, scaleToZero, scaleUp } from './demo/stages.ts';
+import { applyExamples, type DemoStage, interruptSpot, scaleToZero, scaleUp } from './demo/stages.ts';
 import { summaryLines } from './demo/summary.ts';
 import { watchWorld } from './demo/view.ts';
 import { withExamples } from './describe.ts';
@@ -94,7 +94,7 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   try {
     output.line(`operator    process ${operator.pid}, log ${operator.logFile}`);
     output.line(`live page   http://${livePage}/`);
-    const stage: Stage = { world, view, screen: output, narrator };
+    const stage: DemoStage = { world, view, screen: output, narrator };
     for (const step of [applyExamples, scaleUp, interruptSpot, scaleToZero])
       await Promise.race([step(stage), operator.failed]);
 

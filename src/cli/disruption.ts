@@ -15,7 +15,7 @@ import { Field } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { isFromCluster, readText } from './objects/read.ts';
 import { type World, worldOf } from './objects/snapshot.ts';
-import { type Disruption, disruptionOf, disruptionText } from './render/commands.ts';
+import { type DisruptionAnswer, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
@@ -186,7 +186,7 @@ export interface DisruptionOptions extends SceneOptions {
 }
 
 export interface DisruptionResult {
-  readonly disruption: Disruption;
+  readonly disruption: DisruptionAnswer;
   readonly notes: readonly string[];
 }
 

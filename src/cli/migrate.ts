@@ -9,7 +9,7 @@ import { type Facts, factsOfCluster, factsOfManifests } from './migrate/facts.ts
 import { instanceIdOf, originOf } from './migrate/origins.ts';
 import { planMarkdown } from './migrate/plan/markdown.ts';
 import { planOf } from './migrate/plan/plan.ts';
-import { type Plan, SOURCES, type Source } from './migrate/plan/step.ts';
+import { type MigrationPlan, SOURCES, type Source } from './migrate/plan/step.ts';
 import { isDone, type Status, statusOf, statusText } from './migrate/status.ts';
 import { readManifests } from './objects/read.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -95,7 +95,7 @@ async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-async function plan(flags: PlanFlags, version: string): Promise<Plan> {
+async function plan(flags: PlanFlags, version: string): Promise<MigrationPlan> {
   const { clusterName, from, filename } = flags;
   if (filename.length > 0)
     return planOf(factsOfManifests(readManifests(filename)), { from, clusterName, groups: new Map() });

@@ -8,7 +8,7 @@ import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
 import { PARTS, type ReplayParts } from './replay/parts.ts';
-import { type PlayOptions, type Prepared, prepare } from './replay/play.ts';
+import { type PlayableSet, type PlayOptions, prepare } from './replay/play.ts';
 import { progressLine } from './replay/progress.ts';
 import { writeResult } from './replay/write.ts';
 import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
@@ -93,7 +93,7 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
     });
 
 /** Plays with a line of progress, until it is over or stopped. */
-async function played(prepared: Prepared): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
+async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
   const progress = progressLine(prepared);
   let isStopped = false;
   try {
@@ -112,7 +112,7 @@ async function played(prepared: Prepared): Promise<{ readonly result: ReplayResu
 }
 
 /** What of it was not played, on standard error: forms for machines say it in their data. */
-function leftText({ sets }: Prepared, result: ReplayResult): readonly string[] {
+function leftText({ sets }: PlayableSet, result: ReplayResult): readonly string[] {
   const played = new Set(result.runs.map(({ name }) => name));
   const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);
   return [...unfinished(result), ...(missing.length === 0 ? [] : [`not played at all: ${missing.join(', ')}`])];

@@ -8,7 +8,7 @@ import { type Example, withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';
-import { type Report, reportOf } from './render/support-report.ts';
+import { reportOf, type SupportReport } from './render/support-report.ts';
 import { nowOption } from './scenario.ts';
 
 interface Flags {
@@ -20,7 +20,7 @@ interface Flags {
 
 const DAY_MS = 86_400_000;
 
-async function reportFor({ server, since, now: untilMs = Date.now() }: Flags): Promise<Report> {
+async function reportFor({ server, since, now: untilMs = Date.now() }: Flags): Promise<SupportReport> {
   const sinceMs = untilMs - since;
   const [history, cost, verdicts] = await Promise.all([
     askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`),

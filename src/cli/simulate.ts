@@ -9,7 +9,7 @@ import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { type Simulation, simulationOf } from './render/plan.ts';
+import { type SimulationAnswer, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
   countedFee,
@@ -33,7 +33,7 @@ export interface SimulateOptions extends ScenarioOptions {
 }
 
 export interface SimulateResult {
-  readonly simulation: Simulation;
+  readonly simulation: SimulationAnswer;
   readonly snapshot: Snapshot;
   /** Pods of nodes that are going, for which a place is looked for as well. */
   readonly leaving: readonly Pod[];

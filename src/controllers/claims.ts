@@ -17,13 +17,13 @@ import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
-import type { Decision } from './traces/decision.ts';
+import type { TracedDecision } from './traces/decision.ts';
 
 interface Creation extends ReconcileContext {
   /** For the metric of created NodeClaims. */
   readonly reason: string;
   /** What led to it, for its trace. */
-  readonly decision?: Decision | undefined;
+  readonly decision?: TracedDecision | undefined;
 }
 
 /**

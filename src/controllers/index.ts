@@ -30,7 +30,7 @@ import { hash } from './nodepool/hash.ts';
 import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registration-health.ts';
 import { validation } from './nodepool/validation.ts';
-import { Batcher } from './provisioning/batcher.ts';
+import { PodBatcher } from './provisioning/batcher.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, podTrigger, poolTrigger } from './provisioning/triggers.ts';
@@ -66,7 +66,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
-  const batcher = new Batcher(clock, {
+  const batcher = new PodBatcher(clock, {
     idleMs: settings.batchIdleMs,
     maxMs: settings.batchMaxMs,
     lookoutMs: parts.lookoutMs,

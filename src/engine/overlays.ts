@@ -27,7 +27,7 @@ interface OverlayProblem {
   readonly message: string;
 }
 
-export interface Evaluation {
+export interface OverlayEvaluation {
   /** Those in force, the first to win first. */
   readonly accepted: readonly NodeOverlay[];
   /** By overlay name. */
@@ -116,10 +116,13 @@ function targetsOf(pools: readonly PoolInput[], overlays: readonly NodeOverlay[]
  * Decides which overlays are in force. Of two of equal weight that set the same thing somewhere, the one that comes
  * later in the order gives way as a whole. `pools` have their types without overlays.
  */
-export const evaluateOverlays = (overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): Evaluation =>
+export const evaluateOverlays = (overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): OverlayEvaluation =>
   completed(evaluationSteps(overlays, pools));
 
-export function* evaluationSteps(overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): Steps<Evaluation> {
+export function* evaluationSteps(
+  overlays: readonly NodeOverlay[],
+  pools: readonly PoolInput[],
+): Steps<OverlayEvaluation> {
   const accepted: NodeOverlay[] = [];
   const problems = new Map<string, OverlayProblem>();
   const ordered = inOrder(overlays);

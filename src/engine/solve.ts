@@ -22,7 +22,7 @@ import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/pod-class.ts';
 import { priceFloor } from './solver/price-floor.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
-import { Reservations } from './solver/reservations.ts';
+import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler } from './solver/scheduler.ts';
 import { templateOf } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
@@ -171,7 +171,7 @@ class VariationSolve {
       noAmounts: this.#noAmounts,
       lowerMinValues: !this.#strictMinValues,
       tieBreak,
-      reservations: new Reservations(snapshot.pools, this.#options.reservedMode),
+      reservations: new ReservedUnits(snapshot.pools, this.#options.reservedMode),
       idlePools,
       withheld: new WithheldLaunches(snapshot.withheld),
     });

@@ -40,7 +40,7 @@ export function templateClaim(
 }
 
 /** A claim of a static pool, and its machine once there is one. */
-export interface Member {
+export interface StaticClaim {
   readonly claim: NodeClaim;
   readonly stateNode: StateNode | undefined;
 }
@@ -50,7 +50,7 @@ export interface Member {
  * nodes whose pods may be disrupted, in the order of the disruption cost. Of nodes without pods, those that are not
  * initialized go first: a replacement that does not join must not cost the node that it was to replace.
  */
-export function surplus(members: readonly Member[], count: number, nowMs: number): readonly Member[] {
+export function surplus(members: readonly StaticClaim[], count: number, nowMs: number): readonly StaticClaim[] {
   if (count <= 0) return [];
   return members
     .map((member) => ({ member, rank: rankOf(member, nowMs), cost: costOf(member, nowMs) }))
@@ -63,7 +63,7 @@ export function surplus(members: readonly Member[], count: number, nowMs: number
 }
 
 /** Position among the members to delete; the lowest goes first. */
-function rankOf({ claim, stateNode }: Member, nowMs: number): number {
+function rankOf({ claim, stateNode }: StaticClaim, nowMs: number): number {
   if (!claim.status?.providerID) return 0;
   const pods = (stateNode?.pods ?? []).filter((pod) => !isTerminal(pod));
   const isProtected = pods.some((pod) => isActive(pod) && doNotDisrupt(pod, nowMs));
@@ -72,6 +72,6 @@ function rankOf({ claim, stateNode }: Member, nowMs: number): number {
   return stateNode?.initialized ? 2 : 1;
 }
 
-function costOf({ claim, stateNode }: Member, nowMs: number): number {
+function costOf({ claim, stateNode }: StaticClaim, nowMs: number): number {
   return stateNode === undefined ? 0 : disruptionCost(stateNode.pods, claim, nowMs);
 }

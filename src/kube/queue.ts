@@ -7,7 +7,7 @@ import type { QueueMeter } from './queue-metrics.ts';
 import type { BackOff } from './reconciler.ts';
 
 /** What became of a key's work. */
-export type Verdict =
+export type QueueResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'again'; readonly waitMs: number }
   /** Failed, or must be tried again: at the key's next back-off step, but no later than this. */
@@ -20,7 +20,7 @@ interface QueueOptions {
   /** Shared by all keys' retries. */
   readonly retries: Limiter;
   /** Told how often the key has failed in a row. Must not throw. */
-  readonly work: (key: string, failures: number) => Promise<Verdict>;
+  readonly work: (key: string, failures: number) => Promise<QueueResult>;
   readonly meter: QueueMeter;
   readonly random?: (() => number) | undefined;
 }

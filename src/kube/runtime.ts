@@ -15,7 +15,7 @@ import type { LogFields, Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { backOffMs } from './backoff.ts';
 import { type Informers, isConflict, type Store } from './client.ts';
-import { type Verdict, WorkQueue } from './queue.ts';
+import { type QueueResult, WorkQueue } from './queue.ts';
 import { queueMeter } from './queue-metrics.ts';
 import {
   type BackOff,
@@ -178,7 +178,7 @@ type Named = Pick<Singleton, 'name' | 'concurrency' | 'backOff' | 'rateLimit'>;
 function queueFor(
   controller: Named,
   options: RuntimeOptions,
-  work: (key: string, failures: number) => Promise<Verdict>,
+  work: (key: string, failures: number) => Promise<QueueResult>,
 ): WorkQueue {
   const { clock, metrics, random } = options;
   const { qps, burst } = controller.rateLimit ?? RATE_LIMIT;
@@ -208,7 +208,7 @@ type Attempt = (
   fields: () => LogFields,
   failures: number,
   step: (context: ReconcileContext) => Promise<Outcome>,
-) => Promise<Verdict>;
+) => Promise<QueueResult>;
 
 /** Most steps have nothing to say: the log with its fields is made for those that do. */
 function contextWith(signal: AbortSignal, open: () => Logger): ReconcileContext {

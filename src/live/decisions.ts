@@ -1,6 +1,6 @@
 /** The last decisions of the operator, from its events and from the NodeClaims that come and go. */
 import type { EventNote } from '../observe/events/declaration.ts';
-import type { Decision } from './model.ts';
+import type { LiveDecision } from './model.ts';
 
 const MOST = 500;
 /** The same said again within this time counts up, and is no new line. */
@@ -36,17 +36,17 @@ const KINDS: ReadonlySet<string> = new Set([
   'CapacityBuffer',
 ]);
 
-export class DecisionLog {
-  readonly #decisions: Decision[] = [];
+export class LiveDecisions {
+  readonly #decisions: LiveDecision[] = [];
   #lastId = 0;
 
   /** Oldest first. */
-  list(): readonly Decision[] {
+  list(): readonly LiveDecision[] {
     return this.#decisions;
   }
 
   /** Those that came, or were said again, after the one with this id. */
-  since(id: number): readonly Decision[] {
+  since(id: number): readonly LiveDecision[] {
     return this.#decisions.filter((decision) => decision.id > id);
   }
 
@@ -54,7 +54,7 @@ export class DecisionLog {
     return this.#lastId;
   }
 
-  add(decision: Omit<Decision, 'id' | 'times'>): void {
+  add(decision: Omit<LiveDecision, 'id' | 'times'>): void {
     this.#lastId += 1;
     const same = this.#decisions.findIndex(
       ({ object, text, atMs }) =>
@@ -74,7 +74,7 @@ export class DecisionLog {
   }
 }
 
-function topicOf(type: EventNote['type'], reason: string): Decision['topic'] {
+function topicOf(type: EventNote['type'], reason: string): LiveDecision['topic'] {
   if (INTERRUPTIONS.has(reason)) return 'interruption';
   if (DISRUPTIONS.test(reason)) return 'disruption';
   return type === 'Warning' ? 'problem' : 'other';

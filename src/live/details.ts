@@ -5,7 +5,7 @@ import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { podRequests } from '../engine/resources.ts';
 import type { ClusterState } from '../state/cluster.ts';
-import type { Decision, LiveNode } from './model.ts';
+import type { LiveDecision, LiveNode } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
 
@@ -28,7 +28,7 @@ interface NodeDetails {
   readonly command?: { readonly method: string; readonly nodes: readonly string[]; readonly savings: number };
   readonly pods: readonly PodLine[];
   readonly morePods: number;
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly LiveDecision[];
 }
 
 export function nodeDetails(name: string, cluster: ClusterState, view: LiveView): NodeDetails | undefined {

@@ -1,7 +1,7 @@
 /** What the live page shows, as its server sends it: plain data, with no field that could hold a secret. */
 
 /** Requested of what can be had, in the resource's unit of {@link Resources}. */
-export type Share = readonly [requested: number, allocatable: number];
+export type RequestedShare = readonly [requested: number, allocatable: number];
 
 export interface LiveNode {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface LiveNode {
   readonly createdMs: number;
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
   readonly pods: number;
-  readonly shares: Readonly<Record<string, Share>>;
+  readonly shares: Readonly<Record<string, RequestedShare>>;
   /** Whether it would be disrupted, and if not, what stands in the way: the code and the text of the verdict. */
   readonly verdict?: { readonly code: string; readonly text: string; readonly object?: string };
 }
@@ -30,7 +30,7 @@ export interface PendingPod {
 }
 
 /** Something that the operator decided, or that happened to what it looks after. */
-export interface Decision {
+export interface LiveDecision {
   /** Grows with time. */
   readonly id: number;
   readonly atMs: number;
@@ -66,7 +66,7 @@ export interface LiveState {
   /** The longest waiting; the summary counts all. */
   readonly pending: readonly PendingPod[];
   /** Oldest first. */
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];
 }
 
@@ -78,6 +78,6 @@ export interface LiveChange {
   readonly gone: readonly string[];
   readonly pending?: readonly PendingPod[];
   /** New ones, and those that were said again. */
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];
 }

@@ -7,7 +7,7 @@ import { isTerminal } from '../engine/pods.ts';
 import { addResources, amountIn, podRequests } from '../engine/resources.ts';
 import { own } from '../lib/own.ts';
 import { timeOf } from '../lib/times.ts';
-import type { LiveNode, Share } from './model.ts';
+import type { LiveNode, RequestedShare } from './model.ts';
 
 /** What every node has; others are shown where a node offers them. */
 const ALWAYS = ['cpu', 'memory', 'pods'];
@@ -60,7 +60,7 @@ function stateOf({ markedForDeletion, initialized, node }: StateNode): LiveNode[
   return node === undefined ? 'launching' : 'starting';
 }
 
-function sharesOf({ allocatable, pods }: StateNode): Readonly<Record<string, Share>> {
+function sharesOf({ allocatable, pods }: StateNode): Readonly<Record<string, RequestedShare>> {
   const requested = addResources(...pods.filter((pod) => !isTerminal(pod)).map(podRequests));
   const devices = Object.keys(allocatable).filter(
     (name) => !ALWAYS.includes(name) && !NEVER.test(name) && amountIn(allocatable, name) > 0,

@@ -4,7 +4,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Address } from '../process/address.ts';
 import { refuseForeign } from '../process/foreign-pages.ts';
-import { answer, boundedServer, type Handler, listen, stop } from '../process/http-server.ts';
+import { answer, boundedServer, listen, type RequestHandler, stop } from '../process/http-server.ts';
 import { send } from '../process/long-answer.ts';
 import { isLoopback } from '../process/loopback.ts';
 import { jsonInSteps } from '../process/rendered-answer.ts';
@@ -60,7 +60,7 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePage>
   return { url: `http://${host}:${port}/`, close: () => stop(server) };
 }
 
-function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Handler {
+function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): RequestHandler {
   const assets = readAssets();
   const stream = new LiveStream(view, log);
   const searches = new Searches(cluster);

@@ -10,7 +10,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { PODS_BY_NODE } from '../state/stores.ts';
 import { Costs, type PricesOf } from './costs.ts';
-import { DecisionLog } from './decisions.ts';
+import { LiveDecisions } from './decisions.ts';
 import type { CostSample, LiveNode, LiveSummary, PendingPod } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 
@@ -34,7 +34,7 @@ const MOST_PENDING = 200;
 const MOST_SAID = 5_000;
 
 export class LiveView {
-  readonly decisions = new DecisionLog();
+  readonly decisions = new LiveDecisions();
   readonly #sources: LiveSources;
   readonly #costs: Costs;
   /** What was said last of a pod, by its name. */

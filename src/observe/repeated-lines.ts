@@ -54,7 +54,7 @@ export function repeatedLines(now: () => number): RepeatedLines {
 const VARYING = /[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g;
 
 /** Tell of something that happened, even where all of it is the same. */
-export const EVENTS: ReadonlySet<string> = new Set([
+export const REPEATED_EVENTS: ReadonlySet<string> = new Set([
   'computed new nodeclaim(s) to fit pod(s)',
   'an engine worker ended, starting another',
 ]);
@@ -62,7 +62,7 @@ export const EVENTS: ReadonlySet<string> = new Set([
 /** What a line says, and about what. Undefined for one that tells of an event: it is written however often it happens. */
 export function identityOf(level: string, message: string, fields: LogFields): string | undefined {
   const { controller, namespace, name, error } = fields;
-  if (EVENTS.has(message) || (level !== 'error' && controller === undefined)) return undefined;
+  if (REPEATED_EVENTS.has(message) || (level !== 'error' && controller === undefined)) return undefined;
   if (level !== 'error') return JSON.stringify({ ...fields, level, message, reconcileID: undefined });
   const objects = Object.entries(fields).filter(([, value]) => isReference(value));
   return JSON.stringify([message, controller, namespace, name, objects, String(error ?? '').replace(VARYING, '#')]);

@@ -7,11 +7,11 @@ import {
   answer,
   BadQuery,
   boundedServer,
-  type Handler,
   type HttpLimits,
   listen,
+  type RequestHandler,
+  type RequestTarget,
   stop,
-  type Target,
 } from './http-server.ts';
 import { send } from './long-answer.ts';
 import { isFromLoopback } from './loopback.ts';
@@ -87,7 +87,7 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
   }
 }
 
-function metricsHandler(options: EndpointOptions): Handler {
+function metricsHandler(options: EndpointOptions): RequestHandler {
   const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now } = options;
   const scrape = sharedAnswer(() => inSteps(metrics.parts()), now);
   const look = looks(now);
@@ -129,7 +129,7 @@ const ELSEWHERE =
 /** Pages of which an answer is kept; an older one is made again. */
 const PAGES = 16;
 
-function looks(now: EndpointOptions['now']): (target: Target, look: Look) => Promise<Rendered> {
+function looks(now: EndpointOptions['now']): (target: RequestTarget, look: Look) => Promise<Rendered> {
   const answers = new Map<string, () => Promise<Rendered>>();
   const pages = new Map<string, () => Promise<Rendered>>();
   return ({ path, query }, look) => {
@@ -155,7 +155,7 @@ async function show(request: IncomingMessage, response: ServerResponse, look: ()
   }
 }
 
-function healthHandler(options: EndpointOptions): Handler {
+function healthHandler(options: EndpointOptions): RequestHandler {
   const ping: Check = () => undefined;
   const ready = shared({ ...options.ready, readyz: ping });
   const alive = shared({ ...options.alive, ping });
@@ -173,7 +173,7 @@ const shared = (checks: Readonly<Record<string, Check>>): Readonly<Record<string
 /** Runs the checks in the way of Kubernetes' own probes: `ok`, or each check's line when verbose or failing. */
 async function probe(
   response: ServerResponse,
-  { path, query }: Target,
+  { path, query }: RequestTarget,
   name: string,
   checks: Readonly<Record<string, Check>>,
 ): Promise<void> {

@@ -2,7 +2,7 @@
 import { timestamp } from '../lib/times.ts';
 import type { CostHour, PoolCost } from '../observe/history/cost-hours.ts';
 import type { LoggedDecision } from '../observe/history/decision-log.ts';
-import type { History } from '../observe/history/document.ts';
+import type { OperatorHistory } from '../observe/history/document.ts';
 import { BadQuery } from './http-server.ts';
 
 export interface HistoryView {
@@ -22,14 +22,14 @@ export interface HourView {
 }
 
 /** All of it, or with `since=2026-06-03T10:00:00Z` the later part. @throws BadQuery when that is no time */
-export function historyView(history: History, query: URLSearchParams): HistoryView {
+export function historyView(history: OperatorHistory, query: URLSearchParams): HistoryView {
   const since = query.get('since');
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : Date.parse(since);
   if (Number.isNaN(sinceMs)) throw new BadQuery(`since: "${since}" is no time such as 2026-06-03T10:00:00Z`);
   return historySince(history, sinceMs);
 }
 
-export const historySince = ({ hours, decisions }: History, sinceMs: number): HistoryView => ({
+export const historySince = ({ hours, decisions }: OperatorHistory, sinceMs: number): HistoryView => ({
   hours: hours.hours.filter(({ hourMs }) => hourMs >= sinceMs).map(hourView),
   decisions: decisions.entries.filter(({ at }) => Date.parse(at) >= sinceMs),
 });

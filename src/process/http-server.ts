@@ -10,12 +10,16 @@ import type { Logger } from '../observe/logger.ts';
 import { HTTP_REFUSED } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
-export interface Target {
+export interface RequestTarget {
   readonly path: string;
   readonly query: URLSearchParams;
 }
 
-export type Handler = (request: IncomingMessage, response: ServerResponse, target: Target) => Promise<void> | void;
+export type RequestHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: RequestTarget,
+) => Promise<void> | void;
 
 /** Thrown for a query that cannot be answered; its text, which says what is wrong, is the answer. */
 export class BadQuery extends Error {
@@ -25,7 +29,7 @@ export class BadQuery extends Error {
 interface HttpServerOptions {
   /** What the port is for, in logs and metrics. */
   readonly name: string;
-  readonly handler: Handler;
+  readonly handler: RequestHandler;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly limits?: Partial<HttpLimits>;
@@ -68,7 +72,7 @@ type Refusal = 'target' | 'method' | 'body' | 'pipelining' | 'connections' | 'un
 /** One port's server: what is the same for all of its requests. */
 interface Port {
   readonly name: string;
-  readonly handler: Handler;
+  readonly handler: RequestHandler;
   readonly log: Logger;
   readonly limits: HttpLimits;
   readonly refuse: (reason: Refusal) => void;
@@ -164,7 +168,7 @@ async function serve(
   { handler, log }: Port,
   request: IncomingMessage,
   response: ServerResponse,
-  target: Target,
+  target: RequestTarget,
 ): Promise<void> {
   try {
     await handler(request, response, target);
@@ -176,7 +180,7 @@ async function serve(
 }
 
 /** Of a path, or of a whole URL as proxies send it; undefined for anything else. Percent signs stay as they are. */
-export function targetOf(url: string | undefined): Target | undefined {
+export function targetOf(url: string | undefined): RequestTarget | undefined {
   if (url === undefined) return undefined;
   const own = url.startsWith('/') ? url : /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1];
   if (own === undefined) return undefined;

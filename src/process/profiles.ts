@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import { own } from '../lib/own.ts';
-import { answer, type Target } from './http-server.ts';
+import { answer, type RequestTarget } from './http-server.ts';
 
 const LONGEST_SECONDS = 300;
 
@@ -22,7 +22,7 @@ Open the files in the developer tools of a Chromium browser.
 let isAtWork = false;
 
 /** Answers the profile that the path names. The caller decides who may have it. */
-export async function profile(response: ServerResponse, { path, query }: Target): Promise<void> {
+export async function profile(response: ServerResponse, { path, query }: RequestTarget): Promise<void> {
   const name = path.replace(/^\/debug\/pprof\/?/, '');
   if (name === '') return answer(response, 200, INDEX);
   if (name === 'cmdline') return answer(response, 200, process.argv.join('\0'));

@@ -14,7 +14,7 @@ export interface SettingsSet {
   readonly objects: readonly KubeObject[];
 }
 
-export interface Progress {
+export interface ReplayProgress {
   /** Name of the set, its place among them from 0, and how many there are. */
   readonly set: string;
   readonly index: number;
@@ -37,5 +37,5 @@ export interface ReplayOptions {
   /** Aborted: what was played until then is answered. */
   readonly signal?: AbortSignal;
   /** Called several times a second of real time. */
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: ReplayProgress) => void;
 }

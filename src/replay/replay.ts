@@ -9,7 +9,7 @@ import type { RunProgress } from './threads/protocol.ts';
 import { runInThread } from './threads/run-in-thread.ts';
 import { worldSummary } from './world-model/world-summary.ts';
 
-export type { Progress, ReplayOptions, SettingsSet } from './options.ts';
+export type { ReplayOptions, ReplayProgress as Progress, SettingsSet } from './options.ts';
 
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 

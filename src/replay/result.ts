@@ -30,7 +30,7 @@ export interface ReplayRun {
   readonly interruptions: InterruptionSummary;
   /** Share of what the nodes offered over time that no pod had requested, 0 to 1. */
   readonly idle: { readonly cpu: number; readonly memory: number };
-  readonly series: Series;
+  readonly series: ReplaySeries;
   /** Every node that was bought or given back, in order. */
   readonly log: readonly NodeEvent[];
   /** Errors and warnings that the operator logged, by message, the most frequent first; at most 50. */
@@ -86,7 +86,7 @@ export interface InterruptionSummary {
 }
 
 /** Columns of equal length, one row every `stepSeconds`, the first at the start of the trace. */
-export interface Series {
+export interface ReplaySeries {
   readonly stepSeconds: number;
   /** What the nodes cost by the hour at that moment, as `CostSummary.effectiveUsd` has it. */
   readonly usdPerHour: readonly number[];

@@ -11,7 +11,7 @@ import type { ReplayRun } from './result.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import type { TraceEvent } from './trace/trace.ts';
 import { VirtualClock } from './virtual-clock.ts';
-import { CLUSTER, openWorld, type World } from './world.ts';
+import { CLUSTER, openWorld, type ReplayWorld } from './world.ts';
 
 export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly set: SettingsSet;
@@ -70,7 +70,7 @@ class Run {
     }
   }
 
-  async #events(world: World): Promise<void> {
+  async #events(world: ReplayWorld): Promise<void> {
     const { set, trace } = this.#options;
     for (const object of set.objects) await this.#apply(world, { at: 0, apply: object });
     for await (const event of trace.events())
@@ -80,7 +80,7 @@ class Run {
   }
 
   /** Lets the time of the trace come, taking samples on the way. Answers false when the replay is to end. */
-  async #reached(untilMs: number, world: World): Promise<boolean> {
+  async #reached(untilMs: number, world: ReplayWorld): Promise<boolean> {
     const { signal } = this.#options;
     while (this.#clock.now() < untilMs && !signal?.aborted) {
       await this.#clock.runUntil(Math.min(untilMs, this.#nextSampleMs), signal);
@@ -95,7 +95,7 @@ class Run {
     return !signal?.aborted;
   }
 
-  #report({ measure }: World, isLast = false): void {
+  #report({ measure }: ReplayWorld, isLast = false): void {
     const nowMs = performance.now();
     if (!isLast && nowMs - this.#reportedMs < REPORT_MS) return;
     this.#reportedMs = nowMs;
@@ -109,7 +109,7 @@ class Run {
     });
   }
 
-  async #apply({ client, measure }: World, event: TraceEvent): Promise<void> {
+  async #apply({ client, measure }: ReplayWorld, event: TraceEvent): Promise<void> {
     try {
       await played(client, event);
     } catch (error) {
@@ -118,7 +118,7 @@ class Run {
     }
   }
 
-  #result({ measure }: World): ReplayRun {
+  #result({ measure }: ReplayWorld): ReplayRun {
     const { set, signal } = this.#options;
     const playedSeconds = Math.max(0, (this.#clock.now() - this.#startMs) / 1000);
     return {

@@ -12,7 +12,7 @@ import { inProcessClients } from './aws/in-process-clients.ts';
 import { openCluster } from './cluster.ts';
 import { Measure } from './measure/measure.ts';
 import type { Rate } from './measure/spending.ts';
-import { type Operator, startOperator } from './operator/operator.ts';
+import { type ReplayOperator, startReplayOperator } from './operator/operator.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import { kubeletsOf } from './world-model/boot-times.ts';
 import { awsOf, startWorldModel } from './world-model/start-world-model.ts';
@@ -38,13 +38,20 @@ interface WorldOptions {
   readonly signal: AbortSignal;
 }
 
-export interface World {
+export interface ReplayWorld {
   readonly client: KubeApi;
-  readonly operator: Operator;
+  readonly operator: ReplayOperator;
   readonly measure: Measure;
 }
 
-export async function openWorld({ clock, model, startMs, stepSeconds, args, signal }: WorldOptions): Promise<World> {
+export async function openWorld({
+  clock,
+  model,
+  startMs,
+  stepSeconds,
+  args,
+  signal,
+}: WorldOptions): Promise<ReplayWorld> {
   const names = randomStream(model.seed);
   const random = (): number => names.next();
   const aws = openAws({
@@ -70,7 +77,7 @@ export async function openWorld({ clock, model, startMs, stepSeconds, args, sign
     instances: aws.instances,
     rateOf: (instance, atMs) => prices.of(instance, atMs),
   });
-  const operator = await startOperator({
+  const operator = await startReplayOperator({
     ...common,
     ...{ api, args },
     clients: inProcessClients(aws, { clock, random }),
@@ -86,7 +93,7 @@ export async function openWorld({ clock, model, startMs, stepSeconds, args, sign
 
 /** What instances cost at a moment: spot prices move, and volumes and addresses are those of their NodePool. */
 class InstancePrices {
-  operator: Operator | undefined;
+  operator: ReplayOperator | undefined;
   readonly #aws: OpenAws;
 
   constructor(aws: OpenAws) {

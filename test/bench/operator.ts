@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
-import { Batcher } from '../../src/controllers/provisioning/batcher.ts';
+import { PodBatcher } from '../../src/controllers/provisioning/batcher.ts';
 import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.ts';
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { podKey } from '../../src/engine/pods.ts';
@@ -147,7 +147,7 @@ async function answerMs(pod: number, { deps, server, solver, launches, signal }:
   const isThere = (): boolean => pods.get({ namespace: 'team-0', name: `late-${pod}` }) !== undefined;
   order('ADDED');
   await until(isThere);
-  const batcher = new Batcher(deps.clock, NO_WAIT);
+  const batcher = new PodBatcher(deps.clock, NO_WAIT);
   batcher.trigger(podKey({ metadata: { namespace: 'team-0', name: `late-${pod}` } } as never));
   const created = nextReport(server);
   const startedMs = Date.now();

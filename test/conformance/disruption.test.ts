@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
 import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
-import type { Disruption } from '../../src/cli/render/commands.ts';
+import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
 import {
   type Block,
   type Candidate,
@@ -57,8 +57,8 @@ describe('simulate --disruption', () => {
     );
   }
 
-  const played = new Map<string, Disruption>();
-  async function play(name: string): Promise<Disruption> {
+  const played = new Map<string, DisruptionAnswer>();
+  async function play(name: string): Promise<DisruptionAnswer> {
     const known = played.get(name);
     if (known !== undefined) return known;
     const options = optionsFor(name);

@@ -1,5 +1,5 @@
 /** Whether what disruption would do is what the reference would do. */
-import type { Disruption, SimulatedCommand } from '../../src/cli/render/commands.ts';
+import type { DisruptionAnswer, SimulatedCommand } from '../../src/cli/render/commands.ts';
 import type { Requirement } from '../../src/engine/model.ts';
 
 interface ExpectedReplacement {
@@ -124,7 +124,7 @@ function samePrices(actual: Outcome | null, expected: Outcome | null): boolean {
 const isNear = (price: number, wanted: number): boolean => wanted < 0 || near(price, wanted);
 
 /** Empty when the outcome is one of the reference's; else what it is and what was expected. */
-export function problemOf({ first }: Disruption, expected: Expected): string {
+export function problemOf({ first }: DisruptionAnswer, expected: Expected): string {
   const outcomes = [expected.first, ...(expected.alternatives ?? [])];
   const equals = (outcome: Outcome | null, standIn: (name: string) => string): boolean =>
     outcomeText(first, standIn) === outcomeText(outcome, standIn) && samePrices(first, outcome);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Simulation } from '../../src/cli/render/plan.ts';
+import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
@@ -174,7 +174,7 @@ describe('packing', () => {
     objects: readonly object[],
     packing: 'cheapest' | 'compatible',
     nodeHourlyFee = 0,
-  ): Promise<Simulation> {
+  ): Promise<SimulationAnswer> {
     const file = join(folder, `${files++}.yaml`);
     writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
     const options = { filename: [file], instanceTypes: join(folder, 'types.json'), nowMs: 0, packing, nodeHourlyFee };
@@ -201,7 +201,7 @@ describe('packing', () => {
   it('with a fee for nodes pays no more in all than without one, but for half a percent, and buys fewer nodes', async () => {
     let [fewer, more] = [0, 0];
     const fee = 0.15;
-    const inAll = ({ totalPrice, nodeClaims }: Simulation): number => totalPrice + fee * nodeClaims.length;
+    const inAll = ({ totalPrice, nodeClaims }: SimulationAnswer): number => totalPrice + fee * nodeClaims.length;
     const law = fc.asyncProperty(scenarios, async ({ pool: poolShape, daemons, shapes }) => {
       const objects = [pool(poolShape), ...(daemons ? [DAEMONS] : []), ...shapes.map(deployment)];
       const compatible = await run(objects, 'compatible');
@@ -234,7 +234,7 @@ describe('packing', () => {
 });
 
 /** What the judge of single claims does not see: the pool's limits and the variety that it asks for. */
-function brokenPromises({ minFamilies = 1, cpuLimit }: PoolShape, { nodeClaims }: Simulation): readonly string[] {
+function brokenPromises({ minFamilies = 1, cpuLimit }: PoolShape, { nodeClaims }: SimulationAnswer): readonly string[] {
   const cpuOf = (name: string): number => Number(name.split('.')[1]);
   const bought = nodeClaims.reduce((sum, { instanceTypes }) => sum + Math.max(...instanceTypes.map(cpuOf)), 0);
   const tooMuch = cpuLimit !== undefined && bought > cpuLimit ? [`${bought} CPU over a limit of ${cpuLimit}`] : [];

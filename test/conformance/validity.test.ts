@@ -1,6 +1,6 @@
 /** The judge of simulations must see what is wrong. */
 import { describe, expect, it } from '@jest/globals';
-import type { SimulatedClaim, Simulation } from '../../src/cli/render/plan.ts';
+import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
@@ -45,7 +45,7 @@ const claim = (...pods: string[]): SimulatedClaim => ({
   price: 1,
 });
 
-const result = (...nodeClaims: SimulatedClaim[]): Simulation => ({
+const result = (...nodeClaims: SimulatedClaim[]): SimulationAnswer => ({
   nodeClaims,
   existingNodes: [],
   unschedulable: {},

@@ -1,5 +1,5 @@
 /** Whether a simulation's result is one that a cluster would let happen: every rule, over the whole result. */
-import type { SimulatedClaim, Simulation } from '../../src/cli/render/plan.ts';
+import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
 import {
   type Amounts,
   addTo,
@@ -63,7 +63,7 @@ interface Place {
 export function problemsOf(
   objects: readonly ScenarioObject[],
   types: readonly TypeEntry[],
-  result: Simulation,
+  result: SimulationAnswer,
 ): readonly string[] {
   const judge = new Judge(objects, types, result);
   return judge.verdict();
@@ -72,12 +72,12 @@ export function problemsOf(
 class Judge {
   readonly #objects: readonly ScenarioObject[];
   readonly #types: ReadonlyMap<string, TypeEntry>;
-  readonly #result: Simulation;
+  readonly #result: SimulationAnswer;
   readonly #pods = new Map<string, PlacedPod>();
   readonly #seen = new Set<string>();
   readonly #problems: string[] = [];
 
-  constructor(objects: readonly ScenarioObject[], types: readonly TypeEntry[], result: Simulation) {
+  constructor(objects: readonly ScenarioObject[], types: readonly TypeEntry[], result: SimulationAnswer) {
     this.#objects = objects;
     this.#types = new Map(types.map((type) => [type.name, type]));
     this.#result = result;

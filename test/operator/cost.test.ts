@@ -9,7 +9,7 @@ import { CONFIG_MAP } from '../../src/api/kinds.ts';
 import type { CostHistory } from '../../src/cli/cost/history.ts';
 import type { CostNow } from '../../src/cli/cost/now.ts';
 import { costCommand } from '../../src/cli/cost.ts';
-import type { Report } from '../../src/cli/render/support-report.ts';
+import type { SupportReport } from '../../src/cli/render/support-report.ts';
 import { reportCommand } from '../../src/cli/report.ts';
 import type { CostReport } from '../../src/engine/cost/report.ts';
 import { DOCUMENT_LABEL } from '../../src/kube/config-map-document.ts';
@@ -130,7 +130,7 @@ describe('the history', () => {
     });
     expect(after.decisions).toContainEqual(ended);
 
-    const report = await printed<Report>(reportCommand(), ...asking(), ...AHEAD);
+    const report = await printed<SupportReport>(reportCommand(), ...asking(), ...AHEAD);
     expect(strictly(REPORT, report)).toEqual([]);
     expect(report).toMatchObject({
       purchases: { nodes: 3, replacements: 1, failed: 0 },

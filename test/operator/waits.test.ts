@@ -20,7 +20,7 @@ import {
 import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
 import { blockersCommand } from '../../src/cli/blockers.ts';
 import { type BudgetCalendar, budgetsCommand } from '../../src/cli/budgets.ts';
-import type { Simulation } from '../../src/cli/render/plan.ts';
+import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
 import { simulateCommand } from '../../src/cli/simulate.ts';
 import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
 import type { Operator } from '../../src/main.ts';
@@ -108,7 +108,7 @@ describe('what keeps nodes', () => {
     );
 
     // what a drain would buy, if there were no budget in the way of its pods
-    const { nodeClaims: foretold } = await printed<Simulation>(
+    const { nodeClaims: foretold } = await printed<SimulationAnswer>(
       simulateCommand(),
       ...(await dump()),
       '--instance-types',

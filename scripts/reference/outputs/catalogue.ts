@@ -8,11 +8,11 @@ import type { CostHistory } from '../../../src/cli/cost/history.ts';
 import type { CostNow } from '../../../src/cli/cost/now.ts';
 import type { ExplainedVerdict } from '../../../src/cli/explain.ts';
 import type { PodVerdict } from '../../../src/cli/explain-pod.ts';
-import type { Plan } from '../../../src/cli/migrate/plan/step.ts';
+import type { MigrationPlan } from '../../../src/cli/migrate/plan/step.ts';
 import type { Status } from '../../../src/cli/migrate/status.ts';
-import type { Disruption } from '../../../src/cli/render/commands.ts';
-import type { Simulation } from '../../../src/cli/render/plan.ts';
-import type { Report } from '../../../src/cli/render/support-report.ts';
+import type { DisruptionAnswer } from '../../../src/cli/render/commands.ts';
+import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
+import type { SupportReport } from '../../../src/cli/render/support-report.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
@@ -59,14 +59,14 @@ export type Printed =
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>
   | Fitting<typeof COST_HISTORY, CostHistory>
-  | Fitting<typeof REPORT, Report>
+  | Fitting<typeof REPORT, SupportReport>
   | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>
   | Fitting<typeof MIGRATE_STATUS, Status>
-  | Fitting<typeof MIGRATE_PLAN, Plan>
+  | Fitting<typeof MIGRATE_PLAN, MigrationPlan>
   | Fitting<typeof FINDINGS, readonly Finding[]>
   | Fitting<typeof TRACE_SUMMARY, TraceSummary>
-  | Fitting<typeof SIMULATION, Simulation>
-  | Fitting<typeof DISRUPTION, Disruption>
+  | Fitting<typeof SIMULATION, SimulationAnswer>
+  | Fitting<typeof DISRUPTION, DisruptionAnswer>
   | Fitting<typeof REPLAY, ReplayResult>;
 
 /** The text of a schema's file. */

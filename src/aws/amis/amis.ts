@@ -13,7 +13,7 @@ import { type Freshness, LoadingCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
-import type { Parameters } from '../ssm.ts';
+import type { SsmParameters } from '../ssm.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
 
 interface Ami {
@@ -97,7 +97,7 @@ export const amiForType = (amis: readonly AmiStatus[], type: InstanceType): AmiS
 
 interface AmisOptions {
   readonly ec2: EC2Client;
-  readonly parameters: Parameters;
+  readonly parameters: SsmParameters;
   /** Version of the cluster, `major.minor`. */
   readonly clusterVersion: () => string;
   readonly clock: Clock;
@@ -170,7 +170,7 @@ export class Amis {
 const PERIOD_MS = 30 * 60_000;
 
 /** Forgets `latest` parameters that point to images which have been deprecated since. */
-export const ssmInvalidation = (parameters: Parameters, amis: Amis): Singleton => ({
+export const ssmInvalidation = (parameters: SsmParameters, amis: Amis): Singleton => ({
   name: 'providers.ssm.invalidation',
   singleton: true,
   async reconcile() {

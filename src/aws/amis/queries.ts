@@ -14,7 +14,7 @@ import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { combined, isDenied, isNotFound } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
-import type { Parameter, Parameters } from '../ssm.ts';
+import type { Parameter, SsmParameters } from '../ssm.ts';
 import { tagFilters } from '../tags.ts';
 import { type Alias, aliasOf } from './families.ts';
 
@@ -144,7 +144,7 @@ const isListed = ({ variants, arch }: AliasParameter, { status }: EC2NodeClass):
 interface AliasContext {
   readonly nodeClass: EC2NodeClass;
   readonly cluster: string;
-  readonly parameters: Parameters;
+  readonly parameters: SsmParameters;
   readonly log: Logger;
 }
 
@@ -173,7 +173,7 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
   return { filters: imageIds([...variants.keys()]), variants };
 }
 
-async function parameterImage(name: string, parameters: Parameters, log: Logger): Promise<readonly string[]> {
+async function parameterImage(name: string, parameters: SsmParameters, log: Logger): Promise<readonly string[]> {
   try {
     const value = await parameters.get({ name, mutable: true, custom: true });
     if (value.startsWith('ami-')) return [value];
@@ -200,7 +200,7 @@ function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
  */
 export async function amiQueries(
   nodeClass: EC2NodeClass,
-  { cluster, parameters, log }: { readonly cluster: string; readonly parameters: Parameters; readonly log: Logger },
+  { cluster, parameters, log }: { readonly cluster: string; readonly parameters: SsmParameters; readonly log: Logger },
 ): Promise<readonly AmiQuery[]> {
   const alias = aliasOf(nodeClass);
   if (alias !== undefined) return [await aliasQuery(alias, { nodeClass, cluster, parameters, log })];

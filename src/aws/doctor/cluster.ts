@@ -56,7 +56,7 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
 }
 
 /** A controller in the cluster, and its settings as far as its Deployment shows them. */
-export interface Controller {
+export interface FoundController {
   readonly deployment: Workload;
   readonly version: string;
   /** Karpenter itself, and not this product. */
@@ -68,13 +68,13 @@ export interface Controller {
 const KARPENTER_IMAGE = /(?:^|\/)karpenter\/controller(?::(?<tag>[^@]+))?(?:@|$)/;
 
 /** All that are installed, Karpenter's among them. */
-export async function findControllers(client: HttpKubeReader): Promise<readonly Controller[]> {
+export async function findControllers(client: HttpKubeReader): Promise<readonly FoundController[]> {
   const labelSelector = 'app.kubernetes.io/name=karpenter';
   return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
 }
 
 /** What a Deployment shows of the controller that it runs. */
-export function controllerOf(deployment: Workload): Controller {
+export function controllerOf(deployment: Workload): FoundController {
   const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
     readonly image?: string;
     readonly env?: readonly { readonly name: string; readonly value?: string }[];
@@ -91,7 +91,7 @@ export function controllerOf(deployment: Workload): Controller {
   };
 }
 
-export function installation(controller: Controller | undefined, version: string): Finding {
+export function installation(controller: FoundController | undefined, version: string): Finding {
   if (controller === undefined)
     return warning(
       'installation',

@@ -8,7 +8,7 @@ import { realClock } from '../../lib/clock.ts';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { installedBefore } from './beta.ts';
-import { type Controller, definitions, findControllers, installation } from './cluster.ts';
+import { definitions, type FoundController, findControllers, installation } from './cluster.ts';
 import { type Finding, problem, unasked, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { checkNodePools, surveyOf } from './nodepools.ts';
@@ -85,7 +85,7 @@ async function found(subject: string, look: () => Promise<readonly Finding[]>): 
 async function objects(
   client: HttpKubeReader,
   context: NodeClassChecks &
-    Pick<SimulatedScope, 'queueName' | 'role'> & { readonly controllers: readonly Controller[] },
+    Pick<SimulatedScope, 'queueName' | 'role'> & { readonly controllers: readonly FoundController[] },
 ): Promise<readonly Finding[]> {
   try {
     const [nodeClasses, pools] = await Promise.all([client.listAll(EC2_NODE_CLASS), client.listAll(NODE_POOL)]);

@@ -12,7 +12,7 @@ import { describeError, isDryRun, isNotFound } from '../errors.ts';
 import { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { PlacementGroups } from '../placementgroups.ts';
 import { SecurityGroups } from '../securitygroups.ts';
-import { Parameters } from '../ssm.ts';
+import { SsmParameters } from '../ssm.ts';
 import { Subnets } from '../subnets/subnets.ts';
 import { launchTags, restrictedTags, tagList } from '../tags.ts';
 import { type Finding, fine, isDenied, problem, warning } from './finding.ts';
@@ -116,7 +116,7 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   const subject = `EC2NodeClass ${nodeClass.metadata.name}`;
   const amis = new Amis({
     ec2: clients.ec2,
-    parameters: new Parameters(clients.ssm, clock, silent),
+    parameters: new SsmParameters(clients.ssm, clock, silent),
     clusterVersion: () => kubernetesVersion,
     clock,
     log: silent,

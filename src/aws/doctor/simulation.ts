@@ -7,7 +7,7 @@ import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
-import type { Controller } from './cluster.ts';
+import type { FoundController } from './cluster.ts';
 import { type Finding, fine, policyFor, problem, unasked } from './finding.ts';
 
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn';
@@ -24,7 +24,7 @@ const QUEUE_ACTIONS = ['sqs:GetQueueUrl', 'sqs:ReceiveMessage', 'sqs:DeleteMessa
 /** The role that an installation's service account assumes; undefined when it names none. */
 export async function controllerRole(
   client: Pick<HttpKubeReader, 'raw'>,
-  controller: Controller | undefined,
+  controller: FoundController | undefined,
 ): Promise<string | undefined> {
   const { serviceAccountName } = (controller?.deployment.spec.template.spec ?? {}) as { serviceAccountName?: string };
   if (controller === undefined || serviceAccountName === undefined) return undefined;

@@ -21,7 +21,7 @@ import type { HttpKubeReader } from '../../kube/http.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 import { leftovers } from './beta.ts';
-import type { Controller } from './cluster.ts';
+import type { FoundController } from './cluster.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';
 
 const SUBJECT = 'takeover';
@@ -34,7 +34,7 @@ const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
 const KNOWN_MINORS = { first: 1, last: 14 };
 
 interface TakeoverChecks {
-  readonly controllers: readonly Controller[];
+  readonly controllers: readonly FoundController[];
   readonly pools: readonly NodePool[];
   readonly nodeClasses: readonly EC2NodeClass[];
   readonly clock: Clock;
@@ -62,9 +62,9 @@ export async function takeover(client: HttpKubeReader, checks: TakeoverChecks): 
   return wrong.some(({ level }) => level !== 'ok') ? wrong : [...wrong, fine(SUBJECT, text)];
 }
 
-const nameOf = ({ deployment: { metadata } }: Controller): string => `${metadata.namespace}/${metadata.name}`;
+const nameOf = ({ deployment: { metadata } }: FoundController): string => `${metadata.namespace}/${metadata.name}`;
 
-function versionFindings(controller: Controller): readonly Finding[] {
+function versionFindings(controller: FoundController): readonly Finding[] {
   const { version } = controller;
   const subject = `Karpenter ${nameOf(controller)}`;
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
@@ -91,7 +91,7 @@ function versionFindings(controller: Controller): readonly Finding[] {
 }
 
 /** Two installations in two namespaces hold two Leases, and buy and end nodes side by side. */
-function running(controllers: readonly Controller[]): readonly Finding[] {
+function running(controllers: readonly FoundController[]): readonly Finding[] {
   const active = controllers.filter(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
   if (active.length < 2) return [];
   const names = active.map(nameOf);

@@ -4,7 +4,7 @@ import type { HttpKubeReader } from '../../kube/http.ts';
 import { type Clients, createClients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { account } from './account.ts';
-import type { Controller } from './cluster.ts';
+import type { FoundController } from './cluster.ts';
 import { type Finding, fine, unasked, warning } from './finding.ts';
 import { controllerRole, simulated } from './simulation.ts';
 
@@ -12,7 +12,7 @@ export interface UpgradeScope {
   readonly clusterName: string;
   /** Empty when there is none. */
   readonly queueName: string;
-  readonly controller: Controller | undefined;
+  readonly controller: FoundController | undefined;
   /** Names of the roles that the NodeClasses give to nodes. */
   readonly nodeRoles: readonly string[];
   /** Of nodes that are in the cluster. */

@@ -9,7 +9,7 @@ import type { StepTraces } from '../../observe/traces/tracer.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { TemplateConfig } from '../launchtemplates/plan.ts';
 import type { AwsMetrics } from '../metrics.ts';
-import { Batcher } from '../request-batcher.ts';
+import { RequestBatcher } from '../request-batcher.ts';
 import { FleetCall } from './fleet-call.ts';
 import { traceCall } from './fleet-trace.ts';
 import type { FleetRequest } from './request.ts';
@@ -58,7 +58,7 @@ const fingerprintOf = remembering((request: FleetRequest): string => setFingerpr
 
 export class Fleets {
   readonly #options: FleetsOptions;
-  readonly #batcher: Batcher<FleetOrder, FleetAnswer>;
+  readonly #batcher: RequestBatcher<FleetOrder, FleetAnswer>;
   /** How often EC2 has answered for a claim. */
   readonly #attempts: TtlCache<string, number>;
   /** Fleets in doubt, by the claims that ordered them. */
@@ -68,7 +68,7 @@ export class Fleets {
     this.#options = options;
     this.#attempts = new TtlCache(options.clock, REMEMBERED_MS);
     this.#doubts = new TtlCache(options.clock, REMEMBERED_MS);
-    this.#batcher = new Batcher({
+    this.#batcher = new RequestBatcher({
       name: 'create_fleet',
       clock: options.clock,
       idleMs: 35,

@@ -1,5 +1,5 @@
 /** A CreateFleet request in the traces of the NodeClaims that it buys for. */
-import type { Step, StepTraces } from '../../observe/traces/tracer.ts';
+import type { FinishedSpan, StepTraces } from '../../observe/traces/tracer.ts';
 import type { FleetRequest } from './request.ts';
 
 interface TracedAnswer {
@@ -24,7 +24,7 @@ export function traceCall(traces: StepTraces, call: TracedCall): void {
     const { bought, errors = [] } = answers[at] ?? {};
     const overrides = (order.request.LaunchTemplateConfigs ?? []).flatMap(({ Overrides = [] }) => Overrides);
     const refused = [...new Set(errors.map(({ ErrorCode }) => ErrorCode))].join(', ');
-    const step: Step = {
+    const step: FinishedSpan = {
       name: 'EC2.CreateFleet',
       fromMs,
       toMs,

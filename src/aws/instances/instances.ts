@@ -19,7 +19,7 @@ import { isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
-import { Batcher } from '../request-batcher.ts';
+import { RequestBatcher } from '../request-batcher.ts';
 import { CLUSTER_NAME_TAG, CLUSTER_UID_TAG, tagList } from '../tags.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
@@ -58,8 +58,8 @@ export class Instances {
   readonly #ending: TtlCache<string, Instance>;
   readonly #ended: TtlCache<string, true>;
   #foreign: readonly Instance[] = [];
-  readonly #describe: Batcher<string, Described | undefined>;
-  readonly #terminate: Batcher<string, true | undefined>;
+  readonly #describe: RequestBatcher<string, Described | undefined>;
+  readonly #terminate: RequestBatcher<string, true | undefined>;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
@@ -77,12 +77,12 @@ export class Instances {
         options.metrics.batchSize.observe({ batcher }, size);
       },
     };
-    this.#describe = new Batcher({
+    this.#describe = new RequestBatcher({
       ...common,
       name: 'describe_instances',
       run: (ids) => forMany(ids, (some) => this.#describeIds(some)),
     });
-    this.#terminate = new Batcher({
+    this.#terminate = new RequestBatcher({
       ...common,
       name: 'terminate_instances',
       run: (ids) => forMany(ids, (some) => this.#terminateIds(some)),

@@ -17,9 +17,9 @@ import { eniLimitedPods } from '../kubelet/pod-limit.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import {
   baseEntries,
-  type Entry,
   expandPartitions,
   type OfferingContext,
+  type OfferingEntry,
   reservedEntries,
   type Surveyed,
 } from '../offerings/offerings.ts';
@@ -261,7 +261,11 @@ export class InstanceTypes {
     });
   }
 
-  #reservedEntries(info: InstanceTypeInfo, { status }: EC2NodeClass, context: OfferingContext): readonly Entry[] {
+  #reservedEntries(
+    info: InstanceTypeInfo,
+    { status }: EC2NodeClass,
+    context: OfferingContext,
+  ): readonly OfferingEntry[] {
     const { reservations, reservedCapacity } = this.#options;
     const selected = reservedCapacity ? (status?.capacityReservations ?? []) : [];
     return reservedEntries(info, selected, (id) => reservations.available(id), context);

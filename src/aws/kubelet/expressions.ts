@@ -12,7 +12,7 @@ import { compiled, ExpressionError } from './expression-programs.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 
 /** What an expression may ask of an instance type. */
-export interface Facts {
+export interface InstanceTypeFacts {
   readonly vcpus: number;
   readonly memoryMib: number;
   /** Interfaces of the default network card. */
@@ -27,7 +27,7 @@ const RESERVED_FIELDS = ['kubeReserved', 'systemReserved'] as const;
 const MAX_INT32 = 2 ** 31 - 1;
 
 /** The variables of an expression. */
-const variables = (facts: Facts): Readonly<Record<string, bigint | string>> => ({
+const variables = (facts: InstanceTypeFacts): Readonly<Record<string, bigint | string>> => ({
   vcpus: BigInt(facts.vcpus),
   memory_mib: BigInt(facts.memoryMib),
   default_enis: BigInt(facts.defaultEnis),
@@ -37,7 +37,7 @@ const variables = (facts: Facts): Readonly<Record<string, bigint | string>> => (
 });
 
 /** A whole number; fractions are cut. @throws ExpressionError */
-function evaluated(text: string, facts: Facts): number {
+function evaluated(text: string, facts: InstanceTypeFacts): number {
   const value = compiled(text)(variables(facts));
   // no negative zero, which would be written so
   const number = Math.trunc(Number(value)) + 0;
@@ -46,7 +46,7 @@ function evaluated(text: string, facts: Facts): number {
 }
 
 /** Facts about a type. `maxPods` depends on the setting that is looked at. */
-export const factsOf = (info: InstanceTypeInfo, maxPods: number): Facts => ({
+export const factsOf = (info: InstanceTypeInfo, maxPods: number): InstanceTypeFacts => ({
   vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
   memoryMib: info.MemoryInfo?.SizeInMiB ?? 0,
   defaultEnis: defaultCardInterfaces(info),
@@ -58,7 +58,7 @@ export const factsOf = (info: InstanceTypeInfo, maxPods: number): Facts => ({
 const upTo = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple;
 
 /** The quantity that a value stands for. @throws ExpressionError when it is negative */
-function reservedQuantity(resource: string, text: string, facts: Facts): string {
+function reservedQuantity(resource: string, text: string, facts: InstanceTypeFacts): string {
   const value = evaluated(text, facts);
   if (value < 0) throw new ExpressionError(`evaluating expression, ${value} is negative`);
   switch (resource) {
@@ -79,7 +79,7 @@ export interface Reserved {
   readonly systemReserved: StringMap;
 }
 
-function resolved(field: string, list: StringMap | undefined, facts: Facts | undefined): StringMap {
+function resolved(field: string, list: StringMap | undefined, facts: InstanceTypeFacts | undefined): StringMap {
   const amounts: Record<string, string> = {};
   for (const [resource, text] of Object.entries(list ?? {}))
     if (isQuantity(text)) put(amounts, resource, text);
@@ -98,12 +98,12 @@ function located<T>(field: string, run: () => T): T {
 }
 
 /** Without facts, because the gate is off, expressions are left out. @throws ExpressionError */
-export const resolveReserved = (kubelet: Kubelet, facts?: Facts): Reserved => ({
+export const resolveReserved = (kubelet: Kubelet, facts?: InstanceTypeFacts): Reserved => ({
   kubeReserved: resolved('kubeReserved', kubelet.kubeReserved, facts),
   systemReserved: resolved('systemReserved', kubelet.systemReserved, facts),
 });
 
-function podsFrom(text: string, facts: Facts): number {
+function podsFrom(text: string, facts: InstanceTypeFacts): number {
   const pods = evaluated(text, facts);
   if (pods < 0 || pods > MAX_INT32)
     throw new ExpressionError(`evaluating expression, ${pods} is not between 0 and ${MAX_INT32}`);
@@ -111,7 +111,7 @@ function podsFrom(text: string, facts: Facts): number {
 }
 
 /** The block with a number in place of an expression for `maxPods`. @throws ExpressionError */
-export function withMaxPods(kubelet: Kubelet, facts: Facts): Kubelet {
+export function withMaxPods(kubelet: Kubelet, facts: InstanceTypeFacts): Kubelet {
   const { maxPods } = kubelet;
   if (typeof maxPods !== 'string') return kubelet;
   return { ...kubelet, maxPods: located('spec.kubelet.maxPods', () => podsFrom(maxPods, facts)) };

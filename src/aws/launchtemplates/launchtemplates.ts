@@ -29,7 +29,7 @@ const LARGE_USER_DATA = 14_745;
 const NAME_TAKEN = 'InvalidLaunchTemplateName.AlreadyExistsException';
 const NAME_PREFIX = 'karpenter.k8s.aws/';
 
-export interface Template {
+export interface LaunchTemplate {
   readonly name: string;
   readonly data: RequestLaunchTemplateData;
   readonly tags: StringMap;
@@ -62,7 +62,7 @@ export class LaunchTemplates {
   }
 
   /** Makes sure that EC2 has the template. Calls for the same template at the same time share the work. */
-  async ensure(template: Template, nodeClassName: string): Promise<void> {
+  async ensure(template: LaunchTemplate, nodeClassName: string): Promise<void> {
     const { name } = template;
     const id = this.#known.get(name);
     if (id !== undefined) {
@@ -77,7 +77,7 @@ export class LaunchTemplates {
     await ensuring;
   }
 
-  async #find(template: Template, nodeClassName: string): Promise<void> {
+  async #find(template: LaunchTemplate, nodeClassName: string): Promise<void> {
     const id = (await this.#describe(template.name)) ?? (await this.#create(template, nodeClassName));
     this.#known.set(template.name, id);
   }
@@ -95,7 +95,7 @@ export class LaunchTemplates {
     }
   }
 
-  async #create({ name, data, tags }: Template, nodeClassName: string): Promise<string> {
+  async #create({ name, data, tags }: LaunchTemplate, nodeClassName: string): Promise<string> {
     const { ec2, metrics, log } = this.#options;
     const bytes = Buffer.from(data.UserData ?? '', 'base64').length;
     metrics.userDataBytes.set({ nodeclass: nodeClassName }, bytes);

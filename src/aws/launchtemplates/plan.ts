@@ -16,7 +16,7 @@ import { effectiveKubelet } from '../userdata/kubelet.ts';
 import { bottlerocketVersion, renderUserData } from '../userdata/userdata.ts';
 import { type TemplateReservation, templateData } from './content.ts';
 import { groupTypes, type TemplateGroup } from './groups.ts';
-import { type Template, templateName } from './launchtemplates.ts';
+import { type LaunchTemplate, templateName } from './launchtemplates.ts';
 
 export interface TemplatePlanInput {
   readonly nodeClass: EC2NodeClass;
@@ -44,7 +44,7 @@ export interface TemplateConfig {
 }
 
 interface PlannedTemplate {
-  readonly template: Template;
+  readonly template: LaunchTemplate;
   readonly config: TemplateConfig;
 }
 
@@ -61,10 +61,10 @@ export function chosenPartition(claim: NodeClaim, group: PlacementGroup | undefi
 }
 
 /** Templates by what they are made of: claims that come together mostly need the same ones. */
-const made = new WeakMap<EC2NodeClass, Map<string, Template>>();
+const made = new WeakMap<EC2NodeClass, Map<string, LaunchTemplate>>();
 const MADE_AT_MOST = 500;
 
-function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
+function templateOf(input: TemplatePlanInput, group: TemplateGroup): LaunchTemplate {
   const { nodeClass, claim, capacityType, tenancy, tags, placementGroup, cluster, cidr, region } = input;
   const { imageId, efaCount, pods, reserved, reservation } = group;
   const { taints, startupTaints, resources } = claim.spec;
@@ -74,7 +74,7 @@ function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
     [claim.metadata.labels, taints, startupTaints, chosenPartition(claim, placementGroup)],
     resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
   ]);
-  const known = made.get(nodeClass) ?? new Map<string, Template>();
+  const known = made.get(nodeClass) ?? new Map<string, LaunchTemplate>();
   made.set(nodeClass, known);
   const template = known.get(key) ?? makeTemplate(input, group);
   if (known.size >= MADE_AT_MOST) known.clear();
@@ -82,7 +82,7 @@ function templateOf(input: TemplatePlanInput, group: TemplateGroup): Template {
   return template;
 }
 
-function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): Template {
+function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): LaunchTemplate {
   const { nodeClass, claim, capacityType, cluster, cidr, placementGroup, tags } = input;
   const family = familyOf(nodeClass);
   const { dnsIp } = cluster;

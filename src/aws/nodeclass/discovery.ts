@@ -10,7 +10,7 @@ import type { PlacementGroups } from '../placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
 import type { SecurityGroups } from '../securitygroups.ts';
 import type { Subnets } from '../subnets/subnets.ts';
-import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
+import { type NodeClassStep, type StepTools, unresolved, withStatus } from './step.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -45,7 +45,7 @@ async function confirmed<T extends Found>(
 
 /** Found: listed and ready. Nothing found: cleared, not ready. AWS did not answer: everything stays as it was. */
 const selectorStep =
-  (tools: StepTools, { what, condition, none, status, list, againMs }: Selector): Step =>
+  (tools: StepTools, { what, condition, none, status, list, againMs }: Selector): NodeClassStep =>
   async (nodeClass) => {
     const { setCondition } = tools;
     let found: readonly Found[];
@@ -70,7 +70,7 @@ const failedLookup = (what: string, error: unknown): Error =>
 
 const ready = (type: string): ConditionUpdate => ({ type, status: 'True', message: '' });
 
-export const subnetStep = (tools: StepTools, subnets: Subnets): Step =>
+export const subnetStep = (tools: StepTools, subnets: Subnets): NodeClassStep =>
   selectorStep(tools, {
     what: 'subnets',
     condition: 'SubnetsReady',
@@ -80,7 +80,7 @@ export const subnetStep = (tools: StepTools, subnets: Subnets): Step =>
     againMs: MINUTE_MS,
   });
 
-export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Step =>
+export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): NodeClassStep =>
   selectorStep(tools, {
     what: 'security groups',
     condition: 'SecurityGroupsReady',
@@ -93,7 +93,7 @@ export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Ste
 const AMIS = 'AMIsReady';
 
 /** `region`: for messages. */
-export function amiStep(tools: StepTools, amis: Amis, region: string): Step {
+export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClassStep {
   const lookUp = selectorStep(tools, {
     what: 'amis',
     condition: AMIS,
@@ -135,7 +135,7 @@ function isCurrent(nodeClass: EC2NodeClass, type: string): boolean {
 
 /** No match is fine: reservations are an extra. */
 export const reservationStep =
-  (tools: StepTools, reservations: Reservations, clock: Clock): Step =>
+  (tools: StepTools, reservations: Reservations, clock: Clock): NodeClassStep =>
   async (nodeClass) => {
     const type = 'CapacityReservationsReady';
     try {
@@ -156,7 +156,7 @@ export const reservationStep =
 export const GROUP_UNKNOWN = 'PlacementGroupResolutionFailed';
 
 export const placementGroupStep =
-  ({ setCondition }: StepTools, groups: PlacementGroups): Step =>
+  ({ setCondition }: StepTools, groups: PlacementGroups): NodeClassStep =>
   async (nodeClass) => {
     const selector = nodeClass.spec.placementGroupSelector;
     const type = 'PlacementGroupReady';

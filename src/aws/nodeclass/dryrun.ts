@@ -22,12 +22,12 @@ import { poolRequirements } from '../nodepools.ts';
 import { tagList } from '../tags.ts';
 
 /** The result of a check: fine, refused permanently, or to be tried again at once. */
-export type Verdict =
+export type DryRunResult =
   | { readonly kind: 'passed' }
   | { readonly kind: 'refused'; readonly reason: string; readonly message: string; readonly remember: boolean }
   | { readonly kind: 'again' };
 
-const passed: Verdict = { kind: 'passed' };
+const passed: DryRunResult = { kind: 'passed' };
 
 /** Types that every region has, for when no NodePool says what it wants. */
 function commonTypes(types: readonly InstanceType[]): readonly InstanceType[] {
@@ -92,7 +92,7 @@ export const claimToTry = (nodeClass: EC2NodeClass): NodeClaim => ({
 });
 
 /** @throws Error when the answer says nothing about the NodeClass */
-export function judge(operation: string, reason: string, error: unknown): Verdict {
+export function judge(operation: string, reason: string, error: unknown): DryRunResult {
   if (isDryRun(error)) return passed;
   if (isThrottled(error) || isServerFault(error)) return { kind: 'again' };
   if (isDenied(error)) {
@@ -119,7 +119,7 @@ interface DryRunInput {
 
 type TypeName = NonNullable<NonNullable<ConstructorParameters<typeof RunInstancesCommand>[0]>['InstanceType']>;
 
-export async function tryFleet(ec2: EC2Client, input: DryRunInput): Promise<Verdict> {
+export async function tryFleet(ec2: EC2Client, input: DryRunInput): Promise<DryRunResult> {
   const { nodeClass, templateName, instanceTypes, tags } = input;
   const overrides = instanceTypes.flatMap((type) =>
     (nodeClass.status?.subnets ?? []).map(({ id }) => ({ InstanceType: type as TypeName, SubnetId: id })),
@@ -168,7 +168,7 @@ function runInstances(
 }
 
 /** One subnet in which it works is enough; else the first subnet's error decides. */
-export async function tryInstance(ec2: EC2Client, input: DryRunInput): Promise<Verdict> {
+export async function tryInstance(ec2: EC2Client, input: DryRunInput): Promise<DryRunResult> {
   let first: unknown;
   for (const { id } of input.nodeClass.status?.subnets ?? []) {
     try {

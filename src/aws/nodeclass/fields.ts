@@ -2,7 +2,7 @@
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { labelValueErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
-import type { Step, StepTools } from './step.ts';
+import type { NodeClassStep, StepTools } from './step.ts';
 
 const TYPE = 'ValidationSucceeded';
 
@@ -37,7 +37,7 @@ function isReadable(quantity: string): boolean {
 
 /** Ends the reconciliation before any request to AWS. */
 export const fieldsStep =
-  ({ setCondition }: StepTools): Step =>
+  ({ setCondition }: StepTools): NodeClassStep =>
   async (nodeClass) => {
     const errors = fieldErrors(nodeClass);
     if (errors.length === 0) return { nodeClass };

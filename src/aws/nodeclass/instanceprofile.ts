@@ -9,13 +9,18 @@ import { quoted } from '../../lib/quoted.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, roleName, type Scope } from '../instanceprofiles/names.ts';
-import { type Step, type StepTools, unresolved, withStatus } from './step.ts';
+import { type NodeClassStep, type StepTools, unresolved, withStatus } from './step.ts';
 
 const TYPE = 'InstanceProfileReady';
 /** A profile made a moment ago is used even if the status write that named it was lost. */
 const RECREATION_TTL_MS = 60_000;
 
-export function instanceProfileStep(tools: StepTools, profiles: InstanceProfiles, scope: Scope, clock: Clock): Step {
+export function instanceProfileStep(
+  tools: StepTools,
+  profiles: InstanceProfiles,
+  scope: Scope,
+  clock: Clock,
+): NodeClassStep {
   const made = new TtlCache<string, string>(clock, RECREATION_TTL_MS);
 
   async function make(nodeClass: EC2NodeClass, role: string): Promise<string> {

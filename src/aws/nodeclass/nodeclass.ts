@@ -10,13 +10,13 @@ import { after, type Outcome, type Reconciler, settled } from '../../kube/reconc
 import { NODE_CLASS_UNRESOLVED } from '../../observe/events/aws.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { Step, StepResult } from './step.ts';
+import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 
 interface NodeClassOptions {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   /** In order; all of them run, also after errors, unless one says that it is the last. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly NodeClassStep[];
   readonly conditions: Parameters<typeof initConditions>[1];
   readonly terminate: (nodeClass: EC2NodeClass) => Promise<Outcome>;
 }
@@ -41,9 +41,9 @@ export function nodeClassController({
   async function runSteps(
     nodeClass: EC2NodeClass,
     log: Logger,
-  ): Promise<readonly [EC2NodeClass, readonly StepResult[]]> {
+  ): Promise<readonly [EC2NodeClass, readonly NodeClassStepResult[]]> {
     let current = initConditions(nodeClass, conditions);
-    const results: StepResult[] = [];
+    const results: NodeClassStepResult[] = [];
     for (const step of steps) {
       const result = await attempt(step, current, log);
       current = result.nodeClass;
@@ -90,7 +90,7 @@ function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
 }
 
 /** A step that throws changes nothing; what the others found out is written all the same. */
-async function attempt(step: Step, nodeClass: EC2NodeClass, log: Logger): Promise<StepResult> {
+async function attempt(step: NodeClassStep, nodeClass: EC2NodeClass, log: Logger): Promise<NodeClassStepResult> {
   try {
     return await step(nodeClass, log);
   } catch (error) {
@@ -99,7 +99,7 @@ async function attempt(step: Step, nodeClass: EC2NodeClass, log: Logger): Promis
 }
 
 /** @throws Error with what failed, unless trying again is pointless */
-function outcomeOf(results: readonly StepResult[], log: Logger): Outcome {
+function outcomeOf(results: readonly NodeClassStepResult[], log: Logger): Outcome {
   const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
   if (errors.length > 0) {
     const [only] = errors;

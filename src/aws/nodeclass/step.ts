@@ -10,7 +10,7 @@ import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2-nodeclass.t
 import type { Logger } from '../../observe/logger.ts';
 import { lastingText, mayPass } from '../errors.ts';
 
-export interface StepResult {
+export interface NodeClassStepResult {
   readonly nodeClass: EC2NodeClass;
   /** When to look again; 0 is at once. */
   readonly againMs?: number;
@@ -22,7 +22,7 @@ export interface StepResult {
   readonly last?: boolean;
 }
 
-export type Step = (nodeClass: EC2NodeClass, log: Logger) => Promise<StepResult>;
+export type NodeClassStep = (nodeClass: EC2NodeClass, log: Logger) => Promise<NodeClassStepResult>;
 
 export interface StepTools {
   readonly setCondition: (nodeClass: EC2NodeClass, update: ConditionUpdate) => EC2NodeClass;
@@ -40,7 +40,7 @@ export function unresolved(
   nodeClass: EC2NodeClass,
   type: string,
   error: Error,
-): StepResult {
+): NodeClassStepResult {
   if (mayPass(error) || isTrue(nodeClass, type)) return { nodeClass, error };
   const update = { type, status: 'Unknown', reason: REFUSED, message: lastingText(error) } as const;
   return { nodeClass: setCondition(nodeClass, update), error };

@@ -27,8 +27,8 @@ import type { PlacementGroups } from '../placementgroups.ts';
 import { launchTags, restrictedTags } from '../tags.ts';
 import { InvalidUserData } from '../userdata/input.ts';
 import { GROUP_UNKNOWN } from './discovery.ts';
-import { claimToTry, judge, tenancyToTry, tryFleet, tryInstance, typeToTry, type Verdict } from './dryrun.ts';
-import type { Step, StepResult, StepTools } from './step.ts';
+import { claimToTry, type DryRunResult, judge, tenancyToTry, tryFleet, tryInstance, typeToTry } from './dryrun.ts';
+import type { NodeClassStep, NodeClassStepResult, StepTools } from './step.ts';
 
 const CONDITION = 'ValidationSucceeded';
 const AGAIN_MS = 10 * 60_000;
@@ -65,7 +65,7 @@ const OWN_ANNOTATIONS = new Set<string>([EC2_NODECLASS_HASH_ANNOTATION, EC2_NODE
 
 /** Verdicts of dry runs, by everything they depend on. */
 export class ValidationCache {
-  readonly #verdicts: TtlCache<string, Verdict>;
+  readonly #verdicts: TtlCache<string, DryRunResult>;
   /** The last key of each NodeClass, with the text that it was made of: NodeClasses are looked at every minute. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: string }>();
 
@@ -84,11 +84,11 @@ export class ValidationCache {
     return key;
   }
 
-  get(nodeClass: EC2NodeClass): Verdict | undefined {
+  get(nodeClass: EC2NodeClass): DryRunResult | undefined {
     return this.#verdicts.get(this.#key(nodeClass));
   }
 
-  set(nodeClass: EC2NodeClass, verdict: Verdict): void {
+  set(nodeClass: EC2NodeClass, verdict: DryRunResult): void {
     this.#verdicts.sweep();
     this.#verdicts.set(this.#key(nodeClass), verdict);
   }
@@ -148,7 +148,7 @@ function tagFailure(nodeClass: EC2NodeClass): Failure | undefined {
   return hopeless('TagValidationFailed', message);
 }
 
-export function validationStep(tools: StepTools, options: ValidationOptions, cache: ValidationCache): Step {
+export function validationStep(tools: StepTools, options: ValidationOptions, cache: ValidationCache): NodeClassStep {
   const validation = new Validation(tools, options, cache);
   return (nodeClass, log) => validation.run(nodeClass, log);
 }
@@ -164,13 +164,15 @@ class Validation {
     this.#cache = cache;
   }
 
-  async run(nodeClass: EC2NodeClass, log: Logger): Promise<StepResult> {
+  async run(nodeClass: EC2NodeClass, log: Logger): Promise<NodeClassStepResult> {
     const early = await this.#earlyResult(nodeClass);
     if (early !== undefined) return early;
     const known = this.#cache.get(nodeClass);
     if (known !== undefined) return this.#applied(nodeClass, known);
     try {
-      const verdict: Verdict = this.#options.disableDryRun ? { kind: 'passed' } : await this.#dryRun(nodeClass, log);
+      const verdict: DryRunResult = this.#options.disableDryRun
+        ? { kind: 'passed' }
+        : await this.#dryRun(nodeClass, log);
       if (verdict.kind === 'passed' || (verdict.kind === 'refused' && verdict.remember))
         this.#cache.set(nodeClass, verdict);
       return this.#applied(nodeClass, verdict);
@@ -183,7 +185,7 @@ class Validation {
   }
 
   /** What is found out without trying a launch; undefined when all is well so far. */
-  async #earlyResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
+  async #earlyResult(nodeClass: EC2NodeClass): Promise<NodeClassStepResult | undefined> {
     const { types, nodeClassCel } = this.#options;
     const cidr = await this.#cidrResult(nodeClass);
     if (cidr !== undefined) return cidr;
@@ -197,7 +199,7 @@ class Validation {
   }
 
   /** AL2023 nodes cannot join without the service CIDR. */
-  async #cidrResult(nodeClass: EC2NodeClass): Promise<StepResult | undefined> {
+  async #cidrResult(nodeClass: EC2NodeClass): Promise<NodeClassStepResult | undefined> {
     if (familyOf(nodeClass).name !== 'AL2023') return undefined;
     try {
       await this.#options.cidr.resolve();
@@ -211,7 +213,7 @@ class Validation {
     }
   }
 
-  async #dryRun(nodeClass: EC2NodeClass, log: Logger): Promise<Verdict> {
+  async #dryRun(nodeClass: EC2NodeClass, log: Logger): Promise<DryRunResult> {
     const { types, informers, placementGroups, cluster, cidr, region, reservedCapacity, templates, ec2 } =
       this.#options;
     const group = await placementGroups.current(nodeClass);
@@ -248,7 +250,7 @@ class Validation {
     return fleet.kind === 'passed' ? tryInstance(ec2, input) : fleet;
   }
 
-  #applied(nodeClass: EC2NodeClass, verdict: Verdict): StepResult {
+  #applied(nodeClass: EC2NodeClass, verdict: DryRunResult): NodeClassStepResult {
     if (verdict.kind === 'again') return { nodeClass, againMs: 0 };
     if (verdict.kind === 'passed') {
       const passed = { type: CONDITION, status: 'True', message: '' } as const;
@@ -257,7 +259,7 @@ class Validation {
     return this.#fail(nodeClass, { ...verdict, againMs: verdict.remember ? AGAIN_MS : 0 });
   }
 
-  #fail(nodeClass: EC2NodeClass, failure: Failure): StepResult {
+  #fail(nodeClass: EC2NodeClass, failure: Failure): NodeClassStepResult {
     return {
       nodeClass: this.#tools.setCondition(nodeClass, {
         type: CONDITION,

@@ -63,7 +63,7 @@ export interface Obstacle {
 }
 
 /** An offering, and what stands in the way of buying it. */
-export interface Entry {
+export interface OfferingEntry {
   readonly offering: Offering;
   readonly obstacle: Obstacle | undefined;
 }
@@ -71,7 +71,7 @@ export interface Entry {
 /** An instance type with its offerings, all partitions of a placement group as one. */
 export interface Surveyed {
   readonly type: InstanceType;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly OfferingEntry[];
 }
 
 const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);
@@ -171,14 +171,14 @@ const priceOf = (
 ): number | undefined => listed && (discounted?.(instanceType, capacityType, listed) ?? listed);
 
 /** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
-export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly Entry[] {
+export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly OfferingEntry[] {
   const instanceType = info.InstanceType ?? '';
   const capacityTypes = (info.SupportedUsageClasses ?? []).filter((each) => each === 'on-demand' || each === 'spot');
   return context.allZones.flatMap((zone) => {
     const known = context.zones.find((each) => each.name === zone);
     const subnetIds = known?.subnetIds ?? [];
     const ofZone = zoneObstacle(zone, known, context);
-    return capacityTypes.map((capacityType): Entry => {
+    return capacityTypes.map((capacityType): OfferingEntry => {
       const spot = capacityType === 'spot';
       const listed = spot ? context.spotPrice(instanceType, zone) : context.onDemandPrice(instanceType);
       const price = listed ?? context.overlayPrice?.(instanceType);
@@ -213,11 +213,11 @@ export function reservedEntries(
   reservations: readonly CapacityReservation[],
   left: (reservationId: string) => number,
   context: OfferingContext,
-): readonly Entry[] {
+): readonly OfferingEntry[] {
   const instanceType = info.InstanceType ?? '';
   return reservations
     .filter((reservation) => reservation.instanceType === instanceType)
-    .map((reservation): Entry => {
+    .map((reservation): OfferingEntry => {
       const zone = reservation.availabilityZone;
       const known = context.zones.find((each) => each.name === zone);
       const reservationCapacity = left(reservation.id);

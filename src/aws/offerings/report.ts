@@ -14,7 +14,7 @@ import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { poolRequirements } from '../nodepools.ts';
 import type { SpotPoolView, SpotRisk } from '../spot-risk/spot-risk.ts';
-import { type Entry, isLasting, type Obstacle, type ObstacleCode, type Surveyed } from './offerings.ts';
+import { isLasting, type Obstacle, type ObstacleCode, type OfferingEntry, type Surveyed } from './offerings.ts';
 
 /** An offering that the NodePool allows and that is out. This form is public. */
 export interface OutOffering {
@@ -46,7 +46,7 @@ export interface PoolOfferings {
   readonly notReady?: string;
 }
 
-function outOffering(instanceType: string, { offering }: Entry, obstacle: Obstacle): OutOffering {
+function outOffering(instanceType: string, { offering }: OfferingEntry, obstacle: Obstacle): OutOffering {
   const requirements = requirementsOf(offering);
   const { code, reason, untilMs } = obstacle;
   const reservation = requirements.get(CAPACITY_RESERVATION_ID_LABEL);

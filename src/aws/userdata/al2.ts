@@ -3,14 +3,14 @@ import { messageOf } from '../../lib/error-message.ts';
 import { isIpv6 } from '../cluster.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { kubeletArguments } from './kubeletargs.ts';
-import { isMime, type Part, parseMime, writeMime } from './mime.ts';
+import { isMime, type MimePart, parseMime, writeMime } from './mime.ts';
 
-const script = (content: string): Part => ({
+const script = (content: string): MimePart => ({
   headers: { 'Content-Type': 'text/x-shellscript; charset="us-ascii"' },
   content,
 });
 
-function customParts(custom: string | undefined): readonly Part[] {
+function customParts(custom: string | undefined): readonly MimePart[] {
   if (custom === undefined || custom === '') return [];
   if (!isMime(custom)) return [script(custom)];
   try {

@@ -5,12 +5,12 @@ import { NodeClassNotReady } from '../../cloud/errors.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
-import { contentType, isMime, type Part, parseMime, writeMime } from './mime.ts';
+import { contentType, isMime, type MimePart, parseMime, writeMime } from './mime.ts';
 
 const NODE_CONFIG = 'application/node.eks.aws';
 const SHELL_SCRIPT = 'text/x-shellscript; charset="us-ascii"';
 
-const part = (type: string, content: string): Part => ({ headers: { 'Content-Type': type }, content });
+const part = (type: string, content: string): MimePart => ({ headers: { 'Content-Type': type }, content });
 
 /** nodeadm reads YAML 1.1, for which a taint's value `yes` or `1_000` is no text unless it is quoted. */
 function quoteWords(scalar: Scalar): void {
@@ -41,7 +41,7 @@ function isMapping(text: string): boolean {
   return contents === null || isMap(contents) || (isScalar(contents) && contents.value === null);
 }
 
-function customParts(custom: string | undefined): readonly Part[] {
+function customParts(custom: string | undefined): readonly MimePart[] {
   if (custom === undefined || custom === '') return [];
   try {
     if (!isMime(custom)) return [part(isYamlDocument(custom) ? NODE_CONFIG : SHELL_SCRIPT, custom)];

@@ -2,7 +2,7 @@
 
 import { put } from '../../lib/own.ts';
 
-export interface Part {
+export interface MimePart {
   readonly headers: Readonly<Record<string, string>>;
   readonly content: string;
 }
@@ -37,7 +37,7 @@ function readHeaders(text: string): { headers: Record<string, string>; rest: str
 const header = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
 
-export const contentType = (part: Part): string | undefined => header(part.headers, 'content-type');
+export const contentType = (part: MimePart): string | undefined => header(part.headers, 'content-type');
 
 const ENCODING = 'Content-Transfer-Encoding';
 
@@ -52,7 +52,7 @@ const quotedPrintable = (text: string): string =>
   ).toString();
 
 /** A part as it is meant: of the encodings, quoted-printable alone is undone. */
-function decodedPart({ headers, content }: Part): Part {
+function decodedPart({ headers, content }: MimePart): MimePart {
   const { [ENCODING]: encoding, ...rest } = headers;
   return encoding?.toLowerCase() === 'quoted-printable'
     ? { headers: rest, content: quotedPrintable(content) }
@@ -63,14 +63,14 @@ function decodedPart({ headers, content }: Part): Part {
  * The parts of an archive. A last delimiter without its closing dashes is accepted.
  * @throws Error when there are no boundary, headers or delimiters
  */
-export function parseMime(archive: string): readonly Part[] {
+export function parseMime(archive: string): readonly MimePart[] {
   const { headers, rest } = readHeaders(archive.replaceAll('\r', '').trimStart());
   const boundary = /boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(header(headers, 'content-type') ?? '');
   const name = boundary?.[1] ?? boundary?.[2];
   if (name === undefined) throw new Error('no boundary in the Content-Type header');
   const delimiter = `\n--${name}`;
   const [, ...chunks] = `\n${rest}`.split(delimiter);
-  const parts: Part[] = [];
+  const parts: MimePart[] = [];
   for (const chunk of chunks) {
     if (chunk.startsWith('--') || chunk.trim() === '') break;
     const { headers: own, rest: content } = readHeaders(chunk.replace(/^[ \t]*\n/, ''));
@@ -81,7 +81,7 @@ export function parseMime(archive: string): readonly Part[] {
 }
 
 /** Writes an archive; headers in name order. */
-export function writeMime(parts: readonly Part[]): string {
+export function writeMime(parts: readonly MimePart[]): string {
   const written = parts.map(({ headers, content }) => {
     const lines = Object.keys(headers)
       .sort()

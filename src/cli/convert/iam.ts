@@ -6,7 +6,7 @@ import { type Example, withExamples } from '../describe.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 import { readFiles } from './documents.ts';
-import type { Difference, Kind } from './iam/compare.ts';
+import type { Difference, DifferenceKind } from './iam/compare.ts';
 import { convertPolicies } from './iam/convert-policies.ts';
 import type { GivenParameters } from './iam/parameters.ts';
 import type { NamedPolicy } from './iam/policies.ts';
@@ -23,7 +23,7 @@ interface Flags extends InputFlags, GivenParameters {
   readonly diff?: boolean;
 }
 
-const TITLES: readonly (readonly [Kind, string])[] = [
+const TITLES: readonly (readonly [DifferenceKind, string])[] = [
   ['added', 'ADDED'],
   ['narrower', 'NARROWER'],
   ['other', 'ON SOMETHING ELSE'],

@@ -3,7 +3,7 @@ import { CONFIG_MAP } from '../../api/kinds.ts';
 import type { KubeReader } from '../../kube/client.ts';
 import { textOf } from '../../kube/config-map-document.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
-import { HISTORY_NAME, type History, newHistory, restoreHistory } from '../../observe/history/document.ts';
+import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '../../observe/history/document.ts';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import type { Manifest } from '../objects/read.ts';
 import { READ_KINDS } from '../snapshot/kinds.ts';
@@ -38,7 +38,7 @@ export async function costManifests(
 }
 
 /** What the operator has written, up to five minutes old. @throws Error that says what to do when there is none */
-export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<History> {
+export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<OperatorHistory> {
   const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
   const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
   if (found === undefined)

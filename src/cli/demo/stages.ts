@@ -13,7 +13,7 @@ import type { Narrator } from './narrator.ts';
 import { type Screen, usd } from './screen.ts';
 import type { View } from './view.ts';
 
-export interface Stage {
+export interface DemoStage {
   readonly world: World;
   readonly view: View;
   readonly screen: Screen;
@@ -37,7 +37,7 @@ const exampleFile = (name: string): string => {
 };
 
 /** `kubectl apply --server-side -f examples/` */
-export async function applyExamples({ world, view, screen }: Stage): Promise<void> {
+export async function applyExamples({ world, view, screen }: DemoStage): Promise<void> {
   screen.stage('kubectl apply -f examples/');
   for (const file of EXAMPLES) {
     const text = readFileSync(exampleFile(file), 'utf8').replaceAll(
@@ -73,7 +73,7 @@ const scale = (world: World, replicas: number): Promise<unknown> =>
   world.kube.client.patch(DEPLOYMENT, { name: 'inflate', namespace: 'default' }, { spec: { replicas } });
 
 /** Scales the workload up from nothing: nodes are bought and pods start. */
-export async function scaleUp({ world, view, screen, narrator }: Stage): Promise<void> {
+export async function scaleUp({ world, view, screen, narrator }: DemoStage): Promise<void> {
   screen.stage(`kubectl scale deployment inflate --replicas=${REPLICAS}`);
   narrator.startTiming();
   await scale(world, REPLICAS);
@@ -91,7 +91,7 @@ export async function scaleUp({ world, view, screen, narrator }: Stage): Promise
 const isAlive = (instance: LocalInstance): boolean => instance.state === 'pending' || instance.state === 'running';
 
 /** Interrupts a spot instance: its node is drained before the two minutes are over, and replaced. */
-export async function interruptSpot({ world, view, screen, narrator }: Stage): Promise<void> {
+export async function interruptSpot({ world, view, screen, narrator }: DemoStage): Promise<void> {
   const victim = world.aws.instances.list().find((instance) => instance.capacityType === 'spot' && isAlive(instance));
   if (victim === undefined) {
     screen.stage('No spot instance to interrupt: the cheapest offerings were on-demand');
@@ -114,7 +114,7 @@ export async function interruptSpot({ world, view, screen, narrator }: Stage): P
 }
 
 /** Scales to zero: empty nodes are given back. */
-export async function scaleToZero({ world, view, screen }: Stage): Promise<void> {
+export async function scaleToZero({ world, view, screen }: DemoStage): Promise<void> {
   screen.stage('kubectl scale deployment inflate --replicas=0');
   const before = world.aws.spending.usdPerHour();
   await scale(world, 0);

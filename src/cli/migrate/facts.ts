@@ -1,6 +1,6 @@
 /** What `migrate` knows of a cluster, read from it or from a file. Secrets are dropped as they come. */
 import type { KubeObject, Workload } from '../../api/kubernetes.ts';
-import { type Controller, controllerOf } from '../../aws/doctor/cluster.ts';
+import { controllerOf, type FoundController } from '../../aws/doctor/cluster.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
@@ -17,7 +17,7 @@ export interface Facts {
   /** Why nothing is known of the kind; undefined when all of its objects are known. */
   notAsked(kind: string): string | undefined;
   /** Karpenter and this product, as far as Deployments show them. */
-  readonly controllers: readonly Controller[];
+  readonly controllers: readonly FoundController[];
   readonly autoscalers: readonly Autoscaler[];
   /** Names of EC2NodeClasses with user data of their own, and whether it registers nodes with the taint that v1 asks for. */
   readonly registersTaint: ReadonlyMap<string, boolean | undefined>;
@@ -54,7 +54,7 @@ const isForeign = ({ apiVersion, kind }: KubeObject): boolean =>
 class Gathered {
   readonly #redactor = new Redactor();
   readonly #byKind = new Map<string, KubeObject[]>();
-  readonly controllers: Controller[] = [];
+  readonly controllers: FoundController[] = [];
   readonly autoscalers: Autoscaler[] = [];
   readonly registersTaint = new Map<string, boolean | undefined>();
 
@@ -111,7 +111,7 @@ export async function factsOfCluster(client: HttpKubeReader): Promise<Facts> {
 /** Of the ConfigMap that versions before 0.33 were configured by, whether it is there. */
 async function globalSettings(
   client: HttpKubeReader,
-  controllers: readonly Controller[],
+  controllers: readonly FoundController[],
   why: Map<string, string>,
 ): Promise<readonly KubeObject[]> {
   const namespaces = new Set([

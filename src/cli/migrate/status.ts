@@ -10,12 +10,12 @@ import { objectItems } from './checks/objects.ts';
 import { workloadItems } from './checks/workloads.ts';
 import type { Facts } from './facts.ts';
 import { AREAS, type Area, type Item, type State, unknown } from './items.ts';
-import type { Stage } from './versions.ts';
+import type { ApiStage } from './versions.ts';
 
 /** Of public form. */
 export interface Status {
   /** What the APIs of the version that runs are of; null where none runs, or it is not known. */
-  readonly stage: Stage | null;
+  readonly stage: ApiStage | null;
   /** `namespace/name` and version of each controller. */
   readonly controllers: readonly { readonly name: string; readonly version: string; readonly isKarpenter: boolean }[];
   readonly items: readonly Item[];
@@ -85,7 +85,7 @@ const HEADINGS: Readonly<Record<Area, string>> = {
   account: 'AWS ACCOUNT',
 };
 
-const STAGES: Readonly<Record<Stage, string>> = {
+const STAGES: Readonly<Record<ApiStage, string>> = {
   alpha: 'Karpenter with alpha APIs: Provisioners, AWSNodeTemplates, Machines',
   both: 'Karpenter 0.32: alpha and beta APIs side by side',
   beta: 'Karpenter with beta APIs',

@@ -1,7 +1,7 @@
 /** Which versions of Karpenter lead from one to the next. Two steps on this way can be skipped by nobody: 0.32 and 1.0. */
 
 /** What the APIs of a version are: of alpha, of alpha and beta, of beta, of beta converted to v1, of v1 alone. */
-export type Stage = 'alpha' | 'both' | 'beta' | 'conversion' | 'v1';
+export type ApiStage = 'alpha' | 'both' | 'beta' | 'conversion' | 'v1';
 
 interface Version {
   readonly major: number;
@@ -17,7 +17,7 @@ export function parseVersion(text: string): Version | undefined {
     : { major: Number(major), minor: Number(minor), patch: Number(patch ?? 0) };
 }
 
-export function stageOf({ major, minor }: Version): Stage {
+export function stageOf({ major, minor }: Version): ApiStage {
   if (major === 0) return minor < 32 ? 'alpha' : minor === 32 ? 'both' : 'beta';
   return major === 1 && minor === 0 ? 'conversion' : 'v1';
 }
@@ -30,7 +30,7 @@ const BOTH_PATCH = 9;
 
 /** A version to go to. */
 export interface Hop {
-  readonly stage: Stage;
+  readonly stage: ApiStage;
   /** As people call it. */
   readonly version: string;
   /** As `helm --version` takes it: tags have had no `v` since 0.35. */

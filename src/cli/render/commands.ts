@@ -37,7 +37,7 @@ interface MethodResult {
   readonly commands: readonly SimulatedCommand[];
 }
 
-export interface Disruption {
+export interface DisruptionAnswer {
   /** The first method that has a command, in the operator's order. */
   readonly first: MethodResult | null;
   /** Every method on its own, with the nodes that it would consider and how many its budgets let go. */
@@ -94,7 +94,7 @@ const resultOf = ({ method, result }: MethodReview): MethodResult => ({
 export function disruptionOf(
   reviews: readonly MethodReview[],
   { everyMethod, unknown }: { readonly everyMethod: boolean; readonly unknown: readonly string[] },
-): Disruption {
+): DisruptionAnswer {
   const first = reviews.find(({ result }) => result.commands.length > 0);
   return {
     first: first === undefined ? null : resultOf(first),
@@ -103,7 +103,7 @@ export function disruptionOf(
   };
 }
 
-const inFull = (review: MethodReview): NonNullable<Disruption['methods']>[number] => ({
+const inFull = (review: MethodReview): NonNullable<DisruptionAnswer['methods']>[number] => ({
   ...resultOf(review),
   candidates: review.candidates.map(({ name }) => name).sort(),
   budgets: Object.fromEntries([...review.allowances].map(([pool, { remaining }]) => [pool, remaining])),
@@ -135,7 +135,7 @@ const section = ({ method, commands }: MethodResult, standing = ''): string =>
     ? `${method}: nothing to do${standing}`
     : `${method}${standing}\n${table(HEADINGS, commands.map(commandRow))}`;
 
-type InFull = NonNullable<Disruption['methods']>[number];
+type InFull = NonNullable<DisruptionAnswer['methods']>[number];
 
 /** How many nodes the method looks at, and how many the budgets of their NodePools let go. */
 function standingOf({ candidates, budgets }: InFull): string {
@@ -145,7 +145,7 @@ function standingOf({ candidates, budgets }: InFull): string {
   return ` (${counted(candidates.length, 'candidate')}; budgets let go: ${limits.join(', ') || 'none'})`;
 }
 
-export function disruptionText({ first, methods, unknown = [] }: Disruption): string {
+export function disruptionText({ first, methods, unknown = [] }: DisruptionAnswer): string {
   const sections = methods?.map((method) => section(method, standingOf(method))) ?? (first ? [section(first)] : []);
   const open = unknown.length === 0 ? [] : [unknownText(unknown)];
   return `${[...sections, ...open, conclusion(first)].join('\n\n')}\n`;

@@ -19,7 +19,7 @@ export interface SimulatedClaim {
   readonly spotRisk?: number;
 }
 
-export interface Simulation {
+export interface SimulationAnswer {
   readonly nodeClaims: readonly SimulatedClaim[];
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
   readonly unschedulable: Readonly<Record<string, string>>;
@@ -68,7 +68,7 @@ const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) =
 export function simulationOf(
   plan: Plan,
   options: { readonly explain: boolean; readonly unknown: readonly string[] },
-): Simulation {
+): SimulationAnswer {
   const [totalPrice, effectivePrice] = [listPriceOf, effectivePriceOf].map((priceOf) =>
     sumOf(plan.claims, priceOf),
   ) as [number, number];

@@ -1,7 +1,7 @@
 /** Reports, for people in a terminal and for pages in Markdown. */
 
 import { usd } from './cost.ts';
-import type { MoveSums, Report, WastefulNode } from './support-report.ts';
+import type { MoveSums, SupportReport, WastefulNode } from './support-report.ts';
 import { counted, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
@@ -12,7 +12,7 @@ interface Section {
   readonly rows?: readonly (readonly string[])[];
 }
 
-export function reportText(report: Report): string {
+export function reportText(report: SupportReport): string {
   const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
     [title.toUpperCase(), ...lines.map((line) => indented(`  ${line}`, '    ', terminalWidth())), table(headings, rows)]
       .filter((text) => text !== '')
@@ -21,7 +21,7 @@ export function reportText(report: Report): string {
   return `${[periodText(report), ...sections].join('\n\n')}\n`;
 }
 
-export function reportMarkdown(report: Report): string {
+export function reportMarkdown(report: SupportReport): string {
   const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
     [`## ${title}`, lines.map((line) => `* ${line}`).join('\n'), markdownTable(headings, rows)]
       .filter((text) => text !== '')
@@ -37,10 +37,10 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-const periodText = ({ since, until, firstDecision }: Report): string =>
+const periodText = ({ since, until, firstDecision }: SupportReport): string =>
   `From ${since} to ${until}${firstDecision === undefined ? '; no decision is known of that time' : `; the first decision that is known is of ${firstDecision}`}`;
 
-const sectionsOf = (report: Report): readonly Section[] => [
+const sectionsOf = (report: SupportReport): readonly Section[] => [
   moneySection(report),
   purchaseSection(report),
   moveSection(report),
@@ -48,7 +48,7 @@ const sectionsOf = (report: Report): readonly Section[] => [
   wasteSection(report),
 ];
 
-function moneySection({ spent, now }: Report): Section {
+function moneySection({ spent, now }: SupportReport): Section {
   const idle = now.usdPerHour > 0 ? `, ${Math.round((100 * now.idleUsdPerHour) / now.usdPerHour)} % of it idle` : '';
   return {
     title: 'Cost',
@@ -59,7 +59,7 @@ function moneySection({ spent, now }: Report): Section {
   };
 }
 
-function purchaseSection({ purchases: { nodes, pods, replacements, failed } }: Report): Section {
+function purchaseSection({ purchases: { nodes, pods, replacements, failed } }: SupportReport): Section {
   const failures = failed === 0 ? '' : `; ${failed} could not be had or never joined`;
   return {
     title: 'Purchases',
@@ -78,7 +78,7 @@ const moveRow = (name: string, moves: MoveSums): readonly string[] => [
   ...[moves.predictedUsd, moves.realisedUsd].map(usd),
 ];
 
-function moveSection({ moves: { byMethod, ...all } }: Report): Section {
+function moveSection({ moves: { byMethod, ...all } }: SupportReport): Section {
   if (all.moves === 0)
     return { title: 'Disruption', lines: ['nothing was consolidated, and nothing that drifted was replaced'] };
   return {
@@ -92,7 +92,7 @@ function moveSection({ moves: { byMethod, ...all } }: Report): Section {
   };
 }
 
-function otherSection({ interruptions, deletions, podsDisturbed }: Report): Section {
+function otherSection({ interruptions, deletions, podsDisturbed }: SupportReport): Section {
   const reasons = interruptions.reasons.map(({ reason, nodes }) => `${nodes} ${reason}`).join(', ');
   return {
     title: 'Disturbance',
@@ -125,7 +125,7 @@ function whyOf({ code, why = '', nearestMiss }: WastefulNode): string {
   return `${why}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
 }
 
-const wasteSection = ({ wasteful }: Report): Section => ({
+const wasteSection = ({ wasteful }: SupportReport): Section => ({
   title: 'Most idle nodes now',
   lines: wasteful.length === 0 ? ['none has idle cost'] : [],
   headings: WASTE_HEADINGS,

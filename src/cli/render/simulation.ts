@@ -2,7 +2,7 @@
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
-import type { SimulatedClaim, Simulation } from './plan.ts';
+import type { SimulatedClaim, SimulationAnswer } from './plan.ts';
 import { counted, table, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
@@ -52,7 +52,7 @@ function grouped(pods: readonly (readonly [pod: string, reason: string])[]): rea
   });
 }
 
-const refusalLines = (unschedulable: Simulation['unschedulable']): readonly string[] =>
+const refusalLines = (unschedulable: SimulationAnswer['unschedulable']): readonly string[] =>
   grouped(Object.entries(unschedulable)).map(
     ([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`,
   );
@@ -79,7 +79,7 @@ export function simulationText({
   effectivePrice,
   explanations,
   unknown,
-}: Simulation): string {
+}: SimulationAnswer): string {
   const isEffective = effectivePrice !== undefined;
   const isRisky = nodeClaims.some(({ spotRisk }) => spotRisk !== undefined);
   const headings = [...CLAIM_HEADINGS, ...(isEffective ? ['EFFECTIVE'] : []), ...(isRisky ? ['SPOT RISK'] : [])];

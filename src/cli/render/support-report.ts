@@ -8,7 +8,7 @@ import type { HistoryView } from '../../process/history-view.ts';
 import { type CostHistory, costHistory } from '../cost/history.ts';
 
 /** Of public form. Amounts are USD. */
-export interface Report {
+export interface SupportReport {
   /** RFC 3339. */
   readonly since: string;
   /** RFC 3339. */
@@ -78,7 +78,7 @@ interface ReportInput {
   readonly untilMs: number;
 }
 
-export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportInput): Report {
+export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportInput): SupportReport {
   const { decisions } = history;
   const bought = decisions.filter((each): each is Bought => each.kind === 'bought');
   const disrupted = decisions.filter((each): each is Disrupted => each.kind === 'disrupted');
@@ -137,7 +137,7 @@ function sumsOf(list: readonly Disrupted[]): MoveSums {
   };
 }
 
-const byMethod = (list: readonly Disrupted[]): Report['moves']['byMethod'] =>
+const byMethod = (list: readonly Disrupted[]): SupportReport['moves']['byMethod'] =>
   [...Map.groupBy(list, ({ method }) => method)]
     .map(([method, own]) => ({ method, ...sumsOf(own) }))
     .sort((a, b) => b.moves - a.moves || (a.method < b.method ? -1 : 1));

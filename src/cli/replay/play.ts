@@ -29,7 +29,7 @@ export interface PlayOptions {
 }
 
 /** Something that can be played. */
-export interface Prepared {
+export interface PlayableSet {
   readonly startMs: number;
   /** Of the trace. */
   readonly seconds: number;
@@ -39,7 +39,7 @@ export interface Prepared {
 }
 
 /** @throws InputError, PriceBookError, TraceError: what names the file, the place and the field */
-export async function prepare(options: PlayOptions, parts: ReplayParts): Promise<Prepared> {
+export async function prepare(options: PlayOptions, parts: ReplayParts): Promise<PlayableSet> {
   const manifests = readManifests(options.filename);
   refuseOldVersions(manifests);
   const { priceBook: book } = options;

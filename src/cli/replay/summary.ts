@@ -2,7 +2,7 @@
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { indented } from '../render/wrap.ts';
 import { sentences } from './compare.ts';
-import { downsample, type Keep, rowsPerPoint } from './downsample.ts';
+import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
 import { amount, dateTime, dollars, spanText } from './units.ts';
 
@@ -97,7 +97,7 @@ const SPARKS: readonly {
   readonly title: string;
   readonly of: (run: ReplayRun) => readonly number[];
   readonly text: (most: number) => string;
-  readonly keep?: Keep;
+  readonly keep?: Downsampling;
 }[] = [
   { title: 'USD PER HOUR', of: ({ series }) => series.usdPerHour, text: dollars },
   { title: 'NODES', of: ({ series }) => series.nodes, text: amount, keep: 'most' },

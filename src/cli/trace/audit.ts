@@ -10,7 +10,7 @@ import { timeOf } from '../../lib/times.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { openLines } from '../../replay/trace/source.ts';
 import { TraceError } from '../../replay/trace/trace-error.ts';
-import { History } from './history.ts';
+import { AuditHistory } from './history.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,7 +20,7 @@ const fieldsAt = (fields: Fields, name: string): Fields => (isFields(fields[name
 const textAt = (fields: Fields, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');
 
 interface FromAudit {
-  readonly history: History;
+  readonly history: AuditHistory;
   /** Of the first and the last event, milliseconds since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
@@ -78,7 +78,7 @@ function eventIn(text: string, where: string): Fields {
 }
 
 class Reading {
-  readonly #history: History;
+  readonly #history: AuditHistory;
   readonly #startMs: number;
   #endMs: number;
   #changes = 0;
@@ -86,7 +86,7 @@ class Reading {
   constructor(startMs: number, options: AuditOptions) {
     this.#startMs = startMs;
     this.#endMs = startMs;
-    this.#history = new History({ startMs, ...options });
+    this.#history = new AuditHistory({ startMs, ...options });
   }
 
   result(): Omit<FromAudit, 'lines'> {

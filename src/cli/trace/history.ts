@@ -50,7 +50,7 @@ interface SeenPod {
   readonly life: PodLife;
 }
 
-export class History {
+export class AuditHistory {
   readonly #options: HistoryOptions;
   readonly #held: Held[] = [];
   readonly #seen = new Map<string, Seen>();

@@ -1,10 +1,10 @@
 /** What is to be said of a trace that was made of what happened. */
 import { counted } from '../render/table.ts';
-import type { History } from './history.ts';
+import type { AuditHistory } from './history.ts';
 
 const MOST = 20;
 
-export function historyNotes(history: History): readonly string[] {
+export function historyNotes(history: AuditHistory): readonly string[] {
   const missed = [...history.leftOut].sort(([, a], [, b]) => b - a);
   return [
     counted(history.events, 'event'),

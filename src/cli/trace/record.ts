@@ -10,7 +10,7 @@ import type { LogFields, Logger } from '../../observe/logger.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { writeTrace } from '../../replay/trace/write.ts';
 import { pluralOf } from '../render/table.ts';
-import { History } from './history.ts';
+import { AuditHistory } from './history.ts';
 import { historyNotes } from './notes.ts';
 
 interface RecordOptions {
@@ -79,7 +79,7 @@ class Recording {
   readonly #options: RecordOptions;
   readonly #clock: Clock;
   readonly #startMs: number;
-  readonly #history: History;
+  readonly #history: AuditHistory;
   readonly #claims = { bought: 0, gone: 0 };
   readonly #full = new AbortController();
 
@@ -87,7 +87,7 @@ class Recording {
     this.#options = options;
     this.#clock = clock;
     this.#startMs = clock.now();
-    this.#history = new History({
+    this.#history = new AuditHistory({
       startMs: this.#startMs,
       limitBytes: options.limitBytes,
       namespaces: options.namespaces,

@@ -4,16 +4,16 @@ import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import type { Controller } from '../../kube/reconciler.ts';
 import {
   HISTORY_NAME,
-  type History,
   historyTexts,
   newHistory,
+  type OperatorHistory,
   restoreHistory,
 } from '../../observe/history/document.ts';
 import type { Deps } from '../deps.ts';
 import { CostLoop } from './cost-loop.ts';
 
 /** A history, and who keeps it over restarts; nobody where no namespace is known. */
-export interface KeptHistory extends History {
+export interface KeptHistory extends OperatorHistory {
   readonly keeper?: DocumentKeeper;
 }
 
@@ -29,7 +29,7 @@ export function openHistory(
   return { ...history, keeper: historyKeeper(history, document) };
 }
 
-export const historyKeeper = (history: History, document: ConfigMapDocument): DocumentKeeper =>
+export const historyKeeper = (history: OperatorHistory, document: ConfigMapDocument): DocumentKeeper =>
   new DocumentKeeper(
     'cost.history',
     {

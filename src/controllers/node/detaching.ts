@@ -6,13 +6,13 @@ import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
-import { conditioned, type Step } from './step.ts';
+import { conditioned, type TerminationStep } from './step.ts';
 
 const POLL_MS = 1_000;
 const ATTACHMENTS_BY_NODE = 'nodeName';
 const TYPE = 'VolumesDetached';
 
-export function detaching({ clock, cluster, events, informers }: Deps): Step {
+export function detaching({ clock, cluster, events, informers }: Deps): TerminationStep {
   const { pods, persistentVolumeClaims } = cluster.stores;
   const attachments = informers.store(VOLUME_ATTACHMENT, { [ATTACHMENTS_BY_NODE]: ({ spec }) => [spec.nodeName] });
 

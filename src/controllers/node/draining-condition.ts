@@ -7,13 +7,13 @@ import type { Deps } from '../deps.ts';
 import { planDrain } from './drain.ts';
 import { failedDraining } from './drain-events.ts';
 import type { Evictions } from './pending-evictions.ts';
-import { conditioned, type Step } from './step.ts';
+import { conditioned, type TerminationStep } from './step.ts';
 
 const POLL_MS = 1_000;
 /** Pods that were scheduled just before the taint still have to show up. */
 const SHORTEST_DRAIN_MS = 5_000;
 
-export function draining({ clock, cluster, events }: Deps, evictions: Evictions): Step {
+export function draining({ clock, cluster, events }: Deps, evictions: Evictions): TerminationStep {
   return ({ node, claim, deadlineMs }) => {
     const nowMs = clock.now();
     const begun =

@@ -36,7 +36,7 @@ import { OwnWrites } from '../own-writes.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './draining-condition.ts';
 import type { Evictions } from './pending-evictions.ts';
-import { conditioned, type Leaving, type Progress, type Step } from './step.ts';
+import { conditioned, type Leaving, type TerminationProgress, type TerminationStep } from './step.ts';
 import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
@@ -50,7 +50,7 @@ export class NodeTermination implements Reconciler<Node> {
   readonly concurrency: number;
   readonly rateLimit: RateLimit;
   readonly #deps: Deps;
-  readonly #steps: readonly Step[];
+  readonly #steps: readonly TerminationStep[];
   readonly #meter: TerminationMeter;
   /** To claims: a conflict over a condition that is there already would cost one of the retries that all nodes share. */
   readonly #writes = new OwnWrites();
@@ -163,10 +163,10 @@ const isLeaving = ({ metadata }: Node): boolean =>
 
 /** Runs steps up to the first that has to wait or fails. What the earlier ones found out is kept in either case. */
 async function inOrder(
-  steps: readonly Step[],
+  steps: readonly TerminationStep[],
   leaving: Leaving,
-): Promise<{ readonly progress: Progress; readonly error?: unknown }> {
-  let progress: Progress = { claim: leaving.claim };
+): Promise<{ readonly progress: TerminationProgress; readonly error?: unknown }> {
+  let progress: TerminationProgress = { claim: leaving.claim };
   for (const step of steps) {
     try {
       progress = await step({ ...leaving, claim: progress.claim });
@@ -210,7 +210,7 @@ export function withDisruptedTaint(node: Node): Node {
 const POLL_MS = 5_000;
 
 /** Last step of a node's end: its instance is terminated. */
-function terminating({ clock, cloud }: Deps): Step {
+function terminating({ clock, cloud }: Deps): TerminationStep {
   return async ({ claim }) => {
     if (claim === undefined) return { claim };
     let isGone = false;

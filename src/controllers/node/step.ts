@@ -11,14 +11,14 @@ export interface Leaving {
   readonly deadlineMs: number;
 }
 
-export interface Progress {
+export interface TerminationProgress {
   /** The claim with the conditions that the step set; written once all steps have run. */
   readonly claim: NodeClaim | undefined;
   /** Milliseconds until the step is tried again; undefined when it is finished and the next one may begin. */
   readonly waitMs?: number;
 }
 
-export type Step = (leaving: Leaving) => Promise<Progress> | Progress;
+export type TerminationStep = (leaving: Leaving) => Promise<TerminationProgress> | TerminationProgress;
 
 export const conditioned = (
   claim: NodeClaim | undefined,

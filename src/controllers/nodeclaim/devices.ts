@@ -8,7 +8,7 @@ import type { Trigger } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 
 /** What a Node still lacks, as a condition shows it. */
-export interface Lack {
+export interface MissingDevice {
   readonly reason: string;
   readonly message: string;
 }
@@ -26,7 +26,7 @@ export function deviceDrivers(informers: Informers) {
   const slices = informers.store(RESOURCE_SLICE, { [BY_NODE]: nodesOf }, { optional: true });
   return {
     /** The first driver that the claim asks for and that has not published a complete pool for the node. */
-    lack(claim: NodeClaim, { metadata }: Node): Lack | undefined {
+    lack(claim: NodeClaim, { metadata }: Node): MissingDevice | undefined {
       const wanted = (claim.metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION] ?? '')
         .split(',')
         .map((driver) => driver.trim())

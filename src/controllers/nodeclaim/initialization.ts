@@ -10,20 +10,20 @@ import { writeChanges } from '../../kube/patch.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
-import { deviceDrivers, type Lack } from './devices.ts';
-import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
+import { deviceDrivers, type MissingDevice } from './devices.ts';
+import { done, type LifecycleStep, type LifecycleStepResult, refreshed, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
-const NOT_FOUND: Lack = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
+const NOT_FOUND: MissingDevice = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
 
-export function initialization(deps: Deps, nodeWrites: OwnWrites): Step {
+export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep {
   const { client, clock, cluster, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   return async (claim, { log }) => {
     const ended = refreshed(claim, TYPE, clock.now());
     if (ended) return done(ended);
     if (!isTrue(claim, 'Registered')) return done(claim);
-    const waiting = (lack: Lack): StepResult =>
+    const waiting = (lack: MissingDevice): LifecycleStepResult =>
       done(withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
     const [node, ...others] = cluster.nodesOfClaim(claim);
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
@@ -46,7 +46,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): Step {
   };
 }
 
-function lack(claim: NodeClaim, node: Node): Lack | undefined {
+function lack(claim: NodeClaim, node: Node): MissingDevice | undefined {
   if (!isTrue(node, 'Ready')) return { reason: 'NodeNotReady', message: 'Node status is NotReady' };
   const taints = node.spec?.taints ?? [];
   const startup = (claim.spec.startupTaints ?? []).find((own) => taints.some((taint) => sameTaint(taint, own)));

@@ -16,7 +16,7 @@ import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
 import type { LaunchRetries } from './launch-retries.ts';
 import type { LaunchedInstances } from './launched.ts';
-import { done, refreshed, type Step, type StepResult, shortened, withCondition } from './step.ts';
+import { done, type LifecycleStep, type LifecycleStepResult, refreshed, shortened, withCondition } from './step.ts';
 
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
 
@@ -26,7 +26,7 @@ const offeringOf = ({ metadata: { labels = {} } }: NodeClaim) => ({
   capacityType: labels[CAPACITY_TYPE_LABEL],
 });
 
-export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): Step {
+export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): LifecycleStep {
   const { client, cloud, clock, events, traces } = deps;
 
   /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
@@ -35,7 +35,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     error: unknown,
     { event, reason }: { readonly event: GivenUp; readonly reason: string },
     log: Logger,
-  ): Promise<StepResult> {
+  ): Promise<LifecycleStepResult> {
     const message = event.message(claim.metadata.name, shortened(messageOf(error)));
     events.publish(eventOf(event, claim, { message, dedupe: [uidOf(claim)] }));
     log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
@@ -43,7 +43,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     return { claim, outcome: settled, deleted: true };
   }
 
-  async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<StepResult> {
+  async function failed(claim: NodeClaim, error: unknown, log: Logger): Promise<LifecycleStepResult> {
     if (causeOf(error, InsufficientCapacity))
       return giveUp(claim, error, { event: INSUFFICIENT_CAPACITY_ERROR, reason: 'insufficient_capacity' }, log);
     if (causeOf(error, NodeClassNotReady))

@@ -30,7 +30,7 @@ import { LaunchRetries } from './launch-retries.ts';
 import { LaunchedInstances } from './launched.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
-import type { Step, StepResult } from './step.ts';
+import type { LifecycleStep, LifecycleStepResult } from './step.ts';
 
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const RANGE = { min: 1000, max: 5000 };
@@ -43,7 +43,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
   readonly rateLimit: RateLimit;
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
-  readonly #steps: readonly Step[];
+  readonly #steps: readonly LifecycleStep[];
   readonly #termination: ClaimTermination;
   readonly #retries: LaunchRetries;
   readonly #writes = new OwnWrites();
@@ -94,7 +94,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
   }
 
   async #run(claim: NodeClaim, context: ReconcileContext): Promise<Outcome> {
-    const results: StepResult[] = [];
+    const results: LifecycleStepResult[] = [];
     let current = initConditions(claim, NODECLAIM_CONDITIONS);
     for (const step of this.#steps) {
       const result = await attempt(step(current, context), current);
@@ -121,7 +121,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
 }
 
 /** A step that throws changes nothing; the others run all the same. */
-async function attempt(step: Promise<StepResult>, claim: NodeClaim): Promise<StepResult> {
+async function attempt(step: Promise<LifecycleStepResult>, claim: NodeClaim): Promise<LifecycleStepResult> {
   try {
     return await step;
   } catch (error) {

@@ -12,7 +12,7 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
 import { recordRegistration } from './pool-health.ts';
-import { done, type Step } from './step.ts';
+import { done, type LifecycleStep } from './step.ts';
 
 interface Limit {
   readonly type: 'Launched' | 'Registered';
@@ -37,7 +37,7 @@ const LIMITS: readonly Limit[] = [
   },
 ];
 
-export function liveness(deps: Deps): Step {
+export function liveness(deps: Deps): LifecycleStep {
   const { client, clock } = deps;
 
   async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {

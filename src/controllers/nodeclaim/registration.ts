@@ -23,12 +23,12 @@ import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { askHooks, type HookResults } from './hooks.ts';
 import { recordRegistration } from './pool-health.ts';
-import { done, refreshed, type Step, type StepResult, withCondition } from './step.ts';
+import { done, type LifecycleStep, type LifecycleStepResult, refreshed, withCondition } from './step.ts';
 
 const TYPE = 'Registered';
 
 /** `nodeWrites` learns how new a Node has to be to show what it was given here. */
-export function registration(deps: Deps, nodeWrites: OwnWrites): Step {
+export function registration(deps: Deps, nodeWrites: OwnWrites): LifecycleStep {
   const step = new Registration(deps, nodeWrites);
   return (claim, context) => step.run(claim, context);
 }
@@ -42,7 +42,7 @@ class Registration {
     this.#nodeWrites = nodeWrites;
   }
 
-  async run(before: NodeClaim, { log }: ReconcileContext): Promise<StepResult> {
+  async run(before: NodeClaim, { log }: ReconcileContext): Promise<LifecycleStepResult> {
     const { clock, cloud, cluster } = this.#deps;
     const ended = refreshed(before, TYPE, clock.now());
     if (ended) return done(ended);
@@ -58,7 +58,7 @@ class Registration {
   }
 
   /** `claim` is what the hooks made of the one that was before about. */
-  async #register(node: Node, before: NodeClaim, claim: NodeClaim, log: Logger): Promise<StepResult> {
+  async #register(node: Node, before: NodeClaim, claim: NodeClaim, log: Logger): Promise<LifecycleStepResult> {
     if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(before);
     // the Node is in use from here on: a NodePool that cannot be updated must not keep its claim from saying so
     const error = await failureOf(recordRegistration(this.#deps, claim, true));
@@ -93,7 +93,7 @@ class Registration {
   }
 
   /** The node gets everything but the leave to be used. */
-  async #held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<StepResult> {
+  async #held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<LifecycleStepResult> {
     await this.#write(node, synced(node, claim));
     return {
       claim: this.#conditioned(claim, {
@@ -106,7 +106,7 @@ class Registration {
     };
   }
 
-  #notFound(claim: NodeClaim): StepResult {
+  #notFound(claim: NodeClaim): LifecycleStepResult {
     const message = 'Node not registered with cluster';
     return done(this.#conditioned(claim, { status: 'Unknown', reason: 'NodeNotFound', message }));
   }

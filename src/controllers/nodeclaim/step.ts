@@ -3,7 +3,7 @@ import { type ConditionUpdate, getCondition, NODECLAIM_CONDITIONS, setCondition 
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 
-export interface StepResult {
+export interface LifecycleStepResult {
   /** The claim as it should be; what differs is written once all steps have run. */
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
@@ -15,9 +15,9 @@ export interface StepResult {
   readonly written?: () => void;
 }
 
-export type Step = (claim: NodeClaim, context: ReconcileContext) => Promise<StepResult>;
+export type LifecycleStep = (claim: NodeClaim, context: ReconcileContext) => Promise<LifecycleStepResult>;
 
-export const done = (claim: NodeClaim): StepResult => ({ claim, outcome: settled });
+export const done = (claim: NodeClaim): LifecycleStepResult => ({ claim, outcome: settled });
 
 export const withCondition = (claim: NodeClaim, update: ConditionUpdate, nowMs: number): NodeClaim =>
   setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);

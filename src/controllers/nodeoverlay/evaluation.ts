@@ -5,7 +5,7 @@ import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../../engine/model.ts';
-import { type Evaluation, evaluationSteps, MOST_OVERLAYS } from '../../engine/overlays.ts';
+import { evaluationSteps, MOST_OVERLAYS, type OverlayEvaluation } from '../../engine/overlays.ts';
 import type { StoreListener } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
@@ -40,7 +40,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
     }
   }
 
-  async function writeCondition(overlay: NodeOverlay, { problems }: Evaluation): Promise<void> {
+  async function writeCondition(overlay: NodeOverlay, { problems }: OverlayEvaluation): Promise<void> {
     const problem = problems.get(overlay.metadata.name);
     const update: ConditionUpdate = problem
       ? { type: TYPE, status: 'False', ...problem }

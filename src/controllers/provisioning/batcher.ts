@@ -18,7 +18,7 @@ interface BatchSpan {
 
 const LOOKOUT_MS = 1000;
 
-export class Batcher {
+export class PodBatcher {
   readonly #clock: Clock;
   readonly #window: BatchWindow;
   readonly #seen = new Set<string>();

@@ -16,7 +16,7 @@ import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
-import { isMature, provenAmong, type Suspects, suspectsAmong } from './launch-suspects.ts';
+import { isMature, provenAmong, type SuspectNodes, suspectsAmong } from './launch-suspects.ts';
 import { type Launch, Launches, type Outcomes } from './launches.ts';
 import {
   affects,
@@ -243,7 +243,7 @@ export class LaunchBudget implements Outcomes {
   #standingOf(
     nodePool: string,
     budget: PoolBudget,
-    suspects: Suspects | undefined,
+    suspects: SuspectNodes | undefined,
     known: CauseRecord | undefined,
   ): readonly Standing[] {
     const { cause, text } = known ?? suspects ?? {};

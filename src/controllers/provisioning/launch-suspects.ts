@@ -16,7 +16,7 @@ const MATURE_MS = 10_000;
 const MOST_COMPARED = 10_000;
 
 /** Nodes that show a cause and are not judged yet. */
-export interface Suspects extends Pick<Unproductive, 'cause' | 'text'> {
+export interface SuspectNodes extends Pick<Unproductive, 'cause' | 'text'> {
   readonly count: number;
   /** Number of the nodes that have been initialized for some time, or are gone. */
   readonly mature: number;
@@ -32,9 +32,9 @@ export const isMature = ({ initializedMs, departedMs }: Launch, clock: Timepiece
 export function suspectsAmong(
   { cluster, clock }: Pick<Deps, 'cluster' | 'clock'>,
   launches: Iterable<Launch>,
-): ReadonlyMap<string, Suspects> {
+): ReadonlyMap<string, SuspectNodes> {
   const volumes = volumeReader(cluster);
-  const found = new Map<string, Suspects>();
+  const found = new Map<string, SuspectNodes>();
   for (const launch of launches) {
     const node = cluster.nodeOfClaim(launch.claim) ?? launch.node;
     if (node === undefined) continue;

@@ -20,8 +20,8 @@ import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
-import type { Decision } from '../traces/decision.ts';
-import type { Batcher } from './batcher.ts';
+import type { TracedDecision } from '../traces/decision.ts';
+import type { PodBatcher } from './batcher.ts';
 import type { LaunchBudget } from './launch-budget.ts';
 import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
 import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
@@ -37,7 +37,7 @@ const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
 
 interface ProvisionerParts {
-  readonly batcher: Batcher;
+  readonly batcher: PodBatcher;
   readonly solver: Solver;
   readonly launches: LaunchBudget;
 }
@@ -55,7 +55,7 @@ export class Provisioner implements Singleton {
   readonly singleton = true;
   readonly backOff = BACK_OFF;
   readonly #deps: Deps;
-  readonly #batcher: Batcher;
+  readonly #batcher: PodBatcher;
   readonly #launches: LaunchBudget;
   readonly #keepsBuffers: boolean;
   /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
@@ -206,7 +206,7 @@ export class Provisioner implements Singleton {
   }
 
   /** For the traces of the NodeClaims; undefined when nobody wants them. */
-  #decision({ plan, pods, solve }: Solved): Decision | undefined {
+  #decision({ plan, pods, solve }: Solved): TracedDecision | undefined {
     const { cluster, traces } = this.#deps;
     if (traces === undefined) return undefined;
     const attributes = { 'karpenter.pods': pods.size, 'karpenter.nodeclaims': plan.claims.length };
@@ -222,7 +222,7 @@ export class Provisioner implements Singleton {
   async #create(
     planned: PlannedClaim,
     pods: Solved['pods'],
-    context: ReconcileContext & { readonly decision: Decision | undefined },
+    context: ReconcileContext & { readonly decision: TracedDecision | undefined },
   ): Promise<void> {
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);

@@ -9,7 +9,7 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
-import type { Batcher } from './batcher.ts';
+import type { PodBatcher } from './batcher.ts';
 import { someAwaitReadiness } from './pools.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-replicas.ts';
 
@@ -30,7 +30,7 @@ function triedMs({ status }: Pod): number {
  * A pod that waits for a node opens a window, or keeps the open one open. Replicas count when they arrive and not again
  * when kube-scheduler has tried them: a window shall not stay open for as long as that takes for hundreds of them.
  */
-export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconciler<Pod> {
+export function podTrigger({ clock, cluster }: Deps, batcher: PodBatcher): Reconciler<Pod> {
   const unschedulable = new UnschedulableReplicators(cluster.stores.pods);
   const isLikeUnschedulable = (pod: Pod): boolean => {
     const replicator = replicatorOf(pod);
@@ -64,7 +64,7 @@ export function podTrigger({ clock, cluster }: Deps, batcher: Batcher): Reconcil
 const isDisrupted = (node: Node): boolean =>
   (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
 
-export function nodeTrigger(batcher: Batcher): Reconciler<Node> {
+export function nodeTrigger(batcher: PodBatcher): Reconciler<Node> {
   return {
     name: 'provisioner.trigger.node',
     watches: NODE,
@@ -88,7 +88,7 @@ const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
  * Runs at once when no other NodePool is about to become ready: pods that came before have waited long enough. Otherwise
  * a run might buy from the first that is ready what another is preferred for.
  */
-export function poolTrigger(deps: Deps, batcher: Batcher): Reconciler<NodePool> {
+export function poolTrigger(deps: Deps, batcher: PodBatcher): Reconciler<NodePool> {
   return {
     name: 'provisioner.trigger.nodepool',
     watches: NODE_POOL,

@@ -1,7 +1,7 @@
 /** Keeps a static NodePool at its number of nodes from above: deletes the claims that are too many. */
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { type Member, surplus } from '../../engine/static-pools.ts';
+import { type StaticClaim, surplus } from '../../engine/static-pools.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
@@ -20,7 +20,7 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
   const deleted = new Map<string, ReadonlySet<string | undefined>>();
   let hasSynced = false;
 
-  async function remove(pool: NodePool, { claim, stateNode }: Member, { log }: ReconcileContext): Promise<void> {
+  async function remove(pool: NodePool, { claim, stateNode }: StaticClaim, { log }: ReconcileContext): Promise<void> {
     log.info('deleting nodeclaim, its nodepool has more than it asks for', {
       NodeClaim: { name: claim.metadata.name },
     });

@@ -2,7 +2,7 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
-import type { Span, Step } from '../../observe/traces/tracer.ts';
+import type { FinishedSpan, Span } from '../../observe/traces/tracer.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 
 /** Pods of a solve that have a span each. A burst of thousands must not cost more than what it is traced for. */
@@ -16,21 +16,21 @@ export interface TracedPod {
 }
 
 /** What led to a NodeClaim. */
-export interface Decision {
-  readonly steps: readonly Step[];
+export interface TracedDecision {
+  readonly steps: readonly FinishedSpan[];
   /** The span that the NodeClaims belong to; undefined when each has a trace of its own. */
   readonly parent?: Span | undefined;
   podsOf(planned: PlannedClaim): readonly TracedPod[];
 }
 
 /** The same of a whole run. */
-interface RunDecision extends Decision {
+interface RunDecision extends TracedDecision {
   /** Pods that have no span because there are too many. */
   readonly overLimit: number;
 }
 
 export interface DecisionInput {
-  readonly steps: readonly Step[];
+  readonly steps: readonly FinishedSpan[];
   readonly claims: readonly PlannedClaim[];
   /** Those that exist, by namespaced name. */
   readonly pods: ReadonlyMap<string, Pod>;

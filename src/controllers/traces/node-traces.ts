@@ -13,12 +13,12 @@ import type { Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { TRACES_SPANS } from '../../observe/metrics/traces.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { Step, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
+import type { FinishedSpan, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
 import type { Stores } from '../../state/stores.ts';
 import { instanceAttributes } from './attributes.ts';
 import { CommandTrace } from './command-trace.ts';
-import { type Decision, type DecisionInput, tracedDecision } from './decision.ts';
-import { type Created, type Outcome, PurchaseTrace } from './purchase-trace.ts';
+import { type DecisionInput, type TracedDecision, tracedDecision } from './decision.ts';
+import { type Created, type PurchaseOutcome, PurchaseTrace } from './purchase-trace.ts';
 import { TerminationTrace } from './termination-trace.ts';
 
 /** Pods that have not come to a node that is ready for so long are not waited for. */
@@ -69,7 +69,7 @@ export class NodeTraces implements StepTraces {
   }
 
   /** What a run of the provisioner decided, for the NodeClaims that it creates. */
-  decision(input: DecisionInput): Decision {
+  decision(input: DecisionInput): TracedDecision {
     const decision = tracedDecision(input);
     this.#metrics.counter(TRACES_SPANS).inc({ result: 'over_limit' }, decision.overLimit);
     return decision;
@@ -100,7 +100,7 @@ export class NodeTraces implements StepTraces {
     this.#purchases.get(uidOf(claim))?.launched(this.#clock.now(), {}, messageOf(error));
   }
 
-  step(claimUid: string, step: Step): void {
+  step(claimUid: string, step: FinishedSpan): void {
     this.#purchases.get(claimUid)?.step(step);
   }
 
@@ -174,7 +174,7 @@ export class NodeTraces implements StepTraces {
     if (trace.isComplete) this.#endPurchase(trace, 'ready');
   }
 
-  #endPurchase(trace: PurchaseTrace, outcome: Outcome): void {
+  #endPurchase(trace: PurchaseTrace, outcome: PurchaseOutcome): void {
     for (const pod of trace.pods) if (this.#byPod.get(pod) === trace) this.#byPod.delete(pod);
     trace.end(this.#clock.now(), outcome);
     this.#purchases.delete(trace.claimUid);

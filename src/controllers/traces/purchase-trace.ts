@@ -10,9 +10,9 @@ import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import type { Attributes, Span, Step, Tracer } from '../../observe/traces/tracer.ts';
+import type { Attributes, FinishedSpan, Span, Tracer } from '../../observe/traces/tracer.ts';
 import { claimAttributes, instanceAttributes, OUTCOME, REASON } from './attributes.ts';
-import type { Decision, TracedPod } from './decision.ts';
+import type { TracedDecision, TracedPod } from './decision.ts';
 
 export interface Created {
   readonly claim: NodeClaim;
@@ -24,11 +24,11 @@ export interface Created {
   /** Of the plan, those included that have no span. */
   readonly podCount: number;
   readonly traced: readonly TracedPod[];
-  readonly decision: Pick<Decision, 'steps' | 'parent'> | undefined;
+  readonly decision: Pick<TracedDecision, 'steps' | 'parent'> | undefined;
 }
 
 /** What became of a pod, or of the whole. */
-export type Outcome =
+export type PurchaseOutcome =
   | 'bound'
   | 'deleted'
   | 'planned again'
@@ -89,7 +89,7 @@ export class PurchaseTrace {
   }
 
   /** Part of the launch while there is one. */
-  step({ name, fromMs, toMs, isRequest, attributes, failure }: Step): void {
+  step({ name, fromMs, toMs, isRequest, attributes, failure }: FinishedSpan): void {
     const parent = this.#launch ?? this.#root;
     this.#tracer.start(name, { atMs: fromMs, parent, isRequest, attributes }).end(toMs, failure);
   }
@@ -122,7 +122,7 @@ export class PurchaseTrace {
     this.endPod(uidOf(pod), nowMs, 'bound');
   }
 
-  endPod(uid: string, nowMs: number, outcome: Outcome): void {
+  endPod(uid: string, nowMs: number, outcome: PurchaseOutcome): void {
     const span = this.#pods.get(uid);
     if (span === undefined) return;
     this.#pods.delete(uid);
@@ -131,7 +131,7 @@ export class PurchaseTrace {
   }
 
   /** Ends what is left of it. Before its Node is ready that is a failure, unless it is only the operator that stops. */
-  end(nowMs: number, outcome: Outcome): void {
+  end(nowMs: number, outcome: PurchaseOutcome): void {
     for (const uid of [...this.#pods.keys()]) this.endPod(uid, nowMs, outcome === 'ready' ? 'not waited for' : outcome);
     const isFailed = this.#readyMs === undefined && outcome === 'NodeClaim deleted';
     this.#launch?.end(nowMs);

@@ -5,12 +5,12 @@ import type { Claim } from '../solver/claim.ts';
 import type { PodClass } from '../solver/pod-class.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
-import type { Group } from '../topology/group.ts';
+import type { TopologyGroup } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
-import type { Bin, Kind, Mix, Problem } from './problem.ts';
+import type { Bin, Mix, PodKind, Problem } from './problem.ts';
 
 /** A pod to house. */
-export interface Member {
+export interface PlacedPod {
   readonly pod: Pod;
   readonly podClass: PodClass;
   /** What its node must satisfy so that it stays in the domains in which it was counted. */
@@ -45,7 +45,7 @@ interface KindDraft {
   readonly loads: ReadonlyMap<number, number>;
   readonly podClass: PodClass;
   readonly family: number;
-  readonly members: Member[];
+  readonly members: PlacedPod[];
 }
 
 export class Formulation {
@@ -54,10 +54,10 @@ export class Formulation {
   readonly #isLate: () => boolean;
   readonly #typePricesOf: FormulationParts['pricesOf'];
   /** The pods of each kind. */
-  readonly members: readonly (readonly Member[])[];
+  readonly members: readonly (readonly PlacedPod[])[];
   readonly #template: Template;
   readonly #topology: Topology;
-  readonly #scarce = new Map<Group | string, Scarcity>();
+  readonly #scarce = new Map<TopologyGroup | string, Scarcity>();
   readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
   /** Whether pods are bound to a label for which their NodePool's own labels and requirements leave no value. */
   #contradicts = false;
@@ -164,7 +164,7 @@ export class Formulation {
     return loads;
   }
 
-  #scarcity(of: Group | string, capacity: number): Scarcity {
+  #scarcity(of: TopologyGroup | string, capacity: number): Scarcity {
     let scarcity = this.#scarce.get(of);
     if (scarcity === undefined) {
       scarcity = { position: this.#scarce.size, capacity };
@@ -173,7 +173,7 @@ export class Formulation {
     return scarcity;
   }
 
-  #kindOf({ loads, podClass, members }: KindDraft): Kind {
+  #kindOf({ loads, podClass, members }: KindDraft): PodKind {
     const resources = podClass.amounts.length;
     const amounts = new Float64Array(resources + this.#scarce.size);
     amounts.set(podClass.amounts);

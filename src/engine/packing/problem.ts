@@ -2,7 +2,7 @@
 import type { Amounts } from '../solver/dimensions.ts';
 
 /** Pods that are equal to packing. */
-export interface Kind {
+export interface PodKind {
   readonly amounts: Amounts;
   readonly count: number;
 }
@@ -14,7 +14,7 @@ export interface Mix {
 }
 
 export interface Problem {
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly PodKind[];
   /** What pods can have of each row; undefined where they can have nothing. */
   readonly capacities: readonly (Amounts | undefined)[];
   /** Every kind is in one of them at least. */

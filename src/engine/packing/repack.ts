@@ -11,7 +11,7 @@ import type { Amounts } from '../solver/dimensions.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { DomainCounts, Topology } from '../topology/topology.ts';
-import { Formulation, type Member } from './formulation.ts';
+import { Formulation, type PlacedPod } from './formulation.ts';
 import type { Bin } from './problem.ts';
 import { bestPacking } from './search.ts';
 
@@ -140,14 +140,14 @@ class Builder {
   readonly #parts: RepackParts;
   #index: number;
   /** Pods not housed yet, per kind. */
-  readonly #waiting: readonly Member[][];
+  readonly #waiting: readonly PlacedPod[][];
 
   constructor(template: Template, formulation: Formulation, parts: RepackParts, firstIndex: number) {
     this.#template = template;
     this.#parts = parts;
     this.#index = firstIndex;
     const positions = new Map(parts.order.map(({ pod }, position) => [pod, position]));
-    const positionOf = ({ pod }: Member): number => positions.get(pod) ?? 0;
+    const positionOf = ({ pod }: PlacedPod): number => positions.get(pod) ?? 0;
     this.#waiting = formulation.members.map((members) => members.toSorted((a, b) => positionOf(b) - positionOf(a)));
   }
 
@@ -185,7 +185,7 @@ class Builder {
     return claim;
   }
 
-  #take(kind: number, count: number): readonly Member[] {
+  #take(kind: number, count: number): readonly PlacedPod[] {
     const waiting = this.#waiting[kind] ?? [];
     return waiting.splice(waiting.length - count, count).reverse();
   }

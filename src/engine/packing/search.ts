@@ -7,7 +7,7 @@ import { pseudoRandom } from '../pseudo-random.ts';
 import { isBetter, type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
 import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
-import { type Budget, Shop } from './shop.ts';
+import { type SearchBudget, Shop } from './shop.ts';
 
 const ROUNDS = 24;
 /** Looks at one kind for one node; some 20 ns each. */
@@ -84,7 +84,7 @@ interface Terms {
 /** The best of what comes of several plans, within the terms. */
 function searched(problem: Problem, options: SearchOptions, terms: Terms): readonly Bin[] | undefined {
   const { work = WORK, isLate, present } = options;
-  const budget: Budget = { left: work, isLate };
+  const budget: SearchBudget = { left: work, isLate };
   const shop = new Shop(problem, budget);
   const found = constructed(problem, shop, options, terms.usdPerNode);
   if (found === undefined) return undefined;
@@ -143,7 +143,7 @@ function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem):
 
 interface Means {
   readonly shop: Shop;
-  readonly budget: Budget;
+  readonly budget: SearchBudget;
   /** No plan is made dearer than this, USD per hour. */
   readonly mostUsd: number;
 }

@@ -4,14 +4,14 @@
  */
 import type { Amounts } from '../solver/dimensions.ts';
 import { type Offer, Offers } from './offers.ts';
-import { type Bin, type Kind, type Mix, type Problem, worthwhileRows } from './problem.ts';
+import { type Bin, type Mix, type PodKind, type Problem, worthwhileRows } from './problem.ts';
 import { WorthBound } from './worth-bound.ts';
 
 /** How a node is filled: by worth of what is scarce on it, or with the dearest pods first. */
 type Filling = 'scarcity' | 'dearest';
 
 /** Work that a search may still do, in looks at one kind for one node. */
-export interface Budget {
+export interface SearchBudget {
   left: number;
   readonly isLate: () => boolean;
 }
@@ -42,14 +42,14 @@ interface Wants {
   readonly amounts: Float64Array;
 }
 
-function wantsOf({ amounts }: Kind): Wants {
+function wantsOf({ amounts }: PodKind): Wants {
   const positions = [...amounts.keys()].filter((at) => (amounts[at] ?? 0) > 0);
   return { positions: Int32Array.from(positions), amounts: Float64Array.from(positions, (at) => amounts[at] ?? 0) };
 }
 
 export class Shop {
   readonly #problem: Problem;
-  readonly #budget: Budget;
+  readonly #budget: SearchBudget;
   /** By kind. */
   readonly #wants: readonly Wants[];
   /** All nodes that could be bought, by mix and from cheap to dear. */
@@ -59,7 +59,7 @@ export class Shop {
   readonly #rest: Amounts;
   readonly #room: Int32Array;
 
-  constructor(problem: Problem, budget: Budget) {
+  constructor(problem: Problem, budget: SearchBudget) {
     const { kinds, mixes } = problem;
     this.#problem = problem;
     this.#budget = budget;

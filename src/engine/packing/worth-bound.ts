@@ -4,7 +4,7 @@
  * bounds of all resources that matter holds.
  */
 import type { Amounts } from '../solver/dimensions.ts';
-import type { Kind } from './problem.ts';
+import type { PodKind } from './problem.ts';
 
 /** One resource that pods want. */
 interface Dimension {
@@ -30,7 +30,7 @@ export class WorthBound {
    * @param left how many pods there are, per kind
    * @param worth of a pod, per kind
    */
-  constructor(kinds: readonly Kind[], among: readonly number[], left: Int32Array, worth: Float64Array) {
+  constructor(kinds: readonly PodKind[], among: readonly number[], left: Int32Array, worth: Float64Array) {
     this.#left = left.slice();
     this.#worth = worth;
     this.#total = among.reduce((sum, kind) => sum + this.#worthOf(kind), 0);
@@ -44,7 +44,7 @@ export class WorthBound {
     this.looks = Math.ceil(this.#dimensions.reduce((sum, { kinds: { length } }) => sum + length, 0) / 2);
   }
 
-  #dimension(at: number, takers: readonly number[], kinds: readonly Kind[]): Dimension {
+  #dimension(at: number, takers: readonly number[], kinds: readonly PodKind[]): Dimension {
     const amountOf = (kind: number): number => kinds[kind]?.amounts[at] as number;
     const density = (kind: number): number => (this.#worth[kind] as number) / amountOf(kind);
     const sorted = takers.toSorted((a, b) => density(b) - density(a));

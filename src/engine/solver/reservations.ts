@@ -35,7 +35,7 @@ function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
  * A claim holds a unit of every reservation that it could be launched into, because it is not known which one it will be.
  * In strict mode a claim that could use reserved capacity must have some; in fallback mode it may do without.
  */
-export class Reservations {
+export class ReservedUnits {
   readonly #strict: boolean;
   /** Units left by reservation: the least that any offering states. */
   readonly #left = new Map<string, number>();

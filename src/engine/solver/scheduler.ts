@@ -10,7 +10,7 @@ import type { Amounts } from './dimensions.ts';
 import { refusalText } from './misfits.ts';
 import type { Nodes } from './nodes.ts';
 import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
-import type { ReservationIds, Reservations } from './reservations.ts';
+import type { ReservationIds, ReservedUnits } from './reservations.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 import { costTheSame, rankedDomains, type TieBreak } from './ties.ts';
@@ -24,7 +24,7 @@ interface SchedulerParts {
   /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
   readonly lowerMinValues: boolean;
   readonly tieBreak: TieBreak;
-  readonly reservations: Reservations;
+  readonly reservations: ReservedUnits;
   /** NodePools that take no part: refusals name them after the templates. */
   readonly idlePools: readonly IdlePool[];
   readonly withheld: WithheldLaunches;

@@ -1,11 +1,11 @@
 /** The topology groups that matter to the pods of one class. */
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { ValueSet } from '../value-set.ts';
-import { type Group, UNKNOWN } from './group.ts';
+import { type TopologyGroup, UNKNOWN } from './group.ts';
 
 /** A group that restricts pods. */
 export interface Binding {
-  readonly group: Group;
+  readonly group: TopologyGroup;
   /** Whether the group counts them. */
   readonly self: boolean;
   /** Domains that they may be in. */
@@ -26,23 +26,23 @@ export const sparesWithout = ({ isOthers, group }: Binding): boolean =>
 
 export interface Relations {
   /** Groups of their own rules. */
-  readonly own: readonly Group[];
+  readonly own: readonly TopologyGroup[];
   /** Groups that restrict them: their own, and those of others that keep them away. */
   readonly all: readonly Binding[];
   /** Groups that count them. */
-  readonly counting: readonly Group[];
+  readonly counting: readonly TopologyGroup[];
   /** Their own rules against others. */
-  readonly repelling: readonly Group[];
+  readonly repelling: readonly TopologyGroup[];
 }
 
 export class Bindings {
-  readonly own: readonly Group[];
+  readonly own: readonly TopologyGroup[];
   readonly all: readonly Binding[];
   /** Those that are by host, and the others. */
   readonly hosts: readonly Binding[];
   readonly domains: readonly Binding[];
-  readonly counting: readonly Group[];
-  readonly repelling: readonly Group[];
+  readonly counting: readonly TopologyGroup[];
+  readonly repelling: readonly TopologyGroup[];
 
   constructor({ own, all, counting, repelling }: Relations) {
     this.own = own;

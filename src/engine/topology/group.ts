@@ -44,7 +44,7 @@ export const UNKNOWN = -1;
 /** Domains listed in a message. */
 const SHOWN_COUNTS = 25;
 
-export class Group {
+export class TopologyGroup {
   readonly rule: Rule;
   readonly isByHost: boolean;
   readonly #ids: DomainIds;

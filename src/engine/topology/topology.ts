@@ -10,7 +10,7 @@ import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
 import type { BaseGroup, OwnRule, Place, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
-import { Group, type Rule, UNKNOWN } from './group.ts';
+import { type Rule, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
 
@@ -26,19 +26,19 @@ export interface TopologyPods {
 
 /** The groups that see some pods. */
 interface Sight {
-  readonly counting: ReadonlySet<Group>;
+  readonly counting: ReadonlySet<TopologyGroup>;
   /** Groups of others that keep them away. */
-  readonly repelled: readonly Group[];
+  readonly repelled: readonly TopologyGroup[];
 }
 
 /** Pods per domain, of the groups that are not by host. */
-export type DomainCounts = Map<Group, Map<string, number>>;
+export type DomainCounts = Map<TopologyGroup, Map<string, number>>;
 
 interface Ties {
   /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
   readonly keys: readonly string[];
   /** Rules by host, with what a pod takes of the host's capacity for it. */
-  readonly hosts: ReadonlyMap<Group, number>;
+  readonly hosts: ReadonlyMap<TopologyGroup, number>;
   /** Whether pods must share a host with others: those are best left where they are. */
   readonly company: boolean;
 }
@@ -47,7 +47,8 @@ interface Ties {
 const WHOLE_HOST = 2 ** 20;
 
 /** How much of a rule by host a host can bear. Never more than the rule allows, in some cases less. */
-export const hostCapacity = ({ rule }: Group): number => (rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST);
+export const hostCapacity = ({ rule }: TopologyGroup): number =>
+  rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST;
 
 interface TopologyMisfit {
   readonly misfit: () => Misfit;
@@ -72,8 +73,8 @@ interface Moving {
 
 export class Topology {
   readonly #parts: TopologyParts;
-  readonly #groups = new Map<string, Group>();
-  readonly #inverse = new Map<string, Group>();
+  readonly #groups = new Map<string, TopologyGroup>();
+  readonly #inverse = new Map<string, TopologyGroup>();
   /** Groups of the rules of a class, and of its rules against others. */
   readonly #owned = new Map<TopologyPods, Pick<Relations, 'own' | 'repelling'>>();
   readonly #bindings = new Map<TopologyPods, Bindings>();
@@ -113,24 +114,24 @@ export class Topology {
     this.#owned.set(podClass, { own, repelling: inverse.map(([id, rule]) => this.#inverseOf(id, rule)) });
   }
 
-  #inverseOf(id: string, rule: Rule): Group {
+  #inverseOf(id: string, rule: Rule): TopologyGroup {
     let group = this.#inverse.get(id);
     if (group === undefined) {
       const { base } = this.#parts;
       const from = base.inverse.get(id) ?? base.emptyInverse(rule);
       const counts = this.#countsOf(rule, from, [this.#movingPods().repellers.get(id) ?? []]);
-      group = new Group(rule, base.idsOf(rule.key), counts);
+      group = new TopologyGroup(rule, base.idsOf(rule.key), counts);
       for (const domain of base.visible(rule.key, undefined)) group.register(domain);
       this.#inverse.set(id, group);
     }
     return group;
   }
 
-  #groupOf({ id, rule, group: from, visible }: OwnRule): Group {
+  #groupOf({ id, rule, group: from, visible }: OwnRule): TopologyGroup {
     let group = this.#groups.get(id);
     if (group === undefined) {
       const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
-      group = new Group(rule, this.#parts.base.idsOf(rule.key), counts, this.#newHosts);
+      group = new TopologyGroup(rule, this.#parts.base.idsOf(rule.key), counts, this.#newHosts);
       for (const domain of visible) group.register(domain);
       this.#groups.set(id, group);
     }
@@ -215,7 +216,7 @@ export class Topology {
     let sight = this.#sights.get(visible);
     if (sight === undefined) {
       const { base } = this.#parts;
-      const repelled = new Set<Group>();
+      const repelled = new Set<TopologyGroup>();
       for (const [id, rule] of base.repelling(pod)) repelled.add(this.#inverseOf(id, rule));
       for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.add(group);
       const counting = new Set([...this.#groups.values()].filter((group) => group.counts(pod)));
@@ -302,7 +303,7 @@ export class Topology {
     for (const group of repelling) this.#recordIn(group, host, place, true);
   }
 
-  #recordIn(group: Group, host: number, { requirements }: Place, repels: boolean): void {
+  #recordIn(group: TopologyGroup, host: number, { requirements }: Place, repels: boolean): void {
     if (group.isByHost) {
       group.count(host, true);
       return;
@@ -318,7 +319,7 @@ export class Topology {
   #countedIn(
     podClass: TopologyPods,
     place: Place,
-  ): readonly { readonly group: Group; readonly domains: readonly string[] }[] {
+  ): readonly { readonly group: TopologyGroup; readonly domains: readonly string[] }[] {
     const { counting, repelling } = this.bindingsOf(podClass);
     const counted = counting
       .filter((group) => !group.isByHost && passes(group.rule.filter, place))
@@ -341,7 +342,7 @@ export class Topology {
   tiesOf(podClass: TopologyPods): Ties {
     const { own, all: binding, counting, repelling } = this.bindingsOf(podClass);
     const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
-    const hosts = new Map<Group, number>();
+    const hosts = new Map<TopologyGroup, number>();
     for (const group of counting) if (group.isByHost) hosts.set(group, 1);
     for (const group of own)
       if (group.isByHost && group.rule.type === 'pod anti-affinity') hosts.set(group, WHOLE_HOST);
@@ -377,12 +378,12 @@ function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, key
   }
 }
 
-function domainsIn(group: Group, place: Place): readonly string[] {
+function domainsIn(group: TopologyGroup, place: Place): readonly string[] {
   const set = place.requirements.get(group.rule.key);
   return set.complement ? [] : [...set.values];
 }
 
-function misfitOf(group: Group, pod: ValueSet, node: ValueSet): Misfit {
+function misfitOf(group: TopologyGroup, pod: ValueSet, node: ValueSet): Misfit {
   const { type, key } = group.rule;
   const domains = `podDomains = ${key} ${pod}, nodeDomains = ${key} ${node}`;
   return {

@@ -43,10 +43,10 @@ export interface Disrupted {
   /** What the nodes cost less from then on. */
   readonly predictedUsdPerHour: number;
   /** What became of it in the time for which moves are watched; only of consolidation, and absent before that. */
-  readonly outcome?: Outcome;
+  readonly outcome?: MoveOutcome;
 }
 
-export interface Outcome {
+export interface MoveOutcome {
   readonly predictedUsd: number;
   readonly realisedUsd: number;
   /** Why it did not last. */
@@ -108,7 +108,7 @@ export class DecisionLog {
   }
 
   /** Enters what became of a command. */
-  ended(id: string, outcome: Outcome): void {
+  ended(id: string, outcome: MoveOutcome): void {
     this.#replace((entry) => entry.kind === 'disrupted' && entry.id === id, { outcome });
   }
 

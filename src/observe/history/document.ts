@@ -2,18 +2,18 @@
 import { own } from '../../lib/own.ts';
 import { timeOf } from '../../lib/times.ts';
 import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
-import { DecisionLog, type LoggedDecision, type Outcome } from './decision-log.ts';
+import { DecisionLog, type LoggedDecision, type MoveOutcome } from './decision-log.ts';
 
 /** Name of the ConfigMap that keeps it, in the namespace of the operator. */
 export const HISTORY_NAME = 'karpenter-history';
 
 /** What the operator remembers of what it did and what that cost. */
-export interface History {
+export interface OperatorHistory {
   readonly decisions: DecisionLog;
   readonly hours: CostHours;
 }
 
-export const newHistory = (): History => ({ decisions: new DecisionLog(), hours: new CostHours() });
+export const newHistory = (): OperatorHistory => ({ decisions: new DecisionLog(), hours: new CostHours() });
 
 /** Written form, version 1. Costs are millionths of a USD per hour, in the order of {@link PARTS}. */
 interface Stored {
@@ -30,7 +30,7 @@ const PARTS = ['effective', 'list', 'idle', 'daemonSets'] as const;
 const MICRO = 1e6;
 
 /** The history as text, and ever shorter forms of it without its older part, for who has no room for all of it. */
-export function* historyTexts({ decisions, hours }: History): Generator<string> {
+export function* historyTexts({ decisions, hours }: OperatorHistory): Generator<string> {
   for (let part = 1; part > 1 / 1_000; part /= 2) {
     yield JSON.stringify({
       version: 1,
@@ -52,7 +52,7 @@ const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][n
 });
 
 /** Puts what a text holds before what is known. Entries that cannot be read are left out. @throws Error when it is no history */
-export function restoreHistory({ decisions, hours }: History, text: string): void {
+export function restoreHistory({ decisions, hours }: OperatorHistory, text: string): void {
   const stored = JSON.parse(text) as Partial<Stored> | null;
   if (stored?.version !== 1 || !Array.isArray(stored.hours) || !Array.isArray(stored.decisions))
     throw new Error('it is no history of version 1');
@@ -108,7 +108,7 @@ function isDecision(entry: unknown): entry is LoggedDecision {
   );
 }
 
-function isOutcome(value: unknown): value is Outcome {
+function isOutcome(value: unknown): value is MoveOutcome {
   const { predictedUsd, realisedUsd } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return Number.isFinite(predictedUsd) && Number.isFinite(realisedUsd);
 }

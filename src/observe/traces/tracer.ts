@@ -23,7 +23,7 @@ export interface Tracer {
 }
 
 /** A span that is over. */
-export interface Step extends Omit<SpanStart, 'atMs' | 'parent'> {
+export interface FinishedSpan extends Omit<SpanStart, 'atMs' | 'parent'> {
   readonly name: string;
   readonly fromMs: number;
   readonly toMs: number;
@@ -32,5 +32,5 @@ export interface Step extends Omit<SpanStart, 'atMs' | 'parent'> {
 
 /** Takes what was done for a NodeClaim, from those who know of it nothing but its UID. */
 export interface StepTraces {
-  step(claimUid: string, step: Step): void;
+  step(claimUid: string, step: FinishedSpan): void;
 }

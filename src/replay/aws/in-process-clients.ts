@@ -6,7 +6,7 @@
 import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/client-sqs';
 import { NEEDS } from '../../aws/answers/needs.ts';
 import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
-import { type ClientOptions, type Clients, clientsIn, type Endpoints } from '../../aws/clients.ts';
+import { type ClientOptions, type Clients, clientsIn, type ServiceEndpoints } from '../../aws/clients.ts';
 import { openFence } from '../../kube/fence.ts';
 import type { CallAnswer, OpenAws } from '../../local/aws/options.ts';
 import { serviceError } from './service-errors.ts';
@@ -14,7 +14,7 @@ import { serviceError } from './service-errors.ts';
 /** Each command brings this step, which finds the endpoint. Nothing is sent there, but other steps stand beside it. */
 const ENDPOINT = 'endpointV2Middleware';
 /** Given all of them, nobody looks for any in the environment or in files, which would take real time. */
-const ENDPOINTS: Endpoints = {
+const ENDPOINTS: ServiceEndpoints = {
   endpoint: 'http://in-process.invalid',
   useFipsEndpoint: false,
   useDualstackEndpoint: false,

@@ -4,7 +4,7 @@ import type { Resources, StateNode } from '../../engine/model.ts';
 import { isTerminal } from '../../engine/pods.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
 import { remembering } from '../../lib/remembering.ts';
-import type { ReplayRun, Series } from '../result.ts';
+import type { ReplayRun, ReplaySeries } from '../result.ts';
 
 /** What is counted at a moment, beside the resources of nodes. */
 interface Counts {
@@ -58,7 +58,7 @@ export class Columns {
     columns.memoryAllocatable.push(rounded(sums.memoryOf / GIB));
   }
 
-  get series(): Series {
+  get series(): ReplaySeries {
     return { stepSeconds: this.#stepSeconds, ...this.#columns };
   }
 

@@ -10,7 +10,7 @@ import { Columns } from './columns.ts';
 import { Complaints } from './complaints.ts';
 import { NodeLog } from './node-log.ts';
 import { PodLives } from './pod-lives.ts';
-import { type RateOf, Spending } from './spending.ts';
+import { type RateOf, SpendingMeter } from './spending.ts';
 
 interface MeasureOptions {
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export class Measure {
   readonly complaints = new Complaints();
   readonly nodeLog: NodeLog;
   readonly pods = new PodLives();
-  readonly spending: Spending;
+  readonly spending: SpendingMeter;
   readonly #options: MeasureOptions;
   readonly #columns: Columns;
   /** Instances that the cloud has warned of. */
@@ -40,7 +40,7 @@ export class Measure {
   constructor(options: MeasureOptions) {
     this.#options = options;
     const { clock, startMs, caches, instances, stepSeconds, rateOf, signal } = options;
-    this.spending = new Spending(rateOf);
+    this.spending = new SpendingMeter(rateOf);
     this.#columns = new Columns(stepSeconds);
     this.nodeLog = new NodeLog({
       now: () => (clock.now() - startMs) / 1000,

@@ -20,7 +20,7 @@ interface Account {
 /** The price of an instance at this moment: spot prices move while it runs. */
 export type RateOf = (instance: LocalInstance, atMs: number) => Rate;
 
-export class Spending {
+export class SpendingMeter {
   readonly #rateOf: RateOf;
   readonly #open = new Map<string, Account>();
   readonly #byCapacityType = new Map<string, number>();

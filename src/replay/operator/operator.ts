@@ -41,7 +41,7 @@ interface OperatorOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Operator {
+export interface ReplayOperator {
   readonly deps: Deps;
   /** Settles when everything in hand is finished after the signal. */
   readonly done: Promise<void>;
@@ -107,7 +107,7 @@ const settingsOf = (
   );
 
 /** Starts the controllers; nothing happens before the clock moves. */
-export async function startOperator(options: OperatorOptions): Promise<Operator> {
+export async function startReplayOperator(options: OperatorOptions): Promise<ReplayOperator> {
   const { api, clients, clock, log, decisions, random, signal } = options;
   const settings = settingsOf(options, options.args);
   const client = inProcessClient(api);

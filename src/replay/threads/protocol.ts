@@ -1,5 +1,5 @@
 /** What a replay's thread and the one that started it tell each other. */
-import type { Progress, SettingsSet } from '../options.ts';
+import type { ReplayProgress, SettingsSet } from '../options.ts';
 import type { ReplayRun } from '../result.ts';
 import type { TraceEvent, TraceHeader } from '../trace/trace.ts';
 import type { WorldModel } from '../world-model/world-model.ts';
@@ -12,14 +12,14 @@ export interface ThreadData {
 }
 
 /** To the thread: the next events of the trace, `isLast` with the last of them; or the order to stop. */
-export type Order = { readonly events: readonly TraceEvent[]; readonly isLast: boolean } | 'stop';
+export type ThreadOrder = { readonly events: readonly TraceEvent[]; readonly isLast: boolean } | 'stop';
 
 /** From the thread. After `more` it waits for events; after `run` or `error` it ends. */
-export type Report =
+export type ThreadReport =
   | 'more'
   | { readonly progress: RunProgress }
   | { readonly run: ReplayRun }
   | { readonly error: unknown };
 
 /** How far one run is, whatever others there are. */
-export type RunProgress = Omit<Progress, 'set' | 'index' | 'sets'>;
+export type RunProgress = Omit<ReplayProgress, 'set' | 'index' | 'sets'>;

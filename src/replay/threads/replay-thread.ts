@@ -2,18 +2,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { run } from '../run.ts';
 import type { TraceEvent } from '../trace/trace.ts';
-import type { Order, Report, RunProgress, ThreadData } from './protocol.ts';
+import type { RunProgress, ThreadData, ThreadOrder, ThreadReport } from './protocol.ts';
 
 const { header, world, set } = workerData as ThreadData;
 const stop = new AbortController();
-let supply: ((order: Exclude<Order, 'stop'>) => void) | undefined;
+let supply: ((order: Exclude<ThreadOrder, 'stop'>) => void) | undefined;
 
-const report = (message: Report): void => parentPort?.postMessage(message);
+const report = (message: ThreadReport): void => parentPort?.postMessage(message);
 
 /** Asks for events as they are needed: a trace may be larger than memory. */
 async function* events(): AsyncGenerator<TraceEvent> {
   for (;;) {
-    const answer = new Promise<Exclude<Order, 'stop'>>((resolve) => {
+    const answer = new Promise<Exclude<ThreadOrder, 'stop'>>((resolve) => {
       supply = resolve;
     });
     report('more');
@@ -23,7 +23,7 @@ async function* events(): AsyncGenerator<TraceEvent> {
   }
 }
 
-parentPort?.on('message', (order: Order) => {
+parentPort?.on('message', (order: ThreadOrder) => {
   if (order === 'stop') stop.abort();
   else supply?.(order);
 });

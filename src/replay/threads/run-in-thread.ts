@@ -5,7 +5,7 @@ import type { ReplayRun } from '../result.ts';
 import type { RunOptions } from '../run.ts';
 import type { Trace, TraceEvent } from '../trace/trace.ts';
 import { heapMib, type ReplayMemory } from './memory.ts';
-import type { Order, Report, ThreadData } from './protocol.ts';
+import type { ThreadData, ThreadOrder, ThreadReport } from './protocol.ts';
 
 /** Beside this file in the sources, beside the entry points in the bundle. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './replay-thread.ts' : './replay-thread.js', import.meta.url);
@@ -21,7 +21,7 @@ export async function runInThread(options: RunOptions, memory: ReplayMemory): Pr
   const { trace, world, set, signal, onProgress } = options;
   const data: ThreadData = { header: trace.header, world, set };
   const worker = new Worker(PROGRAM, { workerData: data, name: `replay ${set.name}`, resourceLimits: memory.heap });
-  const send = (order: Order): void => worker.postMessage(order);
+  const send = (order: ThreadOrder): void => worker.postMessage(order);
   const stop = (): void => send('stop');
   const batches = batchesOf(trace);
   try {
@@ -30,7 +30,7 @@ export async function runInThread(options: RunOptions, memory: ReplayMemory): Pr
         const { value } = await batches.next();
         send(value ?? { events: [], isLast: true });
       };
-      worker.on('message', (message: Report) => {
+      worker.on('message', (message: ThreadReport) => {
         if (message === 'more') supply().catch(reject);
         else if ('progress' in message) onProgress(message.progress);
         else if ('run' in message) resolve(message.run);
@@ -59,7 +59,7 @@ function failure(error: unknown, memory: ReplayMemory): string {
 }
 
 /** The trace in portions, the last of which may be short. */
-async function* batchesOf(trace: Trace): AsyncGenerator<Exclude<Order, 'stop'>> {
+async function* batchesOf(trace: Trace): AsyncGenerator<Exclude<ThreadOrder, 'stop'>> {
   let events: TraceEvent[] = [];
   for await (const event of trace.events()) {
     events.push(event);

@@ -13,10 +13,10 @@ import { WORLD_FILE, WorldError, type WorldFile } from './world-file.ts';
 import { DEFAULT_WORLD, type WorldModel } from './world-model.ts';
 
 /** When the trace is, which decides what of a price history counts. */
-export type Span = Pick<TraceHeader, 'start' | 'seconds'>;
+export type TraceTimes = Pick<TraceHeader, 'start' | 'seconds'>;
 
 /** @throws WorldError that names the file, the field and the remedy */
-export async function readWorld(path: string, span: Span): Promise<WorldModel> {
+export async function readWorld(path: string, span: TraceTimes): Promise<WorldModel> {
   const file = worldIn(await textOf(path, path, 'the world'), path);
   const { pricesFrom } = file.spot ?? {};
   const model = withDefaults(file);

@@ -1,5 +1,5 @@
 /** The operator's decisions and the command line's answers in one form, and what differs between them. */
-import type { Simulation } from '../../../src/cli/render/plan.ts';
+import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { LogLine } from '../harness.ts';
 
@@ -37,7 +37,7 @@ export const verdictTexts = (verdicts: readonly Verdict[]): string =>
   verdicts.map(({ node, methods }) => `${node} ${methods.map(({ code, text }) => `${code}: ${text}`)}`).join('\n    ');
 
 /** What the public form of a plan has that the other has not. */
-export function differentPlans(operator: Simulation, told: Simulation): Differences {
+export function differentPlans(operator: SimulationAnswer, told: SimulationAnswer): Differences {
   const fields = ['nodeClaims', 'existingNodes', 'unschedulable', 'explanations'] as const;
   return fields.flatMap((field) => {
     const [left, right] = [stable(operator[field]), stable(told[field])];

@@ -10,7 +10,7 @@ import { EC2_NODE_CLASS, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainNodes } from '../../../src/cli/explain.ts';
-import { type Simulation, simulationOf } from '../../../src/cli/render/plan.ts';
+import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
 import { typesNoting } from '../../../src/cli/scenario.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
@@ -189,7 +189,7 @@ export class Differential {
   }
 
   /** Without a NodePool that takes part there is no solve, but the events say why. */
-  async #refusedAll(pods: readonly string[], { unschedulable }: Simulation): Promise<Differences> {
+  async #refusedAll(pods: readonly string[], { unschedulable }: SimulationAnswer): Promise<Differences> {
     const texts = await this.#until('events', async () => {
       const events = (await this.#scenario.events('FailedScheduling')).filter(
         ({ source, message }) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Batcher } from '../../../src/aws/request-batcher.ts';
+import { RequestBatcher } from '../../../src/aws/request-batcher.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 
 /** Time that passes only when told to. */
@@ -29,7 +29,7 @@ function manualClock() {
 function batcherOf(maxItems = 100) {
   const { clock, advance } = manualClock();
   const calls: (readonly string[])[] = [];
-  const batcher = new Batcher<string, string>({
+  const batcher = new RequestBatcher<string, string>({
     name: 'test',
     clock,
     idleMs: 35,

@@ -2,7 +2,7 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
 import type { Amis } from '../../../src/aws/amis/amis.ts';
 import { ssmInvalidation } from '../../../src/aws/amis/amis.ts';
-import { Parameters } from '../../../src/aws/ssm.ts';
+import { SsmParameters } from '../../../src/aws/ssm.ts';
 import { after } from '../../../src/kube/reconciler.ts';
 import { silent } from '../../../src/observe/logger.ts';
 
@@ -22,7 +22,7 @@ function store(values: Record<string, string>) {
   const forward = (ms: number): void => {
     now += ms;
   };
-  return { parameters: new Parameters(ssm, clock, silent), asked, forward };
+  return { parameters: new SsmParameters(ssm, clock, silent), asked, forward };
 }
 
 const latest = { name: 'latest', mutable: true, custom: false };
@@ -64,7 +64,7 @@ describe('a parameter', () => {
 });
 
 describe('invalidation', () => {
-  const pass = (parameters: Parameters, deprecated: readonly string[], looked: string[] = []) =>
+  const pass = (parameters: SsmParameters, deprecated: readonly string[], looked: string[] = []) =>
     ssmInvalidation(parameters, {
       isDeprecated: async (id: string) => {
         looked.push(id);

@@ -5,7 +5,7 @@ import { Fleets } from '../../../src/aws/fleet/fleet-batch.ts';
 import { fleetRequest } from '../../../src/aws/fleet/request.ts';
 import { Instances } from '../../../src/aws/instances/instances.ts';
 import { awsMetrics } from '../../../src/aws/metrics.ts';
-import { Batcher } from '../../../src/aws/request-batcher.ts';
+import { RequestBatcher } from '../../../src/aws/request-batcher.ts';
 import { noShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
@@ -102,7 +102,7 @@ describe('calls of one window', () => {
   it('run at most a hundred at a time', async () => {
     let running = 0;
     let most = 0;
-    const batcher = new Batcher<number, number>({
+    const batcher = new RequestBatcher<number, number>({
       name: 'test',
       clock,
       idleMs: 10,

@@ -9,7 +9,7 @@ import type { NodePool } from '../../../src/api/nodepool.ts';
 import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { parseManifests } from '../../../src/cli/objects/read.ts';
 import { stored } from '../../../src/cli/objects/stored.ts';
-import { type Disruption, disruptionText } from '../../../src/cli/render/commands.ts';
+import { type DisruptionAnswer, disruptionText } from '../../../src/cli/render/commands.ts';
 import { type TypesFor, typesFor } from '../../../src/cli/scenario.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');
@@ -132,7 +132,7 @@ describe('drift on the command line', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  async function disruption(dump: Partial<typeof DUMP>, ...changes: readonly string[]): Promise<Disruption> {
+  async function disruption(dump: Partial<typeof DUMP>, ...changes: readonly string[]): Promise<DisruptionAnswer> {
     const [now, then] = [join(folder, 'now.yaml'), join(folder, 'then.yaml')];
     writeFileSync(now, Object.values({ ...DUMP, ...dump }).join('---\n'));
     writeFileSync(then, changes.join('---\n'));
@@ -144,7 +144,7 @@ describe('drift on the command line', () => {
     };
     return (await simulateDisruption({ ...sceneOptions(flags, builtIn), everyMethod: false })).disruption;
   }
-  const isDrifted = ({ first }: Disruption): boolean => first?.method === 'drift';
+  const isDrifted = ({ first }: DisruptionAnswer): boolean => first?.method === 'drift';
 
   it('is not there when nothing has changed', async () => {
     expect(await disruption({})).toEqual({ first: null });

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
-import type { Simulation } from '../../../src/cli/render/plan.ts';
+import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
 import { strictly } from '../scripts/strictly.ts';
@@ -127,7 +127,7 @@ describe('over a dump', () => {
 
 it('scales a workload of manifests that no cluster holds', async () => {
   const { output } = await run('simulate', '-f', EXAMPLES, '--what-if', 'scale deploy/inflate=20', '-o', 'json');
-  const { nodeClaims } = JSON.parse(output) as Simulation;
+  const { nodeClaims } = JSON.parse(output) as SimulationAnswer;
   expect(nodeClaims.flatMap(({ pods }) => pods)).toHaveLength(20);
 });
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Verdict, WorkQueue } from '../../../src/kube/queue.ts';
+import { type QueueResult, WorkQueue } from '../../../src/kube/queue.ts';
 import { limiter } from '../../../src/lib/limiter.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 
 const meter = { added() {}, started() {}, finished() {}, retried() {} };
-const done: Verdict = { kind: 'done' };
-const retry: Verdict = { kind: 'retry' };
+const done: QueueResult = { kind: 'done' };
+const retry: QueueResult = { kind: 'retry' };
 
 function queueWith(
-  work: (key: string) => Promise<Verdict>,
+  work: (key: string) => Promise<QueueResult>,
   {
     concurrency = 1,
     clock = virtualClock(),
@@ -28,9 +28,13 @@ function queueWith(
 }
 
 /** Work that is finished by hand. */
-function held(): { work: (key: string) => Promise<Verdict>; finish: (verdict?: Verdict) => void; begun: string[] } {
+function held(): {
+  work: (key: string) => Promise<QueueResult>;
+  finish: (verdict?: QueueResult) => void;
+  begun: string[];
+} {
   const begun: string[] = [];
-  const pending: ((verdict: Verdict) => void)[] = [];
+  const pending: ((verdict: QueueResult) => void)[] = [];
   return {
     begun,
     work: (key) => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { DecisionLog } from '../../../src/live/decisions.ts';
+import { LiveDecisions } from '../../../src/live/decisions.ts';
 
 const object = (kind: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name: 'x' } });
 const MINUTE = 60_000;
 
 function topics(kind: string, type: 'Normal' | 'Warning', reason: string, message = 'text'): readonly string[] {
-  const log = new DecisionLog();
+  const log = new LiveDecisions();
   log.note({ object: object(kind), type, reason, message }, 0);
   return log.list().map(({ topic }) => topic);
 }
@@ -35,7 +35,7 @@ describe('the log of decisions', () => {
   });
 
   it('counts what is said again within ten minutes, and moves it to the end', () => {
-    const log = new DecisionLog();
+    const log = new LiveDecisions();
     const say = (text: string, atMs: number): void => log.add({ atMs, topic: 'problem', object: 'NodePool/x', text });
     say('a', 0);
     say('b', 1);
@@ -51,7 +51,7 @@ describe('the log of decisions', () => {
   });
 
   it('keeps the last five hundred', () => {
-    const log = new DecisionLog();
+    const log = new LiveDecisions();
     for (let index = 0; index < 700; index += 1)
       log.add({ atMs: index, topic: 'other', object: 'NodePool/x', text: `${index}` });
     expect(log.list()).toHaveLength(500);

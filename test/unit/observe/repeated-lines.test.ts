@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createLogger, type LoggerOptions } from '../../../src/observe/create-logger.ts';
-import { EVENTS, repeatedLines } from '../../../src/observe/repeated-lines.ts';
+import { REPEATED_EVENTS, repeatedLines } from '../../../src/observe/repeated-lines.ts';
 
 const MINUTE = 60_000;
 const SRC = join(import.meta.dirname, '../../../src');
@@ -102,7 +102,7 @@ describe('a line of a reconcile', () => {
     expect(lines).toHaveLength(6);
   });
 
-  it.each([...EVENTS])('is one that the operator writes: %s', (message) => {
+  it.each([...REPEATED_EVENTS])('is one that the operator writes: %s', (message) => {
     const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('repeated-lines.ts') && !path.endsWith('remedies.ts'))
       .map((path) => readFileSync(join(SRC, path), 'utf8'));

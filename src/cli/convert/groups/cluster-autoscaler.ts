@@ -4,7 +4,7 @@ import { messageOf } from '../../objects/errors.ts';
 import type { NoteLevel, TakeNote } from '../notes.ts';
 import { setSize } from './common.ts';
 import { textsOf } from './fields.ts';
-import type { Part } from './inputs.ts';
+import type { DocumentPart } from './inputs.ts';
 import type { NodeGroup } from './node-group.ts';
 
 type Said = readonly [level: NoteLevel, text: string];
@@ -143,7 +143,7 @@ const FLAGS: Readonly<Record<string, Apply>> = {
 };
 
 /** Applies the flags of a Deployment's containers to groups, and says of each what becomes of it. */
-export function applyFlags(groups: readonly NodeGroup[], { field }: Part, note: TakeNote): void {
+export function applyFlags(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
   const containers = field.at('spec').at('template').at('spec').at('containers').items();
   for (const [index, container] of containers.entries()) {
     for (const list of ['command', 'args']) {
@@ -176,7 +176,7 @@ function flagsIn(words: readonly string[]): readonly GivenFlag[] {
 }
 
 /** Whether a Deployment runs cluster-autoscaler. */
-export function isClusterAutoscaler({ field }: Part): boolean {
+export function isClusterAutoscaler({ field }: DocumentPart): boolean {
   const containers = field.at('spec').at('template').at('spec').at('containers').items();
   return containers.some((container) =>
     [...textsOf(container.at('command')), String(container.at('image').value ?? '')].some((text) =>

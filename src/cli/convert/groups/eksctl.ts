@@ -18,7 +18,7 @@ import {
 import { eksctlImage } from './eksctl-images.ts';
 import { eksctlKubelet } from './eksctl-kubelet.ts';
 import { countOf, flagOf, keysOf, looseTextOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
-import type { Part } from './inputs.ts';
+import type { DocumentPart } from './inputs.ts';
 import { applyInstanceSelector } from './instance-requirements.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
 
@@ -131,7 +131,7 @@ const ELSEWHERE = new Set(
 );
 
 /** Every group of a ClusterConfig. */
-export function eksctlGroups({ field, where }: Part): readonly NodeGroup[] {
+export function eksctlGroups({ field, where }: DocumentPart): readonly NodeGroup[] {
   return ['managedNodeGroups', 'nodeGroups'].flatMap((list) =>
     field
       .at(list)
@@ -141,7 +141,7 @@ export function eksctlGroups({ field, where }: Part): readonly NodeGroup[] {
 }
 
 /** What of the cluster is no group. */
-export function noteCluster({ field }: Part, note: TakeNote): void {
+export function noteCluster({ field }: DocumentPart, note: TakeNote): void {
   if (!field.at('karpenter').isMissing)
     note(
       'changed',

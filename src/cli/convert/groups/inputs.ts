@@ -5,19 +5,19 @@ import type { SourceDocument } from '../documents.ts';
 import type { Path } from '../notes.ts';
 
 /** A part of a document. */
-export interface Part {
+export interface DocumentPart {
   readonly field: Field;
   readonly where: string;
   readonly path: Path;
 }
 
 export interface Inputs {
-  readonly managed: readonly Part[];
-  readonly scaling: readonly Part[];
-  readonly templates: readonly Part[];
-  readonly clusters: readonly Part[];
-  readonly autoscalers: readonly Part[];
-  readonly priorities: readonly Part[];
+  readonly managed: readonly DocumentPart[];
+  readonly scaling: readonly DocumentPart[];
+  readonly templates: readonly DocumentPart[];
+  readonly clusters: readonly DocumentPart[];
+  readonly autoscalers: readonly DocumentPart[];
+  readonly priorities: readonly DocumentPart[];
 }
 
 type Kind = keyof Inputs;
@@ -33,7 +33,7 @@ export interface ReferenceNames {
 export type FindTemplate = (reference: Field, names: ReferenceNames) => Field | undefined;
 
 export class InputReader {
-  readonly inputs: Record<Kind, Part[]> = {
+  readonly inputs: Record<Kind, DocumentPart[]> = {
     managed: [],
     scaling: [],
     templates: [],
@@ -70,7 +70,7 @@ export class InputReader {
     else this.#object(part);
   }
 
-  #list({ field, where }: Part, name: string, kind: Kind): boolean {
+  #list({ field, where }: DocumentPart, name: string, kind: Kind): boolean {
     const list = field.at(name);
     if (list.isMissing) return false;
     list.items().forEach((item, index) => {
@@ -80,7 +80,7 @@ export class InputReader {
   }
 
   /** Objects of Kubernetes, and of eksctl, that have a kind. */
-  #object(part: Part): void {
+  #object(part: DocumentPart): void {
     const { field, where } = part;
     const { value: kind } = field.at('kind');
     if (kind === 'ClusterConfig') this.inputs.clusters.push(part);
@@ -101,7 +101,7 @@ export class InputReader {
 
 /** Looks launch templates up by ID or name, and by version, `$Latest` and `$Default` included. */
 export const templatesIn =
-  (parts: readonly Part[]): FindTemplate =>
+  (parts: readonly DocumentPart[]): FindTemplate =>
   (reference, names) => {
     const textAt = (field: Field, name: string): string | undefined =>
       field.at(name).isMissing ? undefined : String(field.at(name).value);
@@ -109,7 +109,7 @@ export const templatesIn =
     const own = parts.filter(({ field }) =>
       id === undefined ? textAt(field, 'LaunchTemplateName') === name : textAt(field, 'LaunchTemplateId') === id,
     );
-    const number = ({ field }: Part): number => Number(textAt(field, 'VersionNumber') ?? 0);
+    const number = ({ field }: DocumentPart): number => Number(textAt(field, 'VersionNumber') ?? 0);
     const newest = own.toSorted((a, b) => number(b) - number(a))[0];
     const found =
       version === '$Latest'

@@ -6,7 +6,7 @@ import type { Field } from '../../objects/check.ts';
 import { InputError, messageOf } from '../../objects/errors.ts';
 import type { TakeNote } from '../notes.ts';
 import { textOf } from './fields.ts';
-import type { Part } from './inputs.ts';
+import type { DocumentPart } from './inputs.ts';
 import type { NodeGroup } from './node-group.ts';
 
 const MOST_WEIGHT = 100;
@@ -15,7 +15,7 @@ const MOST_WEIGHT = 100;
 type Priorities = readonly (readonly [priority: number, patterns: readonly string[]])[];
 
 /** Gives every group the weight of the first priority that one of its patterns finds in its name. */
-export function applyPriorities(groups: readonly NodeGroup[], { field }: Part, note: TakeNote): void {
+export function applyPriorities(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
   const path = ['data', 'priorities'];
   const priorities = readPriorities(field.at('data').at('priorities'));
   const weights = weightsOf(priorities.map(([priority]) => priority));

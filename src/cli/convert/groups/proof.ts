@@ -5,7 +5,7 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } 
 import { nodePrice } from '../../../engine/disruption/candidates/disruption-cost.ts';
 import type { InstanceType } from '../../../engine/model.ts';
 import { applied, type Manifest, readManifests } from '../../objects/read.ts';
-import type { Simulation } from '../../render/plan.ts';
+import type { SimulationAnswer } from '../../render/plan.ts';
 import { simulationText } from '../../render/simulation.ts';
 import { counted, usdPerHour } from '../../render/table.ts';
 import { simulateManifests } from '../../simulate.ts';
@@ -27,7 +27,7 @@ export interface Cost {
 export interface Proof {
   readonly before: Cost;
   readonly after: Cost;
-  readonly simulation: Simulation;
+  readonly simulation: SimulationAnswer;
   readonly notes: readonly string[];
 }
 

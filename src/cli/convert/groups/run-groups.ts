@@ -13,7 +13,7 @@ import { autoScalingGroup } from './auto-scaling-groups.ts';
 import { applyFlags, isClusterAutoscaler } from './cluster-autoscaler.ts';
 import { eksctlGroups, noteCluster } from './eksctl.ts';
 import { textOf } from './fields.ts';
-import { InputReader, type Inputs, type Part, templatesIn } from './inputs.ts';
+import { type DocumentPart, InputReader, type Inputs, templatesIn } from './inputs.ts';
 import { managedNodeGroup } from './managed-node-groups.ts';
 import type { NodeGroup } from './node-group.ts';
 import { type Converted, nodePoolsOf } from './node-pools.ts';
@@ -93,7 +93,7 @@ function groupsOf(inputs: Inputs, wrong: Error[]): readonly NodeGroup[] {
 }
 
 /** EKS makes a scaling group for each managed one, which is converted from its own description. */
-const managedName = ({ field }: Part): string | undefined =>
+const managedName = ({ field }: DocumentPart): string | undefined =>
   field
     .at('Tags')
     .items()

@@ -15,10 +15,10 @@ import {
 } from './statements.ts';
 
 /** `added`: allowed from now on. `gone`: no longer allowed. `narrower`: allowed on less. `other`: on something else. */
-export type Kind = 'same' | 'added' | 'gone' | 'narrower' | 'other';
+export type DifferenceKind = 'same' | 'added' | 'gone' | 'narrower' | 'other';
 
 export interface Difference {
-  readonly kind: Kind;
+  readonly kind: DifferenceKind;
   /** Statement of today, or where the one of old was read. */
   readonly statement: string;
   readonly actions: readonly string[];
@@ -54,7 +54,7 @@ function ofStatement(statement: Statement, old: readonly SourceStatement[]): rea
   });
   const reason = REASONS[statement.Sid ?? ''] ?? '';
   return [...groups].map(([key, actions]) => {
-    const [kind, text] = JSON.parse(key) as [Kind, string];
+    const [kind, text] = JSON.parse(key) as [DifferenceKind, string];
     return { kind, statement: statement.Sid ?? '', actions, text, reason };
   });
 }
@@ -62,7 +62,7 @@ function ofStatement(statement: Statement, old: readonly SourceStatement[]): rea
 function changeOf(
   statement: Statement,
   before: readonly SourceStatement[],
-): { readonly kind: Kind; readonly text: string } {
+): { readonly kind: DifferenceKind; readonly text: string } {
   if (before.length === 0) return { kind: 'added', text: scopeText(statement) };
   if (before.some((each) => sameScope(each.statement, statement))) return { kind: 'same', text: '' };
   const wider = before.find((each) => isWider(each.statement, statement));

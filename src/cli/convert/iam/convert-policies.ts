@@ -2,7 +2,7 @@
 import type { Notes } from '../notes.ts';
 import { type Difference, differences } from './compare.ts';
 import { type OwnStatement, ownPart } from './own-statements.ts';
-import { type GivenParameters, type Parameters, parametersOf } from './parameters.ts';
+import { type GivenParameters, type PolicyParameters, parametersOf } from './parameters.ts';
 import { type NamedPolicy, policiesFor } from './policies.ts';
 import { actionsOf, coversAction, type SourceStatement } from './statements.ts';
 
@@ -40,7 +40,7 @@ export function convertPolicies(
 }
 
 /** What is the owner's, in a policy of its own, so that the others can be compared with those of the next release. */
-function ownPolicy(own: readonly OwnStatement[], { clusterName }: Parameters): readonly NamedPolicy[] {
+function ownPolicy(own: readonly OwnStatement[], { clusterName }: PolicyParameters): readonly NamedPolicy[] {
   if (own.length === 0) return [];
   const Statement = own.map(({ statement }) => statement);
   return [{ name: `KarpenterControllerOwnPolicy-${clusterName}`, document: { Version: '2012-10-17', Statement } }];

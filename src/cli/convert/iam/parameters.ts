@@ -1,7 +1,7 @@
 /** What a policy of the controller says of its cluster: name, place, node role and queue. */
 import { actionsOf, conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
 
-export interface Parameters {
+export interface PolicyParameters {
   readonly clusterName: string;
   readonly region: string;
   readonly accountId: string;
@@ -25,7 +25,7 @@ export interface GivenParameters {
 }
 
 /** Takes note of a value that had to be assumed. @param flag the option that sets it */
-type Assume = (name: keyof Parameters, text: string, flag: string) => void;
+type Assume = (name: keyof PolicyParameters, text: string, flag: string) => void;
 
 /** The parts of an ARN; `${…}` of CloudFormation may be any of them, colons included. */
 function arnParts(text: string): readonly string[] | undefined {
@@ -73,7 +73,7 @@ function clusterNames(statements: readonly Statement[]): readonly string[] {
 
 /** One value, or what stands for it. */
 interface Choice {
-  readonly name: keyof Parameters;
+  readonly name: keyof PolicyParameters;
   readonly given: string | undefined;
   readonly found: readonly string[];
   readonly placeholder: string;
@@ -107,7 +107,11 @@ function arnsFor(statements: readonly Statement[], action: string): readonly str
 const arnOf = (text: string, prefix: string): string => (/^(arn:|\$\{)/.test(text) ? text : `${prefix}${text}`);
 
 /** @param statements what the controller is allowed now */
-export function parametersOf(statements: readonly Statement[], given: GivenParameters, assume: Assume): Parameters {
+export function parametersOf(
+  statements: readonly Statement[],
+  given: GivenParameters,
+  assume: Assume,
+): PolicyParameters {
   const arns = arnsIn(statements);
   const partition = chosen(
     { name: 'partition', given: given.partition, found: partitions(arns), placeholder: 'aws', flag: '--partition' },
@@ -153,7 +157,7 @@ export function parametersOf(statements: readonly Statement[], given: GivenParam
 const partitions = (arns: readonly (readonly string[])[]): readonly string[] =>
   distinct(arns.map(([, partition]) => partition));
 
-type Where = Omit<Parameters, 'nodeRoles' | 'queues'>;
+type Where = Omit<PolicyParameters, 'nodeRoles' | 'queues'>;
 
 interface Asked {
   readonly given: GivenParameters;

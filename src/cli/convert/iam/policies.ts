@@ -1,5 +1,5 @@
 /** The controller's policies of today, for one cluster. */
-import type { Parameters } from './parameters.ts';
+import type { PolicyParameters } from './parameters.ts';
 import { POLICIES } from './policies-text.ts';
 import type { PolicyDocument, Statement } from './statements.ts';
 
@@ -20,7 +20,7 @@ export const ACTIONS_OF_TODAY: readonly string[] = [
 /** A reference of the template: to a parameter, or to the ARN of one of its resources. */
 const REFERENCE = /\$\{([\w.:]+)\}/g;
 
-export function policiesFor(parameters: Parameters): readonly NamedPolicy[] {
+export function policiesFor(parameters: PolicyParameters): readonly NamedPolicy[] {
   const texts: Readonly<Record<string, string>> = {
     ClusterName: parameters.clusterName,
     'AWS::Region': parameters.region,
@@ -34,7 +34,11 @@ export function policiesFor(parameters: Parameters): readonly NamedPolicy[] {
   }));
 }
 
-function filledStatement(statement: Statement, filled: (text: string) => string, parameters: Parameters): Statement {
+function filledStatement(
+  statement: Statement,
+  filled: (text: string) => string,
+  parameters: PolicyParameters,
+): Statement {
   // of these there may be several
   const arns = new Map([
     ['KarpenterNodeRole.Arn', parameters.nodeRoles],

@@ -1,24 +1,24 @@
 /** Which controllers run, and which version comes next. */
 import type { Node } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
-import type { Controller } from '../../../aws/doctor/cluster.ts';
+import type { FoundController } from '../../../aws/doctor/cluster.ts';
 import { own } from '../../../lib/own.ts';
 import { inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { asked, blocked, type Item, ok, todo, unknown } from '../items.ts';
 import { originOf } from '../origins.ts';
-import { parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
+import { type ApiStage, parseVersion, pathFrom, stageOf } from '../versions.ts';
 
 const AREA = 'installation';
 const CONTROLLERS = { area: AREA, subject: 'Karpenter', kinds: ['Deployment'] } as const;
 
-const controllerName = ({ deployment: { metadata } }: Controller): string =>
+const controllerName = ({ deployment: { metadata } }: FoundController): string =>
   `${metadata.namespace ?? 'default'}/${metadata.name}`;
 
-const isRunning = ({ deployment }: Pick<Controller, 'deployment'>): boolean => (deployment.spec.replicas ?? 1) > 0;
+const isRunning = ({ deployment }: Pick<FoundController, 'deployment'>): boolean => (deployment.spec.replicas ?? 1) > 0;
 
 /** What the version of Karpenter says; this product is as Karpenter of today. Undefined where nothing runs or it is not known. */
-export function stageIn({ controllers }: Facts): Stage | undefined {
+export function stageIn({ controllers }: Facts): ApiStage | undefined {
   const karpenter = controllers.find(({ isKarpenter }) => isKarpenter);
   if (karpenter === undefined) return controllers.length > 0 ? 'v1' : undefined;
   const version = parseVersion(karpenter.version);
@@ -44,7 +44,7 @@ function controllersItem({ controllers, autoscalers }: Facts): readonly Item[] {
   return [todo(AREA, 'Karpenter', 'no Deployment has the label app.kubernetes.io/name=karpenter', next)];
 }
 
-function versionItem(controller: Controller): readonly Item[] {
+function versionItem(controller: FoundController): readonly Item[] {
   const { isKarpenter, version: text } = controller;
   const subject = `${isKarpenter ? 'Karpenter' : 'operator'} ${controllerName(controller)}`;
   if (!isRunning(controller))
@@ -81,7 +81,7 @@ function versionItem(controller: Controller): readonly Item[] {
 }
 
 /** An image and a chart of two versions fit by chance: settings, rights and webhooks are those of the chart. */
-function chartItem(controller: Controller): readonly Item[] {
+function chartItem(controller: FoundController): readonly Item[] {
   const chart = own(controller.deployment.metadata.labels, 'helm.sh/chart')?.replace(/^karpenter-/, '');
   const [ofChart, ofImage] = [parseVersion(chart ?? ''), parseVersion(controller.version)];
   if (!controller.isKarpenter || ofChart === undefined || ofImage === undefined) return [];

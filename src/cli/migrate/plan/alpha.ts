@@ -4,9 +4,9 @@ import { quoted } from '../../render/shell.ts';
 import { counted } from '../../render/table.ts';
 import { LEGACY_TAINT } from '../checks/nodes.ts';
 import type { Found } from './found.ts';
-import type { Step } from './step.ts';
+import type { MigrationStep } from './step.ts';
 
-export const alphaSteps = (found: Found): readonly Step[] => [
+export const alphaSteps = (found: Found): readonly MigrationStep[] => [
   workloads(),
   pools(found),
   taint(found),
@@ -14,7 +14,7 @@ export const alphaSteps = (found: Found): readonly Step[] => [
   remove(found),
 ];
 
-const workloads = (): Step => ({
+const workloads = (): MigrationStep => ({
   title: 'Let workloads go to nodes of both kinds',
   text: [
     'Nodes of NodePools have no label karpenter.sh/provisioner-name: pods that select by it find none of them.',
@@ -28,7 +28,7 @@ const workloads = (): Step => ({
   check: ['kubectl get pods -A --field-selector status.phase=Pending: none that waits for a label'],
 });
 
-function pools({ provisioners, nodeTemplates, nodeRole }: Found): Step {
+function pools({ provisioners, nodeTemplates, nodeRole }: Found): MigrationStep {
   return {
     title: 'A NodePool for each Provisioner',
     text: [
@@ -57,7 +57,7 @@ function pools({ provisioners, nodeTemplates, nodeRole }: Found): Step {
 }
 
 /** A merge patch replaces the list: it holds the taints of before as well. */
-function taint({ provisioners, provisionerTaints }: Found): Step {
+function taint({ provisioners, provisionerTaints }: Found): MigrationStep {
   const patch = (name: string, taints: readonly object[]): string =>
     `kubectl patch provisioner ${name} --type merge -p ${quoted(JSON.stringify({ spec: { taints } }))}`;
   const before = (name: string) => (provisionerTaints.get(name) ?? []).filter(({ key }) => key !== LEGACY_TAINT);
@@ -74,7 +74,7 @@ function taint({ provisioners, provisionerTaints }: Found): Step {
   };
 }
 
-function replace({ oldNodes }: Found): Step {
+function replace({ oldNodes }: Found): MigrationStep {
   return {
     title: 'Replace the old nodes',
     text: [
@@ -93,7 +93,7 @@ function replace({ oldNodes }: Found): Step {
   };
 }
 
-const remove = ({ provisioners, nodeTemplates }: Found): Step => ({
+const remove = ({ provisioners, nodeTemplates }: Found): MigrationStep => ({
   title: 'Delete the alpha objects',
   text: ['Only when no node and no Machine of theirs is left.'],
   warnings: [

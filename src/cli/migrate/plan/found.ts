@@ -2,7 +2,7 @@
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import type { KubeObject, Node, Taint } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
-import type { Controller } from '../../../aws/doctor/cluster.ts';
+import type { FoundController } from '../../../aws/doctor/cluster.ts';
 import { own } from '../../../lib/own.ts';
 import { clusterNameOf } from '../account.ts';
 import { namesOf } from '../checks/objects.ts';
@@ -10,7 +10,7 @@ import type { Autoscaler, Facts } from '../facts.ts';
 import { groupsOf, instanceIdOf, type OriginKind } from '../origins.ts';
 
 /** A group of nodes that is to go, or to stay. */
-export interface Group {
+export interface LeavingGroup {
   readonly kind: 'managed-node-group' | 'auto-scaling-group';
   /** Undefined where nothing tells. */
   readonly name: string | undefined;
@@ -26,7 +26,7 @@ export interface Found {
   readonly namespace: string;
   /** Of the controller. */
   readonly release: string;
-  readonly controller: Controller | undefined;
+  readonly controller: FoundController | undefined;
   readonly autoscaler: Autoscaler | undefined;
   readonly provisioners: readonly string[];
   /** Taints of each Provisioner. */
@@ -36,7 +36,7 @@ export interface Found {
   readonly nodeClasses: readonly string[];
   /** Nodes of Provisioners. */
   readonly oldNodes: readonly string[];
-  readonly groups: readonly Group[];
+  readonly groups: readonly LeavingGroup[];
   /** The role of nodes, where a NodeClass names one. */
   readonly nodeRole: string | undefined;
 }
@@ -73,7 +73,7 @@ export function foundIn(facts: Facts, groups: ReadonlyMap<string, string>): Foun
   };
 }
 
-function groupOf(kind: Group['kind'], name: string | undefined, nodes: readonly Node[]): Group {
+function groupOf(kind: LeavingGroup['kind'], name: string | undefined, nodes: readonly Node[]): LeavingGroup {
   const zones = new Set(nodes.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []));
   return { kind, name, nodes: namesOf(nodes), zones: [...zones].sort() };
 }
@@ -82,14 +82,18 @@ const byName = (nodes: readonly Node[], kind: OriginKind): readonly [string | un
   ...groupsOf(nodes, kind),
 ];
 
-const managedGroups = (nodes: readonly Node[]): readonly Group[] =>
+const managedGroups = (nodes: readonly Node[]): readonly LeavingGroup[] =>
   byName(nodes, 'managed-node-group').map(([name, own]) => groupOf('managed-node-group', name, own));
 
 /** `--nodes=1:10:shop-workers` of cluster-autoscaler. */
 const NODES_FLAG = /^--nodes=\d+:\d+:(?<name>.+)$/;
 
 /** By AWS's tags; else by what cluster-autoscaler is told. Labels of eksctl name no Auto Scaling group, but its own. */
-function scalingGroups(facts: Facts, nodes: readonly Node[], groups: ReadonlyMap<string, string>): readonly Group[] {
+function scalingGroups(
+  facts: Facts,
+  nodes: readonly Node[],
+  groups: ReadonlyMap<string, string>,
+): readonly LeavingGroup[] {
   const found = Map.groupBy(
     byName(nodes, 'auto-scaling-group').flatMap(([, own]) => own),
     (node) => groups.get(instanceIdOf(node) ?? ''),

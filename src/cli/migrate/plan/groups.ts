@@ -2,27 +2,27 @@
 
 import { quoted } from '../../render/shell.ts';
 import { counted, inShort } from '../../render/table.ts';
-import type { Found, Group } from './found.ts';
-import type { Source, Step } from './step.ts';
+import type { Found, LeavingGroup } from './found.ts';
+import type { MigrationStep, Source } from './step.ts';
 
 type GroupSource = Extract<Source, 'cluster-autoscaler' | 'managed-node-groups'>;
 
 /** Stands for a group that nothing names. */
 const UNNAMED = 'GROUP';
 
-const nameOf = ({ name }: Group): string => name ?? UNNAMED;
-const fileOf = (group: Group): string => `${nameOf(group).replaceAll(/[^\w.-]/g, '-')}.json`;
+const nameOf = ({ name }: LeavingGroup): string => name ?? UNNAMED;
+const fileOf = (group: LeavingGroup): string => `${nameOf(group).replaceAll(/[^\w.-]/g, '-')}.json`;
 
 interface Sorted {
   /** Holds the controller: nodes that Karpenter makes may not hold it. */
-  readonly host: Group | undefined;
-  readonly leaving: readonly Group[];
+  readonly host: LeavingGroup | undefined;
+  readonly leaving: readonly LeavingGroup[];
 }
 
 const HOST_NAME = /system|infra|core|control|mgmt|management|karpenter|addons?/i;
 
 /** A group of a telling name, else the smallest in two zones; the user is told to choose another, if that is wrong. */
-export function sorted(groups: readonly Group[]): Sorted {
+export function sorted(groups: readonly LeavingGroup[]): Sorted {
   const bySize = groups.toSorted((a, b) => a.nodes.length - b.nodes.length);
   const host =
     bySize.find(({ name = '' }) => HOST_NAME.test(name)) ??
@@ -30,7 +30,7 @@ export function sorted(groups: readonly Group[]): Sorted {
   return { host, leaving: groups.filter((group) => group !== host) };
 }
 
-export function groupSteps(found: Found, from: GroupSource): readonly Step[] {
+export function groupSteps(found: Found, from: GroupSource): readonly MigrationStep[] {
   const { host, leaving } = sorted(found.groups);
   return [
     keep(found, leaving),
@@ -44,7 +44,7 @@ export function groupSteps(found: Found, from: GroupSource): readonly Step[] {
   ];
 }
 
-const describeGroup = ({ clusterName }: Found, group: Group): string =>
+const describeGroup = ({ clusterName }: Found, group: LeavingGroup): string =>
   group.kind === 'managed-node-group'
     ? `aws eks describe-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${quoted(nameOf(group))} > ${fileOf(group)}`
     : `aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names ${quoted(nameOf(group))} > ${fileOf(group)}`;
@@ -52,7 +52,7 @@ const describeGroup = ({ clusterName }: Found, group: Group): string =>
 /** A variable of the shell stays one. */
 const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : quoted(name));
 
-const keep = (found: Found, leaving: readonly Group[]): Step => ({
+const keep = (found: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
   title: 'Keep what there is',
   text: ['The groups stay as they are until pods have left them; these files say what they were.'],
   commands: [
@@ -72,7 +72,7 @@ const keep = (found: Found, leaving: readonly Group[]): Step => ({
   check: ['each file has its group: minSize, maxSize and desiredSize are what the way back needs'],
 });
 
-const crds = ({ namespace }: Found): Step => ({
+const crds = ({ namespace }: Found): MigrationStep => ({
   title: 'CRDs',
   text: ['They come from their own chart, which upgrades them later; the main chart would not.'],
   warnings: ['Never delete these CRDs once there are NodePools: their nodes go with them.'],
@@ -91,7 +91,7 @@ const POLICIES = [
   'ResourceDiscovery',
 ];
 
-const account = ({ clusterName, namespace }: Found): Step => ({
+const account = ({ clusterName, namespace }: Found): MigrationStep => ({
   title: 'Rights, role, queue and tags in AWS',
   text: [
     'A role for the controller, a role for nodes that the cluster knows, a queue for interruptions, and tags by which subnets and security groups are found.',
@@ -113,7 +113,7 @@ const account = ({ clusterName, namespace }: Found): Step => ({
   ],
 });
 
-function chart({ namespace, clusterName }: Found, host: Group | undefined): Step {
+function chart({ namespace, clusterName }: Found, host: LeavingGroup | undefined): MigrationStep {
   const hostText =
     host === undefined
       ? 'No group is left for it: keep one with two nodes in two zones, or use Fargate.'
@@ -139,8 +139,8 @@ const hasPriorities = ({ autoscaler }: Found): boolean =>
   autoscaler?.flags?.some((flag) => /^--expander=.*priority/.test(flag)) ?? false;
 
 /** What makes the NodePools: by the flags of cluster-autoscaler, or by each kind of group alone. */
-function conversions(found: Found, leaving: readonly Group[], from: GroupSource): readonly string[] {
-  const filesOf = (groups: readonly Group[]): string => groups.map((group) => ` -f ${fileOf(group)}`).join('');
+function conversions(found: Found, leaving: readonly LeavingGroup[], from: GroupSource): readonly string[] {
+  const filesOf = (groups: readonly LeavingGroup[]): string => groups.map((group) => ` -f ${fileOf(group)}`).join('');
   if (from === 'cluster-autoscaler' && found.autoscaler !== undefined) {
     const priorities = hasPriorities(found) ? ' -f priorities.yaml' : '';
     return [`karpenter convert cluster-autoscaler -f cluster-autoscaler.yaml${priorities}${filesOf(leaving)}`];
@@ -152,7 +152,7 @@ function conversions(found: Found, leaving: readonly Group[], from: GroupSource)
   });
 }
 
-function pools(found: Found, leaving: readonly Group[], from: GroupSource): Step {
+function pools(found: Found, leaving: readonly LeavingGroup[], from: GroupSource): MigrationStep {
   const [first, second] = conversions(found, leaving, from);
   return {
     title: 'NodePools and EC2NodeClasses for the groups',
@@ -177,7 +177,7 @@ function pools(found: Found, leaving: readonly Group[], from: GroupSource): Step
   };
 }
 
-function stopAutoscaler({ autoscaler }: Found): Step {
+function stopAutoscaler({ autoscaler }: Found): MigrationStep {
   const { name, namespace } = autoscaler?.deployment.metadata ?? {
     name: 'cluster-autoscaler',
     namespace: 'kube-system',
@@ -199,7 +199,7 @@ function stopAutoscaler({ autoscaler }: Found): Step {
   };
 }
 
-function drain(group: Group): Step {
+function drain(group: LeavingGroup): MigrationStep {
   return {
     title: `Drain ${nameOf(group)}`,
     text: [
@@ -219,7 +219,7 @@ function drain(group: Group): Step {
   };
 }
 
-function scaleDown({ clusterName }: Found, group: Group): Step {
+function scaleDown({ clusterName }: Found, group: LeavingGroup): MigrationStep {
   const name = quoted(nameOf(group));
   const isManaged = group.kind === 'managed-node-group';
   const scale = isManaged
@@ -237,7 +237,7 @@ function scaleDown({ clusterName }: Found, group: Group): Step {
   };
 }
 
-const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly Group[]): Step => ({
+const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
   title: 'Clean up',
   text: ['After some days, when you do not want to go back. The group of the controller stays.'],
   commands: [

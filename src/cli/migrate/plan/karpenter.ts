@@ -3,16 +3,16 @@
 import { isOldWebhook } from '../../../aws/doctor/beta.ts';
 import { ALPHA_KINDS, adoptionCommands, ownedDefinitions } from '../checks/kinds.ts';
 import type { Facts } from '../facts.ts';
-import { type Hop, parseVersion, pathFrom, type Stage, stageOf } from '../versions.ts';
+import { type ApiStage, type Hop, parseVersion, pathFrom, stageOf } from '../versions.ts';
 import { alphaSteps } from './alpha.ts';
 import type { Found } from './found.ts';
-import type { Step } from './step.ts';
+import type { MigrationStep } from './step.ts';
 import { takeoverSteps } from './takeover.ts';
 
 const REPOSITORY = 'oci://public.ecr.aws/karpenter';
 
 /** @throws Error when the version is not known: no way can be said then */
-export function karpenterSteps(found: Found): readonly Step[] {
+export function karpenterSteps(found: Found): readonly MigrationStep[] {
   const text = found.controller?.version ?? '';
   const version = parseVersion(text);
   // Provisioners without a controller that still reads them begin where they were read
@@ -24,7 +24,7 @@ export function karpenterSteps(found: Found): readonly Step[] {
   const hops = pathFrom(start);
   const isAlpha = ['alpha', 'both'].includes(stageOf(start));
   const steps = [keepStep(found, isAlpha), lookStep()];
-  let before: Stage = stageOf(start);
+  let before: ApiStage = stageOf(start);
   if (before === 'both') steps.push(...alphaSteps(found));
   for (const [at, hop] of hops.entries()) {
     steps.push(...hopSteps(found, hop, { before, isFirst: at === 0 }));
@@ -48,7 +48,7 @@ const kindsOf = (facts: Facts): string =>
     .flatMap(([kind = '', plural = '']) => (facts.of(kind).length > 0 ? [plural] : []))
     .join(',');
 
-function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): Step {
+function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): MigrationStep {
   const kinds = kindsOf(facts);
   return {
     title: 'Keep what there is',
@@ -66,7 +66,7 @@ function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): Step 
   };
 }
 
-const lookStep = (): Step => ({
+const lookStep = (): MigrationStep => ({
   title: 'See what stands in the way',
   text: [
     'What it calls to do in the parts CUSTOM RESOURCES (drift above all) and WORKLOADS is done now: a version is not changed in the middle of replacements.',
@@ -78,7 +78,7 @@ const lookStep = (): Step => ({
 });
 
 /** What the rights of a version are beyond those of the one before. */
-const RIGHTS: Readonly<Record<Stage, readonly string[]>> = {
+const RIGHTS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
     'iam:CreateInstanceProfile, TagInstanceProfile, AddRoleToInstanceProfile, RemoveRoleFromInstanceProfile, DeleteInstanceProfile and GetInstanceProfile: the controller makes instance profiles itself',
@@ -92,15 +92,15 @@ const RIGHTS: Readonly<Record<Stage, readonly string[]>> = {
   ],
 };
 
-const isConverting = (stage: Stage): boolean => stage === 'beta' || stage === 'conversion';
+const isConverting = (stage: ApiStage): boolean => stage === 'beta' || stage === 'conversion';
 
 interface Place {
   /** What runs before. */
-  readonly before: Stage;
+  readonly before: ApiStage;
   readonly isFirst: boolean;
 }
 
-function hopSteps(found: Found, hop: Hop, place: Place): readonly Step[] {
+function hopSteps(found: Found, hop: Hop, place: Place): readonly MigrationStep[] {
   const [crds, iam, chart] = [crdStep(found, hop, place), iamStep(found, hop), chartStep(found, hop, place)];
   // reads fail between CRDs without conversion and a controller that expects it
   return hop.stage === 'v1' ? [iam, crds, chart] : [crds, iam, chart];
@@ -110,7 +110,11 @@ const CRD_STATE =
   "kubectl get crd nodepools.karpenter.sh nodeclaims.karpenter.sh ec2nodeclasses.karpenter.k8s.aws -o jsonpath='{.items[*].STATE}'";
 const STORED = CRD_STATE.replace('STATE', 'status.storedVersions');
 
-function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+function crdStep(
+  { facts, namespace }: Found,
+  { version, chart, stage }: Hop,
+  { before, isFirst }: Place,
+): MigrationStep {
   const isAlpha = (name: string): boolean => ALPHA_KINDS.some(([alpha]) => alpha === name);
   const foreign = ownedDefinitions(facts).foreign.filter((name) => stage === 'both' || !isAlpha(name));
   const webhook = ` --set webhook.enabled=true --set webhook.serviceName=karpenter --set webhook.serviceNamespace=${namespace} --set webhook.port=8443`;
@@ -148,7 +152,7 @@ function crdStep({ facts, namespace }: Found, { version, chart, stage }: Hop, { 
   };
 }
 
-function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Step {
+function iamStep({ namespace, controller }: Found, { version, stage }: Hop): MigrationStep {
   const account = (controller?.deployment.spec.template.spec as { serviceAccountName?: string } | undefined)
     ?.serviceAccountName;
   return {
@@ -177,7 +181,7 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Ste
 }
 
 /** What to know of a version before its chart is installed. */
-const NEWS: Readonly<Record<Stage, readonly string[]>> = {
+const NEWS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
     'settings.aws.* work for the last time.',
@@ -190,7 +194,7 @@ const NEWS: Readonly<Record<Stage, readonly string[]>> = {
   v1: ['The webhooks are gone; the metrics port is 8080.'],
 };
 
-const BACK: Readonly<Record<Stage, readonly string[]>> = {
+const BACK: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: ['of the versions before, only 0.31.4 bears with beta objects: go back to that'],
   beta: [],
@@ -200,7 +204,7 @@ const BACK: Readonly<Record<Stage, readonly string[]>> = {
   v1: ['to 1.0, the controller first, then its CRDs: v1 objects are readable there'],
 };
 
-function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): Step {
+function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): MigrationStep {
   const { release, namespace } = found;
   const makesValues = stage !== 'both' && (isFirst || before === 'both');
   const flags = isConverting(stage) ? ' --set webhook.enabled=true' : '';
@@ -234,7 +238,7 @@ function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFir
 }
 
 /** What the version before has left behind. */
-function leftovers({ facts }: Found, stage: Stage): readonly string[] {
+function leftovers({ facts }: Found, stage: ApiStage): readonly string[] {
   if (stage === 'beta')
     return facts
       .of('ConfigMap')
@@ -250,7 +254,7 @@ function leftovers({ facts }: Found, stage: Stage): readonly string[] {
 }
 
 /** Once 1.0 serves v1 and stores it. */
-const manifestStep = ({ pools, nodeClasses }: Found): Step => ({
+const manifestStep = ({ pools, nodeClasses }: Found): MigrationStep => ({
   title: 'Manifests of v1',
   text: [
     'manifests stands for the folder or repository that yours come from. All of them become v1, and workloads get the annotations, tolerations and selectors of v1.',
@@ -275,7 +279,7 @@ const manifestStep = ({ pools, nodeClasses }: Found): Step => ({
   back: ['before a rollback below 1.0, put the annotations back: before.yaml has them'],
 });
 
-const cleanUp = (isAlpha: boolean): Step => ({
+const cleanUp = (isAlpha: boolean): MigrationStep => ({
   title: 'Clean up',
   text: ['When you do not want to go back any more.'],
   commands: [],

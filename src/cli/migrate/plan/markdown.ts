@@ -1,7 +1,7 @@
 /** A plan as Markdown, on lines that fit a terminal; commands are on one line each, so that they can be copied. */
 import { commandOrText } from '../../render/shell.ts';
 import { indented } from '../../render/wrap.ts';
-import type { Plan, Source, Step } from './step.ts';
+import type { MigrationPlan, MigrationStep, Source } from './step.ts';
 
 /** Of text in a file or a pipe. */
 const WIDTH = 100;
@@ -13,7 +13,7 @@ const TITLES: Readonly<Record<Source, string>> = {
   karpenter: 'from Karpenter',
 };
 
-export function planMarkdown(plan: Plan, columns: number): string {
+export function planMarkdown(plan: MigrationPlan, columns: number): string {
   const width = Number.isFinite(columns) ? columns : WIDTH;
   const item = (text: string): string => `- ${commandOrText(text, '  ', width - 2)}`;
   const head = [
@@ -36,7 +36,7 @@ interface Layout {
   readonly item: (text: string) => string;
 }
 
-function stepText(step: Step, number: number, { width, item }: Layout): string {
+function stepText(step: MigrationStep, number: number, { width, item }: Layout): string {
   const { title, text, warnings = [], commands, check, back = [] } = step;
   const list = (heading: string, items: readonly string[]): readonly string[] =>
     items.length === 0 ? [] : [[heading, '', ...items.map(item)].join('\n')];

@@ -4,7 +4,7 @@ import { type Found, foundIn } from './found.ts';
 import { groupSteps, sorted } from './groups.ts';
 import { expectSource, guessSource } from './guess.ts';
 import { karpenterSteps } from './karpenter.ts';
-import type { Plan, Source } from './step.ts';
+import type { MigrationPlan, Source } from './step.ts';
 
 interface PlanOptions {
   readonly from?: Source | undefined;
@@ -14,7 +14,7 @@ interface PlanOptions {
 }
 
 /** @throws Error when the way cannot be guessed, or does not begin in this cluster */
-export function planOf(facts: Facts, options: PlanOptions): Plan {
+export function planOf(facts: Facts, options: PlanOptions): MigrationPlan {
   try {
     return planFor(facts, options);
   } catch (error) {
@@ -26,7 +26,7 @@ export function planOf(facts: Facts, options: PlanOptions): Plan {
   }
 }
 
-function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions): Plan {
+function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions): MigrationPlan {
   if (said !== undefined) expectSource(facts, said);
   const { from, why } = said === undefined ? guessSource(facts) : { from: said, why: null };
   const found = { ...foundIn(facts, groups), ...(clusterName === undefined ? {} : { clusterName }) };

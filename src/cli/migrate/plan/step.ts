@@ -3,7 +3,7 @@
 export const SOURCES = ['cluster-autoscaler', 'managed-node-groups', 'karpenter-alpha', 'karpenter'] as const;
 export type Source = (typeof SOURCES)[number];
 
-export interface Step {
+export interface MigrationStep {
   readonly title: string;
   /** Sentences: what it does, and what to know before. */
   readonly text: readonly string[];
@@ -17,12 +17,12 @@ export interface Step {
   readonly back?: readonly string[];
 }
 
-export interface Plan {
+export interface MigrationPlan {
   readonly from: Source;
   /** Why that, when nobody has said it; null when it was said. */
   readonly guessed: string | null;
   readonly cluster: string;
   /** What the plan has left open, for the reader to fill in. */
   readonly open: readonly string[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly MigrationStep[];
 }

@@ -1,8 +1,8 @@
 /** From Karpenter 1.1 or later to this operator, over the same release: docs/takeover.md in short. */
 import type { Found } from './found.ts';
-import type { Step } from './step.ts';
+import type { MigrationStep } from './step.ts';
 
-export function takeoverSteps({ release, namespace, clusterName }: Found): readonly Step[] {
+export function takeoverSteps({ release, namespace, clusterName }: Found): readonly MigrationStep[] {
   return [
     {
       title: 'Check before the takeover',

@@ -2,7 +2,7 @@
 import type { ReplayResult } from '../../../replay/result.ts';
 import { amount, dateTime } from '../units.ts';
 import { type Html, html } from './html.ts';
-import type { Entry, Log } from './log.ts';
+import type { Log, LogEntry } from './log.ts';
 
 const FIRST_ROWS = 30;
 /** Cells after the time and the run: the page's script makes the same. */
@@ -23,7 +23,7 @@ export function logSection({ words, entries, total }: Log, { trace, runs }: Repl
   if (entries.length === 0)
     return html`<section aria-labelledby="log-title"><h2 id="log-title">Nodes bought and given back</h2><p class="soft">No node was bought.</p></section>`;
   const startMs = Date.parse(trace.start);
-  const cells = (entry: Entry): readonly string[] => {
+  const cells = (entry: LogEntry): readonly string[] => {
     const [at, run, [what = 0, pool = 0, type = 0, zone = 0, capacity = 0, reason = 0], name, usd] = entry;
     const word = (place: number): string => words[place] ?? '';
     return [

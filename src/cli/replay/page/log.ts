@@ -5,13 +5,13 @@ import type { NodeEvent, ReplayRun } from '../../../replay/result.ts';
 const MOST_EVENTS = 4_000;
 
 /** Time in seconds, then places of the words in {@link Log.words}, and the price last: of run, what, pool, name and so on. */
-export type Entry = readonly [at: number, run: number, words: readonly number[], name: string, usdPerHour: number];
+export type LogEntry = readonly [at: number, run: number, words: readonly number[], name: string, usdPerHour: number];
 
 export interface Log {
   /** What events repeat: kinds of events, NodePools, types, zones, capacity types, reasons. */
   readonly words: readonly string[];
   /** In the order of time. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly LogEntry[];
   /** Of all runs, those left out included. */
   readonly total: number;
 }
@@ -25,7 +25,7 @@ export function logOf(runs: readonly ReplayRun[]): Log {
     places.set(word, known);
     return known;
   };
-  const entryOf = (run: number, event: NodeEvent): Entry => {
+  const entryOf = (run: number, event: NodeEvent): LogEntry => {
     const { at, what, name, nodePool, instanceType, zone, capacityType, reason = '', usdPerHour } = event;
     const words = [what, nodePool, instanceType, zone, capacityType, reason].map(placeOf);
     return [Math.round(at), run, words, name, Number(usdPerHour.toFixed(4))];

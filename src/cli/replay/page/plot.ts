@@ -5,7 +5,7 @@ import { type Tick, valueTicks } from './scale.ts';
 /** How values are written: on the axis, in tooltips and in tables. */
 export type Unit = 'usd' | 'count' | 'cores' | 'gib' | 'share';
 
-export interface Line {
+export interface PlotLine {
   /** Place of the run among all, which decides its colour. */
   readonly run: number;
   /** What it shows of the run, where there are several lines of one: `spot`. */
@@ -26,7 +26,7 @@ export interface Plot {
   readonly places: readonly number[];
   /** Ticks of the x axis, at such places. */
   readonly ticks: readonly Tick[];
-  readonly lines: readonly Line[];
+  readonly lines: readonly PlotLine[];
   /** Whether a value holds until the next place. */
   readonly isStepped?: boolean;
 }

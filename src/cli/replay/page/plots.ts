@@ -1,7 +1,7 @@
 /** The plots of a replay's page. */
-import type { ReplayResult, Series, WaitingSummary } from '../../../replay/result.ts';
-import { downsample, type Keep, rowsPerPoint } from '../downsample.ts';
-import type { Line, Plot, Unit } from './plot.ts';
+import type { ReplayResult, ReplaySeries, WaitingSummary } from '../../../replay/result.ts';
+import { type Downsampling, downsample, rowsPerPoint } from '../downsample.ts';
+import type { Plot, PlotLine, Unit } from './plot.ts';
 import { timeTicks, waitTicks } from './scale.ts';
 
 /** Of a line; fewer where many runs share a page. */
@@ -11,8 +11,8 @@ const ALL_POINTS = 3600;
 interface Shown {
   readonly label?: string;
   readonly isDashed?: boolean;
-  readonly keep?: Keep;
-  readonly of: (series: Series) => readonly number[];
+  readonly keep?: Downsampling;
+  readonly of: (series: ReplaySeries) => readonly number[];
 }
 
 interface Declared {
@@ -26,7 +26,7 @@ interface Declared {
 const difference = (all: readonly number[], part: readonly number[]): readonly number[] =>
   all.map((value, index) => value - (part[index] ?? 0));
 
-function cumulated({ usdPerHour, stepSeconds }: Series): readonly number[] {
+function cumulated({ usdPerHour, stepSeconds }: ReplaySeries): readonly number[] {
   let sum = 0;
   return usdPerHour.map((usd) => {
     const before = sum;
@@ -94,7 +94,7 @@ export function timePlots({ runs, trace }: ReplayResult): Drawn {
     ...plot,
     ...axis,
     lines: shown.flatMap(({ of, keep, ...line }) =>
-      runs.map(({ series }, run): Line => ({ ...line, run, values: downsample(of(series), each, keep) })),
+      runs.map(({ series }, run): PlotLine => ({ ...line, run, values: downsample(of(series), each, keep) })),
     ),
   }));
   return { plots, stepSeconds };

@@ -5,7 +5,7 @@ import type { AmiSelectorTerm } from '../../../../src/api/ec2-nodeclass.ts';
 import { amiStatus, selectAmis } from '../../../../src/aws/amis/amis.ts';
 import type { Alias } from '../../../../src/aws/amis/families.ts';
 import { aliasParameters, amiQueries, STANDARD } from '../../../../src/aws/amis/queries.ts';
-import type { Parameter, Parameters } from '../../../../src/aws/ssm.ts';
+import type { Parameter, SsmParameters } from '../../../../src/aws/ssm.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 
@@ -75,7 +75,7 @@ describe('amiQueries', () => {
       if (value !== undefined) return value;
       throw Object.assign(new Error('gone'), { name: 'ParameterNotFound', $metadata: {} });
     },
-  } as unknown as Parameters;
+  } as unknown as SsmParameters;
   const queries = (...amiSelectorTerms: AmiSelectorTerm[]) =>
     amiQueries(nodeClassOf('test', { amiSelectorTerms }), { cluster: '1.34', parameters, log: silent });
   const named = (name: string) => ({ Name: 'name', Values: [name] });
@@ -126,7 +126,7 @@ describe('the parameters of an alias', () => {
       return `ami-${name.split('/').slice(7, 9).join('-')}`;
     };
     const nodeClass = nodeClassOf('test', { amiSelectorTerms: [{ alias: 'al2023@latest' }] });
-    const parameters = { get } as unknown as Parameters;
+    const parameters = { get } as unknown as SsmParameters;
     const [found] = await amiQueries({ ...nodeClass, status: { amis } }, { cluster: '1.34', parameters, log: silent });
     return found?.filters[0]?.Values;
   }

@@ -4,14 +4,14 @@ import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
 import {
   compileFailure,
-  type Facts,
   hasExpressions,
+  type InstanceTypeFacts,
   resolveReserved,
   withMaxPods,
 } from '../../../../src/aws/kubelet/expressions.ts';
 import { Account, only } from '../support/account.ts';
 
-const M5_LARGE: Facts = {
+const M5_LARGE: InstanceTypeFacts = {
   vcpus: 2,
   memoryMib: 8192,
   defaultEnis: 3,

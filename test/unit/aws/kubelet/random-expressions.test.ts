@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { MOST_UNITS } from '../../../../src/aws/kubelet/expression-programs.ts';
-import { compileFailure, type Facts, withMaxPods } from '../../../../src/aws/kubelet/expressions.ts';
+import { compileFailure, type InstanceTypeFacts, withMaxPods } from '../../../../src/aws/kubelet/expressions.ts';
 
-const M5_LARGE: Facts = {
+const M5_LARGE: InstanceTypeFacts = {
   vcpus: 2,
   memoryMib: 8192,
   defaultEnis: 3,

@@ -3,10 +3,10 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import {
   baseEntries,
-  type Entry,
   expandPartitions,
   isLasting,
   type OfferingContext,
+  type OfferingEntry,
   reservedEntries,
 } from '../../../../src/aws/offerings/offerings.ts';
 import type { Shortage } from '../../../../src/aws/offerings/unavailable.ts';
@@ -34,7 +34,7 @@ const context = (more: Partial<OfferingContext> = {}): OfferingContext => ({
 });
 
 /** `zone/capacity type: obstacle`, `ok` when there is none. */
-const states = (entries: readonly Entry[]): Record<string, string> =>
+const states = (entries: readonly OfferingEntry[]): Record<string, string> =>
   Object.fromEntries(
     entries.map(({ offering, obstacle }) => {
       const requirements = requirementsOf(offering);
@@ -218,7 +218,7 @@ describe('offerings of reservations', () => {
     });
   });
 
-  it.each<[string, string, readonly Entry[]]>([
+  it.each<[string, string, readonly OfferingEntry[]]>([
     ['used up', 'reservation-used-up', reserved({}, 0)],
     ['about to end', 'reservation-expiring', reserved({ state: 'expiring' })],
     ['in a zone without a subnet', 'no-subnet', reserved({ availabilityZone: 'c' })],

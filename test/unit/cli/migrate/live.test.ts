@@ -8,7 +8,7 @@ import { DEPLOYMENT, EC2_NODE_CLASS, NODE, NODE_POOL } from '../../../../src/api
 import type { Node, Workload } from '../../../../src/api/kubernetes.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import type { Item } from '../../../../src/cli/migrate/items.ts';
-import type { Plan } from '../../../../src/cli/migrate/plan/step.ts';
+import type { MigrationPlan } from '../../../../src/cli/migrate/plan/step.ts';
 import type { Status } from '../../../../src/cli/migrate/status.ts';
 import { migrateCommand } from '../../../../src/cli/migrate.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
@@ -180,7 +180,9 @@ describe('migrate plan of a live cluster', () => {
     await world.kube.client.create(NODE, node('own', {}) as Node);
     world.aws.faults.add({ kind: 'error', action: 'DescribeInstances', code: 'UnauthorizedOperation', status: 403 });
     const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-    const found = JSON.parse(await printed('plan', '-o', 'json', '--cluster-name', CLUSTER, ...source())) as Plan;
+    const found = JSON.parse(
+      await printed('plan', '-o', 'json', '--cluster-name', CLUSTER, ...source()),
+    ) as MigrationPlan;
     expect(found).toMatchObject({ from: 'cluster-autoscaler', cluster: CLUSTER });
     expect(found.open).toContainEqual(expect.stringContaining('GROUP stands for it'));
     expect(noted.mock.calls.map(([line]) => String(line)).join('')).toContain(

@@ -1,5 +1,5 @@
 /** Made-up answers of replays, of any length, that look like those of real ones. */
-import type { NodeEvent, ReplayResult, ReplayRun, Series } from '../../../../src/replay/result.ts';
+import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
 
 const DAY = 86_400;
 
@@ -17,7 +17,7 @@ const load = (seconds: number): number => {
   return (120 + 160 * noon * weekend) * (1 + 0.04 * Math.sin(seconds / 977) + 0.03 * Math.sin(seconds / 4_321));
 };
 
-function seriesOf(rows: number, stepSeconds: number, thrift: number): Series {
+function seriesOf(rows: number, stepSeconds: number, thrift: number): ReplaySeries {
   const at = (of: (pods: number, seconds: number) => number): readonly number[] =>
     Array.from({ length: rows }, (_, row) => of(load(row * stepSeconds), row * stepSeconds));
   const nodes = at((pods) => Math.ceil((pods / 12) * thrift));
@@ -137,6 +137,6 @@ export function stoppedResult(): ReplayResult {
       name,
       typeof column === 'number' ? column : column.slice(0, Math.ceil(playedSeconds / last.series.stepSeconds)),
     ]),
-  ) as unknown as Series;
+  ) as unknown as ReplaySeries;
   return { ...result, runs: [first, { ...last, playedSeconds, isComplete: false, series: cut }] };
 }

@@ -1,15 +1,15 @@
 /** What a recording keeps of objects, and what becomes of it. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import { History } from '../../../../src/cli/trace/history.ts';
+import { AuditHistory } from '../../../../src/cli/trace/history.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 
 const START = Date.parse('2026-01-05T10:00:00Z');
 const ms = (seconds: number): number => START + seconds * 1000;
-const history = (options: Partial<ConstructorParameters<typeof History>[0]> = {}): History =>
-  new History({ startMs: START, limitBytes: 2 ** 20, ...options });
-const events = (of: History, until = 1_000): readonly TraceEvent[] => [...of.until(ms(until))];
-const applied = (of: History): readonly KubeObject[] =>
+const history = (options: Partial<ConstructorParameters<typeof AuditHistory>[0]> = {}): AuditHistory =>
+  new AuditHistory({ startMs: START, limitBytes: 2 ** 20, ...options });
+const events = (of: AuditHistory, until = 1_000): readonly TraceEvent[] => [...of.until(ms(until))];
+const applied = (of: AuditHistory): readonly KubeObject[] =>
   events(of).flatMap((event) => ('apply' in event ? [event.apply] : []));
 
 const owner = (kind: string) => ({ apiVersion: 'x/v1', kind, name: 'o', uid: 'u', controller: true });

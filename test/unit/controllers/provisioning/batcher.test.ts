@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { Batcher } from '../../../../src/controllers/provisioning/batcher.ts';
+import { PodBatcher } from '../../../../src/controllers/provisioning/batcher.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 /** A batcher with its answers in the order of time. */
 function batching(lookoutMs?: number) {
   const clock = settableClock(0);
-  const batcher = new Batcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs });
+  const batcher = new PodBatcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs });
   const stop = new AbortController();
   const answers: { readonly atMs: number; readonly triggered: boolean }[] = [];
   const wait = (): Promise<void> =>

@@ -8,7 +8,7 @@ import { Columns } from '../../../../src/replay/measure/columns.ts';
 import { Complaints } from '../../../../src/replay/measure/complaints.ts';
 import { NodeLog } from '../../../../src/replay/measure/node-log.ts';
 import { PodLives } from '../../../../src/replay/measure/pod-lives.ts';
-import { Spending } from '../../../../src/replay/measure/spending.ts';
+import { SpendingMeter } from '../../../../src/replay/measure/spending.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 
 const HOUR = 3_600_000;
@@ -19,7 +19,7 @@ describe('Spending', () => {
 
   it('charges an instance from its start to its end, by the price that it has from one look to the next', () => {
     let price = 1;
-    const spending = new Spending(() => ({ instance: price, extras: 0.1 }));
+    const spending = new SpendingMeter(() => ({ instance: price, extras: 0.1 }));
     spending.started(instance('a'), 0);
     price = 3;
     expect(spending.usdPerHour).toBeCloseTo(1.1);
@@ -40,7 +40,10 @@ describe('Spending', () => {
   });
 
   it('counts a started instance once, and tells kinds and NodePools apart', () => {
-    const spending = new Spending(({ capacityType }) => ({ instance: capacityType === 'spot' ? 1 : 4, extras: 1 }));
+    const spending = new SpendingMeter(({ capacityType }) => ({
+      instance: capacityType === 'spot' ? 1 : 4,
+      extras: 1,
+    }));
     for (const each of [instance('a'), instance('a'), instance('b', 'spot', 'batch')]) spending.started(each, 0);
     expect([spending.nodes, spending.spotNodes]).toEqual([2, 1]);
     spending.ended(instance('a'), HOUR);
@@ -53,7 +56,7 @@ describe('Spending', () => {
   });
 
   it('takes what commitments make cheaper off what was spent since the last look', () => {
-    const spending = new Spending(() => ({ instance: 1, extras: 0 }));
+    const spending = new SpendingMeter(() => ({ instance: 1, extras: 0 }));
     spending.started(instance('a'), 0);
     spending.settle(HOUR, 0.5);
     spending.settle(2 * HOUR, 1);

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readWorld, type Span } from '../../../../src/replay/world-model/read-world.ts';
+import { readWorld, type TraceTimes } from '../../../../src/replay/world-model/read-world.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';
 
-const SPAN: Span = { start: '2026-08-10T00:00:00Z', seconds: 7 * 86_400 };
+const SPAN: TraceTimes = { start: '2026-08-10T00:00:00Z', seconds: 7 * 86_400 };
 
 let folder: string;
 beforeAll(async () => {

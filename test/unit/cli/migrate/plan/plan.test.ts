@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { MIGRATE_PLAN } from '../../../../../scripts/reference/outputs/migrate.ts';
 import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
 import { planOf } from '../../../../../src/cli/migrate/plan/plan.ts';
-import type { Plan, Source, Step } from '../../../../../src/cli/migrate/plan/step.ts';
+import type { MigrationPlan, MigrationStep, Source } from '../../../../../src/cli/migrate/plan/step.ts';
 import { strictly } from '../../../scripts/strictly.ts';
 import {
   ALPHA,
@@ -25,19 +25,19 @@ import {
 } from '../clusters.ts';
 
 const NONE = new Map<string, string>();
-const plan = (parts: Parts, from?: Source, groups: ReadonlyMap<string, string> = NONE): Plan =>
+const plan = (parts: Parts, from?: Source, groups: ReadonlyMap<string, string> = NONE): MigrationPlan =>
   planOf(liveFactsOf(parts), { from, groups });
-const titles = (found: Plan): readonly string[] => found.steps.map(({ title }) => title);
-const step = (found: Plan, title: string | RegExp): Step => {
+const titles = (found: MigrationPlan): readonly string[] => found.steps.map(({ title }) => title);
+const step = (found: MigrationPlan, title: string | RegExp): MigrationStep => {
   const [own] = found.steps.filter((each) =>
     typeof title === 'string' ? each.title === title : title.test(each.title),
   );
   if (own === undefined) throw new Error(`no step ${title} among ${titles(found).join('; ')}`);
   return own;
 };
-const commands = (found: Plan): readonly string[] => found.steps.flatMap((each) => each.commands);
+const commands = (found: MigrationPlan): readonly string[] => found.steps.flatMap((each) => each.commands);
 /** Where a command comes among all. */
-const at = (found: Plan, command: RegExp): number => {
+const at = (found: MigrationPlan, command: RegExp): number => {
   const place = commands(found).findIndex((each) => command.test(each));
   if (place < 0) throw new Error(`no command ${command}`);
   return place;
