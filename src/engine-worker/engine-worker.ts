@@ -3,7 +3,6 @@
  * cluster: what changed since the last request is sent, in small parts, because copying blocks as well.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
-import type { Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { type Clock, realClock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
@@ -26,13 +25,8 @@ import type {
   WorkerData,
 } from './protocol.ts';
 import type { Suspects } from './supervision.ts';
+import { trimmedNode, trimmedPod } from './trimmed.ts';
 import { EngineWorkerEnd, endOf, Watchdog } from './watchdog.ts';
-
-/** What is sent instead of an object. */
-export interface TrimmedForms {
-  readonly node: (node: StateNode) => StateNode;
-  readonly pendingPod: (pod: Pod) => Pod;
-}
 
 export interface WorkerOptions {
   /** Heap of the thread. It ends when it needs more, and not the process. Node's own bounds when left out. */
@@ -119,7 +113,7 @@ export class EngineWorker {
   }
 
   /** Has the worker hold the lists of a snapshot; answers the rest of it. For `prepare` alone. */
-  async sendSnapshot(snapshot: Snapshot, forms: TrimmedForms): Promise<SerializedSnapshot> {
+  async sendSnapshot(snapshot: Snapshot): Promise<SerializedSnapshot> {
     const {
       pools,
       nodes,
@@ -133,9 +127,9 @@ export class EngineWorker {
       ...rest
     } = snapshot;
     const lists = this.#lists;
-    await lists.send({ name: 'nodes', items: nodes, weightOf: weightOfNode, formOf: forms.node });
-    await lists.send({ name: 'pendingPods', items: pendingPods, weightOf: weightOfPod, formOf: forms.pendingPod });
-    await lists.send({ name: 'daemonPods', items: daemonPods, weightOf: weightOfPod });
+    await lists.send({ name: 'nodes', items: nodes, weightOf: weightOfNode, formOf: trimmedNode });
+    await lists.send({ name: 'pendingPods', items: pendingPods, weightOf: weightOfPod, formOf: trimmedPod });
+    await lists.send({ name: 'daemonPods', items: daemonPods, weightOf: weightOfPod, formOf: trimmedPod });
     await lists.send({ name: 'namespaces', items: namespaces });
     await lists.send({ name: 'podDisruptionBudgets', items: podDisruptionBudgets });
     await lists.send({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });

@@ -2,7 +2,6 @@
  * Runs disruption's simulations in an engine worker. Provisioning has another one, so that pending pods never wait for a
  * long search.
  */
-import type { Pod } from '../api/kubernetes.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { realClock } from '../lib/clock.ts';
@@ -11,10 +10,7 @@ import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
 import type { SimulationInput, SimulationRunner } from './simulation-runner.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
-import { trimmedForSimulations } from './trimmed.ts';
 import { EngineWorkerEnd } from './watchdog.ts';
-
-const FORMS = { node: trimmedForSimulations, pendingPod: (pod: Pod): Pod => pod };
 
 export interface WorkerSimulationRunner extends SimulationRunner, Returning {
   /** Ends of the worker are logged and counted there. */
@@ -143,7 +139,7 @@ class SimulationWorker {
   async #send(input: SimulationInput): Promise<void> {
     if (this.#sent === input) return;
     const { snapshot, nodePools, solve } = input;
-    const serialized = await this.worker.sendSnapshot(snapshot, FORMS);
+    const serialized = await this.worker.sendSnapshot(snapshot);
     const untouched = this.#suspects.among([...snapshot.pendingPods, ...snapshot.nodes.flatMap(({ pods }) => pods)]);
     this.worker.send({ kind: 'simulation-input', input: { snapshot: serialized, nodePools, solve, untouched } });
     this.#sent = input;

@@ -10,10 +10,7 @@ import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
 import type { SerializedSolveOptions } from './protocol.ts';
 import type { Solver } from './solver.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
-import { trimmedNode, trimmedPod } from './trimmed.ts';
 import { EngineWorkerEnd } from './watchdog.ts';
-
-const FORMS = { node: trimmedNode, pendingPod: trimmedPod };
 
 /** What a solve may take beyond its deadline, for what comes before and after the placing of pods. */
 const MARGIN_MS = 30_000;
@@ -43,7 +40,7 @@ export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
     const needed = { ...snapshot, podDisruptionBudgets: [] };
     const plan = await present.ask(
       'solve',
-      async () => ({ snapshot: await present.sendSnapshot(needed, FORMS), options: solveOptions }),
+      async () => ({ snapshot: await present.sendSnapshot(needed), options: solveOptions }),
       (solveOptions.deadlineMs ?? DEADLINE_MS) + MARGIN_MS,
     );
     supervision.answered(SOLVE);

@@ -8,6 +8,7 @@ import {
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
 } from '../api/labels.ts';
 import { timestamp } from '../lib/times.ts';
+import type { EnginePod } from './input.ts';
 import type { Plan } from './model.ts';
 import { podKey } from './pods.ts';
 import { amountIn, defaultRequests, podRequests, resourcesOf } from './resources.ts';
@@ -119,7 +120,7 @@ export function expectRoomBeside(others: number, replicas: number): void {
 }
 
 /** Whether a pod stands for room that a buffer keeps. */
-export const isVirtual = ({ metadata }: Pod): boolean =>
+export const isVirtual = ({ metadata }: EnginePod): boolean =>
   metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true';
 
 const bufferOf = ({ metadata }: Pod): string =>

@@ -5,11 +5,11 @@
 import type {
   LabelSelector,
   LabelSelectorRequirement,
-  Pod,
   PodSpec,
   StringMap,
   TopologySpreadConstraint,
 } from '../api/kubernetes.ts';
+import type { EnginePod } from './input.ts';
 import { selects } from './selectors.ts';
 
 /** Plain data, so that a snapshot can carry it. What is missing counts as absent. */
@@ -29,13 +29,13 @@ export interface SpreadWorkload {
 }
 
 /** Answers a pod with the constraints; one with its own, or that belongs to nothing, as it is. */
-export function spreading({ constraints, services, workloads }: DefaultSpread): (pod: Pod) => Pod {
+export function spreading({ constraints, services, workloads }: DefaultSpread): (pod: EnginePod) => EnginePod {
   const byNamespace = Map.groupBy(services, ({ namespace }) => namespace);
   const byName = new Map(workloads.map((workload) => [idOf(workload, workload.namespace), workload]));
   /** Pods of one workload share their spec, and go on sharing it: they are alike to the solver. */
   const known = new WeakMap<PodSpec, Map<string, PodSpec>>();
 
-  function selectorOf({ metadata }: Pod): LabelSelector | undefined {
+  function selectorOf({ metadata }: EnginePod): LabelSelector | undefined {
     const { namespace = 'default', labels = {}, ownerReferences = [] } = metadata;
     const selecting = (byNamespace.get(namespace) ?? [])
       .map(({ selector }) => selector)

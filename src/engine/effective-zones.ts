@@ -1,9 +1,9 @@
 /** In which zone pending pods can only be: by what they ask for, where their volumes are, and how they spread. */
 
-import type { Pod } from '../api/kubernetes.ts';
 import { ZONE_LABEL } from '../api/labels.ts';
+import type { EnginePod } from './input.ts';
 import { requirementsOf } from './instance-types.ts';
-import type { Snapshot } from './model.ts';
+import type { EngineSnapshot } from './model.ts';
 import type { PodClass } from './solver/pod-class.ts';
 import type { Topology } from './topology/topology.ts';
 import { ValueSet } from './value-set.ts';
@@ -14,7 +14,7 @@ const FLEXIBLE = 'flexible';
 const NOWHERE = 'none';
 
 /** Zones that something is offered in, or where nodes are. */
-export function zonesOf({ pools, nodes }: Snapshot): readonly string[] {
+export function zonesOf({ pools, nodes }: EngineSnapshot): readonly string[] {
   const zones = new Set<string>();
   const lists = new Set(pools.map(({ instanceTypes }) => instanceTypes));
   for (const types of lists)
@@ -25,7 +25,7 @@ export function zonesOf({ pools, nodes }: Snapshot): readonly string[] {
 
 /** Numbers of pods in phase Pending, by the one zone where they can be, `flexible` or `none`. */
 export function effectiveZones(
-  entries: readonly { readonly pod: Pod; readonly podClass: PodClass }[],
+  entries: readonly { readonly pod: EnginePod; readonly podClass: PodClass }[],
   topology: Topology,
   zones: readonly string[],
 ): ReadonlyMap<string, number> {

@@ -1,5 +1,6 @@
 /** Host ports: two pods on a node cannot bind the same one. */
-import type { Pod } from '../api/kubernetes.ts';
+
+import type { EnginePod } from './input.ts';
 
 export interface HostPort {
   readonly ip: string;
@@ -10,7 +11,7 @@ export interface HostPort {
 const UNSPECIFIED = new Set(['0.0.0.0', '::']);
 
 /** Host ports of a pod's regular containers. */
-export function hostPortsOf(pod: Pod): readonly HostPort[] {
+export function hostPortsOf(pod: EnginePod): readonly HostPort[] {
   return pod.spec.containers.flatMap(({ ports = [] }) =>
     ports.flatMap(({ hostPort, hostIP, protocol }) =>
       hostPort ? [{ ip: hostIP || '0.0.0.0', port: hostPort, protocol: protocol || 'TCP' }] : [],

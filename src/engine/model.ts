@@ -20,6 +20,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
 import type { Commitment } from './price-book/commitment.ts';
@@ -90,23 +91,22 @@ export interface IdlePool {
 }
 
 /** What cluster state knows of one node: a Node, a NodeClaim, or both, joined by provider id. */
-export interface StateNode {
+export interface EngineNode {
   /** Node name when there is a Node, else the NodeClaim's name. */
   readonly name: string;
   readonly providerId: string;
-  readonly node?: Node;
-  readonly nodeClaim?: NodeClaim;
+  readonly node?: EngineNodeObject;
+  readonly nodeClaim?: EngineClaim;
   readonly registered: boolean;
   readonly initialized: boolean;
   /** Labels that count now: the Node's once registered, else the NodeClaim's. */
   readonly labels: StringMap;
-  readonly annotations: StringMap;
   /** Effective taints: startup and ephemeral ones are left out until the node is initialised. */
   readonly taints: readonly Taint[];
   readonly capacity: Resources;
   readonly allocatable: Resources;
   /** Every pod bound to the node, terminal and daemon pods included. */
-  readonly pods: readonly Pod[];
+  readonly pods: readonly EnginePod[];
   readonly markedForDeletion: boolean;
   /** Time until which a pending pod is expected here; blocks disruption. 0 when not nominated. */
   readonly nominatedUntilMs: number;
@@ -115,17 +115,27 @@ export interface StateNode {
   readonly bufferPods: number;
 }
 
+/** A node with its whole objects, as cluster state has it. Engine workers receive the part that is an `EngineNode`. */
+export interface StateNode extends EngineNode {
+  readonly node?: Node;
+  readonly nodeClaim?: NodeClaim;
+  readonly pods: readonly Pod[];
+  readonly annotations: StringMap;
+}
+
+export type EngineSnapshot = Snapshot<EngineNode>;
+
 /** Everything the engine may look at. */
-export interface Snapshot {
+export interface Snapshot<N extends EngineNode = StateNode> {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
   /** Those that take no part, and why: what is said of a pod that fits nowhere names them after the others. */
   readonly idlePools?: readonly IdlePool[];
-  readonly nodes: readonly StateNode[];
+  readonly nodes: readonly N[];
   /** Pods to place. Order does not matter: the solver sorts them. */
-  readonly pendingPods: readonly Pod[];
+  readonly pendingPods: N['pods'];
   /** One representative pod per DaemonSet. */
-  readonly daemonPods: readonly Pod[];
+  readonly daemonPods: N['pods'];
   readonly namespaces: readonly Namespace[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   readonly persistentVolumeClaims: readonly PersistentVolumeClaim[];
@@ -184,7 +194,7 @@ export interface SolveOptions {
   /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
   /** Called with each pod before work on it starts, so that somebody knows which one a solve does not come back from. */
-  readonly working?: (pod: Pod) => void;
+  readonly working?: (pod: EnginePod) => void;
   /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
   readonly first?: readonly string[];
   /** Have the plan list the effective zones of the pending pods. */

@@ -3,8 +3,9 @@
  * solver makes of them grows with the square of their number, for the pod and in part for all others. Preferences beyond
  * a bound are given up from the start, pods with more hard ones are refused.
  */
-import type { Affinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
+import type { Affinity, NodeSelectorTerm, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
 import { hostPortsOf } from './host-ports.ts';
+import type { EnginePod } from './input.ts';
 import type { PodRefusal } from './model.ts';
 import { podKey } from './pods.ts';
 import { selectorKeys } from './selectors.ts';
@@ -40,7 +41,7 @@ const known = new WeakMap<PodSpec, Measured>();
 const cuts = new WeakMap<PodSpec, string>();
 
 /** A pod's measures, taken once for each spec. */
-export function measured({ spec }: Pod): Measured {
+export function measured({ spec }: EnginePod): Measured {
   let measures = known.get(spec);
   if (measures === undefined) {
     measures = measuredOr(spec);
@@ -50,7 +51,7 @@ export function measured({ spec }: Pod): Measured {
   return measures;
 }
 
-export const isHeavy = (pod: Pod): boolean => !isPlain(pod.spec) && measured(pod).weight > HEAVY;
+export const isHeavy = (pod: EnginePod): boolean => !isPlain(pod.spec) && measured(pod).weight > HEAVY;
 
 /** Things of each kind that nearly all pods have fewer of, and which need no counting. */
 const FEW = 8;
@@ -103,12 +104,12 @@ const hasFewKeys = ({ labelSelector, matchLabelKeys }: Rule): boolean =>
   (labelSelector?.matchLabels === undefined || Object.keys(labelSelector.matchLabels).length <= FEW);
 
 /** What was left out of a pod that has been taken in, for the reason of a refusal. */
-export const cutOf = ({ spec }: Pod): string | undefined => cuts.get(spec);
+export const cutOf = ({ spec }: EnginePod): string | undefined => cuts.get(spec);
 
 /** Pods as one solve takes them in. */
 export interface Intake {
   /** Those that take part, with what the solver looks at of them. */
-  readonly pods: readonly Pod[];
+  readonly pods: readonly EnginePod[];
   readonly refusals: ReadonlyMap<string, PodRefusal>;
   /** Heavy pods that have to wait for a later solve, by namespaced name. */
   readonly leftOver: readonly string[];
@@ -118,9 +119,9 @@ export interface Intake {
 const MOST_HEAVY = 2_000;
 
 /** The same list of pods when nothing is to be left out. Heavy pods in `first` have their turn before others. */
-export function intake(pods: readonly Pod[], first: readonly string[] = []): Intake {
+export function intake(pods: readonly EnginePod[], first: readonly string[] = []): Intake {
   const refusals = new Map<string, PodRefusal>();
-  const heavy: Pod[] = [];
+  const heavy: EnginePod[] = [];
   let isWhole = true;
   for (const pod of pods) {
     if (isPlain(pod.spec)) continue;
@@ -136,9 +137,9 @@ export function intake(pods: readonly Pod[], first: readonly string[] = []): Int
 }
 
 /** The heavy pods that are too much for one solve. */
-function surplusOf(heavy: readonly Pod[], first: readonly string[]): ReadonlySet<string> {
+function surplusOf(heavy: readonly EnginePod[], first: readonly string[]): ReadonlySet<string> {
   const turns = new Map(first.map((key, at) => [key, at]));
-  const turnOf = (pod: Pod): number => turns.get(podKey(pod)) ?? turns.size;
+  const turnOf = (pod: EnginePod): number => turns.get(podKey(pod)) ?? turns.size;
   const surplus = new Set<string>();
   let sum = 0;
   for (const pod of heavy.toSorted((a, b) => turnOf(a) - turnOf(b))) {
@@ -150,7 +151,7 @@ function surplusOf(heavy: readonly Pod[], first: readonly string[]): ReadonlySet
 }
 
 /** The pod with what the solver looks at of its spec. */
-function bounded(pod: Pod): Pod {
+function bounded(pod: EnginePod): EnginePod {
   const { spec } = measured(pod);
   return spec === pod.spec ? pod : { ...pod, spec };
 }
@@ -185,7 +186,7 @@ function errorOf(spec: PodSpec): string | undefined {
     ['required pod (anti-)affinity terms and spread constraints', rules.length, MOST_RULES],
     ['label keys in selectors of its pod (anti-)affinity and spread constraints', keys, MOST_LABEL_KEYS],
     ['expressions of its node selector and a term of its node affinity', expressions, MOST_EXPRESSIONS],
-    ['host ports', hostPortsOf({ spec } as Pod).length, MOST_PORTS],
+    ['host ports', hostPortsOf({ spec } as EnginePod).length, MOST_PORTS],
     ['volumes', volumes.length, MOST_VOLUMES],
   ];
   const over = counts.filter(([, count, most]) => count > most);

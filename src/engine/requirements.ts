@@ -1,6 +1,7 @@
 /** Requirements on node labels: one value set per label key. Immutable; every operation answers a new set. */
-import type { NodeSelectorRequirement, Pod, StringMap } from '../api/kubernetes.ts';
+import type { NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
+import type { EnginePod } from './input.ts';
 import type { Requirement } from './model.ts';
 import { ValueSet } from './value-set.ts';
 
@@ -188,7 +189,7 @@ function apiForm(key: string, set: ValueSet): readonly Requirement[] {
  * What a pod asks of its node: its selector and the first required node-affinity term (the terms are alternatives);
  * with `preferences` also the heaviest preferred term, treated as required.
  */
-export function requirementsOfPod(pod: Pod, options: { readonly preferences?: boolean } = {}): Requirements {
+export function requirementsOfPod(pod: EnginePod, options: { readonly preferences?: boolean } = {}): Requirements {
   const affinity = pod.spec.affinity?.nodeAffinity;
   const [term] = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   const [preferred] = [...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])].sort(

@@ -1,8 +1,9 @@
 /** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
 
-import type { Container, ContainerStatus, Pod, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
+import type { Container, ContainerStatus, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
 import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
 import { own } from '../lib/own.ts';
+import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
 
 const CPU = 'cpu';
@@ -102,7 +103,7 @@ export function fits(request: Resources, total: Resources): boolean {
 type Amounts = (container: Container, status: ContainerStatus | undefined) => Resources;
 
 /** Containers summed; init containers by their highest moment, with sidecars that stay up counted throughout. */
-function sumContainers(pod: Pod, amounts: Amounts): Resources {
+function sumContainers(pod: EnginePod, amounts: Amounts): Resources {
   const { containers, initContainers = [] } = pod.spec;
   const status = new Map(
     [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])].map((s) => [s.name, s]),
@@ -134,7 +135,7 @@ function withPodLevel(sum: Resources, podLevel: QuantityList | undefined): Resou
  * What a pod takes of a node, by kube-scheduler's rules, plus one of `pods`. While a pod is being resized, the larger of
  * what it asks for and what it was given counts.
  */
-export function podRequests(pod: Pod): Resources {
+export function podRequests(pod: EnginePod): Resources {
   const { containers, initContainers, resources, overhead } = pod.spec;
   const isPlain = initContainers === undefined && resources === undefined && overhead === undefined;
   if (isPlain && containers.length === 1 && pod.status?.containerStatuses === undefined)
@@ -147,7 +148,7 @@ export function podRequests(pod: Pod): Resources {
 }
 
 /** A pod's limits by the same rules; overhead counts only towards resources that are limited. */
-export function podLimits(pod: Pod): Resources {
+export function podLimits(pod: EnginePod): Resources {
   const sum = sumContainers(pod, (container) => resourcesOf(container.resources?.limits));
   const whole = withPodLevel(sum, pod.spec.resources?.limits);
   const overhead = Object.entries(resourcesOf(pod.spec.overhead)).filter(([name]) => own(whole, name) !== undefined);

@@ -3,10 +3,10 @@
  * the same snapshot gives the same plan.
  */
 
-import type { Pod } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
-import type { Plan, PlannedClaim, PodRefusal, Quiet, Snapshot, SolveOptions, StateNode } from './model.ts';
+import type { EnginePod } from './input.ts';
+import type { EngineNode, EngineSnapshot, Plan, PlannedClaim, PodRefusal, Quiet, SolveOptions } from './model.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
@@ -40,7 +40,7 @@ export interface Variation {
   /** Provider ids of nodes that go: as if marked for deletion, they take no pods, but what still runs there counts. */
   readonly leaving?: ReadonlySet<string> | undefined;
   /** The pods to place, instead of the snapshot's pending ones. Those of nodes among them no longer count there. */
-  readonly pendingPods?: readonly Pod[] | undefined;
+  readonly pendingPods?: readonly EnginePod[] | undefined;
   readonly quiet?: Quiet | undefined;
 }
 
@@ -57,10 +57,10 @@ export interface Prepared {
 }
 
 /** Where the pending pods of a snapshot go. */
-export const solve = (snapshot: Snapshot, options: SolveOptions): Plan => prepare(snapshot, options).solve();
+export const solve = (snapshot: EngineSnapshot, options: SolveOptions): Plan => prepare(snapshot, options).solve();
 
 /** Compiles a snapshot for many solves of it. Memory grows with the kinds of pods that the solves bring along. */
-export function prepare(snapshot: Snapshot, options: SolveOptions): Prepared {
+export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools) };
   const common = new CompiledSnapshot(snapshot, options);
@@ -76,7 +76,7 @@ class VariationSolve {
   readonly #leaving: ReadonlySet<string>;
   readonly #leavingAt: ReadonlySet<number>;
   readonly #quiet: Quiet | undefined;
-  readonly #pendingPods: readonly Pod[];
+  readonly #pendingPods: readonly EnginePod[];
   readonly #leftOver: readonly string[];
   readonly #classes: PodClasses;
   /** Before any attempt. */
@@ -85,7 +85,7 @@ class VariationSolve {
   readonly #order: readonly Entry[];
   readonly #pace: Pace;
   readonly #noAmounts: Amounts;
-  readonly #staying: Iterable<StateNode>;
+  readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
   #packingError: string | undefined;
 
@@ -210,11 +210,11 @@ class VariationSolve {
 }
 
 /** Gone through only for pools that have limits. */
-function* nodesWithout(nodes: readonly StateNode[], leaving: ReadonlySet<string>): Generator<StateNode> {
+function* nodesWithout(nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Generator<EngineNode> {
   for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
-function nothing(pods: readonly Pod[], idle: Snapshot['idlePools'] = []): Plan {
+function nothing(pods: readonly EnginePod[], idle: EngineSnapshot['idlePools'] = []): Plan {
   const refusal = noPools(idle);
   const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
@@ -222,7 +222,7 @@ function nothing(pods: readonly Pod[], idle: Snapshot['idlePools'] = []): Plan {
 
 /** A pod that takes part. */
 interface Entry {
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   readonly podClass: PodClass;
   readonly isHeavy: boolean;
 }
@@ -235,7 +235,7 @@ interface AdmissionParts {
 
 /** Pods that can take part; the others are refused. */
 function admitted(
-  pods: readonly Pod[],
+  pods: readonly EnginePod[],
   { classes, volumes, working }: AdmissionParts,
   refusals: Map<string, PodRefusal>,
 ): readonly Entry[] {
@@ -318,7 +318,7 @@ function run(
 }
 
 /** What was left out of a pod can be the reason that it fits nowhere. */
-function withCut(refusal: PodRefusal, pod: Pod): PodRefusal {
+function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
   const cut = cutOf(pod);
   return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
 }
@@ -330,7 +330,10 @@ function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
 }
 
 /** Pods that an earlier solve had no time for go first, so that a large cluster does not starve them for ever. */
-function leftOverFirst<T extends { readonly pod: Pod }>(sorted: readonly T[], first: readonly string[]): readonly T[] {
+function leftOverFirst<T extends { readonly pod: EnginePod }>(
+  sorted: readonly T[],
+  first: readonly string[],
+): readonly T[] {
   if (first.length === 0) return sorted;
   const leftOver = new Set(first);
   const goesFirst = ({ pod }: T): boolean => leftOver.has(podKey(pod));

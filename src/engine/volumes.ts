@@ -5,7 +5,6 @@ import type {
   NodeSelectorTerm,
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   PodVolume,
   StorageClass,
 } from '../api/kubernetes.ts';
@@ -13,7 +12,8 @@ import { BIND_COMPLETED_ANNOTATION, HOSTNAME_LABEL } from '../api/labels.ts';
 import { own } from '../lib/own.ts';
 import { remembering } from '../lib/remembering.ts';
 import { DeviceClaims, deviceClaimNames } from './devices.ts';
-import type { Snapshot } from './model.ts';
+import type { EnginePod } from './input.ts';
+import type { EngineSnapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
 
 /** Claims by driver, as `namespace/name`: a claim that several pods share takes one slot. */
@@ -35,10 +35,10 @@ const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
 const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, claims: new Map() };
 
 /** The name of the claim behind a volume; undefined for volumes that need none. */
-const claimNameOf = (pod: Pod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
+const claimNameOf = (pod: EnginePod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
   persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${pod.metadata.name}-${name}`);
 
-const claimNamesOf = remembering((pod: Pod): readonly string[] =>
+const claimNamesOf = remembering((pod: EnginePod): readonly string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
 );
 
@@ -51,9 +51,9 @@ interface KnownSlots {
   readonly claims: ClaimsByDriver;
 }
 
-const slotsOf = new WeakMap<Pod, KnownSlots>();
+const slotsOf = new WeakMap<EnginePod, KnownSlots>();
 
-const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
+const namespaceOf = (pod: EnginePod): string => pod.metadata.namespace ?? 'default';
 
 export class Volumes {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
@@ -62,7 +62,7 @@ export class Volumes {
   /** Undefined while dynamic resources are ignored. */
   readonly devices: DeviceClaims | undefined;
 
-  constructor(snapshot: Snapshot) {
+  constructor(snapshot: EngineSnapshot) {
     const { persistentVolumeClaims, persistentVolumes, storageClasses, resourceClaims } = snapshot;
     this.devices = resourceClaims && new DeviceClaims(resourceClaims);
     this.#claims = new Map(
@@ -73,18 +73,18 @@ export class Volumes {
   }
 
   /** What distinguishes a pod's volumes and devices from those of other pods of its namespace. */
-  static identity(pod: Pod): string {
+  static identity(pod: EnginePod): string {
     const devices = deviceClaimNames(pod);
     return [...Volumes.claimNames(pod), ...devices.map((name) => `device ${name}`)].join();
   }
 
   /** Names of a pod's claims, in order. Pods that agree on them and on their namespace have the same volumes. */
-  static claimNames(pod: Pod): readonly string[] {
+  static claimNames(pod: EnginePod): readonly string[] {
     return claimNamesOf(pod);
   }
 
   /** Why a pod's volumes cannot be used, if they cannot. */
-  errorOf(pod: Pod): string | undefined {
+  errorOf(pod: EnginePod): string | undefined {
     for (const name of Volumes.claimNames(pod)) {
       const error = this.#claimError(namespaceOf(pod), name);
       if (error !== undefined) return error;
@@ -121,7 +121,7 @@ export class Volumes {
   }
 
   /** What the volumes and devices of a pod require. Claims that do not exist are passed over. */
-  of(pod: Pod): PodVolumes {
+  of(pod: EnginePod): PodVolumes {
     const names = Volumes.claimNames(pod);
     const devices = this.devices?.placesOf(pod) ?? [];
     if (names.length === 0 && devices.length === 0) return NO_VOLUMES;
@@ -136,7 +136,7 @@ export class Volumes {
   }
 
   /** The claims of a pod that take slots. For the same pod it is the same object until something that counts changes. */
-  claimsOf(pod: Pod): ClaimsByDriver {
+  claimsOf(pod: EnginePod): ClaimsByDriver {
     const known = slotsOf.get(pod);
     if (known !== undefined && this.#stillHolds(known)) return known.claims;
     const ids = Volumes.claimNames(pod).map((name) => `${namespaceOf(pod)}/${name}`);

@@ -1,6 +1,7 @@
 /** Finds the pods that the causes of unproductive launches affect. */
-import type { NodeSelectorRequirement, Pod, StringMap } from '../api/kubernetes.ts';
+import type { NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
 import { hostPortsOf } from './host-ports.ts';
+import type { EnginePod } from './input.ts';
 import type { LaunchCause, WithheldLaunch } from './launch-causes.ts';
 import { podKey } from './pods.ts';
 import { amountIn, podRequests } from './resources.ts';
@@ -14,7 +15,7 @@ export function isSatisfied({ operator, values }: NodeSelectorRequirement, value
 }
 
 /** Requirements that a pod's `nodeSelector` places on labels. */
-export const selectorRequirements = ({ spec }: Pod): readonly NodeSelectorRequirement[] =>
+export const selectorRequirements = ({ spec }: EnginePod): readonly NodeSelectorRequirement[] =>
   Object.entries((spec.nodeSelector ?? {}) as StringMap).map(([key, value]) => ({
     key,
     operator: 'In',
@@ -22,7 +23,7 @@ export const selectorRequirements = ({ spec }: Pod): readonly NodeSelectorRequir
   }));
 
 /** Alternatives of a pod's required node affinity, each a list of requirements. */
-export const affinityTerms = ({ spec }: Pod): readonly (readonly NodeSelectorRequirement[])[] =>
+export const affinityTerms = ({ spec }: EnginePod): readonly (readonly NodeSelectorRequirement[])[] =>
   (spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []).map(
     ({ matchExpressions = [] }) => matchExpressions,
   );
@@ -31,7 +32,7 @@ export const affinityTerms = ({ spec }: Pod): readonly (readonly NodeSelectorReq
  * Reports whether the cause keeps the pod from further nodes of the NodePool. Causes with a likeness are not
  * compared here: see `WithheldLaunch.pods`.
  */
-export function isAffected(pod: Pod, cause: LaunchCause): boolean {
+export function isAffected(pod: EnginePod, cause: LaunchCause): boolean {
   switch (cause.code) {
     case 'taint':
       return untolerated(pod.spec.tolerations, [cause.taint]).length > 0;
@@ -93,7 +94,7 @@ export class WithheldLaunches {
   }
 
   /** Returns by NodePool why it must not launch a node for the pod; undefined if all NodePools may. */
-  of(pod: Pod): ReadonlyMap<string, string> | undefined {
+  of(pod: EnginePod): ReadonlyMap<string, string> | undefined {
     if (this.#all.length === 0) return undefined;
     const key = podKey(pod);
     const found = this.#all.filter(

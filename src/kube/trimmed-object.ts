@@ -8,6 +8,7 @@ import {
   CONTAINER,
   CONTAINER_STATUS,
   type FieldsOf,
+  KEPT_ANNOTATIONS,
   NODE as NODE_FIELDS,
   POD as POD_FIELDS,
   VOLUME,
@@ -19,6 +20,7 @@ import type {
   ContainerStatus,
   KubeObject,
   Node,
+  ObjectMeta,
   Pod,
   PodSpec,
   PodStatus,
@@ -26,6 +28,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from '../lib/interned-strings.ts';
+import { picked } from '../lib/picked.ts';
 import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 
 /** Returns an object of the API server without the fields that this product does not read. */
@@ -64,10 +67,11 @@ function lightNode({ spec, status, ...node }: Node): Node {
   });
 }
 
-function lightPod({ spec, status, ...pod }: Pod): Pod {
+function lightPod({ metadata, spec, status, ...pod }: Pod): Pod {
   const { containers, initContainers, volumes } = spec;
   return withSharedParts({
     ...pod,
+    metadata: withKeptAnnotations(metadata),
     spec: {
       ...picked(spec, POD_SPEC),
       containers: containers.map(lightContainer),
@@ -78,11 +82,10 @@ function lightPod({ spec, status, ...pod }: Pod): Pod {
   });
 }
 
-/** Returns a copy with the fields alone that are named and present. */
-function picked<T extends object>(object: T, names: readonly (keyof T)[]): T {
-  const found: Partial<T> = {};
-  for (const name of names) if (object[name] !== undefined) found[name] = object[name];
-  return found as T;
+/** Networks and sidecar injectors write large annotations into each pod. */
+function withKeptAnnotations({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
+  const kept = Object.entries(annotations ?? {}).filter(([key]) => KEPT_ANNOTATIONS.has(key));
+  return kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
 }
 
 /** Fields of a rule that are kept. */

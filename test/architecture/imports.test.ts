@@ -78,6 +78,16 @@ describe('imports', () => {
   });
 });
 
+/** Types of whole objects. Workers have only the fields that engine/input.ts declares. */
+const WHOLE_OBJECTS = /^import type \{[^}]*\b(?:Pod|Node|NodeClaim|StateNode)\b[^}]*\} from/m;
+
+it('solving takes the types of what workers receive', () => {
+  const solving = sources.filter((file) => /engine\/(?:solver\/|topology\/|packing\/|solve\.ts)/.test(file));
+  expect(solving.length).toBeGreaterThan(30);
+  const wrong = solving.filter((file) => WHOLE_OBJECTS.test(readFileSync(file, 'utf8')));
+  expect(wrong.map((file) => relative(SRC, file))).toEqual([]);
+});
+
 describe('circles', () => {
   const edge = (text: string) => {
     const [from = '', target = ''] = text.split(' → ');

@@ -1,5 +1,6 @@
 /** The pods of some claims of one template as a packing problem. */
-import type { Pod } from '../../api/kubernetes.ts';
+
+import type { EnginePod } from '../input.ts';
 import type { Requirements } from '../requirements.ts';
 import type { Claim } from '../solver/claim.ts';
 import type { PodClass } from '../solver/pod-class.ts';
@@ -11,7 +12,7 @@ import type { Bin, Mix, PodKind, Problem } from './problem.ts';
 
 /** A pod to house. */
 export interface PlacedPod {
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   readonly podClass: PodClass;
   /** What its node must satisfy so that it stays in the domains in which it was counted. */
   readonly requirements: Requirements;
@@ -127,7 +128,7 @@ export class Formulation {
           draft = { ...shared, requirements };
           known.set(podClass, draft);
         }
-        draft.members.push({ pod: claim.pods[at] as Pod, podClass, requirements: draft.requirements });
+        draft.members.push({ pod: claim.pods[at] as EnginePod, podClass, requirements: draft.requirements });
       }
     }
     return [...drafts.values()];

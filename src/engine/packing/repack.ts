@@ -3,7 +3,8 @@
  * topology domains that it was counted in; only which pods share a node changes. A pool's claims are replaced when the
  * new ones are strictly cheaper, by more than fewer nodes may cost, and every rule still holds.
  */
-import type { Pod } from '../../api/kubernetes.ts';
+
+import type { EnginePod } from '../input.ts';
 import { podKey } from '../pods.ts';
 import { indifferenceOf, isBetter, type Purchase, savesNodes } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
@@ -18,7 +19,7 @@ import { bestPacking } from './search.ts';
 export interface RepackParts {
   readonly topology: Topology;
   /** All pods of the solve, in the order in which they are tried. */
-  readonly order: readonly { readonly pod: Pod }[];
+  readonly order: readonly { readonly pod: EnginePod }[];
   readonly noAmounts: Amounts;
   /** Of the search, for each pool; its own measure when left out. */
   readonly work?: number | undefined;

@@ -1,5 +1,5 @@
 /** What the nodes of a cluster use of commitments, and what becomes free when some of them go. */
-import type { PoolInput, StateNode } from '../model.ts';
+import type { EngineNode, PoolInput } from '../model.ts';
 import type { Commitment } from './commitment.ts';
 import { coverGroups, groupsOf, type RunningInstance, usageOf } from './coverage.ts';
 import { Ledger } from './ledger.ts';
@@ -26,7 +26,7 @@ export class CommittedUse {
   /** Undefined where there are no commitments: then prices are what they are. */
   static of(
     commitments: readonly Commitment[] | undefined,
-    nodes: readonly StateNode[],
+    nodes: readonly EngineNode[],
     pools: readonly PoolInput[],
   ): CommittedUse | undefined {
     if (commitments === undefined || commitments.length === 0) return undefined;

@@ -2,7 +2,7 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { offeringOf } from '../instance-types.ts';
-import type { InstanceType, Offering, PoolInput, StateNode } from '../model.ts';
+import type { EngineNode, InstanceType, Offering, PoolInput } from '../model.ts';
 import type { RunningInstance } from './coverage.ts';
 
 /** Of nodes that EKS manages. */
@@ -12,7 +12,10 @@ const EKS_CAPACITY_TYPE_LABEL = 'eks.amazonaws.com/capacityType';
  * Every node that stays, those too that Karpenter has not launched: they use commitments as well, and count as on-demand
  * unless their labels say otherwise. Nodes whose type no NodePool knows are left out, for nobody knows their price.
  */
-export function runningInstances(nodes: readonly StateNode[], pools: readonly PoolInput[]): readonly RunningInstance[] {
+export function runningInstances(
+  nodes: readonly EngineNode[],
+  pools: readonly PoolInput[],
+): readonly RunningInstance[] {
   const finder = typeFinder(pools);
   return nodes.flatMap((node) => {
     if (node.markedForDeletion) return [];
@@ -34,7 +37,7 @@ const instanceOf = (
   { usdPerHour, listUsdPerHour }: Offering,
 ): RunningInstance => ({ id, instanceType, ...place, usdPerHour, listUsdPerHour });
 
-function capacityTypeOf({ labels }: StateNode): string {
+function capacityTypeOf({ labels }: EngineNode): string {
   const known = own(labels, CAPACITY_TYPE_LABEL);
   if (known !== undefined) return known;
   return own(labels, EKS_CAPACITY_TYPE_LABEL) === 'SPOT' ? 'spot' : 'on-demand';

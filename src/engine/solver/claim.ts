@@ -1,6 +1,6 @@
 /** Claims under construction: nodes that will be bought for the pods put on them. */
-import type { Pod } from '../../api/kubernetes.ts';
 import { type HostPort, portConflict } from '../host-ports.ts';
+import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
 import type { Usage } from '../price-book/commitment.ts';
 import { Requirements } from '../requirements.ts';
@@ -198,7 +198,7 @@ export class Claim {
   /** The number by which topology knows the hostname; negative while it does not. */
   host = -1;
   readonly minValuesLowered: boolean;
-  readonly pods: Pod[] = [];
+  readonly pods: EnginePod[] = [];
   /** The class of each pod in the form in which it was put here. */
   readonly classes: PodClass[] = [];
   state: ClaimState;
@@ -214,7 +214,7 @@ export class Claim {
     this.minValuesLowered = minValuesLowered;
   }
 
-  add(pod: Pod, podClass: PodClass, state: ClaimState): void {
+  add(pod: EnginePod, podClass: PodClass, state: ClaimState): void {
     this.pods.push(pod);
     this.classes.push(podClass);
     this.state = state;

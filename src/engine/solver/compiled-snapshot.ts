@@ -1,9 +1,9 @@
 /** What all solves of one snapshot have in common. */
-import type { Pod } from '../../api/kubernetes.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { spreading } from '../default-spread.ts';
+import type { EnginePod } from '../input.ts';
 import { LeftOuts } from '../left-out.ts';
-import type { IdlePool, InstanceType, Plan, Resources, Snapshot, SolveOptions, StateNode } from '../model.ts';
+import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Plan, Resources, SolveOptions } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { podRequests } from '../resources.ts';
@@ -19,7 +19,7 @@ import { compileTemplates } from './template.ts';
 
 export class CompiledSnapshot {
   /** Without the NodePools that cannot be compiled. */
-  readonly snapshot: Snapshot;
+  readonly snapshot: EngineSnapshot;
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
@@ -30,17 +30,17 @@ export class CompiledSnapshot {
   readonly volumes: Volumes;
   readonly topology: TopologyBase;
   readonly leftOuts = new LeftOuts();
-  readonly requestsOf: (pod: Pod) => Resources = rememberedRequests();
+  readonly requestsOf: (pod: EnginePod) => Resources = rememberedRequests();
   /** The snapshot's pending pods as solves take them in. */
   readonly intake: Intake;
-  readonly #spread: ((pod: Pod) => Pod) | undefined;
+  readonly #spread: ((pod: EnginePod) => EnginePod) | undefined;
   #labelKeys: readonly string[];
   #positions: ReadonlyMap<string, number> | undefined;
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
   #committedUse: CommittedUse | undefined;
 
-  constructor(full: Snapshot, options: SolveOptions) {
+  constructor(full: EngineSnapshot, options: SolveOptions) {
     const { leftOuts } = this;
     this.intake = intake(full.pendingPods, options.first);
     const snapshot = { ...full, pendingPods: this.intake.pods };
@@ -71,7 +71,7 @@ export class CompiledSnapshot {
   }
 
   /** With the cluster's default spread constraints on pods that have none. */
-  withDefaults(pods: readonly Pod[]): readonly Pod[] {
+  withDefaults(pods: readonly EnginePod[]): readonly EnginePod[] {
     return this.#spread === undefined ? pods : pods.map(this.#spread);
   }
 
@@ -100,7 +100,7 @@ export class CompiledSnapshot {
   }
 
   /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */
-  classesFor(pods: readonly Pod[]): PodClasses {
+  classesFor(pods: readonly EnginePod[]): PodClasses {
     if (pods === this.snapshot.pendingPods) return this.#classes;
     const keys = new Set([...this.#labelKeys, ...Topology.labelKeys(pods)]);
     if (keys.size > this.#labelKeys.length) {
@@ -130,17 +130,17 @@ const capacitiesIn = remembering(
 );
 
 /** State nodes never change, and a cluster is solved again and again. */
-const keysOn = remembering(({ pods }: StateNode): readonly string[] => Topology.labelKeys(pods));
+const keysOn = remembering(({ pods }: EngineNode): readonly string[] => Topology.labelKeys(pods));
 
 /** Labels that rules look at, of pods that wait and of those that run. */
-function labelKeysOf({ pendingPods, nodes }: Snapshot): readonly string[] {
+function labelKeysOf({ pendingPods, nodes }: EngineSnapshot): readonly string[] {
   const keys = new Set(Topology.labelKeys(pendingPods));
   for (const node of nodes) for (const key of keysOn(node)) keys.add(key);
   return [...keys].sort();
 }
 
 /** Requests of a pod, computed once; pods of a workload that share their spec object share them too. */
-function rememberedRequests(): (pod: Pod) => Resources {
+function rememberedRequests(): (pod: EnginePod) => Resources {
   const known = new WeakMap<object, Resources>();
   return (pod) => {
     const owner = pod.status?.containerStatuses === undefined ? pod.spec : pod; // a status can raise requests

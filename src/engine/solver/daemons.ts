@@ -1,6 +1,7 @@
 /** What DaemonSets will take of nodes. */
-import type { Pod, Taint } from '../../api/kubernetes.ts';
+import type { Taint } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
+import type { EnginePod } from '../input.ts';
 import { requirementsOf } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
@@ -14,15 +15,15 @@ import { relax, toleratePreferences } from './relax.ts';
 
 /** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
 export interface Daemon {
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
   readonly alternatives: readonly Requirements[];
 }
 
-const usesDevices = ({ spec }: Pod): boolean => (spec.resourceClaims ?? []).length > 0;
+const usesDevices = ({ spec }: EnginePod): boolean => (spec.resourceClaims ?? []).length > 0;
 
-function alternativesOf(pod: Pod): readonly Requirements[] {
+function alternativesOf(pod: EnginePod): readonly Requirements[] {
   const alternatives = [requirementsOfPod(pod)];
   const terms =
     pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -35,11 +36,11 @@ function alternativesOf(pod: Pod): readonly Requirements[] {
 }
 
 export function daemonsOf(
-  pods: readonly Pod[],
+  pods: readonly EnginePod[],
   { ignoreDevices, leftOuts }: { readonly ignoreDevices: boolean; readonly leftOuts: LeftOuts },
 ): readonly Daemon[] {
   const running = pods.filter((pod) => !(ignoreDevices && usesDevices(pod)));
-  const named = ({ metadata }: Pod) => nameOf('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
+  const named = ({ metadata }: EnginePod) => nameOf('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
   return leftOuts.kept(running, named, (pod) => ({
     pod: toleratePreferences(pod) ?? pod,
     requests: podRequests(pod),
@@ -48,7 +49,7 @@ export function daemonsOf(
   }));
 }
 
-const daemonSetOf = ({ ownerReferences = [], name }: Pod['metadata']): string =>
+const daemonSetOf = ({ ownerReferences = [], name }: EnginePod['metadata']): string =>
   ownerReferences.find(({ kind }) => kind === 'DaemonSet')?.name ?? name;
 
 /** Instance types of a template on which the same daemons run. */

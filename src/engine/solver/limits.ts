@@ -1,6 +1,6 @@
 /** How much a NodePool may still buy in this solve. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { Misfit, Resources, StateNode } from '../model.ts';
+import type { EngineNode, Misfit, Resources } from '../model.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
@@ -15,7 +15,7 @@ export class PoolLimits {
   readonly #remaining: Record<string, number>;
   #allowed: { readonly version: number; readonly rows: BitSet } | undefined;
 
-  constructor(pool: CompiledPool, nodes: Iterable<StateNode>) {
+  constructor(pool: CompiledPool, nodes: Iterable<EngineNode>) {
     this.#pool = pool;
     const limits = Object.entries(resourcesOf(pool.pool.spec.limits));
     const used = limits.length === 0 ? {} : usageOf(pool.name, nodes);
@@ -76,8 +76,8 @@ export class PoolLimits {
 }
 
 /** What a pool's nodes that stay take of its limits. */
-function usageOf(pool: string, nodes: Iterable<StateNode>): Resources {
-  const own: StateNode[] = [];
+function usageOf(pool: string, nodes: Iterable<EngineNode>): Resources {
+  const own: EngineNode[] = [];
   for (const node of nodes) if (node.labels[NODEPOOL_LABEL] === pool && !node.markedForDeletion) own.push(node);
   return { ...addResources(...own.map(({ capacity }) => capacity)), [NODES]: own.length };
 }

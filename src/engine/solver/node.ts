@@ -1,12 +1,12 @@
 /** Nodes that exist or are launching, as places for pods. */
 
-import type { Pod } from '../../api/kubernetes.ts';
 import { ByText } from '../../lib/by-text.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
+import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import { type LeftOuts, nameOf as named } from '../left-out.ts';
-import type { Resources, StateNode } from '../model.ts';
+import type { EngineNode, Resources } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
@@ -69,13 +69,13 @@ export class CompiledNode {
   readonly index: number;
   /** In the snapshot. */
   readonly position: number;
-  readonly node: StateNode;
+  readonly node: EngineNode;
   readonly requirements: Requirements;
   readonly room: Room;
   /** A negative amount says that the node is overcommitted already: it takes nothing. */
   readonly #overcommitted: boolean;
 
-  constructor(index: number, position: number, node: StateNode, { room, overcommitted }: Ground) {
+  constructor(index: number, position: number, node: EngineNode, { room, overcommitted }: Ground) {
     this.index = index;
     this.position = position;
     this.node = node;
@@ -102,11 +102,11 @@ interface Load {
   readonly free: Resources;
   readonly takenByDaemons: Resources;
   /** The running pods that use claims of volumes. */
-  readonly claiming: readonly Pod[];
+  readonly claiming: readonly EnginePod[];
 }
 
 /** State nodes never change, and a cluster is solved again and again: what follows from a node is kept. */
-const loadOf = remembering((node: StateNode): Load => {
+const loadOf = remembering((node: EngineNode): Load => {
   const running = node.pods.filter((pod) => !isTerminal(pod));
   return {
     ports: running.flatMap(hostPortsOf),
@@ -128,9 +128,9 @@ interface KeptGround extends Ground {
   readonly claims: readonly ClaimsByDriver[];
 }
 
-const grounds = new WeakMap<StateNode, KeptGround>();
+const grounds = new WeakMap<EngineNode, KeptGround>();
 
-function groundOf(node: StateNode, { daemons, dimensions, volumes }: NodeContext, outlook: Outlook): Ground {
+function groundOf(node: EngineNode, { daemons, dimensions, volumes }: NodeContext, outlook: Outlook): Ground {
   const { ports, free, takenByDaemons, claiming } = loadOf(node);
   const known = grounds.get(node);
   const claims = claiming.map((pod) => volumes.claimsOf(pod));
@@ -147,7 +147,7 @@ function groundOf(node: StateNode, { daemons, dimensions, volumes }: NodeContext
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
 
 /** Until it registers, a node is known by the name of its claim. */
-const nameOf = ({ name, registered, nodeClaim }: StateNode): string =>
+const nameOf = ({ name, registered, nodeClaim }: EngineNode): string =>
   registered || nodeClaim === undefined ? name : nodeClaim.metadata.name;
 
 /** What is known of pods that differ in topology alone and of nodes before anything is placed. */
@@ -167,7 +167,7 @@ export class NodeTable {
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
   readonly #indexes: ReadonlyMap<string, number>;
 
-  constructor(nodes: readonly StateNode[], context: NodeContext) {
+  constructor(nodes: readonly EngineNode[], context: NodeContext) {
     const staying = nodes
       .map((node, position) => ({ node, position }))
       .filter(({ node }) => !node.markedForDeletion)

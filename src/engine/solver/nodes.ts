@@ -1,5 +1,5 @@
 /** The nodes of one solve, which fill up. */
-import type { Pod } from '../../api/kubernetes.ts';
+import type { EnginePod } from '../input.ts';
 import type { Placement, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Topology } from '../topology/topology.ts';
@@ -17,7 +17,7 @@ interface NodesParts {
 /** What was put on a node. */
 interface UsedNode {
   readonly room: Room;
-  readonly pods: Pod[];
+  readonly pods: EnginePod[];
 }
 
 export class Nodes {
@@ -38,7 +38,7 @@ export class Nodes {
   }
 
   /** Puts a pod on the first node that takes it. */
-  take(pod: Pod, podClass: PodClass): boolean {
+  take(pod: EnginePod, podClass: PodClass): boolean {
     const { table, topology, quiet } = this.#parts;
     const { nodes } = table;
     if (nodes.length === 0) return false;
@@ -86,7 +86,7 @@ export class Nodes {
     while (knowledge.verdicts[knowledge.first] === REFUSES) knowledge.first++;
   }
 
-  #put(node: CompiledNode, pod: Pod, podClass: PodClass): void {
+  #put(node: CompiledNode, pod: EnginePod, podClass: PodClass): void {
     let used = this.#used.get(node.index);
     if (used === undefined) {
       used = { room: node.room.copy(), pods: [] };

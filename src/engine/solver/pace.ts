@@ -1,5 +1,5 @@
 /** How much time a solve has, for all pods and for each. Without a deadline there is no end to it. */
-import type { Pod } from '../../api/kubernetes.ts';
+import type { EnginePod } from '../input.ts';
 import type { PodRefusal, SolveOptions } from '../model.ts';
 
 /** Part of the deadline that one pod may take, and that all heavy ones of a solve may take together. */
@@ -21,7 +21,7 @@ export class Pace {
   }
 
   /** To be called before a pod is tried, heavy ones last. Whether there is time for it. */
-  hasTimeFor(pod: Pod, isHeavy: boolean): boolean {
+  hasTimeFor(pod: EnginePod, isHeavy: boolean): boolean {
     this.#options.working?.(pod);
     if (this.#now === undefined) return true;
     const nowMs = this.#now();

@@ -3,11 +3,12 @@
  * up a preference moves a pod into another class, known by the class that it comes from: what is left of a pod after each
  * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
  */
-import type { Pod, PodSpec, Toleration } from '../../api/kubernetes.ts';
+import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { usesDevices } from '../devices.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
+import type { EnginePod } from '../input.ts';
 import type { Resources } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
@@ -47,7 +48,7 @@ interface PodClassOptions {
   /** Keys of pod labels that some rule of this solve looks at. */
   readonly labelKeys: readonly string[];
   readonly volumes: Volumes;
-  requestsOf(pod: Pod): Resources;
+  requestsOf(pod: EnginePod): Resources;
 }
 
 /** Joins parts of an identity; no name or label value contains it. */
@@ -71,7 +72,7 @@ export class PodClasses {
     this.#options = options;
   }
 
-  of(pod: Pod): PodClass {
+  of(pod: EnginePod): PodClass {
     const requests = this.#options.requestsOf(pod);
     const visible = this.#visibleIdentity(pod);
     let id = visible + SEPARATOR + this.#specIdentity(pod);
@@ -100,7 +101,7 @@ export class PodClasses {
   }
 
   /** What the rules of other pods see of a pod, and the claims of its volumes, which can bear its own name. */
-  #visibleIdentity(pod: Pod): string {
+  #visibleIdentity(pod: EnginePod): string {
     const { metadata, spec } = pod;
     let id = metadata.namespace ?? 'default';
     for (const key of this.#options.labelKeys) id += SEPARATOR + (own(metadata.labels, key) ?? ABSENT);
@@ -109,7 +110,7 @@ export class PodClasses {
     return id + SEPARATOR + Volumes.identity(pod);
   }
 
-  #specIdentity(pod: Pod): string {
+  #specIdentity(pod: EnginePod): string {
     const { spec } = pod;
     let id = this.#specs.get(spec);
     if (id === undefined) {
@@ -124,7 +125,7 @@ export class PodClasses {
     return id;
   }
 
-  #compile(pod: Pod, { visible, requests, amounts, ports, volumes }: Unsoftened): PodClass {
+  #compile(pod: EnginePod, { visible, requests, amounts, ports, volumes }: Unsoftened): PodClass {
     const { preferences } = this.#options;
     const strict = this.#shared(requirementsOfPod(pod));
     const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;

@@ -1,12 +1,12 @@
 /** The order in which pods are tried. */
-import type { Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { timeOf } from '../../lib/times.ts';
+import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';
 
 interface QueuedPod {
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   readonly requests: Resources;
 }
 

@@ -1,11 +1,12 @@
 /** Softening a pod that does not fit: one preference, or one alternative, is given up at a time. */
-import type { Affinity, Pod, Toleration, WeightedPodAffinityTerm } from '../../api/kubernetes.ts';
+import type { Affinity, Toleration, WeightedPodAffinityTerm } from '../../api/kubernetes.ts';
+import type { EnginePod } from '../input.ts';
 
 const TOLERATE_PREFERENCE: Toleration = { operator: 'Exists', effect: 'PreferNoSchedule' };
 
-type Step = (pod: Pod) => Pod | undefined;
+type Step = (pod: EnginePod) => EnginePod | undefined;
 
-const withAffinity = (pod: Pod, affinity: Affinity): Pod => ({
+const withAffinity = (pod: EnginePod, affinity: Affinity): EnginePod => ({
   ...pod,
   spec: { ...pod.spec, affinity: { ...pod.spec.affinity, ...affinity } },
 });
@@ -75,7 +76,7 @@ const STEPS: readonly Step[] = [
 ];
 
 /** The next softer form of a pod, or nothing when all is given up. */
-export function relax(pod: Pod, options: { readonly preferenceTaints: boolean }): Pod | undefined {
+export function relax(pod: EnginePod, options: { readonly preferenceTaints: boolean }): EnginePod | undefined {
   for (const step of STEPS) {
     const relaxed = step(pod);
     if (relaxed !== undefined) return relaxed;

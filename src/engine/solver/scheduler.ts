@@ -1,5 +1,5 @@
 /** One solve at work: where each pod goes, pod by pod. */
-import type { Pod } from '../../api/kubernetes.ts';
+import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
@@ -69,7 +69,7 @@ export class Scheduler {
    * Puts a pod somewhere, giving up its preferences one by one; or answers why its last form fits nowhere, or that there
    * was no time to try them all.
    */
-  place(pod: Pod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
+  place(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
     const { classes, withheld } = this.#parts;
     this.#withheld = withheld.of(pod);
     let refusal: PodRefusal | undefined;
@@ -83,12 +83,12 @@ export class Scheduler {
     return refusal;
   }
 
-  #place(pod: Pod, podClass: PodClass): PodRefusal | undefined {
+  #place(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
     if (this.#parts.nodes.take(pod, podClass) || this.#onClaim(pod, podClass)) return undefined;
     return this.#onNewClaim(pod, podClass);
   }
 
-  #onClaim(pod: Pod, podClass: PodClass): boolean {
+  #onClaim(pod: EnginePod, podClass: PodClass): boolean {
     const bindings = this.#parts.topology.bindingsOf(podClass);
     if (bindings.closeClaims(this.claims.all.length)) return false;
     this.#search++;
@@ -229,7 +229,7 @@ export class Scheduler {
     return (isPriced ? ranked[this.#parts.tieBreak(ranked.length)] : cheapest)?.domain;
   }
 
-  #put(pod: Pod, podClass: PodClass, claim: Claim, state: ClaimState): void {
+  #put(pod: EnginePod, podClass: PodClass, claim: Claim, state: ClaimState): void {
     const { topology, reservations } = this.#parts;
     if (!reservations.areNone) {
       const held = reservations.reservable(state, claim.held);
@@ -242,7 +242,7 @@ export class Scheduler {
     topology.recordOnClaim(podClass, claim.host, claim.place);
   }
 
-  #onNewClaim(pod: Pod, podClass: PodClass): PodRefusal | undefined {
+  #onNewClaim(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
     const { templates, idlePools } = this.#parts;
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;

@@ -7,7 +7,7 @@ import { remembering } from '../../lib/remembering.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, nameOf } from '../left-out.ts';
-import type { IdlePool, InstanceType, Misfit, Plan, PoolInput, Snapshot, StateNode } from '../model.ts';
+import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Misfit, Plan, PoolInput } from '../model.ts';
 import { extrasUsdPerHour } from '../node-extras.ts';
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
@@ -26,7 +26,7 @@ export interface Template extends CompiledPool {
   readonly freshLimits: () => PoolLimits;
 }
 
-export function templateOf(pool: CompiledPool, nodes: Iterable<StateNode>): Template {
+export function templateOf(pool: CompiledPool, nodes: Iterable<EngineNode>): Template {
   const freshLimits = (): PoolLimits => new PoolLimits(pool, nodes);
   return { ...pool, limits: freshLimits(), freshLimits };
 }
@@ -95,7 +95,7 @@ const MOST_USES = 200;
 const MOST_SHAPES = 5_000;
 
 /** The templates, and the pools that have no instance type left or cannot be read. */
-export function compileTemplates(snapshot: Snapshot, options: TemplateOptions): Templates {
+export function compileTemplates(snapshot: EngineSnapshot, options: TemplateOptions): Templates {
   const { pools } = snapshot;
   const [first] = pools;
   if (first === undefined) return compiledAnew(snapshot, options).templates;
@@ -145,7 +145,7 @@ function withPools({ templates, ...rest }: Templates, pools: readonly PoolInput[
 }
 
 function compiledAnew(
-  snapshot: Snapshot,
+  snapshot: EngineSnapshot,
   { dimensions, daemons, strictMinValues, sellsReserved, leftOuts }: TemplateOptions,
 ): Pick<Kept, 'templates' | 'shapeCount'> {
   const shapes = new Map<readonly InstanceType[], Shapes>();

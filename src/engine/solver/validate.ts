@@ -1,8 +1,9 @@
 /** Pods that are refused before solving: because of what they ask for, or because it cannot be honoured. */
-import type { NodeSelectorTerm, Pod } from '../../api/kubernetes.ts';
+import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { UNSUPPORTED, usesDevices } from '../devices.ts';
+import type { EnginePod } from '../input.ts';
 import type { PodRefusal } from '../model.ts';
 import { isScheduled } from '../pods.ts';
 import { requirementsOfPod } from '../requirements.ts';
@@ -10,10 +11,10 @@ import type { Volumes } from '../volumes.ts';
 
 const OPTED_OUT = `configured to not run on a Karpenter provisioned node (requirement=${NODEPOOL_LABEL} DoesNotExist)`;
 
-const requiredTerms = ({ spec }: Pod): readonly NodeSelectorTerm[] =>
+const requiredTerms = ({ spec }: EnginePod): readonly NodeSelectorTerm[] =>
   spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
 
-function requirementTexts(pod: Pod): readonly string[] {
+function requirementTexts(pod: EnginePod): readonly string[] {
   const selector = Object.entries(pod.spec.nodeSelector ?? {}).map(([key, value]) => ({
     key,
     operator: 'In' as const,
@@ -23,13 +24,13 @@ function requirementTexts(pod: Pod): readonly string[] {
   return [...[...selector, ...expressions].flatMap(requirementErrors), ...fieldTexts(pod)];
 }
 
-const fieldTexts = (pod: Pod): readonly string[] =>
+const fieldTexts = (pod: EnginePod): readonly string[] =>
   requiredTerms(pod).some(({ matchFields = [] }) => matchFields.length > 0)
     ? ['node selector term with matchFields is not supported']
     : [];
 
 /** Without claims in the snapshot, pods that ask for devices are not looked at. */
-const deviceError = (pod: Pod, { devices }: Volumes): string | undefined =>
+const deviceError = (pod: EnginePod, { devices }: Volumes): string | undefined =>
   devices === undefined ? UNSUPPORTED : devices.errorOf(pod);
 
 const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
@@ -38,7 +39,7 @@ const volumeTexts = (error: string | undefined): readonly string[] => (error ===
  * Why a pod takes no part in solving, if it does not. One that is to be moved from its node ran with what it asks for: it is
  * not looked at again, unless it asks for its node by a field, which nothing else can stand for.
  */
-export function refusalOf(pod: Pod, volumes: Volumes): PodRefusal | undefined {
+export function refusalOf(pod: EnginePod, volumes: Volumes): PodRefusal | undefined {
   const unsupported = usesDevices(pod) ? deviceError(pod, volumes) : undefined;
   if (unsupported !== undefined) return { code: 'unsupported', text: unsupported };
   if (isVirtual(pod)) return undefined;
@@ -50,5 +51,5 @@ export function refusalOf(pod: Pod, volumes: Volumes): PodRefusal | undefined {
 }
 
 /** A preference is enough, even where preferences are ignored. */
-const hasOptedOut = (pod: Pod): boolean =>
+const hasOptedOut = (pod: EnginePod): boolean =>
   requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL).operator === 'DoesNotExist';

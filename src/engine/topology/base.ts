@@ -3,12 +3,13 @@
  * all solves of a snapshot, each of which takes off what leaves or moves in it.
  */
 
-import type { Namespace, Pod, Taint, Toleration } from '../../api/kubernetes.ts';
+import type { Namespace, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
 import { LeftOuts, nameOf } from '../left-out.ts';
-import type { Snapshot, StateNode } from '../model.ts';
+import type { EngineNode, EngineSnapshot } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
@@ -56,33 +57,33 @@ const MOST_REPELLING_COUNTS = 10_000_000;
 const NOWHERE = -1;
 const NO_RULES: readonly (readonly [string, Rule])[] = [];
 const NO_TOLERATIONS: readonly Toleration[] = [];
-const NO_PODS: readonly Pod[] = [];
+const NO_PODS: readonly EnginePod[] = [];
 
-const hostOf = (node: StateNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
+const hostOf = (node: EngineNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
 /** State nodes never change, and a cluster is solved again and again. */
-export const placeOf = remembering((node: StateNode): Place => {
+export const placeOf = remembering((node: EngineNode): Place => {
   const hostname = hostOf(node);
   const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
   return { hostname, requirements, taints: node.taints };
 });
 
 /** The running pods of a node that may keep others away. */
-const repellersOn = remembering((node: StateNode): readonly Pod[] =>
+const repellersOn = remembering((node: EngineNode): readonly EnginePod[] =>
   runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity),
 );
 
 export class TopologyBase {
   readonly domains: Domains;
   readonly namespaces: readonly Namespace[];
-  readonly nodes: readonly StateNode[];
+  readonly nodes: readonly EngineNode[];
   readonly #ids = new Map<string, DomainIds>();
   readonly #domainsOfNodes = new Map<string, Int32Array>();
   readonly #groups = new Map<string, BaseGroup>();
   readonly #inverse = new Map<string, BaseGroup>();
-  readonly #inverseRules = new WeakMap<Pod, readonly (readonly [id: string, rule: Rule])[]>();
-  readonly #ownRules = new WeakMap<Pod, readonly OwnRule[]>();
-  readonly #repelling = new WeakMap<Pod, readonly (readonly [id: string, rule: Rule])[]>();
+  readonly #inverseRules = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
+  readonly #ownRules = new WeakMap<EnginePod, readonly OwnRule[]>();
+  readonly #repelling = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
   readonly #visible = new Map<string, Map<readonly Toleration[] | undefined, readonly number[]>>();
   readonly #eligible = new Map<string, Uint8Array>();
   readonly #empty = new Map<string, Pick<BaseGroup, 'counts' | 'registrars'>>();
@@ -90,15 +91,18 @@ export class TopologyBase {
   readonly #podCounts = PodCounts.shared();
   #repellingCounts = 0;
   #positions: ReadonlyMap<string, number> | undefined;
-  #byNode: ReadonlyMap<StateNode, number> | undefined;
+  #byNode: ReadonlyMap<EngineNode, number> | undefined;
   #strays: ReadonlyMap<string, RunningPod> | undefined;
 
-  constructor({ pools, namespaces, nodes }: Snapshot, { preferences, leftOuts = new LeftOuts() }: TopologyBaseOptions) {
+  constructor(
+    { pools, namespaces, nodes }: EngineSnapshot,
+    { preferences, leftOuts = new LeftOuts() }: TopologyBaseOptions,
+  ) {
     this.#preferences = preferences;
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
     this.nodes = nodes;
-    const named = ({ metadata }: Pod) => nameOf('Pod', metadata);
+    const named = ({ metadata }: EnginePod) => nameOf('Pod', metadata);
     for (const [index, node] of nodes.entries())
       leftOuts.kept(repellersOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
   }
@@ -132,7 +136,7 @@ export class TopologyBase {
   }
 
   /** The running pod that bears the name of this one, if there is one. */
-  running(pod: Pod): RunningPod | undefined {
+  running(pod: EnginePod): RunningPod | undefined {
     const { nodeName } = pod.spec;
     const node = nodeName ? this.#positionOf(nodeName) : undefined;
     const key = podKey(pod);
@@ -142,7 +146,7 @@ export class TopologyBase {
     return this.#strays.get(key);
   }
 
-  #positionIn(node: StateNode): number | undefined {
+  #positionIn(node: EngineNode): number | undefined {
     this.#byNode ??= new Map(this.nodes.map((each, position) => [each, position]));
     return this.#byNode.get(node);
   }
@@ -161,7 +165,7 @@ export class TopologyBase {
     return strays;
   }
 
-  #runningAt(position: number): readonly Pod[] {
+  #runningAt(position: number): readonly EnginePod[] {
     const node = this.nodes[position];
     return node === undefined ? NO_PODS : runningOn(node);
   }
@@ -172,7 +176,7 @@ export class TopologyBase {
   }
 
   /** The rules that bind a pod. */
-  ownRulesOf(pod: Pod): readonly OwnRule[] {
+  ownRulesOf(pod: EnginePod): readonly OwnRule[] {
     let own = this.#ownRules.get(pod);
     if (own === undefined) {
       own = rulesOf(pod, { namespaces: this.namespaces, preferences: this.#preferences }).map((rule) => {
@@ -200,7 +204,7 @@ export class TopologyBase {
   }
 
   /** The rules by which running pods keep a pod away, with their identities. */
-  repelling(pod: Pod): readonly (readonly [id: string, rule: Rule])[] {
+  repelling(pod: EnginePod): readonly (readonly [id: string, rule: Rule])[] {
     let rules = this.#repelling.get(pod);
     if (rules === undefined) {
       rules = [...this.#inverse].flatMap(([id, { rule }]) => (ruleCounts(rule, pod) ? [[id, rule] as const] : []));
@@ -292,7 +296,7 @@ export class TopologyBase {
   }
 
   /** Rules by which a pod keeps others away, with their identities. */
-  inverseRulesOf(pod: Pod): readonly (readonly [id: string, rule: Rule])[] {
+  inverseRulesOf(pod: EnginePod): readonly (readonly [id: string, rule: Rule])[] {
     if (pod.spec.affinity?.podAntiAffinity === undefined) return NO_RULES;
     let rules = this.#inverseRules.get(pod);
     if (rules === undefined) {

@@ -1,6 +1,7 @@
 /** A topology group counts pods per domain (zone, host, …) for one rule, shared by all pods that have the same rule. */
-import type { LabelSelector, Pod, StringMap } from '../../api/kubernetes.ts';
+import type { LabelSelector, StringMap } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import { selects } from '../selectors.ts';
 import type { ValueSet } from '../value-set.ts';
@@ -33,7 +34,7 @@ interface PlaceRequest {
   readonly prefer: (domains: readonly string[]) => string | undefined;
 }
 
-export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: Pod['metadata'] }): boolean =>
+export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: EnginePod['metadata'] }): boolean =>
   ruleMatches(rule, metadata.namespace ?? 'default', metadata.labels);
 
 const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
@@ -68,7 +69,7 @@ export class TopologyGroup {
     this.#newHosts = this.isByHost ? newHosts : [];
   }
 
-  counts(pod: { readonly metadata: Pod['metadata'] }): boolean {
+  counts(pod: { readonly metadata: EnginePod['metadata'] }): boolean {
     return ruleCounts(this.rule, pod);
   }
 

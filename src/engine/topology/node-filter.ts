@@ -1,6 +1,7 @@
 /** Which nodes a spread constraint counts. */
-import type { Pod, Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
+import type { Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';
 
@@ -12,7 +13,7 @@ export interface NodeFilter {
 }
 
 /** Node affinity counts unless it is to be ignored, taints only if they are to be honoured. */
-export function nodeFilterOf(pod: Pod, constraint: TopologySpreadConstraint): NodeFilter {
+export function nodeFilterOf(pod: EnginePod, constraint: TopologySpreadConstraint): NodeFilter {
   const { nodeSelector, affinity, tolerations = [] } = pod.spec;
   const own = Requirements.fromLabels(nodeSelector);
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];

@@ -1,8 +1,9 @@
 /** The topology rules of a pod: spread constraints and pod (anti-)affinity terms, as rules that groups count for. */
 
-import type { LabelSelector, Namespace, Pod, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
+import type { LabelSelector, Namespace, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
+import type { EnginePod } from '../input.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { selectorIdentity, selects } from '../selectors.ts';
 import type { GroupType, Rule } from './group.ts';
@@ -12,10 +13,10 @@ const NO_RULES: readonly Rule[] = [];
 const NO_CONSTRAINTS: readonly TopologySpreadConstraint[] = [];
 const UNLIMITED_SKEW = 2 ** 31 - 1;
 
-const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
+const namespaceOf = (pod: EnginePod): string => pod.metadata.namespace ?? 'default';
 
 /** The constraint's selector, narrowed to pods that share the values of `matchLabelKeys`. */
-function spreadSelector(pod: Pod, constraint: TopologySpreadConstraint): LabelSelector | undefined {
+function spreadSelector(pod: EnginePod, constraint: TopologySpreadConstraint): LabelSelector | undefined {
   const { labelSelector, matchLabelKeys = [] } = constraint;
   const shared = matchLabelKeys.flatMap((key) => {
     const value = own(pod.metadata.labels, key);
@@ -25,7 +26,7 @@ function spreadSelector(pod: Pod, constraint: TopologySpreadConstraint): LabelSe
   return { ...labelSelector, matchExpressions: [...(labelSelector?.matchExpressions ?? []), ...shared] };
 }
 
-function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
+function spreadRule(pod: EnginePod, constraint: TopologySpreadConstraint): Rule {
   return {
     type: 'topology spread',
     key: normalizeLabel(constraint.topologyKey),
@@ -37,7 +38,7 @@ function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
   };
 }
 
-function namespacesOf(pod: Pod, term: PodAffinityTerm, namespaces: readonly Namespace[]): ReadonlySet<string> {
+function namespacesOf(pod: EnginePod, term: PodAffinityTerm, namespaces: readonly Namespace[]): ReadonlySet<string> {
   const { namespaces: listed = [], namespaceSelector } = term;
   if (namespaceSelector === undefined) return new Set(listed.length > 0 ? listed : [namespaceOf(pod)]);
   const selected = namespaces.filter(({ metadata }) => selects(namespaceSelector, metadata.labels));
@@ -54,7 +55,7 @@ interface TermRule {
   readonly namespaces: readonly Namespace[] | undefined;
 }
 
-function affinityRule(type: GroupType, pod: Pod, term: PodAffinityTerm, namespaces: readonly Namespace[]): Rule {
+function affinityRule(type: GroupType, pod: EnginePod, term: PodAffinityTerm, namespaces: readonly Namespace[]): Rule {
   const namespace = namespaceOf(pod);
   const among = term.namespaceSelector === undefined ? undefined : namespaces;
   const known = rulesOfTerms.get(term);
@@ -74,7 +75,7 @@ function affinityRule(type: GroupType, pod: Pod, term: PodAffinityTerm, namespac
 
 /** Rules that bind the pod. Preferences count as rules unless they are ignored. */
 export function rulesOf(
-  pod: Pod,
+  pod: EnginePod,
   { namespaces, preferences }: { readonly namespaces: readonly Namespace[]; readonly preferences: boolean },
 ): readonly Rule[] {
   const { affinity, topologySpreadConstraints = NO_CONSTRAINTS } = pod.spec;
@@ -96,11 +97,11 @@ export function rulesOf(
 }
 
 /** Terms by which a pod keeps others away. */
-export const repellingTerms = ({ spec }: Pod): readonly PodAffinityTerm[] =>
+export const repellingTerms = ({ spec }: EnginePod): readonly PodAffinityTerm[] =>
   spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
 /** Rules by which a pod keeps others away: its required anti-affinity terms, seen from the other side. */
-export const inverseRulesOf = (pod: Pod, namespaces: readonly Namespace[]): readonly Rule[] =>
+export const inverseRulesOf = (pod: EnginePod, namespaces: readonly Namespace[]): readonly Rule[] =>
   // a pod with more is refused as long as it waits; those that others have placed can have any number
   repellingTerms(pod)
     .slice(0, MOST_RULES)

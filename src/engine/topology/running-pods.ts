@@ -1,10 +1,11 @@
 /** Pods that run, by what rules see of them: a rule asks once for all pods of a workload, which share their labels. */
-import type { Pod, StringMap } from '../../api/kubernetes.ts';
+import type { StringMap } from '../../api/kubernetes.ts';
+import type { EnginePod } from '../input.ts';
 import { selects } from '../selectors.ts';
 import type { Rule } from './group.ts';
 
 export interface RunningPod {
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   /** Position of its node in the snapshot. */
   readonly node: number;
 }
@@ -15,17 +16,17 @@ const NO_LABELS: StringMap = {};
 export class ByLabels<T> {
   readonly #byNamespace = new Map<string, Map<StringMap, T>>();
 
-  get({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod): T | undefined {
+  get({ metadata: { namespace = 'default', labels = NO_LABELS } }: EnginePod): T | undefined {
     return this.#byNamespace.get(namespace)?.get(labels);
   }
 
-  set({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod, value: T): void {
+  set({ metadata: { namespace = 'default', labels = NO_LABELS } }: EnginePod, value: T): void {
     const byLabels = this.#byNamespace.get(namespace);
     if (byLabels === undefined) this.#byNamespace.set(namespace, new Map([[labels, value]]));
     else byLabels.set(labels, value);
   }
 
-  delete({ metadata: { namespace = 'default', labels = NO_LABELS } }: Pod): void {
+  delete({ metadata: { namespace = 'default', labels = NO_LABELS } }: EnginePod): void {
     this.#byNamespace.get(namespace)?.delete(labels);
   }
 
@@ -45,7 +46,7 @@ type Positions = number[];
 export class RunningPods {
   readonly #positions = new ByLabels<Positions>();
 
-  add(pod: Pod, node: number): void {
+  add(pod: EnginePod, node: number): void {
     const positions = this.#positions.get(pod);
     if (positions === undefined) this.#positions.set(pod, [node]);
     else positions.push(node);

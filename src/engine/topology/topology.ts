@@ -2,8 +2,9 @@
  * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
  * that run, count what runs, and go on counting as pods are placed.
  */
-import type { Pod, PodSpec } from '../../api/kubernetes.ts';
+import type { PodSpec } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
@@ -19,7 +20,7 @@ export interface TopologyPods {
   /** The same text for classes that are equal to the rules of others. */
   readonly visible: string;
   /** One pod of the class, in the form that is tried. */
-  readonly pod: Pod;
+  readonly pod: EnginePod;
   /** What its node must satisfy, preferences aside. */
   readonly strict: Requirements;
 }
@@ -61,7 +62,7 @@ interface TopologyParts {
   readonly base: TopologyBase;
   /** Positions of the nodes that are about to go. */
   readonly leaving: ReadonlySet<number>;
-  readonly pendingPods: readonly Pod[];
+  readonly pendingPods: readonly EnginePod[];
 }
 
 /** Pods to place that run now: they count no more where they are. */
@@ -90,7 +91,7 @@ export class Topology {
   }
 
   /** Keys of labels that any rule of some pods looks at: pods that agree on them are alike to topology. */
-  static labelKeys(pods: Iterable<Pod>): readonly string[] {
+  static labelKeys(pods: Iterable<EnginePod>): readonly string[] {
     const keys = new Set<string>();
     const seen = new Set<unknown>();
     for (const { spec } of pods) {

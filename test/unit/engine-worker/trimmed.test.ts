@@ -1,22 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { Plan, Snapshot } from '../../../src/engine/model.ts';
+import type { EngineSnapshot, Plan, Snapshot } from '../../../src/engine/model.ts';
 import { solve } from '../../../src/engine/solve.ts';
 import { trimmedNode, trimmedPod } from '../../../src/engine-worker/trimmed.ts';
 import { OPTIONS, pod, stateNode } from '../engine/build.ts';
 import { drawnSnapshot } from '../engine/scenarios.ts';
 
-const slimmed = (snapshot: Snapshot): Snapshot => ({
+const trimmed = (snapshot: Snapshot): EngineSnapshot => ({
   ...snapshot,
   nodes: snapshot.nodes.map(trimmedNode),
   pendingPods: snapshot.pendingPods.map(trimmedPod),
+  daemonPods: snapshot.daemonPods.map(trimmedPod),
 });
 const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
 
-describe('slim objects', () => {
+describe('trimmed objects', () => {
   it.each(Array.from({ length: 10 }, (_, seed) => seed))('are solved like whole ones (seed %i)', (seed) => {
     const snapshot = drawnSnapshot(seed, { nodes: 10, workloads: 10 });
-    expect(textOf(solve(slimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
+    expect(textOf(solve(trimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
   });
 
   it('leave out what nobody looks at, and keep what rules look at', () => {
@@ -34,9 +35,39 @@ describe('slim objects', () => {
     expect(trimmedPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
   });
 
-  it('keep annotations of pods that wait, and drop those of pods that run', () => {
-    const annotated: Pod = { ...pod('web'), metadata: { name: 'web', annotations: { note: 'x' } } };
-    expect(trimmedPod(annotated).metadata.annotations).toEqual({ note: 'x' });
-    expect(trimmedNode(stateNode('n', { pods: [annotated] })).pods[0]?.metadata.annotations).toBeUndefined();
+  it('keep the conditions of pods that are False', () => {
+    const unscheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
+    const conditions = [
+      { ...unscheduled, message: '0/3 nodes are available' },
+      { type: 'Ready', status: 'True' },
+    ] as const;
+    expect(trimmedPod({ ...pod('web'), status: { conditions } }).status).toEqual({ conditions: [unscheduled] });
+    expect(trimmedPod({ ...pod('web'), status: { conditions: conditions.slice(1) } }).status).toEqual({});
+  });
+
+  it('keep the age of NodeClaims and the times of their conditions', () => {
+    const metadata = { name: 'c', creationTimestamp: '2026-01-01T00:00:00Z' };
+    const nodeClaim = {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { ...metadata, labels: { a: 'b' } },
+      spec: {
+        nodeClassRef: { group: 'g', kind: 'k', name: 'n' },
+        requirements: [],
+        expireAfter: '720h',
+      },
+      status: {
+        providerID: 'x',
+        lastPodEventTime: '2026-01-02T00:00:00Z',
+        conditions: [{ type: 'Drifted', status: 'True' as const, message: 'x' }],
+      },
+    };
+    expect(trimmedNode({ ...stateNode('n'), nodeClaim }).nodeClaim).toEqual({
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata,
+      spec: { expireAfter: '720h' },
+      status: { lastPodEventTime: '2026-01-02T00:00:00Z', conditions: [{ type: 'Drifted', status: 'True' }] },
+    });
   });
 });

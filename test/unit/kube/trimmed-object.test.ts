@@ -7,7 +7,8 @@ import { podAt } from '../../bench/largecluster.ts';
 import { heapUsed } from '../../support/heap.ts';
 
 const managedFields = [{ manager: 'kubelet', operation: 'Update' }];
-const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations: { note: 'x' } };
+const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
+const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations };
 
 describe('trimmedObject', () => {
   it('drops who set which field, of every kind', () => {
@@ -99,7 +100,7 @@ describe('trimmedObject', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata,
+      metadata: { ...metadata, annotations: { ...annotations, 'cni.projectcalico.org/podIP': '10.1.0.1/32' } },
       spec: { containers: [], nodeName: 'n', dnsPolicy: 'ClusterFirst', securityContext: {}, enableServiceLinks: true },
       status: {
         phase: 'Running',

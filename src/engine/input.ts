@@ -1,0 +1,54 @@
+/**
+ * Declares the fields of API objects that the engine reads in workers. Workers receive these fields alone
+ * (`engine-worker/trimmed.ts`), and functions that run in workers take these types, so that code which reads another field does
+ * not compile.
+ */
+import type { Condition, KubeObject, ObjectMeta, Pod, PodStatus } from '../api/kubernetes.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+
+export const POD_METADATA = [
+  'name',
+  'namespace',
+  'uid',
+  'labels',
+  'annotations',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'ownerReferences',
+] as const satisfies readonly (keyof ObjectMeta)[];
+export const POD_CONDITION = ['type', 'status', 'reason'] as const satisfies readonly (keyof Condition)[];
+export const NODE_METADATA = ['name', 'labels'] as const satisfies readonly (keyof ObjectMeta)[];
+export const CLAIM_METADATA = [
+  'name',
+  'creationTimestamp',
+  'deletionTimestamp',
+] as const satisfies readonly (keyof ObjectMeta)[];
+export const CLAIM_SPEC = [
+  'expireAfter',
+  'terminationGracePeriod',
+] as const satisfies readonly (keyof NodeClaim['spec'])[];
+export const CLAIM_CONDITION = ['type', 'status', 'lastTransitionTime'] as const satisfies readonly (keyof Condition)[];
+
+interface ObjectWith<Metadata extends readonly (keyof ObjectMeta)[]> extends Pick<KubeObject, 'apiVersion' | 'kind'> {
+  readonly metadata: Pick<ObjectMeta, Metadata[number]>;
+}
+
+/** A pod as the engine reads it in workers. */
+export interface EnginePod extends ObjectWith<typeof POD_METADATA>, Pick<Pod, 'spec'> {
+  /** Workers receive the conditions that are False. */
+  readonly status?: Omit<PodStatus, 'conditions'> & {
+    readonly conditions?: readonly Pick<Condition, (typeof POD_CONDITION)[number]>[];
+  };
+}
+
+/** A Node as the engine reads it in workers. */
+export type EngineNodeObject = ObjectWith<typeof NODE_METADATA>;
+
+/** A NodeClaim as the engine reads it in workers: its age, and since when its node is quiet, drifted or ending. */
+export interface EngineClaim extends ObjectWith<typeof CLAIM_METADATA> {
+  readonly spec: Pick<NodeClaim['spec'], (typeof CLAIM_SPEC)[number]>;
+  readonly status?: {
+    readonly lastPodEventTime?: string;
+    readonly conditions?: readonly Pick<Condition, (typeof CLAIM_CONDITION)[number]>[];
+  };
+}
