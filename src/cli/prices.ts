@@ -26,7 +26,7 @@ const EXAMPLES: readonly Example[] = [
   { what: 'what would be written', command: 'karpenter prices import plans.json rates.json' },
 ];
 
-/** @throws InputError, PriceBookError */
+/** @throws InputError, InputError */
 export function pricesFrom(files: readonly string[], { into, region }: Flags): Merged {
   const sources = files.map((file) => ({
     where: file === '-' ? 'standard input' : file,

@@ -1,6 +1,7 @@
 /** Reads a price book. An entry that cannot be used is left out and named; the others count. */
 import { parse } from 'yaml';
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { timeOf } from '../../lib/times.ts';
 import { checkSchema } from '../schema/check.ts';
@@ -24,14 +25,6 @@ import {
   type SavingsPlanRate,
 } from './price-book.ts';
 
-/** A file that is no price book at all. */
-export class PriceBookError extends Error {
-  constructor(file: string, detail: string, options?: ErrorOptions) {
-    super(`${file}: ${detail}`, options);
-    this.name = 'PriceBookError';
-  }
-}
-
 interface ReadBook {
   readonly book: PriceBook;
   /** What is wrong with the entries that are left out: file, entry, field and remedy. */
@@ -46,7 +39,7 @@ const MOST_PROBLEMS = 100;
 
 /**
  * @param file its name, for messages
- * @throws PriceBookError when it is too large, neither YAML nor JSON, or of another kind or version
+ * @throws InputError when it is too large, neither YAML nor JSON, or of another kind or version
  */
 export function readPriceBook(content: string, file: string): ReadBook {
   const root = documentIn(content, file);
@@ -82,16 +75,16 @@ export function entryName(list: ListName, entry: unknown, at: number): string {
 
 function documentIn(content: string, file: string): JsonObject {
   if (Buffer.byteLength(content) > MOST_BYTES)
-    throw new PriceBookError(file, `a price book has at most ${MOST_BYTES} bytes; leave out what is not used`);
+    throw new InputError(file, `a price book has at most ${MOST_BYTES} bytes; leave out what is not used`);
   let root: unknown;
   try {
     root = parse(content, { maxAliasCount: 0 });
   } catch (error) {
-    throw new PriceBookError(file, `neither YAML nor JSON: ${messageOf(error)}`, { cause: error });
+    throw new InputError(file, `neither YAML nor JSON: ${messageOf(error)}`, { cause: error });
   }
-  if (!isObject(root)) throw new PriceBookError(file, 'must be an object with apiVersion and kind');
+  if (!isObject(root)) throw new InputError(file, 'must be an object with apiVersion and kind');
   for (const [field, wanted] of Object.entries(PRICE_BOOK_KIND))
-    if (root[field] !== wanted) throw new PriceBookError(file, `${field} must be ${wanted}, not ${shown(root[field])}`);
+    if (root[field] !== wanted) throw new InputError(file, `${field} must be ${wanted}, not ${shown(root[field])}`);
   return root;
 }
 

@@ -1,12 +1,14 @@
 /** The price book that the operator was given as a file. It is read again when it changes; entries come and go with their dates. */
+
 import { type FileHandle, open } from 'node:fs/promises';
 import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
-import { entryName, PriceBookError, readPriceBook } from '../../api/price-book/read.ts';
+import { entryName, readPriceBook } from '../../api/price-book/read.ts';
 import { commitmentsOf, type DiscountedPrice, discountsOf, isExpired } from '../../engine/price-book/book-entries.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
 
@@ -73,8 +75,7 @@ export class PriceBookFile {
       const { dev, ino, size, mtimeMs } = await file.stat();
       const seen = [dev, ino, size, mtimeMs].join();
       if (seen === this.#seen) return;
-      if (size > MOST_BYTES)
-        throw new PriceBookError(path, `a price book has at most ${MOST_BYTES} bytes, not ${size}`);
+      if (size > MOST_BYTES) throw new InputError(path, `a price book has at most ${MOST_BYTES} bytes, not ${size}`);
       const { book, problems } = readPriceBook(await contentOf(file), path);
       this.#seen = seen;
       this.#book = book;

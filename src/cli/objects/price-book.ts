@@ -22,7 +22,7 @@ export interface AppliedBook {
   readonly notes: readonly string[];
 }
 
-/** @throws InputError, or PriceBookError that names the file, when it cannot be read at all */
+/** @throws InputError that names the file when it cannot be read at all */
 export function appliedBook(file: string | undefined, manifests: readonly Manifest[], nowMs: number): AppliedBook {
   const { book, problems } =
     file === undefined ? { book: EMPTY_BOOK, problems: [] } : readPriceBook(readText(file), file);

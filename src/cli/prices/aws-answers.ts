@@ -1,6 +1,7 @@
 /** What AWS's command line prints of Savings Plans and reserved instances, as entries of a price book. */
 import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/price-book/price-book.ts';
 import { isObject, type JsonObject } from '../../api/schema/openapi.ts';
+import { Field } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
 interface ImportOptions {
@@ -32,18 +33,19 @@ export function importedFrom(sources: readonly Source[], options: ImportOptions)
   const reserved: (ReservedInstances & { id: string })[] = [];
   const notes: string[] = [];
   for (const { where, document } of sources.flatMap(documentsIn)) {
-    const answer = new Answer(where, document);
-    if ('savingsPlans' in document) for (const item of answer.list('savingsPlans')) keep(planOf(item), plans, notes);
+    const answer = new Field(where, document);
+    if ('savingsPlans' in document) for (const item of list(answer, 'savingsPlans')) keep(planOf(item), plans, notes);
     else if ('searchResults' in document) {
-      const id = answer.text('savingsPlanId');
+      const id = text(answer, 'savingsPlanId');
       rates.set(id, [...(rates.get(id) ?? []), ...ratesIn(answer, options)]);
     } else if ('ReservedInstances' in document)
-      for (const item of answer.list('ReservedInstances')) keep(reservedOf(item, options), reserved, notes);
+      for (const item of list(answer, 'ReservedInstances')) keep(reservedOf(item, options), reserved, notes);
     else
-      answer.fail(
+      throw new InputError(
+        where,
         'is not what aws savingsplans describe-savings-plans, describe-savings-plan-rates or aws ec2 describe-reserved-instances print with --output json',
       );
-    if (answer.has('nextToken'))
+    if (maybe(answer, 'nextToken') !== undefined)
       notes.push(`${where}: there is more to list; leave out --max-results and --max-items of the AWS command`);
   }
   return { plans, rates, reserved, notes };
@@ -71,115 +73,88 @@ function documentsIn({ where, text }: Source): readonly { readonly where: string
   });
 }
 
-/** An object of an answer, with its place for messages. */
-class Answer {
-  readonly #where: string;
-  readonly #value: JsonObject;
-  readonly #path: string;
+const maybe = (answer: Field, name: string): string | undefined => {
+  const { value } = answer.at(name);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+};
 
-  constructor(where: string, value: JsonObject, path = '') {
-    this.#where = where;
-    this.#value = value;
-    this.#path = path;
-  }
+const text = (answer: Field, name: string): string => maybe(answer, name) ?? answer.at(name).fail('must be text');
 
-  fail(what: string, field = ''): never {
-    const at = [this.#path, field].filter((part) => part !== '').join('.');
-    throw new InputError(this.#where, at === '' ? what : `${at}: ${what}`);
-  }
-
-  has(field: string): boolean {
-    return typeof this.#value[field] === 'string' && this.#value[field] !== '';
-  }
-
-  text(field: string): string {
-    const value = this.#value[field];
-    return typeof value === 'string' && value !== '' ? value : this.fail('must be text', field);
-  }
-
-  maybe(field: string): string | undefined {
-    return this.has(field) ? this.text(field) : undefined;
-  }
-
-  /** AWS gives most numbers as text. */
-  number(field: string): number {
-    const value = Number(this.#value[field] ?? Number.NaN);
-    return Number.isFinite(value) && value >= 0 ? value : this.fail('must be a number from 0 on', field);
-  }
-
-  time(field: string): string | undefined {
-    const ms = this.has(field) ? Date.parse(this.text(field)) : undefined;
-    if (ms === undefined) return undefined;
-    return Number.isNaN(ms) ? this.fail('must be a time', field) : new Date(ms).toISOString();
-  }
-
-  list(field: string): readonly Answer[] {
-    const items = this.#value[field];
-    if (!Array.isArray(items)) return this.fail('must be a list', field);
-    return items.map((item, at) => {
-      const path = `${this.#path === '' ? '' : `${this.#path}.`}${field}[${at}]`;
-      return isObject(item) ? new Answer(this.#where, item, path) : this.fail('must be an object', `${field}[${at}]`);
-    });
-  }
+/** AWS gives most numbers as text. */
+function number(answer: Field, name: string): number {
+  const field = answer.at(name);
+  const value = Number(field.value ?? Number.NaN);
+  return Number.isFinite(value) && value >= 0 ? value : field.fail('must be a number from 0 on');
 }
 
+function time(answer: Field, name: string): string | undefined {
+  const value = maybe(answer, name);
+  if (value === undefined) return undefined;
+  const ms = Date.parse(value);
+  return Number.isNaN(ms) ? answer.at(name).fail('must be a time') : new Date(ms).toISOString();
+}
+
+const list = (answer: Field, name: string): readonly Field[] => answer.at(name).required().items();
+
 /** The plan, or why it is left out. */
-function planOf(plan: Answer): PlanWithoutRates | string {
-  const id = plan.text('savingsPlanId');
-  const type = plan.text('savingsPlanType');
-  const state = plan.maybe('state') ?? 'active';
+function planOf(plan: Field): PlanWithoutRates | string {
+  const id = text(plan, 'savingsPlanId');
+  const type = text(plan, 'savingsPlanType');
+  const state = maybe(plan, 'state') ?? 'active';
   if (type !== 'Compute' && type !== 'EC2Instance')
     return `Savings Plan ${id} is left out: it is for ${type}, not for EC2`;
   if (state !== 'active' && state !== 'queued') return `Savings Plan ${id} is left out: its state is ${state}`;
-  const currency = plan.maybe('currency') ?? 'USD';
+  const currency = maybe(plan, 'currency') ?? 'USD';
   if (currency !== 'USD') return `Savings Plan ${id} is left out: its currency is ${currency}, not USD`;
   return {
     id,
     type,
-    ...(type === 'EC2Instance' && { region: plan.text('region'), family: plan.text('ec2InstanceFamily') }),
-    commitmentUsdPerHour: plan.number('commitment'),
+    ...(type === 'EC2Instance' && { region: text(plan, 'region'), family: text(plan, 'ec2InstanceFamily') }),
+    commitmentUsdPerHour: number(plan, 'commitment'),
     ...periodOf(plan, 'start', 'end'),
   };
 }
 
-function periodOf(entry: Answer, from: string, to: string): { readonly start?: string; readonly end?: string } {
-  const [start, end] = [entry.time(from), entry.time(to)];
+function periodOf(entry: Field, from: string, to: string): { readonly start?: string; readonly end?: string } {
+  const [start, end] = [time(entry, from), time(entry, to)];
   return { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
 }
 
 /** Of Linux on shared hardware, as nodes run; of instances that run, not of reserved capacity that nobody uses. */
-function ratesIn(answer: Answer, { region: wanted }: ImportOptions): readonly SavingsPlanRate[] {
+function ratesIn(answer: Field, { region: wanted }: ImportOptions): readonly SavingsPlanRate[] {
   const found = new Map<string, SavingsPlanRate>();
-  for (const rate of answer.list('searchResults')) {
-    const properties = new Map(rate.list('properties').map((each) => [each.text('name'), each.maybe('value') ?? '']));
+  for (const rate of list(answer, 'searchResults')) {
+    const properties = new Map(
+      list(rate, 'properties').map((each) => [text(each, 'name'), maybe(each, 'value') ?? '']),
+    );
     const [instanceType = '', region = ''] = [properties.get('instanceType'), properties.get('region')];
     const isNode =
-      (rate.maybe('serviceCode') ?? 'AmazonEC2') === 'AmazonEC2' &&
+      (maybe(rate, 'serviceCode') ?? 'AmazonEC2') === 'AmazonEC2' &&
       (properties.get('productDescription') ?? 'Linux/UNIX') === 'Linux/UNIX' &&
       (properties.get('tenancy') ?? 'shared') === 'shared' &&
-      !/UnusedBox|Dedicated/.test(rate.maybe('usageType') ?? '');
+      !/UnusedBox|Dedicated/.test(maybe(rate, 'usageType') ?? '');
     if (!isNode || instanceType === '' || (wanted !== undefined && region !== '' && region !== wanted)) continue;
-    const entry = { ...(region !== '' && { region }), instanceType, usdPerHour: rate.number('rate') };
+    const entry = { ...(region !== '' && { region }), instanceType, usdPerHour: number(rate, 'rate') };
     found.set(`${region} ${instanceType}`, entry);
   }
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, rate]) => rate);
 }
 
 /** The reserved instances, or why they are left out. */
-function reservedOf(entry: Answer, { region }: ImportOptions): (ReservedInstances & { readonly id: string }) | string {
-  const id = entry.text('ReservedInstancesId');
-  const state = entry.maybe('State') ?? 'active';
-  const product = entry.maybe('ProductDescription') ?? 'Linux/UNIX';
-  const tenancy = entry.maybe('InstanceTenancy') ?? 'default';
+function reservedOf(entry: Field, { region }: ImportOptions): (ReservedInstances & { readonly id: string }) | string {
+  const id = text(entry, 'ReservedInstancesId');
+  const state = maybe(entry, 'State') ?? 'active';
+  const product = maybe(entry, 'ProductDescription') ?? 'Linux/UNIX';
+  const tenancy = maybe(entry, 'InstanceTenancy') ?? 'default';
   const leftOut = (why: string): string => `Reserved instances ${id} are left out: ${why}`;
   if (state !== 'active') return leftOut(`their state is ${state}`);
   if (!product.startsWith('Linux/UNIX')) return leftOut(`they are for ${product}, not for Linux/UNIX`);
   if (tenancy !== 'default') return leftOut(`their tenancy is ${tenancy}`);
-  const zone = entry.maybe('AvailabilityZone');
+  const zone = maybe(entry, 'AvailabilityZone');
   return {
     id,
-    instanceType: entry.text('InstanceType'),
-    count: entry.number('InstanceCount'),
+    instanceType: text(entry, 'InstanceType'),
+    count: number(entry, 'InstanceCount'),
     ...(region !== undefined && { region }),
     ...(zone !== undefined && { zone }),
     ...periodOf(entry, 'Start', 'End'),

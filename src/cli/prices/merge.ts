@@ -13,7 +13,7 @@ export interface Merged {
 /**
  * @param existing the content of the book to merge into; a new one when undefined
  * @param file its name, for messages
- * @throws PriceBookError when it is no price book
+ * @throws InputError when it is no price book
  */
 export function merged(imported: Imported, existing: string | undefined, file: string): Merged {
   const document = existing === undefined ? new Document({ ...PRICE_BOOK_KIND }) : documentOf(existing, file);

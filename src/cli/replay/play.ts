@@ -38,7 +38,7 @@ export interface PlayableSet {
   play(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<ReplayResult>;
 }
 
-/** @throws InputError, PriceBookError, TraceError: what names the file, the place and the field */
+/** @throws InputError that names the file, the place and the field */
 export async function prepare(options: PlayOptions, parts: ReplayParts): Promise<PlayableSet> {
   const manifests = readManifests(options.filename);
   refuseOldVersions(manifests);

@@ -3,13 +3,14 @@
  * object that was written; at Request what was sent of it; at Metadata only that something was written. What is missing so
  * is counted by reason.
  */
+
 import { apiVersionOf, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { timeOf } from '../../lib/times.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { openLines } from '../../replay/trace/source.ts';
-import { TraceError } from '../../replay/trace/trace-error.ts';
 import { AuditHistory } from './history.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +42,7 @@ const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'evict
 
 /**
  * @param paths of logs, each in the order of time, earlier ones first
- * @throws TraceError that names file and line of what is no audit event; or when nothing was found
+ * @throws InputError that names file and line of what is no audit event; or when nothing was found
  */
 export async function fromAudit(paths: readonly string[], options: AuditOptions): Promise<FromAudit> {
   let reading: Reading | undefined;
@@ -54,12 +55,12 @@ export async function fromAudit(paths: readonly string[], options: AuditOptions)
       const event = eventIn(text, `${source.name}, line ${number}`);
       const ms = timeOf(textAt(event, 'stageTimestamp') || textAt(event, 'requestReceivedTimestamp'));
       if (Number.isNaN(ms))
-        throw new TraceError(`${source.name}, line ${number}`, 'stageTimestamp is missing or no time');
+        throw new InputError(`${source.name}, line ${number}`, 'stageTimestamp is missing or no time');
       reading ??= new Reading(ms, options);
       reading.take(event, ms);
     }
   }
-  if (reading === undefined) throw new TraceError(paths.join(', '), 'no audit event in it');
+  if (reading === undefined) throw new InputError(paths.join(', '), 'no audit event in it');
   return { ...reading.result(), lines };
 }
 
@@ -68,12 +69,12 @@ function eventIn(text: string, where: string): Fields {
   try {
     event = parseJson(text);
   } catch (error) {
-    throw new TraceError(where, `${(error as Error).message}; a log of JSON lines has one event a line`, {
+    throw new InputError(where, `${(error as Error).message}; a log of JSON lines has one event a line`, {
       cause: error,
     });
   }
   if (!isFields(event) || event.kind !== 'Event' || !textAt(event, 'apiVersion').startsWith('audit.k8s.io/'))
-    throw new TraceError(where, 'is no audit event: kind must be Event and apiVersion audit.k8s.io/v1');
+    throw new InputError(where, 'is no audit event: kind must be Event and apiVersion audit.k8s.io/v1');
   return event;
 }
 

@@ -1,10 +1,11 @@
 /** Makes a trace of a CSV of tasks: when each was submitted, for how long it ran, how much it asked for, and how many equal ones. */
+
 import type { Pod } from '../../api/kubernetes.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { MOST_PODS, MOST_SECONDS } from '../../replay/trace/events.ts';
 import { type LineSource, openLines } from '../../replay/trace/source.ts';
 import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
-import { TraceError } from '../../replay/trace/trace-error.ts';
 
 /** Columns, by names of the header or numbers from 1, and what one unit of each is. */
 interface CsvColumns {
@@ -50,12 +51,12 @@ interface FromCsv {
   readonly incomplete: number;
 }
 
-/** @throws TraceError that names the file, the line, the column and the remedy */
+/** @throws InputError that names the file, the line, the column and the remedy */
 export async function fromCsv(path: string, options: CsvOptions): Promise<FromCsv> {
   const source = await openLines(path);
   const { rows, incomplete } = await rowsOf(source, options);
   if (rows.length === 0)
-    throw new TraceError(source.name, 'no task in it; is --no-header missing, or are columns named wrongly?');
+    throw new InputError(source.name, 'no task in it; is --no-header missing, or are columns named wrongly?');
   rows.sort((a, b) => a.at - b.at);
   const firstAt = rows[0]?.at ?? 0;
   const seconds = rows.reduce((most, { at, runsFor }) => Math.max(most, at - firstAt + runsFor), 0);
@@ -106,7 +107,7 @@ async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: 
     if (row === undefined) incomplete += 1;
     else rows.push(row);
     if (rows.length > MOST_ROWS)
-      throw new TraceError(source.name, `has more than ${MOST_ROWS} tasks; take a part with --sample`);
+      throw new InputError(source.name, `has more than ${MOST_ROWS} tasks; take a part with --sample`);
   }
   return { rows, incomplete };
 }
@@ -139,7 +140,7 @@ function columnsOf(options: CsvColumns, header: readonly string[] | undefined, w
     if (wanted === undefined) continue;
     const number = /^\d{1,4}$/.test(wanted) ? Number(wanted) - 1 : header?.indexOf(wanted);
     if (number === undefined || number < 0)
-      throw new TraceError(
+      throw new InputError(
         where,
         header === undefined
           ? `--${name} ${quoted(wanted)} is no number, and there is no header; give the number of the column, from 1`
@@ -156,7 +157,7 @@ function rowOf(cells: readonly string[], columns: Columns, units: CsvColumns, wh
     if (text === '') return undefined;
     const value = Number(text);
     if (!Number.isFinite(value))
-      throw new TraceError(where, `column ${column} is ${quoted(text)}; it must be a number`);
+      throw new InputError(where, `column ${column} is ${quoted(text)}; it must be a number`);
     return value;
   };
   const [submit, duration] = [read('submit'), read('duration')];

@@ -1,6 +1,7 @@
 /** The lines of a text file, one after the other, however large it is. */
+
 import { messageOf } from '../../lib/error-message.ts';
-import { TraceError } from './trace-error.ts';
+import { InputError } from '../../lib/input-error.ts';
 
 export interface Line {
   readonly text: string;
@@ -18,7 +19,7 @@ const BREAK = 0x0a;
 
 /**
  * @param source for messages
- * @throws TraceError that names the line when it is too long, is not UTF-8, or cannot be read
+ * @throws InputError that names the line when it is too long, is not UTF-8, or cannot be read
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, source: string): AsyncGenerator<Line> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -28,7 +29,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
   const add = (part: Buffer): void => {
     bytes += part.length;
     if (bytes > MOST_BYTES)
-      throw new TraceError(
+      throw new InputError(
         `${source}, line ${number + 1}`,
         `is longer than ${MOST_BYTES / 2 ** 20} MiB; split what it holds into several lines`,
       );
@@ -36,7 +37,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
   };
   const take = (isWhole: boolean): Line => {
     number += 1;
-    if (number > MOST_LINES) throw new TraceError(source, `has more than ${MOST_LINES} lines; split it`);
+    if (number > MOST_LINES) throw new InputError(source, `has more than ${MOST_LINES} lines; split it`);
     const [first] = parts;
     const whole = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
     parts = [];
@@ -54,8 +55,8 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
       if (from < chunk.length) add(chunk.subarray(from));
     }
   } catch (error) {
-    if (error instanceof TraceError) throw error;
-    throw new TraceError(`${source}, after line ${number}`, `cannot be read: ${messageOf(error)}`, { cause: error });
+    if (error instanceof InputError) throw error;
+    throw new InputError(`${source}, after line ${number}`, `cannot be read: ${messageOf(error)}`, { cause: error });
   }
   if (bytes > 0) yield take(false);
 }
@@ -64,6 +65,6 @@ function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Buffer, where
   try {
     return decoder.decode(bytes);
   } catch (error) {
-    throw new TraceError(where, 'is not UTF-8; save the file as UTF-8', { cause: error });
+    throw new InputError(where, 'is not UTF-8; save the file as UTF-8', { cause: error });
   }
 }

@@ -1,18 +1,19 @@
 /** Reads traces: JSON lines, checked line by line while they are read. */
 
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { readEvent, readHeader } from './events.ts';
 import type { Line } from './lines.ts';
 import { type LineSource, openLines } from './source.ts';
 import type { Trace, TraceEvent, TraceHeader } from './trace.ts';
-import { FieldFault, TraceError } from './trace-error.ts';
+import { FieldFault } from './trace-error.ts';
 
 /**
  * Opens a trace. Its header is read at once, its events each time that they are iterated.
  *
  * @param path a file, plain or compressed with gzip, or `-` for standard input
- * @throws TraceError that names file, line, field and remedy; iterating the events throws it as well
+ * @throws InputError that names file, line, field and remedy; iterating the events throws it as well
  */
 export async function readTrace(path: string): Promise<Trace> {
   const source = await openLines(path);
@@ -22,7 +23,7 @@ export async function readTrace(path: string): Promise<Trace> {
     const header = parsed(source, line, readHeader, foreignRemedy(line.text));
     return { header, events: () => eventsOf(source, header, number) };
   }
-  throw new TraceError(source.name, 'is empty; a trace begins with its header, {"trace":"karpenter/v1",…}');
+  throw new InputError(source.name, 'is empty; a trace begins with its header, {"trace":"karpenter/v1",…}');
 }
 
 const isBlank = ({ text }: Line): boolean => text.trim() === '';
@@ -48,11 +49,11 @@ function parsed<T>(
   try {
     return read(parseJson(text));
   } catch (error) {
-    if (error instanceof FieldFault) throw new TraceError(where, remedy ?? error.message, { cause: error });
+    if (error instanceof FieldFault) throw new InputError(where, remedy ?? error.message, { cause: error });
     const breaksOff = isWhole
       ? 'write one JSON object a line'
       : 'the file breaks off in it: delete the line, or write the trace again';
-    throw new TraceError(where, remedy ?? `${messageOf(error)}; ${breaksOff}`, { cause: error });
+    throw new InputError(where, remedy ?? `${messageOf(error)}; ${breaksOff}`, { cause: error });
   }
 }
 

@@ -1,11 +1,12 @@
 /** Where lines come from: a file, plain or compressed with gzip, a pipe, or standard input. */
+
 import { createReadStream, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { type Line, linesOf } from './lines.ts';
-import { TraceError } from './trace-error.ts';
 
 export interface LineSource {
   /** For messages. */
@@ -20,12 +21,12 @@ const STDIN = 0;
 
 /**
  * @param path a file, or `-` for standard input
- * @throws TraceError when it cannot be opened, or is a folder
+ * @throws InputError when it cannot be opened, or is a folder
  */
 export async function openLines(path: string): Promise<LineSource> {
   if (path === '-') return inMemory('standard input', createReadStream('', { fd: STDIN, autoClose: false }));
   const stats = await statsOf(path);
-  if (stats.isDirectory()) throw new TraceError(path, 'is a folder; name a file of JSON lines');
+  if (stats.isDirectory()) throw new InputError(path, 'is a folder; name a file of JSON lines');
   if (!stats.isFile()) return inMemory(path, createReadStream(path));
   const isCompressed = isGzip(await beginning(path));
   return { name: path, lines: () => linesOf(plain(createReadStream(path), isCompressed), path) };
@@ -36,7 +37,7 @@ async function statsOf(path: string): Promise<Stats> {
     return await stat(path);
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new TraceError(path, isMissing ? 'no such file' : `cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new InputError(path, isMissing ? 'no such file' : `cannot be read: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -46,7 +47,7 @@ async function beginning(path: string): Promise<Buffer> {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0);
     return buffer.subarray(0, bytesRead);
   } catch (error) {
-    throw new TraceError(path, `cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new InputError(path, `cannot be read: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -60,12 +61,12 @@ async function inMemory(name: string, stream: AsyncIterable<Buffer>): Promise<Li
     for await (const chunk of stream) {
       bytes += chunk.length;
       if (bytes > MOST_KEPT_BYTES)
-        throw new TraceError(name, `is larger than ${MOST_KEPT_BYTES / 2 ** 20} MiB; write it to a file and name that`);
+        throw new InputError(name, `is larger than ${MOST_KEPT_BYTES / 2 ** 20} MiB; write it to a file and name that`);
       chunks.push(chunk);
     }
   } catch (error) {
-    if (error instanceof TraceError) throw error;
-    throw new TraceError(name, `cannot be read: ${messageOf(error)}`, { cause: error });
+    if (error instanceof InputError) throw error;
+    throw new InputError(name, `cannot be read: ${messageOf(error)}`, { cause: error });
   }
   const isCompressed = isGzip(Buffer.concat(chunks.slice(0, 2)).subarray(0, 2));
   return { name, lines: () => linesOf(isCompressed ? plain(Readable.from(chunks), true) : chunks, name) };

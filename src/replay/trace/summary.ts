@@ -72,7 +72,7 @@ class Level {
 
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
-/** @throws TraceError, where the trace is read from a file */
+/** @throws InputError, where the trace is read from a file */
 export async function summaryOf(trace: Trace): Promise<TraceSummary> {
   const counting = new Counting();
   for await (const event of trace.events()) counting.add(event);

@@ -2,9 +2,9 @@
 
 import { isObject } from '../../api/schema/openapi.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { timestamp } from '../../lib/times.ts';
 import { standardZones } from '../../local/aws/open-account.ts';
-import { WorldError } from './world-file.ts';
 import type { SpotPrice } from './world-model.ts';
 
 interface HistoryFile {
@@ -25,11 +25,11 @@ const LINUX = /^Linux\/UNIX/;
 
 /**
  * Prices in the order of time. Of those before the trace the last of each pool stays.
- * @throws WorldError when it cannot be read, or says nothing of the region or of the time of the trace
+ * @throws InputError when it cannot be read, or says nothing of the region or of the time of the trace
  */
 export function readPriceHistory(text: string, history: HistoryFile): readonly SpotPrice[] {
-  const wrong = (detail: string): WorldError =>
-    new WorldError(history.world, `spot.pricesFrom: ${history.file}: ${detail}`);
+  const wrong = (detail: string): InputError =>
+    new InputError(history.world, `spot.pricesFrom: ${history.file}: ${detail}`);
   const zones = new Set(standardZones(history.region).map(({ name }) => name));
   const rows =
     text.trimStart().startsWith('{') || text.trimStart().startsWith('[') ? jsonRows(text, wrong) : csvRows(text, wrong);
@@ -42,7 +42,7 @@ export function readPriceHistory(text: string, history: HistoryFile): readonly S
   return current(prices);
 }
 
-type Wrong = (detail: string) => WorldError;
+type Wrong = (detail: string) => InputError;
 
 function jsonRows(text: string, wrong: Wrong): readonly Row[] {
   let root: unknown;
@@ -69,7 +69,7 @@ function csvRows(text: string, wrong: Wrong): readonly Row[] {
 function priceOf(row: Row, at: number, startMs: number, wrong: Wrong): SpotPrice {
   const { InstanceType: instanceType, AvailabilityZone: zone, SpotPrice: price, Timestamp: time } = row;
   const [usdPerHour, atMs] = [Number(price), Date.parse(String(time))];
-  const bad = (field: string, wanted: string): WorldError =>
+  const bad = (field: string, wanted: string): InputError =>
     wrong(`price ${at + 1}: ${field} is ${wanted}; correct it, or remove the price`);
   if (typeof instanceType !== 'string' || instanceType === '') throw bad('InstanceType', 'missing');
   if (typeof zone !== 'string' || zone === '') throw bad('AvailabilityZone', 'missing');

@@ -1,4 +1,5 @@
 /** Reads what a file says of the world of a replay. */
+
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -6,16 +7,17 @@ import { checkSchema } from '../../api/schema/check.ts';
 import { infinite, shown, unknownFields } from '../../api/schema/file-faults.ts';
 import { isObject, type OpenApiSchema } from '../../api/schema/openapi.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { InputError } from '../../lib/input-error.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { TraceHeader } from '../trace/trace.ts';
 import { readPriceHistory } from './price-history.ts';
-import { WORLD_FILE, WorldError, type WorldFile } from './world-file.ts';
+import { WORLD_FILE, type WorldFile } from './world-file.ts';
 import { DEFAULT_WORLD, type WorldModel } from './world-model.ts';
 
 /** When the trace is, which decides what of a price history counts. */
 export type TraceTimes = Pick<TraceHeader, 'start' | 'seconds'>;
 
-/** @throws WorldError that names the file, the field and the remedy */
+/** @throws InputError that names the file, the field and the remedy */
 export async function readWorld(path: string, span: TraceTimes): Promise<WorldModel> {
   const file = worldIn(await textOf(path, path, 'the world'), path);
   const { pricesFrom } = file.spot ?? {};
@@ -23,7 +25,7 @@ export async function readWorld(path: string, span: TraceTimes): Promise<WorldMo
   checkTogether(model, path);
   if (pricesFrom === undefined) return model;
   if (file.spot?.prices !== undefined)
-    throw new WorldError(path, 'spot.pricesFrom: spot.prices gives prices already; leave one of them out');
+    throw new InputError(path, 'spot.pricesFrom: spot.prices gives prices already; leave one of them out');
   const history = await textOf(resolve(dirname(path), pricesFrom.file), path, 'spot.pricesFrom.file');
   const startMs = timeOf(pricesFrom.start ?? span.start);
   const from = { world: path, file: pricesFrom.file, region: model.region, startMs, seconds: span.seconds };
@@ -34,7 +36,7 @@ async function textOf(path: string, world: string, what: string): Promise<string
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new WorldError(world, `${what} cannot be read from ${path}: ${messageOf(error)}; correct the path`, {
+    throw new InputError(world, `${what} cannot be read from ${path}: ${messageOf(error)}; correct the path`, {
       cause: error,
     });
   }
@@ -45,15 +47,15 @@ function worldIn(text: string, path: string): WorldFile {
   try {
     root = parse(text, { maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    throw new WorldError(path, `neither YAML nor JSON: ${messageOf(error)}; correct the syntax`, { cause: error });
+    throw new InputError(path, `neither YAML nor JSON: ${messageOf(error)}; correct the syntax`, { cause: error });
   }
-  if (!isObject(root)) throw new WorldError(path, `must be an object with fields such as spot, not ${shown(root)}`);
+  if (!isObject(root)) throw new InputError(path, `must be an object with fields such as spot, not ${shown(root)}`);
   const schema = WORLD_FILE as object as OpenApiSchema;
   const [unknown] = unknownFields(root, schema);
-  if (unknown !== undefined) throw new WorldError(path, `${unknown}; correct its name, or remove it`);
+  if (unknown !== undefined) throw new InputError(path, `${unknown}; correct its name, or remove it`);
   const [cause] = checkSchema(schema, root);
   const wrong = cause === undefined ? infinite(root) : `${cause.field}: ${cause.message}`;
-  if (wrong !== undefined) throw new WorldError(path, `${wrong}; correct the field, or leave it out for its default`);
+  if (wrong !== undefined) throw new InputError(path, `${wrong}; correct the field, or leave it out for its default`);
   return root as WorldFile;
 }
 
@@ -72,7 +74,7 @@ function withDefaults(file: WorldFile): WorldModel {
 /** What no field shows by itself. */
 function checkTogether({ bootSeconds: { p50, p95 } }: WorldModel, path: string): void {
   if (p95 < p50)
-    throw new WorldError(
+    throw new InputError(
       path,
       `bootSeconds.p95: is ${p95}, less than the median p50, ${p50}; set p95 to ${p50} or more`,
     );

@@ -49,12 +49,3 @@ export const WORLD_FILE = object({
 });
 
 export type WorldFile = Declared<typeof WORLD_FILE>;
-
-/** A file that describes no world, or one that cannot be. The message names the file, the field and the remedy. */
-export class WorldError extends Error {
-  override readonly name = 'WorldError';
-
-  constructor(file: string, detail: string, options?: ErrorOptions) {
-    super(`${file}: ${detail}`, options);
-  }
-}

@@ -52,7 +52,7 @@ async function complaint(text: string | Buffer, name = 'bad.jsonl'): Promise<str
   try {
     await events(path);
   } catch (error) {
-    expect(error).toMatchObject({ name: 'TraceError' });
+    expect(error).toMatchObject({ name: 'InputError' });
     return (error as Error).message.replace(`${folder}/`, '');
   }
   throw new Error('was read');
