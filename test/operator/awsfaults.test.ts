@@ -1,7 +1,7 @@
 /** AWS in bad shape: whatever it does, nothing is bought twice, nothing is left behind, and work goes on afterwards. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
-import type { FaultRule } from '../../src/local/aws/types.ts';
+import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';
 

@@ -4,7 +4,7 @@ import { getCondition, isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { FaultRule } from '../../src/local/aws/types.ts';
+import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
 import { type Scenario, startScenario } from './harness.ts';
 import { leaveBehind, podOf, recordedAccount, type TakenNode, takenOver } from './takeover-world.ts';
 

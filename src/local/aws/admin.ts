@@ -15,11 +15,12 @@
  * ```
  *
  * The verbs on an instance: `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
- * `impair-system`, `recover`. The kinds of faults and their fields are those of `FaultRule` in `types.ts`.
+ * `impair-system`, `recover`. The kinds of faults and their fields are those of `fault-rules.ts`.
  */
 import { own } from '../../lib/own.ts';
+import type { FaultRule } from './fault-rules.ts';
 import type { LocalAws } from './options.ts';
-import type { FaultRule, Faults } from './types.ts';
+import type { Faults } from './types.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
 export const ADMIN_PREFIX = '/_local/';

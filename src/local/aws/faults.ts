@@ -1,8 +1,8 @@
 /** Faults that a test or a visitor switches on while the local AWS runs. */
-import { own } from '../../lib/own.ts';
+import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
-import type { FaultRule, Pool, PoolMatch } from './types.ts';
+import type { Pool } from './types.ts';
 import { AwsError } from './wire/error.ts';
 
 /** What becomes of a call. */
@@ -210,59 +210,4 @@ export function shortageError({ instanceType, zone, capacityType }: Pool, code?:
       : `We currently do not have sufficient ${instanceType} capacity in the Availability Zone you requested (${zone}). ` +
         'Our system will be working on provisioning additional capacity.';
   return new AwsError('InsufficientInstanceCapacity', message, 500);
-}
-
-type Check = (value: unknown) => boolean;
-const text: Check = (value) => typeof value === 'string' && value !== '';
-const count: Check = (value) => Number.isInteger(value) && (value as number) >= 0;
-const positive: Check = (value) => Number.isInteger(value) && (value as number) >= 1;
-const share: Check = (value) => typeof value === 'number' && value >= 0 && value <= 1;
-const milliseconds: Check = (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
-const capacity: Check = (value) => value === 'spot' || value === 'on-demand' || value === 'reserved';
-
-const lost: Check = (value) => value === 'request' || value === 'answer';
-
-const POOL: Readonly<Record<string, Check>> = { instanceType: text, zone: text, capacityType: capacity };
-const FIELDS: Readonly<Record<FaultRule['kind'], Readonly<Record<string, Check>>>> = {
-  capacity: { ...POOL, remaining: count, code: text },
-  error: { action: text, code: text, message: text, status: positive, times: positive, rate: share },
-  throttle: { action: text, times: positive, rate: share },
-  malformed: { action: text, times: positive, rate: share },
-  empty: { action: text, times: positive },
-  reset: { action: text, lost, times: positive, rate: share },
-  'expired-credentials': { times: positive },
-  latency: { action: text, ms: milliseconds, times: positive },
-  invisible: { ...POOL, ms: milliseconds, times: positive },
-  'late-tags': { ...POOL, ms: milliseconds, times: positive },
-  'slow-boot': { ...POOL, ms: milliseconds, times: positive },
-  'never-joins': { ...POOL, times: positive },
-  'no-spot-role': {},
-};
-const REQUIRED: Readonly<Partial<Record<FaultRule['kind'], readonly string[]>>> = {
-  error: ['action', 'code'],
-  empty: ['action'],
-  latency: ['ms'],
-  'slow-boot': ['ms'],
-  invisible: ['ms'],
-  'late-tags': ['ms'],
-};
-
-/** Rules come from outside, too: over HTTP anything may arrive. */
-function checkRule(rule: FaultRule): void {
-  const fields = own(FIELDS, rule.kind);
-  if (!fields) {
-    throw new RangeError(`Cannot add a fault of kind "${rule.kind}": use one of ${Object.keys(FIELDS).join(', ')}`);
-  }
-  for (const [name, value] of Object.entries(rule)) {
-    if (name === 'kind') continue;
-    const check = own(fields, name);
-    if (!check) {
-      const allowed = Object.keys(fields).join(', ') || 'none';
-      throw new RangeError(`Cannot add a ${rule.kind} fault: it has no field "${name}" (fields: ${allowed})`);
-    }
-    if (!check(value)) throw new RangeError(`Cannot add a ${rule.kind} fault: bad ${name} ${JSON.stringify(value)}`);
-  }
-  for (const name of REQUIRED[rule.kind] ?? []) {
-    if (!Object.hasOwn(rule, name)) throw new RangeError(`Cannot add a ${rule.kind} fault: ${name} is missing`);
-  }
 }

@@ -1,8 +1,9 @@
 /** What `startAws` takes and answers. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
 import type { Clock } from '../../lib/clock.ts';
+import type { PoolMatch } from './fault-rules.ts';
 import type { RateLimits } from './rate-limits.ts';
-import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, PoolMatch, Spending, Tags } from './types.ts';
+import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, Spending, Tags } from './types.ts';
 
 /** Instance types, where they are offered, and what they cost. */
 export interface Catalogue {

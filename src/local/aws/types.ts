@@ -1,5 +1,6 @@
 /** What the local AWS shows to the rest of the local world: instances, faults, queue, calls, money. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import type { FaultRule } from './fault-rules.ts';
 
 export type CapacityType = 'on-demand' | 'spot' | 'reserved';
 
@@ -74,56 +75,6 @@ export interface Pool {
   readonly zone: string;
   readonly capacityType: CapacityType;
 }
-
-/** Which capacity pools a rule touches. Each value may hold `*` and `?`; absent means every one. */
-export interface PoolMatch {
-  readonly instanceType?: string;
-  readonly zone?: string;
-  readonly capacityType?: CapacityType;
-}
-
-/** A fault that stays until it is cleared or used up. The same JSON is accepted by `POST /_local/faults`. */
-export type FaultRule =
-  /** No more than `remaining` (default 0) further launches from the matching pools, taken together. */
-  | ({ readonly kind: 'capacity'; readonly remaining?: number; readonly code?: string } & PoolMatch)
-  /** Calls fail with `code`: the next `times` calls, or a share `rate` (0..1) of them, or all. `action` may hold `*`. */
-  | {
-      readonly kind: 'error';
-      readonly action: string;
-      readonly code: string;
-      readonly message?: string;
-      readonly status?: number;
-      readonly times?: number;
-      readonly rate?: number;
-    }
-  /** Calls are throttled with the error that their service uses. */
-  | { readonly kind: 'throttle'; readonly action?: string; readonly times?: number; readonly rate?: number }
-  /** Calls take effect, and their answers end in the middle. */
-  | { readonly kind: 'malformed'; readonly action?: string; readonly times?: number; readonly rate?: number }
-  /** Calls are not carried out, and answered as if there was nothing to list. */
-  | { readonly kind: 'empty'; readonly action: string; readonly times?: number }
-  /** Connections are reset: before a call takes effect (`request`), or after that, instead of the answer (default). */
-  | {
-      readonly kind: 'reset';
-      readonly action?: string;
-      readonly lost?: 'request' | 'answer';
-      readonly times?: number;
-      readonly rate?: number;
-    }
-  /** Every service refuses the caller's credentials as expired. */
-  | { readonly kind: 'expired-credentials'; readonly times?: number }
-  /** Answers take `ms` longer. */
-  | { readonly kind: 'latency'; readonly action?: string; readonly ms: number; readonly times?: number }
-  /** Kubelets of matching new instances start `ms` later. */
-  | ({ readonly kind: 'slow-boot'; readonly ms: number; readonly times?: number } & PoolMatch)
-  /** Matching new instances are unknown to DescribeInstances, TerminateInstances and CreateTags for `ms`. */
-  | ({ readonly kind: 'invisible'; readonly ms: number; readonly times?: number } & PoolMatch)
-  /** Reads of matching new instances show no tags, and filters on tags miss them, for `ms`. */
-  | ({ readonly kind: 'late-tags'; readonly ms: number; readonly times?: number } & PoolMatch)
-  /** Matching new instances run but never join the cluster. */
-  | ({ readonly kind: 'never-joins'; readonly times?: number } & PoolMatch)
-  /** The account lacks the spot service-linked role and may not create it. */
-  | { readonly kind: 'no-spot-role' };
 
 export interface Faults {
   /** Switches a fault on and answers its id. Throws a RangeError that names the field when the rule makes no sense. */

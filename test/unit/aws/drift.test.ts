@@ -13,7 +13,7 @@ import {
 } from '../../../src/aws/drift.ts';
 import type { Instance } from '../../../src/aws/instances/instance.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
-import type { FaultRule } from '../../../src/local/aws/types.ts';
+import type { FaultRule } from '../../../src/local/aws/fault-rules.ts';
 import { nodeClaimOf, nodeClassOf } from '../../support/awsobjects.ts';
 import { Account, only } from './support/account.ts';
 

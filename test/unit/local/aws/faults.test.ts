@@ -9,9 +9,9 @@ import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { FaultRule } from '../../../../src/local/aws/fault-rules.ts';
 import { faultBook } from '../../../../src/local/aws/faults.ts';
 import { randomStream } from '../../../../src/local/aws/random.ts';
-import type { FaultRule } from '../../../../src/local/aws/types.ts';
 import { codeOf, type Fixture, instanceIds, startFixture } from './fixture.ts';
 
 let fixture: Fixture;
@@ -165,12 +165,21 @@ describe('faults of machines', () => {
 describe('rules', () => {
   it.each([
     { rule: { kind: 'flood' }, says: 'of kind "flood": use one of capacity' },
-    { rule: { kind: 'capacity', remaining: -1 }, says: 'bad remaining -1' },
-    { rule: { kind: 'capacity', type: 'm5.large' }, says: 'no field "type" (fields: instanceType' },
-    { rule: { kind: 'error', action: 'CreateFleet' }, says: 'code is missing' },
-    { rule: { kind: 'throttle', rate: 2 }, says: 'bad rate 2' },
-    { rule: { kind: 'reset', lost: 'both' }, says: 'bad lost "both"' },
-    { rule: { kind: 'invisible' }, says: 'ms is missing' },
+    {
+      rule: { kind: 'capacity', remaining: -1 },
+      says: 'remaining: Invalid value: -1: remaining in body should be greater than or equal to 0',
+    },
+    { rule: { kind: 'capacity', type: 'm5.large' }, says: 'unknown field "type" (fields: instanceType' },
+    { rule: { kind: 'error', action: 'CreateFleet' }, says: 'code: Required value' },
+    {
+      rule: { kind: 'throttle', rate: 2 },
+      says: 'rate: Invalid value: 2: rate in body should be less than or equal to 1',
+    },
+    {
+      rule: { kind: 'reset', lost: 'both' },
+      says: 'lost: Unsupported value: "both": supported values: "request", "answer"',
+    },
+    { rule: { kind: 'invisible' }, says: 'ms: Required value' },
   ])('are refused when wrong: $says', ({ rule, says }) => {
     expect(() => fixture.aws.faults.add(rule as FaultRule)).toThrow(says);
     expect(fixture.aws.faults.list()).toEqual([]);

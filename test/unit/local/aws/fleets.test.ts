@@ -1,6 +1,6 @@
 import { CreateFleetCommand, DescribeInstancesCommand, DescribeSubnetsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { FaultRule } from '../../../../src/local/aws/types.ts';
+import type { FaultRule } from '../../../../src/local/aws/fault-rules.ts';
 import { codeOf, type Fixture, instanceIds, startFixture } from './fixture.ts';
 
 let fixture: Fixture;

@@ -27,10 +27,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Clients, createClients } from '../../../../src/aws/clients.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';
+import type { FaultRule } from '../../../../src/local/aws/fault-rules.ts';
 import { openAws } from '../../../../src/local/aws/open-aws.ts';
 import type { AwsAccount, AwsOptions } from '../../../../src/local/aws/options.ts';
 import { startAws } from '../../../../src/local/aws/server.ts';
-import type { FaultRule } from '../../../../src/local/aws/types.ts';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
 import { virtualClock } from '../../virtualclock.ts';
 
