@@ -91,12 +91,18 @@ describe('karpenter explain pod', () => {
       response.statusCode = request.url === '/debug/holds' ? 200 : 404;
       response.end(JSON.stringify(holds));
     });
+    // the test reuses a connection however long it was idle on a busy machine
+    server.keepAliveTimeout = 0;
     let url: string;
     beforeAll(async () => {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     });
-    afterAll(() => new Promise((resolve) => server.close(resolve)));
+    afterAll(() => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      return closed;
+    });
 
     const HELD = `Pod default/large
   verdict  held

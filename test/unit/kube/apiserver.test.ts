@@ -8,7 +8,7 @@ import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
+import { realClock, steadyClock } from '../../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { recordingLog } from './fakes.ts';
@@ -162,6 +162,8 @@ describe('against an API server', () => {
   });
 
   it('elects a leader and hands over', async () => {
+    // a fast clock would leave a busy machine milliseconds to renew the lease
+    const clock = realClock();
     const elect = (identity: string, signal: AbortSignal) =>
       electLeader({
         client,
