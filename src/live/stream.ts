@@ -65,7 +65,8 @@ export class LiveStream {
         this.#log.error('failed refreshing the live page, trying again', { error });
         this.#disconnect();
       }
-      await pause(Math.max(LOOK_MS, (performance.now() - startedMs) * SHARE));
+      // the timer does not keep a process alive that has closed its servers
+      await pause(Math.max(LOOK_MS, (performance.now() - startedMs) * SHARE), undefined, { ref: false });
     }
     this.#feed = undefined;
     this.#isLooking = false;
