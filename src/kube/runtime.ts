@@ -231,7 +231,7 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
     );
     const finished = meter.started();
     try {
-      const outcome = await (metrics.isServed ? inController(controller.name, () => step(context)) : step(context));
+      const outcome = await inController(controller.name, () => step(context));
       finished(outcome.kind === 'after' ? 'requeue_after' : 'success');
       return outcome.kind === 'after' ? { kind: 'again', waitMs: outcome.waitMs } : { kind: 'done' };
     } catch (error) {

@@ -14,7 +14,6 @@ import type {
 } from './metrics/declaration.ts';
 import type { Sample, Series } from './samples.ts';
 import { type MetricState, type SeriesWatch, scrape } from './scrape.ts';
-import { UNSERVED } from './unserved-metrics.ts';
 
 type Named<Label extends string> = Pick<MetricDeclaration, 'name' | 'help'> & { readonly labels: readonly Label[] };
 
@@ -45,8 +44,6 @@ export interface Metrics {
   /** Undefined when there is no metric of that name. */
   state(name: string): Promise<MetricState | undefined>;
   readonly contentType: string;
-  /** False where nobody ever asks for a value: what is only measured for metrics need not be. */
-  readonly isServed: boolean;
 }
 
 /** A summary forgets values older than this, so that its quantiles speak of the recent past. */
@@ -55,12 +52,9 @@ const SUMMARY_AGE = { maxAgeSeconds: 600, ageBuckets: 5 };
 interface MetricsOptions {
   /** What is served; by default all that there is. */
   readonly view?: MetricsView;
-  /** False where nobody ever asks for a value: then none is kept. */
-  readonly isServed?: boolean;
 }
 
-export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOptions = {}): Metrics {
-  const kinds = isServed ? { Counter, Gauge, Histogram, Summary } : UNSERVED;
+export function createMetrics({ view = 'karpenter' }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const updates: (() => void | Promise<void>)[] = [];
   const readers = new Map<string, (() => Iterable<Sample>)[]>();
@@ -69,7 +63,7 @@ export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOp
 
   const once = registering(registry, shares);
   const common = <Label extends string>(declaration: Named<Label>) => optionsOf(declaration, registry);
-  const gauge: Metrics['gauge'] = (declaration) => once(declaration, Gauge, () => new kinds.Gauge(common(declaration)));
+  const gauge: Metrics['gauge'] = (declaration) => once(declaration, Gauge, () => new Gauge(common(declaration)));
 
   const names = (): readonly string[] => registry.getMetricsAsArray().map(({ name }) => name);
 
@@ -89,20 +83,15 @@ export function createMetrics({ view = 'karpenter', isServed = true }: MetricsOp
   const parts = (): AsyncGenerator<string> => scrape({ view, names, state, updates, watch });
 
   return {
-    isServed,
-    counter: (declaration) => once(declaration, Counter, () => new kinds.Counter(common(declaration))),
+    counter: (declaration) => once(declaration, Counter, () => new Counter(common(declaration))),
     gauge,
     histogram: (declaration) =>
-      once(
-        declaration,
-        Histogram,
-        () => new kinds.Histogram({ ...common(declaration), buckets: [...declaration.buckets] }),
-      ),
+      once(declaration, Histogram, () => new Histogram({ ...common(declaration), buckets: [...declaration.buckets] })),
     summary: (declaration) =>
       once(
         declaration,
         Summary,
-        () => new kinds.Summary({ ...common(declaration), percentiles: [...declaration.quantiles], ...SUMMARY_AGE }),
+        () => new Summary({ ...common(declaration), percentiles: [...declaration.quantiles], ...SUMMARY_AGE }),
       ),
     readAtScrape: (declaration, read) => {
       const { name } = declaration;

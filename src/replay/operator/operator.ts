@@ -19,9 +19,9 @@ import { defined } from '../../lib/defined.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { createMetrics } from '../../observe/metrics.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
+import { noMetrics } from './no-metrics.ts';
 
 interface OperatorOptions {
   readonly api: Api;
@@ -112,7 +112,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const settings = settingsOf(options, options.args);
   const client = inProcessClient(api);
   const informers = inProcessInformers(api, log, signal);
-  const metrics = createMetrics({ isServed: false });
+  const metrics = noMetrics();
   const hearing: { interrupted: (claim: NodeClaim, kind: string) => void } = { interrupted: () => {} };
   const common = { settings, client, informers, events: NO_EVENTS, clock, log, metrics };
   const aws: AwsProvider = await assemble(
