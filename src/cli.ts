@@ -123,8 +123,8 @@ const withoutHelp = (args: readonly string[]): readonly string[] =>
 const misuse = (args: readonly string[]): number =>
   args.includes('--exit-code') || (args[0] === 'migrate' && args[1] === 'status') ? 1 : 2;
 
-/** Runs one command line; answers the exit code. 2 means that it was not understood. */
-async function run(given: readonly string[]): Promise<number> {
+/** Runs one command line and returns the exit code. 2 means that it was not understood. */
+export async function runCommandLine(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
   const verb = own(VERBS, first ?? '');
@@ -162,5 +162,5 @@ export async function main(): Promise<void> {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
   });
-  process.exitCode = await run(process.argv.slice(2));
+  process.exitCode = await runCommandLine(process.argv.slice(2));
 }

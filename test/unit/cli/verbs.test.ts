@@ -1,28 +1,32 @@
-/** The verbs as a user runs them: over a dump, and asking an operator. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** The verbs as a user runs them: over a dump, and asking an operator. `cli.test.ts` starts the program itself. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
+import { runCommandLine } from '../../../src/cli.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
 import { strictly } from '../scripts/strictly.ts';
 
-const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
 const EXAMPLES = join(import.meta.dirname, '../../../examples');
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
 const MORE_NODES = join(import.meta.dirname, 'fixtures/nodepool.yaml');
 const AT = ['--now', '2026-06-03T10:30:00Z'];
 
+/** Runs a command line in this process. A process for each would spend most of the test's time on loading the program. */
 async function run(...args: readonly string[]) {
-  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { output, errors: errors.replaceAll(DUMP, 'dump.yaml'), code: code as number };
+  const outputs = [process.stdout, process.stderr].map((stream) => jest.spyOn(stream, 'write').mockReturnValue(true));
+  try {
+    const code = await runCommandLine(args);
+    const [output = '', errors = ''] = outputs.map(({ mock }) => mock.calls.map(([text]) => String(text)).join(''));
+    return { output, errors: errors.replaceAll(DUMP, 'dump.yaml'), code };
+  } finally {
+    for (const output of outputs) output.mockRestore();
+    process.exitCode = undefined;
+  }
 }
 const over = (...args: readonly string[]) => run(...args, '-f', DUMP, ...(args.includes('--now') ? [] : AT));
 
@@ -88,8 +92,9 @@ describe('over a dump', () => {
   });
 
   it('prints the same as YAML', async () => {
-    const [json, yaml] = await Promise.all(['json', 'yaml'].map((format) => over('budgets', '-o', format)));
-    expect(parse(yaml?.output ?? '')).toEqual(JSON.parse(json?.output ?? ''));
+    const json = await over('budgets', '-o', 'json');
+    const yaml = await over('budgets', '-o', 'yaml');
+    expect(parse(yaml.output)).toEqual(JSON.parse(json.output));
   });
 
   it.each([
@@ -182,7 +187,8 @@ describe('traces', () => {
 
   it('are generated on standard output', async () => {
     const args = ['trace', 'generate', 'batch', '--seed', '3', '--pods', '5', '--duration', '2h'];
-    const [first, again] = await Promise.all([run(...args), run(...args)]);
+    const first = await run(...args);
+    const again = await run(...args);
     expect(first).toMatchObject({ code: 0, errors: '' });
     expect(again.output).toBe(first.output);
     expect(JSON.parse(first.output.split('\n', 1)[0] ?? '')).toMatchObject({ name: 'batch', seconds: 7_200 });

@@ -14,10 +14,11 @@ const setOf = (name: string, ...args: string[]): SettingsSet => ({
   objects: SHORT_LIFE_OBJECTS,
 });
 const SETS = [setOf('ours'), setOf('compatible', '--packing=compatible'), setOf('again')];
-/** Its first ten minutes. */
+/** Its first five minutes. */
+const SECONDS = 300;
 const TRACE: Trace = {
-  header: { ...SHORT_LIFE.header, seconds: 600 },
-  events: () => [...(SHORT_LIFE.events() as readonly TraceEvent[])].filter(({ at }) => at < 600),
+  header: { ...SHORT_LIFE.header, seconds: SECONDS },
+  events: () => [...(SHORT_LIFE.events() as readonly TraceEvent[])].filter(({ at }) => at < SECONDS),
 };
 const WORLD = { ...DEFAULT_WORLD, seed: 7 };
 
@@ -38,7 +39,8 @@ describe('replay with several sets at a time', () => {
   it('leads to what playing one after the other leads to, and tells how far each is', async () => {
     const told = new Map<string, Progress>();
     const result = await played({ onProgress: (progress) => told.set(progress.set, progress) });
-    expect(untimed(result.runs)).toEqual(untimed(await playedHere(TRACE, SETS)));
+    const [ours, compatible] = untimed(await playedHere(TRACE, SETS.slice(0, 2)));
+    expect(untimed(result.runs)).toEqual([ours, compatible, { ...ours, name: 'again' }]);
     expect(result.runs.map(({ name }) => name)).toEqual(['ours', 'compatible', 'again']);
     expect([...told.values()].map(({ set, index, sets, share }) => [set, index, sets, share]).sort()).toEqual([
       ['again', 2, 3, 1],
@@ -54,18 +56,18 @@ describe('replay with several sets at a time', () => {
     expect(runs.length).toBeGreaterThan(0);
     for (const { isComplete, playedSeconds } of runs) {
       expect(isComplete).toBe(false);
-      expect(playedSeconds).toBeLessThan(600);
+      expect(playedSeconds).toBeLessThan(SECONDS);
     }
   });
 
   it('reads traces that are larger than one portion', async () => {
     const scale = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'web' };
     const trace: Trace = {
-      header: { ...SHORT_LIFE.header, seconds: 400 },
+      header: { ...SHORT_LIFE.header, seconds: 160 },
       *events() {
         const [first] = SHORT_LIFE.events() as never[];
         yield first as never;
-        for (let at = 1; at < 1_200; at++) yield { at: at / 4, scale, replicas: 1 + (at % 3) };
+        for (let at = 1; at < 600; at++) yield { at: at / 4, scale, replicas: 1 + (at % 3) };
       },
     };
     const { runs } = await played({ trace, sets: SETS.slice(0, 1) });
@@ -90,7 +92,7 @@ describe('replay with several sets at a time', () => {
         throw new RangeError('week.jsonl, line 2: is no event');
       },
     };
-    await expect(played({ trace: broken })).rejects.toThrow('week.jsonl, line 2: is no event');
+    await expect(played({ trace: broken, sets: SETS.slice(0, 1) })).rejects.toThrow('week.jsonl, line 2: is no event');
     const bad = [setOf('good'), setOf('bad', '--no-such-flag=1')];
     await expect(played({ sets: bad })).rejects.toThrow(/no-such-flag/);
   });

@@ -12,7 +12,8 @@ import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
 import { randomDump } from './random-dump.ts';
 import { SECRET } from './secrets.ts';
 
-const SEEDS = Array.from({ length: 16 }, (_, at) => at + 1);
+/** More of them by SEEDS=16. */
+const SEEDS = Array.from({ length: Number(process.env.SEEDS ?? 10) }, (_, at) => at + 1);
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const GATES = 'NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true';
 
