@@ -1,27 +1,17 @@
 /** Manifests as the snapshot that the operator would see in a cluster that holds them. */
-import type {
-  CSINode,
-  DaemonSet,
-  KubeObject,
-  Namespace,
-  Node,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  PodDisruptionBudget,
-  StorageClass,
-  TopologySpreadConstraint,
-  Workload,
-} from '../../api/kubernetes.ts';
+import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import type { Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { InstanceType, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
-import { isProvisionable, podKey } from '../../engine/pods.ts';
+import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
+import { isOwnedByDaemonSet, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
-import { providerIdOf, stateNode } from '../../state/node.ts';
-import { representative } from '../../state/snapshot.ts';
+import { fixedInformers } from '../../kube/fixed-informers.ts';
+import { ClusterState } from '../../state/cluster.ts';
+import { providerIdOf } from '../../state/node.ts';
+import { takeSnapshot } from '../../state/snapshot.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
@@ -34,9 +24,8 @@ import { type ReadPool, readPools } from './pools.ts';
 import { appliedBook } from './price-book.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
-import { defaultSpreadOf } from './spread.ts';
 import { unknownFields } from './stored.ts';
-import { daemonPodOf, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
+import { podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
   readonly snapshot: Snapshot;
@@ -85,16 +74,13 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
     .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
-  const ofKind = <T extends KubeObject>(kind: string): readonly T[] =>
-    manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object as T);
   const uids = uidsInOrder();
   const pods = manifests.filter(standIns(manifests)).flatMap((manifest) => podsIn(manifest, uids));
-  const bound = pods.filter(({ spec }) => Boolean(spec.nodeName));
   const { pools: allPools, claims, idle, notes, unknown } = poolsIn(manifests, options);
   const buffered = bufferPods(manifests, options.nowMs);
-  const known = nodesOf(manifests, { bound, claims, csiNodes: ofKind<CSINode>('CSINode') });
-  const podDisruptionBudgets = ofKind<PodDisruptionBudget>('PodDisruptionBudget');
-  const defaultSpread = defaultSpreadOf(manifests, options.defaultConstraints);
+  const ofNodes = nodeNotes(manifests);
+  const cluster = clusterOf(manifests, { pods, claims, options });
+  const nodes = cluster.nodes();
   const takesPart = ({ nodePool }: PoolInput): boolean =>
     !idle.some((each) => each.nodePool === nodePool.metadata.name);
   const { held = new Map() } = options;
@@ -106,29 +92,23 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
       ...gateNotes,
       ...unknownFields(manifests),
       ...notes,
-      ...known.notes,
+      ...ofNodes,
       ...buffered.notes,
       ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
     ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
     waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isPlaced(pod)),
-    leaving: podsOfLeavingNodes(known.nodes, podDisruptionBudgets, options.nowMs),
-    snapshot: {
+    leaving: podsOfLeavingNodes(nodes, cluster.stores.podDisruptionBudgets.list(), options.nowMs),
+    snapshot: takeSnapshot(cluster, {
       nowMs: options.nowMs,
       pools: allPools.filter(takesPart),
       ...(idle.length === 0 ? {} : { idlePools: idle }),
-      nodes: known.nodes,
+      nodes,
+      overdue: [],
       pendingPods: [...pods.filter(isPlaced), ...buffered.pods],
-      daemonPods: daemonPodsIn(manifests, pods, uids),
-      namespaces: ofKind<Namespace>('Namespace'),
-      podDisruptionBudgets,
-      persistentVolumeClaims: ofKind<PersistentVolumeClaim>('PersistentVolumeClaim'),
-      persistentVolumes: ofKind<PersistentVolume>('PersistentVolume'),
-      storageClasses: ofKind<StorageClass>('StorageClass'),
-      ...(book.commitments.length > 0 && { commitments: book.commitments }),
-      ...(defaultSpread === undefined ? {} : { defaultSpread }),
-    },
+      commitments: book.commitments,
+    }),
   };
 }
 
@@ -166,7 +146,8 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
   const claims = manifests.flatMap(({ object, where }) => {
     if (object.kind !== 'NodeClaim') return [];
     new Field(where, object).at('status').at('allocatable').quantities();
-    return [withDisruptionConditions(object as NodeClaim, { pools: byName, nodeClasses, nowMs })];
+    const claim = withNodeClassRef(object as NodeClaim);
+    return [withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs })];
   });
   return {
     pools,
@@ -176,6 +157,10 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
     unknown: nodeClasses.assumptions,
   };
 }
+
+/** For manifests without the reference, which the API server requires. */
+const NO_CLASS = { nodeClassRef: { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: '' } };
+const withNodeClassRef = (claim: NodeClaim): NodeClaim => ({ ...claim, spec: { ...NO_CLASS, ...claim.spec } });
 
 /** None where a NodeClass that a cluster holds cannot be used: its NodePools buy nothing. */
 function typesOf(
@@ -193,18 +178,6 @@ function typesOf(
     if (!problems.includes(error.message)) problems.push(error.message);
     return [];
   }
-}
-
-function daemonPodsIn(manifests: readonly Manifest[], pods: readonly Pod[], uids: Uids): readonly Pod[] {
-  return manifests.flatMap(({ object, where }) => {
-    if (object.kind !== 'DaemonSet') return [];
-    checkWorkload(new Field(where, object));
-    const { uid } = object.metadata;
-    const own = pods.filter(({ metadata }) => (metadata.ownerReferences ?? []).some((owner) => owner.uid === uid));
-    return own.length > 0 && uid !== undefined
-      ? [representative(object as DaemonSet, own)]
-      : [daemonPodOf(object as DaemonSet, uids)];
-  });
 }
 
 /** Kinds are spelled in one way only. */
@@ -250,49 +223,44 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
 }
 
 function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
-  if (WORKLOAD_KINDS.has(object.kind)) {
-    checkWorkload(new Field(where, object));
-    return podsOf(object as Workload, uids);
-  }
+  const isWorkload = WORKLOAD_KINDS.has(object.kind);
+  if (isWorkload || object.kind === 'DaemonSet') checkWorkload(new Field(where, object));
+  if (isWorkload) return podsOf(object as Workload, uids);
   if (object.kind !== 'Pod') return [];
   checkPodSpec(new Field(where, object).at('spec'));
   return [standalonePod(object as Pod, uids)];
 }
 
-interface Machines {
-  readonly bound: readonly Pod[];
+interface ClusterParts {
+  readonly pods: readonly Pod[];
   readonly claims: readonly NodeClaim[];
-  readonly csiNodes: readonly CSINode[];
+  readonly options: WorldOptions;
 }
 
-function nodesOf(
-  manifests: readonly Manifest[],
-  { bound, claims: allClaims, csiNodes }: Machines,
-): { readonly nodes: readonly StateNode[]; readonly notes: readonly string[] } {
-  const podsByNode = Map.groupBy(bound, ({ spec }) => spec.nodeName ?? '');
-  const claims = new Map<string, NodeClaim>();
-  for (const claim of allClaims) {
-    const providerId = claim.status?.providerID;
-    if (providerId) claims.set(providerId, claim); // one that is not launched yet is no place for pods
-  }
-  const states: StateNode[] = [];
-  const notes: string[] = [];
-  for (const { object, where } of manifests) {
-    if (object.kind !== 'Node') continue;
+/** The operator's state of a cluster that holds the manifests. It lacks the pods that workloads stand for, which have no node. */
+function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: ClusterParts): ClusterState {
+  const objects = manifests.map(({ object }) => object).filter(({ kind }) => kind !== 'Pod' && kind !== 'NodeClaim');
+  // the pods of a Deployment belong to a ReplicaSet of its name
+  const replicaSets = objects
+    .filter(({ kind }) => kind === 'Deployment')
+    .map((object) => ({ ...object, kind: 'ReplicaSet' }));
+  const running = pods.filter((pod) => isScheduled(pod) || isOwnedByDaemonSet(pod));
+  return new ClusterState({
+    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims]),
+    clock: { now: () => options.nowMs },
+    manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
+    defaultSpread: options.defaultConstraints ?? [],
+  });
+}
+
+/** Nodes that the operator ignores. @throws InputError that names the node and the field */
+function nodeNotes(manifests: readonly Manifest[]): readonly string[] {
+  return manifests.flatMap(({ object, where }) => {
+    if (object.kind !== 'Node') return [];
     checkNode(new Field(where, object));
-    const node = object as Node;
-    const providerId = providerIdOf(node);
-    if (providerId === undefined) {
-      notes.push(`${where}: ${missingIn(node)}; the operator ignores such a Node, and so it is left out here`);
-      continue;
-    }
-    const nodeClaim = claims.get(providerId);
-    claims.delete(providerId);
-    const csiNode = csiNodes.find(({ metadata }) => metadata.name === node.metadata.name);
-    states.push(state({ node, nodeClaim, providerId, csiNode, pods: podsByNode.get(node.metadata.name) ?? [] }));
-  }
-  for (const [providerId, nodeClaim] of claims) states.push(state({ nodeClaim, providerId, pods: [] }));
-  return { nodes: states, notes };
+    if (providerIdOf(object) !== undefined) return [];
+    return [`${where}: ${missingIn(object as Node)}; the operator ignores such a Node, and so it is left out here`];
+  });
 }
 
 /** What a Node lacks that is not known well enough. */
@@ -300,7 +268,3 @@ const missingIn = ({ spec }: Node): string =>
   spec?.providerID
     ? `it has the label ${NODEPOOL_LABEL}, but neither ${INSTANCE_TYPE_LABEL} nor ${INITIALIZED_LABEL}: "true"`
     : `it has the label ${NODEPOOL_LABEL}, but no spec.providerID`;
-
-const state = (
-  halves: Pick<Parameters<typeof stateNode>[0], 'node' | 'nodeClaim' | 'providerId' | 'csiNode' | 'pods'>,
-) => stateNode({ ...halves, marked: false, nominatedUntilMs: 0, bufferPods: 0 });

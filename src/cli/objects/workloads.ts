@@ -1,6 +1,6 @@
 /** Workloads as the pods they stand for. */
 
-import type { DaemonSet, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
+import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
 
@@ -24,10 +24,9 @@ const OWNERS: Readonly<Record<string, { readonly apiVersion: string; readonly ki
   ReplicaSet: { apiVersion: APPS, kind: 'ReplicaSet' },
   StatefulSet: { apiVersion: APPS, kind: 'StatefulSet' },
   Job: { apiVersion: 'batch/v1', kind: 'Job' },
-  DaemonSet: { apiVersion: APPS, kind: 'DaemonSet' },
 };
 
-function ownerOf(workload: Workload | DaemonSet): OwnerReference {
+function ownerOf(workload: Workload): OwnerReference {
   const { apiVersion, kind } = own(OWNERS, workload.kind) ?? workload;
   const { name, uid = name } = workload.metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
@@ -40,7 +39,7 @@ function podCount({ kind, spec }: Workload): number {
   return spec.completions === undefined ? parallelism : Math.min(parallelism, spec.completions);
 }
 
-function podOf(workload: Workload | DaemonSet, template: PodTemplateSpec, name: string, uid: string): Pod {
+function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid: string): Pod {
   const { namespace = 'default', creationTimestamp } = workload.metadata;
   return {
     apiVersion: 'v1',
@@ -64,12 +63,6 @@ export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
   return Array.from({ length: podCount(workload) }, (_, index) =>
     podOf(workload, template, `${workload.metadata.name}-${index}`, uids()),
   );
-}
-
-/** The pod that a DaemonSet will put on every node that suits it. */
-export function daemonPodOf(daemonSet: DaemonSet, uids: Uids): Pod {
-  const template = { ...daemonSet.spec.template, spec: defaultRequests(daemonSet.spec.template.spec) };
-  return podOf(daemonSet, template, daemonSet.metadata.name, uids());
 }
 
 /** A pod of its own: pending unless it is on a node. What the API server would fill in is filled in. */

@@ -206,6 +206,19 @@ spec: {containers: [{name: app}]}
     expect(pods('parallelism: 3\n  completions: 2')).toBe(2);
   });
 
+  it('leaves out NodeClaims of other providers, as the operator does', () => {
+    const claim = (ref: string) => `
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: c}
+spec: {nodeClassRef: {${ref}, name: n}, requirements: []}
+status: {providerID: 'aws:///i-1'}
+`;
+    const names = (ref: string) => worldIn(claim(ref)).snapshot.nodes.map(({ name }) => name);
+    expect(names('group: karpenter.k8s.aws, kind: EC2NodeClass')).toEqual(['c']);
+    expect(names('group: karpenter.azure.com, kind: AKSNodeClass')).toEqual([]);
+  });
+
   it('joins nodes, claims and the pods that run on them', () => {
     const { nodes, pendingPods } = worldIn(`
 apiVersion: v1

@@ -1,0 +1,32 @@
+/** Informers over a fixed set of objects, such as those of a snapshot file. */
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import { type Logger, silent } from '../observe/logger.ts';
+import type { Indexes, Informers, Store } from './client.ts';
+import { ObjectStore } from './store.ts';
+
+/** Throws errors, because an object that cannot be used is an error in the user's file. */
+const STRICT: Logger = {
+  ...silent,
+  error: (message, fields) => {
+    throw fields?.error ?? new Error(message);
+  },
+};
+
+/** Stores throw the errors of their listeners. */
+export function fixedInformers(objects: readonly KubeObject[]): Informers {
+  const byKind = Map.groupBy(objects, ({ kind }) => kind);
+  const stores = new Map<string, ObjectStore<KubeObject>>();
+  return {
+    store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}): Store<T> => {
+      const known = stores.get(kind.kind) ?? new ObjectStore<KubeObject>(kind as unknown as Kind, STRICT);
+      stores.set(kind.kind, known);
+      // kinds and types of objects go together
+      const store = known as unknown as ObjectStore<T>;
+      store.addIndexes(indexes);
+      if (!store.synced) known.replace(byKind.get(kind.kind) ?? []);
+      return store;
+    },
+    synced: async () => undefined,
+  };
+}
