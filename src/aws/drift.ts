@@ -11,10 +11,27 @@ import {
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf } from '../api/object-fields.ts';
+import type { DriftReason } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { amiForType } from './amis/amis.ts';
 import type { Instance } from './instances/instance.ts';
 import type { PlacementGroup } from './placementgroups.ts';
+
+/** Differences that EC2 shows between an instance and its NodeClass. */
+export interface InstanceDrift {
+  readonly securityGroups: boolean;
+  readonly subnet: boolean;
+  readonly reservation: boolean;
+  readonly placementGroup: boolean;
+}
+
+/** Returns the reason that is reported if an instance differs in several ways. */
+export function instanceDriftReason(drift: InstanceDrift): DriftReason | undefined {
+  if (drift.securityGroups) return 'SecurityGroupDrift';
+  if (drift.subnet) return 'SubnetDrift';
+  if (drift.reservation) return 'CapacityReservationDrift';
+  return drift.placementGroup ? 'PlacementGroupDrift' : undefined;
+}
 
 /** The NodeClass's own settings changed. Hashes of different versions, or missing ones, say nothing. */
 export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {

@@ -33,6 +33,7 @@ import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
 import { familyOf } from './amis/families.ts';
 import type { ClusterFacts } from './cluster.ts';
 import {
+  instanceDriftReason,
   isImageDrifted,
   isPlacementGroupDrifted,
   isReservationDrifted,
@@ -321,17 +322,15 @@ export class Ec2Provider implements CloudProvider {
     if (isImageDrifted(claim, nodeClass, await types.list(nodeClass))) return 'AMIDrift';
     const id = instanceIdOf(claim.status?.providerID);
     const instance = await instances.get(id);
-    // All are looked at before one is chosen: a check that fails hides the others.
-    const securityGroups = isSecurityGroupDrifted(instance, nodeClass);
-    const subnet = isSubnetDrifted(instance, nodeClass);
-    const reservation =
-      isReservationDrifted(instance, nodeClass) &&
-      isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass);
-    const group = isPlacementGroupDrifted(claim, nodeClass, await placementGroups.current(nodeClass));
-    if (securityGroups) return 'SecurityGroupDrift';
-    if (subnet) return 'SubnetDrift';
-    if (reservation) return 'CapacityReservationDrift';
-    return group ? 'PlacementGroupDrift' : undefined;
+    // a check that fails hides the others
+    return instanceDriftReason({
+      securityGroups: isSecurityGroupDrifted(instance, nodeClass),
+      subnet: isSubnetDrifted(instance, nodeClass),
+      reservation:
+        isReservationDrifted(instance, nodeClass) &&
+        isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass),
+      placementGroup: isPlacementGroupDrifted(claim, nodeClass, await placementGroups.current(nodeClass)),
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Why a NodeClaim is no longer what its NodePool asks for, as far as the objects and the instance types show it. */
-import { getCondition } from '../api/conditions.ts';
+import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../api/conditions.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -54,6 +54,13 @@ export function adopted(claim: NodeClaim, pool: NodePool): NodeClaim {
     ...(getCondition(claim, 'Drifted') ? {} : { [NODEPOOL_HASH_ANNOTATION]: value }),
   };
   return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+/** Sets the condition Drifted by a reason for it, or clears the condition. */
+export function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs: number): NodeClaim {
+  if (reason === undefined) return clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', nowMs);
+  const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
+  return setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 }
 
 /** Whether the NodePool's template or requirements have changed since the claim was made. */

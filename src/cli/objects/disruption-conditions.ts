@@ -1,12 +1,12 @@
 /** The conditions Drifted and Consolidatable of NodeClaims, as the operator would set them by the objects at hand. */
-import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { isImageDrifted, isPlacementGroupDrifted, isStaticallyDrifted } from '../../aws/drift.ts';
-import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
-import { adopted, lostItsType, poolDrift, TYPE_CHECK_AGE_MS } from '../../engine/drift.ts';
+import { instanceDriftReason, isImageDrifted, isPlacementGroupDrifted, isStaticallyDrifted } from '../../aws/drift.ts';
+import { withConsolidatable } from '../../engine/disruption/candidates/consolidate-after.ts';
+import { adopted, lostItsType, poolDrift, TYPE_CHECK_AGE_MS, withDrifted } from '../../engine/drift.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { NodeClasses } from './node-classes.ts';
 import type { ReadPool } from './pools.ts';
@@ -30,20 +30,7 @@ export function withDisruptionConditions(claim: NodeClaim, context: DriftContext
   const reason = driftOf(own, { nodePool, instanceTypes, nodeClass, isClassGone, nowMs });
   const drifted = withDrifted(own, reason, nowMs);
   // the operator has said whether the claim is consolidatable by the NodePool as it is
-  return isChanged ? withConsolidatable(drifted, nodePool, nowMs) : drifted;
-}
-
-function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs: number): NodeClaim {
-  if (reason === undefined) return clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', nowMs);
-  const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
-  return setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
-}
-
-function withConsolidatable(claim: NodeClaim, pool: NodePool, nowMs: number): NodeClaim {
-  if (pool.spec.replicas !== undefined) return claim;
-  return consolidatableIn(claim, pool, nowMs) === 0
-    ? setCondition(claim, NODECLAIM_CONDITIONS, { type: 'Consolidatable', status: 'True' }, nowMs)
-    : clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', nowMs);
+  return isChanged && nodePool.spec.replicas === undefined ? withConsolidatable(drifted, nodePool, nowMs) : drifted;
 }
 
 interface Wanted {
@@ -76,9 +63,6 @@ function recordedOfClass(claim: NodeClaim): string | undefined {
   return condition?.status === 'True' && !isOfPool ? condition.reason : undefined;
 }
 
-/** Found by what AWS says of the instance: no object shows it, and the operator's last word stands. */
-const SEEN_BY_AWS = ['SecurityGroupDrift', 'SubnetDrift', 'CapacityReservationDrift', 'PlacementGroupDrift'];
-
 function classDrift(
   claim: NodeClaim,
   nodeClass: EC2NodeClass,
@@ -91,14 +75,19 @@ function classDrift(
   } catch {
     return recorded; // where the operator cannot tell, its last word stands as well
   }
-  if (recorded !== undefined && SEEN_BY_AWS.includes(recorded)) return recorded;
   const { labels = {} } = claim.metadata;
   const { subnets = [], capacityReservations = [] } = nodeClass.status ?? {};
-  if (subnets.length > 0 && subnets.every(({ zone }) => zone !== labels[ZONE_LABEL])) return 'SubnetDrift';
   const reservation = labels[CAPACITY_RESERVATION_ID_LABEL];
-  if (reservation !== undefined && !capacityReservations.some(({ id }) => id === reservation))
-    return 'CapacityReservationDrift';
-  const isInGroup =
-    nodeClass.spec.placementGroupSelector === undefined && isPlacementGroupDrifted(claim, nodeClass, undefined);
-  return isInGroup ? 'PlacementGroupDrift' : undefined;
+  // objects do not show everything that EC2 reports of an instance: a reason that the operator has recorded stands
+  return instanceDriftReason({
+    securityGroups: recorded === 'SecurityGroupDrift',
+    subnet:
+      recorded === 'SubnetDrift' || (subnets.length > 0 && subnets.every(({ zone }) => zone !== labels[ZONE_LABEL])),
+    reservation:
+      recorded === 'CapacityReservationDrift' ||
+      (reservation !== undefined && !capacityReservations.some(({ id }) => id === reservation)),
+    placementGroup:
+      recorded === 'PlacementGroupDrift' ||
+      (nodeClass.spec.placementGroupSelector === undefined && isPlacementGroupDrifted(claim, nodeClass, undefined)),
+  });
 }

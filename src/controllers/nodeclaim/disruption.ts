@@ -1,5 +1,5 @@
 /** Keeps the conditions that make a claim eligible for voluntary disruption: Drifted and Consolidatable. */
-import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
+import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -7,7 +7,8 @@ import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LA
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { consolidatableIn } from '../../engine/disruption/candidates/consolidate-after.ts';
+import { consolidatableIn, withConsolidatable } from '../../engine/disruption/candidates/consolidate-after.ts';
+import { withDrifted } from '../../engine/drift.ts';
 import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
@@ -27,7 +28,6 @@ import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { driftCheck } from './drift.ts';
-import { withCondition } from './step.ts';
 
 const DRIFT_INTERVAL_MS = 5 * 60_000;
 
@@ -90,27 +90,18 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
       // An instance that is gone neither drifts nor stops to; garbage collection will see to its claim.
       return causeOf(error, NodeClaimNotFound) ? { claim, outcome } : { claim, outcome, error };
     }
-    if (reason === undefined) {
-      if (getCondition(claim, 'Drifted')) log.debug('removing drifted status condition, not drifted');
-      return { claim: clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', clock.now()), outcome };
-    }
-    if (!isTrue(claim, 'Drifted')) log.debug('marking drifted', { reason });
-    const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
-    return { claim: withCondition(claim, update, clock.now()), outcome };
+    if (reason !== undefined && !isTrue(claim, 'Drifted')) log.debug('marking drifted', { reason });
+    if (reason === undefined && getCondition(claim, 'Drifted'))
+      log.debug('removing drifted status condition, not drifted');
+    return { claim: withDrifted(claim, reason, clock.now()), outcome };
   }
 
   #withConsolidatable(claim: NodeClaim, pool: NodePool, log: Logger): Change {
-    const { clock } = this.#deps;
-    const waitMs = consolidatableIn(claim, pool, clock.now());
-    if (waitMs === 0) {
-      if (!isTrue(claim, 'Consolidatable')) log.debug('marking consolidatable');
-      return { claim: withCondition(claim, { type: 'Consolidatable', status: 'True' }, clock.now()), outcome: settled };
-    }
-    if (getCondition(claim, 'Consolidatable')) log.debug('removing consolidatable status condition');
-    return {
-      claim: clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', clock.now()),
-      outcome: waitMs === undefined ? settled : after(waitMs),
-    };
+    const nowMs = this.#deps.clock.now();
+    const waitMs = consolidatableIn(claim, pool, nowMs);
+    if (waitMs === 0 && !isTrue(claim, 'Consolidatable')) log.debug('marking consolidatable');
+    if (waitMs !== 0 && getCondition(claim, 'Consolidatable')) log.debug('removing consolidatable status condition');
+    return { claim: withConsolidatable(claim, pool, nowMs), outcome: waitMs ? after(waitMs) : settled };
   }
 }
 

@@ -1,5 +1,5 @@
 /** When a node has been quiet for long enough to be consolidated. */
-import { getCondition } from '../../../api/conditions.ts';
+import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../../api/conditions.ts';
 import { NEVER, readDurationOrNever } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
@@ -23,6 +23,12 @@ export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number
   const quietSince = timeOf(claim.status?.lastPodEventTime ?? initialized.lastTransitionTime) || 0;
   return windowMs <= 0 ? 0 : Math.max(0, quietSince + windowMs - nowMs);
 }
+
+/** Sets or clears the condition Consolidatable. */
+export const withConsolidatable = (claim: NodeClaim, pool: NodePool, nowMs: number): NodeClaim =>
+  consolidatableIn(claim, pool, nowMs) === 0
+    ? setCondition(claim, NODECLAIM_CONDITIONS, { type: 'Consolidatable', status: 'True' }, nowMs)
+    : clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', nowMs);
 
 /** Whether the node is still within its pool's window: consolidation may not move pods onto it. */
 export function isUnderConsolidateAfter(claim: NodeClaim, pool: NodePool, nowMs: number): boolean {
