@@ -7,11 +7,11 @@ import type { Controller } from '../kube/reconciler.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
+import type { DecisionMemo } from './disruption/decision-memo.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import type { SearchPace } from './disruption/rest.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
 import { VerdictHistory } from './disruption/verdict-history.ts';
 import { metricsControllers } from './metrics/index.ts';
@@ -49,8 +49,8 @@ interface Parts {
   readonly moves?: MoveHistory | undefined;
   /** Launches that served no purpose, and what waits because of them. */
   readonly launches?: LaunchBudget | undefined;
-  /** Of disruption's searches; as often as the cluster changes when left out. */
-  readonly pace?: SearchPace | undefined;
+  /** Memory of earlier passes of disruption. Replays have their own. */
+  readonly memo?: DecisionMemo | undefined;
   /** How long the provisioner waits for pods at a time. Nothing depends on it but how often it says that it is there. */
   readonly lookoutMs?: number | undefined;
   /** How often claims are looked at for drift that only AWS can tell of; five minutes when left out. */
@@ -98,7 +98,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, pace: parts.pace }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, memo: parts.memo }),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),

@@ -2,7 +2,7 @@
 import type { InstanceType, PoolInput } from '../engine/model.ts';
 import type { Settings } from '../process/settings.ts';
 import type { Deps } from './deps.ts';
-import { managedPools } from './disruption/prepare-method.ts';
+import { managedPools } from './disruption/snapshots.ts';
 import { nodeExtras } from './node-extras.ts';
 
 /**

@@ -27,11 +27,6 @@ export interface SimulationRunner {
     without: readonly string[],
     options: SimulationOptions,
   ): Promise<Simulation | undefined>;
-  /**
-   * For how long at most an input holds in which nothing but the time has changed: pods may be set aside when the runner
-   * is given a new one. For ever when left out.
-   */
-  readonly sameForMs?: number;
   /** What the method decides. Rejects when `signal` aborts. */
   decide(input: SimulationInput, method: Method, methodInput: MethodInput, signal: AbortSignal): Promise<MethodResult>;
   /** Has it log and count there what happens to it. */

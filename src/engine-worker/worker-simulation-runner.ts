@@ -27,7 +27,6 @@ const MARGIN_MS = 30_000;
 const LONGEST_SEARCH_MS = 4 * 60_000;
 /** For simulations without a deadline of their own. */
 const DEADLINE_MS = 60_000;
-const SAME_FOR_MS = 30 * 60_000;
 
 /** The worker starts with the first request, never keeps the process alive by itself, and starts anew after it failed. */
 export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimulationRunner {
@@ -64,7 +63,6 @@ export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimul
   }
 
   return {
-    sameForMs: SAME_FOR_MS,
     simulate: (input, without, how) =>
       supervised(input, 'simulate', (present) => present.simulate(input, without, how)),
     decide: (input, method, methodInput, signal) =>

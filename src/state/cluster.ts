@@ -58,8 +58,8 @@ export class ClusterState {
   readonly podTimings = new PodTimings();
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
-  readonly reservedNodes = new NamedCounter();
-  readonly virtualPods = new VirtualPods();
+  readonly reservedNodes = new NamedCounter(() => this.changed());
+  readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
   onCreated: (claim: NodeClaim, pods: readonly string[]) => void = () => undefined;
@@ -71,6 +71,7 @@ export class ClusterState {
   readonly defaultSpread: () => DefaultSpread | undefined;
 
   readonly #clock: Timepiece;
+  #revision = 0;
   readonly #manages: ClusterOptions['manages'];
   readonly #nodes = new Map<string, StateNode>();
   /** Provider ids whose pods changed since their state node was built. */
@@ -94,9 +95,12 @@ export class ClusterState {
     this.#aheadMs = clock.now() - monotonicMs(clock);
     this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
-    this.defaultSpread = watchDefaultSpread(informers, defaultSpread);
+    this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
     // the operator's default role cannot read them
     this.resourceClaims = devices ? informers.store(RESOURCE_CLAIM, {}, { optional: true }) : undefined;
+    const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
+    for (const store of listed) store.subscribe(() => this.changed());
+    this.resourceClaims?.subscribe(() => this.changed());
     const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);
@@ -123,6 +127,21 @@ export class ClusterState {
     const stores: readonly Pick<Store<never>, 'synced'>[] = [pods, nodes, nodeClaims, nodePools, daemonSets];
     const isSettled = this.#inFlight.size === 0 && !this.unlaunched.isAwaited && this.virtualPods.isKnown();
     return isSettled && stores.every((store) => store.synced);
+  }
+
+  /**
+   * Increases with every change of what this object returns, and at least every five minutes. Equal revisions mean that only
+   * the time has changed: nominations have ended, or launches are overdue.
+   */
+  get revision(): number {
+    this.#followTime();
+    this.consolidationState();
+    return this.#revision;
+  }
+
+  /** Records a change of which no store reports, such as a disruption command that starts or ends. */
+  changed(): void {
+    this.#revision++;
   }
 
   /** Every node, managed or not, and every claim that has an instance. Objects are shared: never change them. */
@@ -189,6 +208,7 @@ export class ClusterState {
 
   /** Remembers a claim from its creation until the store shows it, and the pods that it is for until it is launched. */
   track(claim: NodeClaim, pods: readonly string[] = []): void {
+    this.changed();
     this.unlaunched.created(claim.metadata.name, pods);
     this.onCreated(claim, pods);
     if (this.stores.nodeClaims.get({ name: claim.metadata.name })?.metadata.uid === claim.metadata.uid) return;
@@ -197,6 +217,7 @@ export class ClusterState {
 
   /** Forgets a tracked claim that is known to be gone. */
   untrack(name: string): void {
+    this.changed();
     this.#inFlight.delete(name);
     this.unlaunched.forget(name);
   }
@@ -246,12 +267,13 @@ export class ClusterState {
   /** Stands for the last change that could make a consolidation possible; equal values mean nothing happened between. */
   consolidationState(): number {
     const nowMs = monotonicMs(this.#clock);
-    if (nowMs - this.#changedMs >= MEMO_MS) this.#changedMs = nowMs;
+    if (nowMs - this.#changedMs >= MEMO_MS) this.markChanged();
     return this.#changedMs;
   }
 
   /** Records that something happened which could make a consolidation possible. */
   markChanged(): void {
+    this.changed();
     // A clock that stands still between two changes must not make them look like none.
     this.#changedMs = Math.max(monotonicMs(this.#clock), this.#changedMs + 1);
   }
@@ -309,6 +331,7 @@ export class ClusterState {
 
   #rebuild(providerId: string | undefined): void {
     if (!providerId) return;
+    this.changed();
     this.#list = undefined;
     const before = this.#nodes.get(providerId);
     const built = this.#build(providerId);

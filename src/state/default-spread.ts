@@ -12,10 +12,12 @@ const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? 
 /**
  * Answers the constraints with what there is now to deduce selectors from; the same object until something changes.
  * Nothing is watched when there are no constraints.
+ * @param changed is called if the result changes
  */
 export function watchDefaultSpread(
   informers: Informers,
   constraints: readonly TopologySpreadConstraint[],
+  changed: () => void,
 ): () => DefaultSpread | undefined {
   if (constraints.length === 0) return () => undefined;
   let known: DefaultSpread | undefined;
@@ -25,7 +27,9 @@ export function watchDefaultSpread(
       // a change of status is none of ours; Services have no generation
       const { generation } = object.metadata;
       const isStatus = event === 'updated' && generation !== undefined && generation === before?.metadata.generation;
-      if (!isStatus) known = undefined;
+      if (isStatus) return;
+      known = undefined;
+      changed();
     });
     return store;
   };

@@ -6,6 +6,12 @@ export class VirtualPods {
   isKnown: () => boolean = () => true;
   readonly #byBuffer = new Map<string, readonly Pod[]>();
   #list: readonly Pod[] | undefined;
+  readonly #changed: () => void;
+
+  /** @param changed is called if the pods change */
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
 
   list(): readonly Pod[] {
     this.#list ??= [...this.#byBuffer.keys()].sort().flatMap((buffer) => this.#byBuffer.get(buffer) ?? []);
@@ -21,5 +27,6 @@ export class VirtualPods {
     if (pods.length > 0) this.#byBuffer.set(buffer, pods);
     else this.#byBuffer.delete(buffer);
     this.#list = undefined;
+    this.#changed();
   }
 }

@@ -9,7 +9,7 @@ import type { Deps } from '../../src/controllers/deps.ts';
 import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
 import { MethodPreparer } from '../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
-import { sessions } from '../../src/controllers/disruption/simulation-session.ts';
+import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
 import { VerdictHistory } from '../../src/controllers/disruption/verdict-history.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
@@ -129,7 +129,8 @@ async function* passLines(name: string, shape: ClusterShape): AsyncGenerator<obj
   deps.cluster.nodes();
   const thread = workerSimulationRunner();
   const queue = new DisruptionQueue(deps);
-  const preparer = new MethodPreparer(deps, queue, sessions(deps, thread));
+  const snapshots = new Snapshots(deps, queue);
+  const preparer = new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: thread });
   const history = new VerdictHistory();
   const ask = async (method: Method): Promise<MethodLine> => {
     const startedMs = performance.now();

@@ -15,14 +15,14 @@ import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
+import { DecisionMemo, type RunOutcome } from './decision-memo.ts';
 import { during, isConflictOnly } from './failures.ts';
 import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initDisruptionCounters } from './measures.ts';
-import { MethodPreparer, managedPools } from './prepare-method.ts';
+import { MethodPreparer } from './prepare-method.ts';
 import type { DisruptionQueue } from './queue.ts';
-import { Rest, type SearchPace } from './rest.ts';
-import { MethodRunner, type RunOutcome } from './run.ts';
-import { sessions } from './simulation-session.ts';
+import { MethodRunner } from './run.ts';
+import { managedPools, Snapshots } from './snapshots.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
 const POLL_MS = 10_000;
@@ -44,8 +44,8 @@ export interface DisruptionParts {
   /** Keeps what the methods say of every node. */
   readonly history: VerdictHistory;
   readonly launches: Pick<LaunchBudget, 'withheldFromSimulations' | 'room'>;
-  /** Of searches; as often as the cluster changes when left out. */
-  readonly pace?: SearchPace | undefined;
+  /** Memory of earlier passes. Replays have their own. */
+  readonly memo?: DecisionMemo | undefined;
 }
 
 export class DisruptionLoop implements Singleton {
@@ -56,7 +56,8 @@ export class DisruptionLoop implements Singleton {
   readonly #queue: DisruptionQueue;
   readonly #methods: readonly Method[];
   readonly #runner: MethodRunner;
-  readonly #rest: Rest;
+  readonly #snapshots: Snapshots;
+  readonly #memo: DecisionMemo;
   /** By `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
   /** Since when each NodePool has been waited for without a pause, by `monotonicMs` and its UID. */
@@ -64,14 +65,15 @@ export class DisruptionLoop implements Singleton {
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
-  constructor(deps: Deps, { queue, methods, simulations, history, launches, pace }: DisruptionParts) {
+  constructor(deps: Deps, parts: DisruptionParts) {
+    const { queue, methods, simulations, history, launches, memo = new DecisionMemo(deps.cluster) } = parts;
     this.#deps = deps;
     this.#queue = queue;
     this.#methods = methods;
-    const open = sessions(deps, simulations, launches);
-    const preparer = new MethodPreparer(deps, queue, open);
-    this.#runner = new MethodRunner(deps, { queue, preparer, history, launches });
-    this.#rest = new Rest(deps, { queue, methods, pace });
+    this.#memo = memo;
+    this.#snapshots = new Snapshots(deps, queue, launches);
+    const preparer = new MethodPreparer(deps, { snapshots: this.#snapshots, moves: queue.moves, simulations });
+    this.#runner = new MethodRunner(deps, { queue, preparer, history, launches, memo });
     initDisruptionCounters(deps.metrics, methods);
   }
 
@@ -92,11 +94,10 @@ export class DisruptionLoop implements Singleton {
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
-    const methods = await this.#rest.due();
     for (const { name } of this.#methods) this.#lastRunMs.set(name, monotonicMs(clock));
-    if (methods.length === 0) return after(POLL_MS);
-    await this.#cleanStaleMarks();
-    const before = await this.#rest.look();
+    const snapshot = await this.#snapshots.current(context.log);
+    const methods = this.#memo.due(this.#methods, snapshot);
+    if (methods.length > 0) await this.#cleanStaleMarks();
     const outcomes = new Map<Method, RunOutcome>();
     for (const method of methods) {
       this.#lastRunMs.set(method.name, monotonicMs(clock));
@@ -104,7 +105,7 @@ export class DisruptionLoop implements Singleton {
       outcomes.set(method, outcome);
       if (outcome === 'started') break;
     }
-    this.#rest.passed(outcomes, before);
+    this.#memo.passed(outcomes, snapshot);
     return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
   }
 

@@ -82,6 +82,7 @@ export class DisruptionQueue {
     if (reason !== 'Underutilized') this.moves.excused(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
     for (const { providerId } of candidates) this.#byProviderId.set(providerId, order.id);
     this.#providerIds = undefined;
+    this.#deps.cluster.changed();
     this.#add(order.id);
   }
 
@@ -212,6 +213,7 @@ export class DisruptionQueue {
     this.#orders.delete(id);
     this.#sinceMs.delete(id);
     this.#providerIds = undefined;
+    this.#deps.cluster.changed();
     for (const { providerId, nodeClaim } of command.candidates) {
       this.#byProviderId.delete(providerId);
       this.#deleted.delete(nodeClaim.metadata.uid);

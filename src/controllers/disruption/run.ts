@@ -1,18 +1,13 @@
 /** Lets one disruption method decide, checks its commands again after a while, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
-import type {
-  Method,
-  MethodInput,
-  MethodResult,
-  Validated,
-  ValidationFailure,
-} from '../../engine/disruption/method.ts';
+import type { Method, MethodResult, Validated, ValidationFailure } from '../../engine/disruption/method.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
+import type { DecisionMemo, RunOutcome } from './decision-memo.ts';
 import { publishEvents } from './disruption-events.ts';
 import { together } from './failures.ts';
 import {
@@ -27,42 +22,8 @@ import type { DisruptionQueue } from './queue.ts';
 import { describe, startCommand } from './start.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_POOLS: ReadonlySet<string> = new Set();
 const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
-
-interface Memo {
-  /** Of the cluster. */
-  readonly state: number;
-  /** Whether a search that chooses from this would find nothing again. */
-  readonly covers: (input: MethodInput) => boolean;
-}
-
-/**
- * Of a search that came to its end: among fewer candidates it finds nothing either. One that comes later, since it has
- * become consolidatable or a PodDisruptionBudget lets it go, would have to wait for the next change of the cluster where
- * consolidation is Karpenter's.
- */
-function coversNoMoreThan({ candidates, consolidation }: MethodInput): Memo['covers'] {
-  if (consolidation === 'compatible') return () => true;
-  const seen = new Set(candidates.map(({ providerId }) => providerId));
-  return (input) => input.candidates.every(({ providerId }) => seen.has(providerId));
-}
-
-/** Of a search that budgets ended: it finds something else when the choice is another one. */
-function coversTheSame(input: MethodInput): Memo['covers'] {
-  const choice = choiceOf(input);
-  return (other) => choiceOf(other) === choice;
-}
-
-/**
- * The candidates, how many of each NodePool may go, and which come first: with budgets in the way a search ends before it has
- * seen all.
- */
-const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
-  JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);
-
-/** `more to see`: nothing was started, but a search did not come to its end, or not to the same end as the next one. */
-export type RunOutcome = 'started' | 'nothing' | 'more to see';
 
 interface Evaluated {
   readonly commands: readonly Command[];
@@ -75,6 +36,7 @@ interface RunnerParts {
   readonly preparer: Pick<MethodPreparer, 'prepare'>;
   readonly history: VerdictHistory;
   readonly launches: Pick<LaunchBudget, 'room'>;
+  readonly memo: DecisionMemo;
 }
 
 export class MethodRunner {
@@ -83,16 +45,15 @@ export class MethodRunner {
   readonly #preparer: Pick<MethodPreparer, 'prepare'>;
   readonly #history: VerdictHistory;
   readonly #launches: Pick<LaunchBudget, 'room'>;
-  /** What a consolidation method found nothing to do with, by method. */
-  readonly #memos = new Map<string, Memo>();
-  readonly #unseenPools = new Map<string, ReadonlySet<string>>();
+  readonly #memo: DecisionMemo;
 
-  constructor(deps: Deps, { queue, preparer, history, launches }: RunnerParts) {
+  constructor(deps: Deps, { queue, preparer, history, launches, memo }: RunnerParts) {
     this.#deps = deps;
     this.#queue = queue;
     this.#preparer = preparer;
     this.#history = history;
     this.#launches = launches;
+    this.#memo = memo;
   }
 
   async run(method: Method, context: ReconcileContext): Promise<RunOutcome> {
@@ -117,12 +78,12 @@ export class MethodRunner {
   }
 
   async #decide(method: Method, { log, signal }: ReconcileContext): Promise<Evaluated> {
-    const unseenPools = this.#unseenPools.get(method.name) ?? NONE;
+    const unseenPools = this.#memo.unseenPools(method);
     const { input, decide, ...preparation } = await this.#preparer.prepare({ method, log, unseenPools });
     const count = preparation.candidates.length;
     this.#history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
     setEligible(this.#deps.metrics, method, count);
-    if (count === 0 || this.#remembers(method, input)) return { commands: [], isOver: true };
+    if (count === 0 || this.#memo.isCovered(method, input)) return { commands: [], isOver: true };
     if (unseenPools.size > 0) {
       log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
         nodepools: [...unseenPools],
@@ -131,7 +92,7 @@ export class MethodRunner {
     const result = await decide(signal);
     this.#history.record({ ...preparation, result });
     this.#report(method, result, log);
-    this.#remember(method, result, input);
+    this.#memo.searched(method, input, result);
     const { commands, timeout, failures = [] } = result;
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
   }
@@ -151,23 +112,6 @@ export class MethodRunner {
       this.#history.withdraw(method, ids, `launches from NodePool ${full[0]} are held back: earlier nodes ended early`);
       return false;
     });
-  }
-
-  #remembers({ name, consolidationType }: Method, input: MethodInput): boolean {
-    const memo = this.#memos.get(name);
-    if (consolidationType === '' || memo?.state !== this.#deps.cluster.consolidationState()) return false;
-    return memo.covers(input);
-  }
-
-  #remember({ name }: Method, result: MethodResult, input: MethodInput): void {
-    const { commands, exhausted, timeout, failures = [], unseenPools = NONE } = result;
-    // a search that ends with a command says nothing of the NodePools that it has not reached
-    if (timeout || commands.length === 0) this.#unseenPools.set(name, timeout ? unseenPools : NONE);
-    const state = this.#deps.cluster.consolidationState();
-    if (exhausted) this.#memos.set(name, { state, covers: coversNoMoreThan(input) });
-    else if (commands.length === 0 && !timeout && failures.length === 0)
-      this.#memos.set(name, { state, covers: coversTheSame(input) });
-    else this.#memos.delete(name);
   }
 
   #report(method: Method, result: MethodResult, log: Logger): void {
@@ -194,7 +138,7 @@ export class MethodRunner {
     if (commands.length === 0 || validate === undefined || validateAfterMs === undefined) return commands;
     await this.#deps.clock.sleep(validateAfterMs, signal);
     signal.throwIfAborted();
-    const { input: later } = await this.#preparer.prepare({ method, log, unseenPools: NONE });
+    const { input: later } = await this.#preparer.prepare({ method, log, unseenPools: NO_POOLS });
     const held = await Promise.all(
       commands.map(async (command) => this.#held(method, command, await validate(command, later), log)),
     );

@@ -5,7 +5,7 @@ import { blockersIn } from '../../engine/blockers/report.ts';
 import { type PoolBudgets, poolBudgets } from '../../engine/disruption/budgets/calendar.ts';
 import type { Deps } from '../deps.ts';
 import { poolInputs } from '../pool-inputs.ts';
-import { managedPools } from './prepare-method.ts';
+import { managedPools } from './snapshots.ts';
 
 export const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
   poolBudgets(cluster.nodes(), managedPools({ cluster }), clock.now());

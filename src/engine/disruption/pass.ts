@@ -7,13 +7,11 @@
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
 import type { StateNode } from '../model.ts';
 import { allowances } from './budgets/budgets.ts';
 import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';
-import { changesWithTime } from './candidates/timed.ts';
 import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
-import { poolTotals } from './pricing/balance.ts';
+import { type PoolTotals, poolTotals } from './pricing/balance.ts';
 import { type Memory, notWorthRepeating, type Undone } from './pricing/churn.ts';
 import type { DisruptionClass } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
@@ -53,12 +51,20 @@ const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 type Pause = () => Promise<void> | undefined;
 const withoutPause: Pause = () => undefined;
 
-/** @param pause is asked after each node */
-export async function prepare(method: Method, pass: PassInput, pause = withoutPause): Promise<Preparation> {
+interface PrepareOptions {
+  /** Surveys by earlier calls for the same cluster. They are valid until `nextChangeMs`. The call adds its own. */
+  readonly surveys?: Surveys;
+  /** Called after each node. */
+  readonly pause?: Pause;
+}
+
+export async function prepare(
+  method: Method,
+  pass: PassInput,
+  { surveys = new Map(), pause = withoutPause }: PrepareOptions = {},
+): Promise<Preparation> {
   const { nodes, nowMs, pools } = pass;
-  const survey = await surveyed(method.class, pass, pause);
-  const { found, blocks } = survey;
-  const totals = totalsOf(survey, nodes, pools);
+  const { found, blocks, totals } = await surveyed(method.class, pass, { surveys, pause });
   const memory: Memory = { nowMs, undone: pass.undone, totals };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
@@ -66,7 +72,6 @@ export async function prepare(method: Method, pass: PassInput, pause = withoutPa
     const verdict = verdictOn(candidate, method, memory);
     if (verdict.eligible) candidates.push(candidate);
     else declined.set(candidate.providerId, { candidate, ...verdict });
-    // awaiting nothing takes longer than most verdicts
     const turn = pause();
     if (turn !== undefined) await turn;
   }
@@ -107,57 +112,49 @@ export const simulateOn =
 
 /** The candidates of a disruption class, and why other nodes are none. */
 interface Survey {
-  /** Nodes that have been looked at so far, in their order. */
-  looked: number;
-  readonly found: Candidate[];
-  readonly blocks: Map<string, Block>;
+  readonly found: readonly Candidate[];
+  readonly blocks: ReadonlyMap<string, Block>;
+  /** Of the NodePools that have candidates, by name. */
+  readonly totals: ReadonlyMap<string, PoolTotals>;
 }
 
-const newSurvey = (
-  _nodes: PassInput['nodes'],
-  ..._seen: readonly [number, PassInput['inProgress'], PassInput['pools'], PassInput['podDisruptionBudgets']]
-): Survey => ({ looked: 0, found: [], blocks: new Map() });
+/** One for all methods of a class. */
+export type Surveys = Map<DisruptionClass, Promise<Survey>>;
 
-/** For a cluster that is the same at any time. */
-const ANY_TIME = 0;
-
-/** One for all methods of a class that look at the same cluster, at the same time if that counts, and for the commands that are validated then. */
-const surveys = { graceful: remembering(newSurvey), eventual: remembering(newSurvey) };
-
-async function surveyed(
+function surveyed(
   disruptionClass: DisruptionClass,
-  { nodes, nowMs, inProgress, pools, podDisruptionBudgets }: PassInput,
-  pause: Pause,
+  pass: PassInput,
+  { surveys, pause }: Required<PrepareOptions>,
 ): Promise<Survey> {
-  const context: CandidateContext = { nowMs, class: disruptionClass, inProgress, pools, podDisruptionBudgets };
-  const atMs = nodes.some((node) => changesWithTime(node, nowMs)) ? nowMs : ANY_TIME;
-  const survey = surveys[disruptionClass](nodes, atMs, inProgress, pools, podDisruptionBudgets);
-  for (let node = nodes[survey.looked]; node !== undefined; node = nodes[survey.looked]) {
-    const result = candidateOf(node, context);
-    if (isBlock(result)) survey.blocks.set(node.providerId, result);
-    else survey.found.push(result);
-    survey.looked++;
-    const turn = pause();
-    if (turn !== undefined) await turn;
-  }
+  const known = surveys.get(disruptionClass);
+  if (known !== undefined) return known;
+  const survey = surveyOf(disruptionClass, pass, pause);
+  surveys.set(disruptionClass, survey);
   return survey;
 }
 
-const totalsOf = remembering(({ found }: Survey, nodes: PassInput['nodes'], pools: PassInput['pools']) =>
-  poolTotals(nodes, found, pools),
-);
+async function surveyOf(disruptionClass: DisruptionClass, pass: PassInput, pause: Pause): Promise<Survey> {
+  const { nodes, pools } = pass;
+  const context: CandidateContext = { ...pass, class: disruptionClass };
+  const found: Candidate[] = [];
+  const blocks = new Map<string, Block>();
+  for (const node of nodes) {
+    const result = candidateOf(node, context);
+    if (isBlock(result)) blocks.set(node.providerId, result);
+    else found.push(result);
+    // awaiting nothing takes longer than most verdicts
+    const turn = pause();
+    if (turn !== undefined) await turn;
+  }
+  return { found, blocks, totals: poolTotals(nodes, found, pools) };
+}
 
 function verdictOn(candidate: Candidate, method: Method, memory: Memory): FilterVerdict {
-  const verdict = filterOf(method)(candidate);
+  const verdict = filtered(candidate, method);
   if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
   const why = notWorthRepeating(candidate, memory);
   return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
-
-/** A method's filter, which sees nothing but the candidate. */
-const filterOf = remembering((method: Method) =>
-  remembering((candidate: Candidate): FilterVerdict => filtered(candidate, method)),
-);
 
 /** A candidate that cannot be judged keeps no others from it. */
 function filtered(candidate: Candidate, method: Method): FilterVerdict {

@@ -7,7 +7,6 @@ import type { AwsProvider } from '../../aws/options.ts';
 import { openClusterState } from '../../controllers/cluster-state.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
-import type { SearchPace } from '../../controllers/disruption/rest.ts';
 import { controllers } from '../../controllers/index.ts';
 import { TriedSets } from '../../engine/disruption/tried-sets.ts';
 import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
@@ -22,6 +21,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 import { noMetrics } from './no-metrics.ts';
+import { FEW_NODES, PacedMemo } from './paced-memo.ts';
 
 interface OperatorOptions {
   readonly api: Api;
@@ -57,13 +57,6 @@ const SETTINGS = [
 
 /** A node whose pods have not changed is looked at again after this, among many. */
 const KNOWN_FOR_MS = 30 * 60_000;
-/** Swaps are searched for longest, and bring least. */
-const SWAPS_EVERY_MS = 30 * 60_000;
-/** Searches that found nothing are made again the later the more nodes there are to look at. */
-const pace: SearchPace = ({ consolidationType }, nodes) =>
-  consolidationType === 'swap' && nodes > FEW_NODES ? SWAPS_EVERY_MS : Math.max(10_000, nodes * 600);
-/** A cluster of so few is searched as often as the operator does it. */
-const FEW_NODES = 15;
 
 /** Controllers that only tell: they decide nothing, and nobody listens. */
 const UNHEARD: ReadonlySet<string> = new Set([
@@ -132,7 +125,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const [inFew, inMany] = [new TriedSets(), new TriedSets({ knownForMs: KNOWN_FOR_MS, singles: true })];
   const simulations = localSimulationRunner({ triedOf: (nodes) => (nodes > FEW_NODES ? inMany : inFew), now });
   const all = [
-    ...controllers(deps, { simulations, solver: localSolver(now), pace, ...UNEVENTFUL }),
+    ...controllers(deps, { simulations, solver: localSolver(now), memo: new PacedMemo(cluster, now), ...UNEVENTFUL }),
     ...aws.controllers(),
   ].filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });

@@ -4,11 +4,10 @@ import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';
-import { doNotDisrupt, isProvisionable, podKey } from '../../pods.ts';
+import { isProvisionable, podKey } from '../../pods.ts';
 import { type Prepared, prepare } from '../../solve.ts';
 import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
 import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
-import { annotatedPods } from '../candidates/protection.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 
 export interface SimulatorOptions {
@@ -140,17 +139,6 @@ export class Simulator {
     const running = new Set(pods.filter((pod) => !isProvisionable(pod)).map(podKey));
     return new Map([...problems].filter(([key]) => running.has(key)));
   }
-}
-
-/**
- * What time alone changes about a cluster in simulations: nodes that have been quiet for long enough, and pods that are
- * protected for a time. The same text at two moments means the same answers.
- */
-export function momentOf(snapshot: Snapshot, nodePools: readonly NodePool[]): string {
-  const timed = snapshot.nodes.flatMap(({ pods }) =>
-    annotatedPods(pods).filter((pod) => doNotDisrupt(pod, snapshot.nowMs)),
-  );
-  return JSON.stringify([[...quietNodes(snapshot, nodePools)], timed.map(podKey)]);
 }
 
 const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';

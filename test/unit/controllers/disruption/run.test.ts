@@ -3,15 +3,18 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
+import { DecisionMemo } from '../../../../src/controllers/disruption/decision-memo.ts';
 import { MethodPreparer } from '../../../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { MethodRunner } from '../../../../src/controllers/disruption/run.ts';
+import { Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
 import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
 import type { Command } from '../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { multiNode } from '../../../../src/engine/disruption/methods/multi-node.ts';
+import type { SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
@@ -53,14 +56,20 @@ function depsOf(): Deps {
   } as unknown as Deps;
 }
 
-const NO_SIMULATION = () => ({
+const NO_SIMULATION: SimulationRunner = {
   simulate: async () => undefined,
   decide: async () => ({ commands: [], exhausted: true, events: [] }),
-});
+};
+
+function preparerOn(deps: Deps): MethodPreparer {
+  const queue = new DisruptionQueue(deps);
+  const snapshots = new Snapshots(deps, queue);
+  return new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: NO_SIMULATION });
+}
 
 describe('the preparation of methods', () => {
   const preparerOf = (deps: Deps): ((method: Method) => Promise<unknown>) => {
-    const preparer = new MethodPreparer(deps, new DisruptionQueue(deps), NO_SIMULATION);
+    const preparer = preparerOn(deps);
     return (method) => preparer.prepare({ method, log: silent, unseenPools: new Set() });
   };
   const blocked = (): readonly string[] =>
@@ -87,19 +96,23 @@ describe('the preparation of methods', () => {
     expect(events).toEqual([]);
   });
 
-  it('says it again when time has passed', async () => {
-    const prepare = preparerOf(depsOf());
+  it('reports it again after five minutes, or when the cluster has changed', async () => {
+    const deps = depsOf();
+    const prepare = preparerOf(deps);
     await prepare(emptiness);
-    await clock.advance(10_000);
+    await clock.advance(5 * 60_000 + 1000);
     await prepare(multiNode);
     expect(blocked()).toEqual([...KEPT, ...KEPT]);
+    deps.cluster.changed();
+    await prepare(multiNode);
+    expect(blocked()).toEqual([...KEPT, ...KEPT, ...KEPT]);
   });
 });
 
 describe('commands that have stood for a while', () => {
   it('are held against one state of the cluster, each by itself', async () => {
     const deps = depsOf();
-    const preparer = new MethodPreparer(deps, new DisruptionQueue(deps), NO_SIMULATION);
+    const preparer = preparerOn(deps);
     const prepared: { readonly ms: number; readonly input: MethodInput }[] = [];
     const counting: Pick<MethodPreparer, 'prepare'> = {
       prepare: async (request) => {
@@ -126,6 +139,7 @@ describe('commands that have stood for a while', () => {
       preparer: counting,
       history: new VerdictHistory(),
       launches: { room: () => Number.POSITIVE_INFINITY },
+      memo: new DecisionMemo(deps.cluster),
     });
     const outcome = runner.run(method, { log: silent, signal: new AbortController().signal } as never);
     await clock.advance(emptiness.validateAfterMs ?? 0);

@@ -63,7 +63,7 @@ function clusterOf(
     cluster: {
       manages: () => true,
       synced: () => isSynced,
-      reservedNodes: new NamedCounter(),
+      reservedNodes: new NamedCounter(() => {}),
       claimsOfPool: () => claims,
       nodeOfClaim: ({ status }: NodeClaim) => ({
         providerId: status?.providerID,

@@ -6,7 +6,7 @@ import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
 import { claimCounts } from '../../../../src/engine/disruption/candidates/claim-counts.ts';
-import { type PassInput, type Preparation, prepare } from '../../../../src/engine/disruption/pass.ts';
+import { type PassInput, type Preparation, prepare, type Surveys } from '../../../../src/engine/disruption/pass.ts';
 import { workloadOf } from '../../../../src/engine/disruption/pricing/churn.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../../../src/engine/model.ts';
@@ -283,19 +283,16 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
     for (const [at, candidate] of (await candidatesOf(later)).entries()) expect(candidate).toBe(before[at]);
   });
 
-  it('judges nobody again where time alone has passed and changes nothing', async () => {
-    const [emptiness] = METHODS;
-    if (emptiness === undefined) throw new Error('there is no emptiness');
-    const blocksAt = async (ms: number, nodes: readonly StateNode[]) => {
-      const seen = { ...fixed, nowMs: NOW + ms, nodes };
-      return (await prepare(emptiness, passOn(seen))).blocks;
-    };
-    const fixed = atFirst();
-    const [calm, nominated] = [
-      [stateNode('calm')],
-      [stateNode('nominated', { state: { nominatedUntilMs: NOW + 2 * MINUTE } })],
-    ];
-    expect(await blocksAt(MINUTE, calm)).toBe(await blocksAt(0, calm));
-    expect(await blocksAt(MINUTE, nominated)).not.toBe(await blocksAt(0, nominated));
+  it('judges nobody again with the surveys of an earlier pass', async () => {
+    const [emptiness, , drift, multiNode] = METHODS.map((method) => async (surveys: Surveys) => {
+      const { blocks } = await prepare(method, passOn(seen), { surveys });
+      return blocks;
+    });
+    const seen = atFirst();
+    const surveys: Surveys = new Map();
+    const blocks = await emptiness?.(surveys);
+    expect(await multiNode?.(surveys)).toBe(blocks);
+    expect(await drift?.(surveys)).not.toBe(blocks);
+    expect(await multiNode?.(new Map())).not.toBe(blocks);
   });
 });

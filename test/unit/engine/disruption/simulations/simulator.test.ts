@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { ZONE_LABEL } from '../../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../../src/api/nodepool.ts';
 import {
   type Simulation,
   type SimulationOptions,
   strandedText,
 } from '../../../../../src/engine/disruption/simulations/simulation.ts';
-import { momentOf, Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
+import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions, StateNode } from '../../../../../src/engine/model.ts';
 import { snapshot } from '../../build.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
@@ -246,24 +246,6 @@ describe('several simulations', () => {
     const late = asked();
     expect(late?.stranded.size).toBe(1);
     expect(asked()).not.toBe(late);
-  });
-});
-
-describe('the moment of a cluster', () => {
-  const protectedFor = (duration: string): Pod =>
-    pod('p', {
-      metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: duration } },
-      status: { phase: 'Running', startTime: at(NOW) },
-    });
-  const momentAfter = (ms: number, nodes: readonly StateNode[]): string =>
-    momentOf(snapshotOf({ gone: stateNode('z'), others: nodes, more: { nowMs: NOW + ms } }), [quietPool.nodePool]);
-
-  it.each<[string, readonly StateNode[], number, number]>([
-    ['a node has been quiet for long enough', [stateNode('a', { claim: initialized('a', 0) })], 599_999, 600_000],
-    ['a pod is protected no more', [stateNode('a', { pods: [protectedFor('1h')] })], 3_599_999, 3_600_000],
-  ])('is another one once %s', (_, nodes, lastMs, firstMs) => {
-    expect(momentAfter(lastMs, nodes)).toBe(momentAfter(0, nodes));
-    expect(momentAfter(firstMs, nodes)).not.toBe(momentAfter(0, nodes));
   });
 });
 

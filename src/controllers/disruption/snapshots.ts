@@ -1,0 +1,201 @@
+/** Snapshots of the cluster that disruption decides on: always the same one until something changes. */
+import { isTrue, READY } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { type ClaimCounts, claimCounts } from '../../engine/disruption/candidates/claim-counts.ts';
+import { committedUse } from '../../engine/disruption/committed-use.ts';
+import { nextChangeMs } from '../../engine/disruption/next-change.ts';
+import type { PassInput, Surveys } from '../../engine/disruption/pass.ts';
+import type { WithheldLaunch } from '../../engine/launch-causes.ts';
+import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
+import type { Commitment } from '../../engine/price-book/commitment.ts';
+import { withoutSpotRisk } from '../../engine/spot-risk.ts';
+import type { SimulationInput } from '../../engine-worker/simulation-runner.ts';
+import { solveOptions } from '../../engine-worker/solver.ts';
+import { sameItems } from '../../lib/same-items.ts';
+import { type Logger, silent } from '../../observe/logger.ts';
+import { takeSnapshot } from '../../state/snapshot.ts';
+import type { OverdueClaim } from '../../state/unlaunched.ts';
+import type { Deps } from '../deps.ts';
+import { nodeExtras } from '../node-extras.ts';
+import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
+import type { LaunchBudget } from '../provisioning/launch-budget.ts';
+import { activePools } from '../provisioning/pools.ts';
+import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
+import { isSamePool } from '../same-pool.ts';
+import type { DisruptionQueue } from './queue.ts';
+
+/** Time limit of one simulation. A pod without a place at the limit counts as stranded. */
+const DEADLINE_MS = 60_000;
+
+/** Immutable state of the cluster, from which disruption methods decide. */
+export interface DisruptionSnapshot
+  extends Pick<
+    PassInput,
+    'nodes' | 'podDisruptionBudgets' | 'nodePools' | 'pools' | 'inProgress' | 'claims' | 'committed'
+  > {
+  /** Candidates and blocked nodes, by disruption class. Computed on first use. */
+  readonly surveys: Surveys;
+  /** Input of simulations. */
+  readonly simulation: SimulationInput;
+}
+
+/** Inputs of a snapshot besides the time. */
+interface Sources {
+  /** Of the cluster. */
+  readonly revision: number;
+  /** Every managed NodePool. */
+  readonly pools: readonly PoolInput[];
+  readonly commitments: readonly Commitment[] | undefined;
+  readonly overdue: readonly OverdueClaim[];
+  readonly withheld: readonly WithheldLaunch[];
+  readonly pendingPods: readonly Pod[];
+}
+
+interface Taken extends Sources {
+  readonly snapshot: DisruptionSnapshot;
+  readonly takenMs: number;
+  readonly changesAtMs: number;
+}
+
+const NO_TYPES: readonly InstanceType[] = [];
+
+const poolsInUse = (nodes: readonly StateNode[]): ReadonlySet<string | undefined> =>
+  new Set(nodes.map(({ labels }) => labels[NODEPOOL_LABEL]));
+
+export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodePool[] =>
+  cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
+
+export class Snapshots {
+  readonly #deps: Deps;
+  readonly #queue: Pick<DisruptionQueue, 'providerIds'>;
+  readonly #launches: Pick<LaunchBudget, 'withheldFromSimulations'> | undefined;
+  #taken: Taken | undefined;
+
+  /** @param launches holds back replacements in the same way as provisioning's launches */
+  constructor(
+    deps: Deps,
+    queue: Pick<DisruptionQueue, 'providerIds'>,
+    launches?: Pick<LaunchBudget, 'withheldFromSimulations'>,
+  ) {
+    this.#deps = deps;
+    this.#queue = queue;
+    this.#launches = launches;
+  }
+
+  /** Returns the last snapshot as long as nothing has changed, and time alone changes no decision. */
+  async current(log: Logger): Promise<DisruptionSnapshot> {
+    const pools = await this.#poolInputs(log);
+    const { cluster, cloud } = this.#deps;
+    const pods = [...podsToPlace(cluster), ...cluster.virtualPods.list()];
+    const pendingPods = withoutPodsOfOverdueClaims(cluster, pods);
+    const sources: Sources = {
+      revision: cluster.revision,
+      pools,
+      pendingPods,
+      commitments: cloud.commitments?.(),
+      overdue: cluster.unlaunched.overdue(),
+      withheld: this.#launches?.withheldFromSimulations(pendingPods) ?? [],
+    };
+    if (this.#taken === undefined || !this.#holds(this.#taken, sources)) this.#taken = this.#take(sources);
+    return this.#taken.snapshot;
+  }
+
+  #holds(taken: Taken, now: Sources): boolean {
+    const nowMs = this.#deps.clock.now();
+    return (
+      taken.revision === now.revision &&
+      taken.commitments === now.commitments &&
+      taken.takenMs <= nowMs &&
+      nowMs < taken.changesAtMs &&
+      taken.overdue.length === now.overdue.length &&
+      sameItems(taken.withheld, now.withheld) &&
+      taken.pools.length === now.pools.length &&
+      taken.pools.every((pool, at) => isSamePool(pool, now.pools[at]))
+    );
+  }
+
+  #take(sources: Sources): Taken {
+    const { cluster, clock, settings } = this.#deps;
+    const { providerIds: inProgress } = this.#queue;
+    const [nodes, nowMs] = [cluster.nodes(), clock.now()];
+    const { commitments = [] } = sources;
+    const nodePools = cluster.stores.nodePools.list();
+    const inUse = poolsInUse(nodes);
+    const pools = new Map(
+      sources.pools
+        .filter(({ nodePool, instanceTypes }) => inUse.has(nodePool.metadata.name) && instanceTypes.length > 0)
+        .map((pool) => [pool.nodePool.metadata.name, pool]),
+    );
+    const snapshot: DisruptionSnapshot = {
+      nodes,
+      podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
+      nodePools: sources.pools.map(({ nodePool }) => nodePool),
+      pools,
+      inProgress,
+      claims: this.#withReserved(claimCounts(nodes, inProgress)),
+      committed: committedUse({ commitments, nodes }, pools, settings.consolidation),
+      surveys: new Map(),
+      simulation: this.#simulationInput(sources, nowMs),
+    };
+    const changesAtMs = nextChangeMs({ nodes, nodePools }, nowMs);
+    return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
+  }
+
+  #simulationInput({ pools, revision: _, ...parts }: Sources, nowMs: number): SimulationInput {
+    const { cluster, settings } = this.#deps;
+    const byPool = new Map(pools.map((pool) => [pool.nodePool, pool]));
+    return {
+      snapshot: takeSnapshot(cluster, {
+        ...{ ...parts, nowMs },
+        // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
+        pools: activePools(this.#deps, silent).flatMap((pool) => byPool.get(pool) ?? []),
+        nodes: cluster.nodes(),
+      }),
+      nodePools: cluster.stores.nodePools.list(),
+      solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
+    };
+  }
+
+  /** Problems of NodePools without nodes are not logged: they have nothing to disrupt, and their NodeClass may not be ready. */
+  #poolInputs(log: Logger): Promise<readonly PoolInput[]> {
+    const { cluster, settings } = this.#deps;
+    const inUse = poolsInUse(cluster.nodes());
+    return Promise.all(
+      managedPools(this.#deps).map(async (nodePool) => {
+        const poolLog = inUse.has(nodePool.metadata.name) ? log : silent;
+        return {
+          nodePool,
+          instanceTypes: await this.#typesOf(nodePool, poolLog),
+          ...nodeExtras({ ...this.#deps, log: poolLog }, nodePool, settings.consolidation),
+        };
+      }),
+    );
+  }
+
+  async #typesOf(pool: NodePool, log: Logger): Promise<readonly InstanceType[]> {
+    const NodePool = { name: pool.metadata.name };
+    try {
+      const types = await this.#deps.cloud.instanceTypes(pool);
+      return this.#deps.settings.consolidation === 'compatible' ? withoutSpotRisk(types) : types;
+    } catch (error) {
+      // of a pool that is not ready nothing else is to be expected
+      if (error instanceof OverlaysNotEvaluated)
+        log.debug('skipping, node overlays are not applied', { NodePool, error });
+      else log[isTrue(pool, READY) ? 'error' : 'debug']('failed listing instance types', { NodePool, error });
+      return NO_TYPES;
+    }
+  }
+
+  /** Claims that are about to be created take up room under their pool's limit of nodes. */
+  #withReserved(counts: ReadonlyMap<string, ClaimCounts>): ReadonlyMap<string, ClaimCounts> {
+    const { reservedNodes } = this.#deps.cluster;
+    return new Map(
+      [...counts].map(([pool, count]) => {
+        const reserved = reservedNodes.of(pool);
+        return [pool, reserved === 0 ? count : { ...count, deleting: count.deleting + reserved }];
+      }),
+    );
+  }
+}

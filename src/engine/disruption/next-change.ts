@@ -1,0 +1,50 @@
+/** When the passing of time alone changes what is decided about a cluster. */
+import { parseDuration } from '../../api/duration.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { StateNode } from '../model.ts';
+import { type Budget, budgetsOf } from './budgets/budgets.ts';
+import { nextHitMs } from './budgets/hits.ts';
+import { consolidatableIn } from './candidates/consolidate-after.ts';
+import { annotatedPods, protectionOf } from './candidates/protection.ts';
+
+export interface TimedCluster {
+  readonly nodes: readonly StateNode[];
+  /** All NodePools that nodes may belong to. */
+  readonly nodePools: readonly NodePool[];
+}
+
+/**
+ * Returns the first time after `nowMs` at which a decision about the cluster can be another one although nothing has
+ * happened: a nomination, the protection of a pod, or a window of `consolidateAfter` or of a budget ends, or a budget's window
+ * begins. Infinity if there is none.
+ */
+export function nextChangeMs({ nodes, nodePools }: TimedCluster, nowMs: number): number {
+  const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
+  let firstMs = Number.POSITIVE_INFINITY;
+  const add = (ms: number): void => {
+    if (ms > nowMs && ms < firstMs) firstMs = ms;
+  };
+  for (const { nominatedUntilMs, nodeClaim, labels, pods } of nodes) {
+    add(nominatedUntilMs);
+    const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
+    if (nodeClaim && pool) add(nowMs + (consolidatableIn(nodeClaim, pool, nowMs) ?? 0));
+    for (const pod of annotatedPods(pods)) {
+      const protection = protectionOf(pod, nowMs);
+      if (protection.kind === 'until') add(protection.ms);
+    }
+  }
+  for (const pool of nodePools) for (const budget of budgetsOf(pool)) for (const ms of hitsOf(budget, nowMs)) add(ms);
+  return firstMs;
+}
+
+/** When a budget's next window begins, and when the first of those that have begun ends. */
+function hitsOf({ schedule, duration }: Budget, nowMs: number): readonly number[] {
+  if (schedule === undefined || duration === undefined) return [];
+  try {
+    const lengthMs = parseDuration(duration);
+    return [nextHitMs(schedule, nowMs), nextHitMs(schedule, nowMs - lengthMs) + lengthMs];
+  } catch {
+    return []; // reported by `budgetErrors`
+  }
+}

@@ -1,0 +1,82 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DecisionMemo } from '../../../../src/controllers/disruption/decision-memo.ts';
+import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
+import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
+import type { MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
+import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
+import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
+import { methodInputOf } from '../../engine/disruption/objects.ts';
+
+const METHODS = [emptiness, singleNode];
+const snapshotNamed = (name: string): DisruptionSnapshot => ({ name }) as unknown as DisruptionSnapshot;
+const [first, second] = [snapshotNamed('first'), snapshotNamed('second')];
+
+let state: number;
+let memo: DecisionMemo;
+beforeEach(() => {
+  state = 1;
+  memo = new DecisionMemo({ consolidationState: () => state });
+});
+
+describe('the methods that are due', () => {
+  it('are those that have not found nothing in the snapshot', () => {
+    expect(memo.due(METHODS, first)).toEqual(METHODS);
+    memo.passed(new Map([[emptiness, 'nothing']]), first);
+    expect(memo.due(METHODS, first)).toEqual([singleNode]);
+    expect(memo.due(METHODS, second)).toEqual(METHODS);
+  });
+
+  it.each(['started', 'more to see'] as const)('include those whose outcome was "%s"', (outcome) => {
+    memo.passed(new Map([[singleNode, 'nothing']]), first);
+    memo.passed(new Map([[singleNode, outcome]]), first);
+    expect(memo.due(METHODS, first)).toEqual(METHODS);
+  });
+});
+
+describe('a search that found nothing', () => {
+  const nothing = { commands: [], events: [] };
+  const whole: MethodResult = { ...nothing, exhausted: true };
+  const constrained: MethodResult = { ...nothing, exhausted: false };
+  const inputOf = (names: string, more: Partial<MethodInput> = {}): MethodInput =>
+    methodInputOf(
+      [...names].map((providerId) => ({ providerId }) as Candidate),
+      { consolidation: 'thorough', ...more },
+    );
+
+  it.each<[string, MethodResult, MethodInput, boolean]>([
+    ['covers the same candidates', whole, inputOf('ab'), true],
+    ['covers fewer candidates', whole, inputOf('a'), true],
+    ['does not cover another candidate', whole, inputOf('abc'), false],
+    ['covers other budgets', whole, inputOf('ab', { budgets: new Map() }), true],
+    ['covers the same choice if budgets ended it', constrained, inputOf('ab'), true],
+    ['does not cover fewer candidates if budgets ended it', constrained, inputOf('a'), false],
+    ['does not cover other budgets if these ended it', constrained, inputOf('ab', { budgets: new Map() }), false],
+    ['covers nothing if it failed', { ...constrained, failures: [{ node: 'a', error: '' }] }, inputOf('ab'), false],
+    [
+      'covers nothing if it ran out of time',
+      { ...constrained, timeout: { message: '', fields: {} } },
+      inputOf('ab'),
+      false,
+    ],
+  ])('%s', (_, result, later, isCovered) => {
+    memo.searched(singleNode, inputOf('ab'), result);
+    expect(memo.isCovered(singleNode, later)).toBe(isCovered);
+    state = 2;
+    expect(memo.isCovered(singleNode, later)).toBe(false);
+  });
+
+  it('covers other candidates where consolidation is compatible with Karpenter', () => {
+    memo.searched(singleNode, inputOf('ab', { consolidation: 'compatible' }), whole);
+    expect(memo.isCovered(singleNode, inputOf('abc'))).toBe(true);
+  });
+
+  it('leaves the NodePools that it had no time for to the next one', () => {
+    const timeout = { message: '', fields: {} };
+    memo.searched(singleNode, inputOf('a'), { ...constrained, timeout, unseenPools: new Set(['other']) });
+    expect([...memo.unseenPools(singleNode)]).toEqual(['other']);
+    memo.searched(singleNode, inputOf('a'), { ...constrained, commands: [{} as never], unseenPools: new Set() });
+    expect([...memo.unseenPools(singleNode)]).toEqual(['other']);
+    memo.searched(singleNode, inputOf('a'), constrained);
+    expect([...memo.unseenPools(singleNode)]).toEqual([]);
+  });
+});

@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { RunOutcome } from '../../../../src/controllers/disruption/decision-memo.ts';
+import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
+import type { Method } from '../../../../src/engine/disruption/method.ts';
+import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
+import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
+import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
+import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
+import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/paced-memo.ts';
+import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
+
+const METHODS = [emptiness, drift, singleNode, swap];
+const SEARCHES = [singleNode, swap];
+
+const busy = (name: string, ...conditions: readonly object[]): StateNode =>
+  withConditions(name, [pod(`on-${name}`)], conditions);
+const withConditions = (name: string, pods: readonly Pod[], conditions: readonly object[]): StateNode =>
+  stateNode(name, { pods, claim: claim(name, { status: { conditions } as never }) });
+/** A snapshot with other nodes than any before. */
+const snapshotOf = (...more: readonly StateNode[]): DisruptionSnapshot =>
+  ({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] }) as never;
+
+let nowMs: number;
+let memo: PacedMemo;
+beforeEach(() => {
+  nowMs = 1_000_000;
+  memo = new PacedMemo({ consolidationState: () => 1 }, () => nowMs);
+});
+
+/** A pass of everything that is due. */
+function pass(snapshot = snapshotOf(), outcome: RunOutcome = 'nothing'): readonly Method[] {
+  const due = memo.due(METHODS, snapshot);
+  memo.passed(new Map(due.map((method) => [method, outcome])), snapshot);
+  return due;
+}
+
+describe('PacedMemo', () => {
+  it('searches again 600 ms for each node after a search that found nothing, and for swaps after half an hour', () => {
+    expect(pass()).toEqual(SEARCHES);
+    nowMs += 11_999;
+    expect(pass()).toEqual([]);
+    nowMs += 1;
+    expect(pass()).toEqual([singleNode]);
+    nowMs += 30 * 60_000 - 12_000;
+    expect(pass()).toEqual(SEARCHES);
+  });
+
+  it('searches at once after a search that found something', () => {
+    expect([pass(snapshotOf(), 'started'), pass(snapshotOf(), 'more to see'), pass()]).toEqual([
+      SEARCHES,
+      SEARCHES,
+      SEARCHES,
+    ]);
+  });
+
+  it('makes no search in a snapshot in which all methods have found nothing', () => {
+    const snapshot = snapshotOf();
+    pass(snapshot);
+    nowMs += 60 * 60_000;
+    expect(pass(snapshot)).toEqual([]);
+    expect(pass()).toEqual(SEARCHES);
+  });
+
+  it.each<[string, StateNode, readonly Method[]]>([
+    ['is empty and may go', withConditions('x', [], [{ type: 'Consolidatable', status: 'True' }]), [emptiness]],
+    ['has drifted', busy('x', { type: 'Drifted', status: 'True' }), [emptiness]],
+    ['is empty and may not go yet', withConditions('x', [], []), []],
+    ['may go and has pods', busy('x', { type: 'Consolidatable', status: 'True' }), []],
+  ])('asks between searches only methods that need none, if a node %s', (_, node, due) => {
+    pass();
+    expect(pass(snapshotOf(node))).toEqual(due);
+  });
+
+  it('looks for drifted nodes as soon as there are any and the last look is long enough ago', () => {
+    pass();
+    nowMs += 12_600;
+    expect(pass(snapshotOf(busy('x', { type: 'Drifted', status: 'True' })))).toEqual([emptiness, drift, singleNode]);
+  });
+});
