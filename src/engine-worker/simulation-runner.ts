@@ -36,22 +36,15 @@ export interface SimulationRunner {
 }
 
 export interface LocalSimulationOptions {
-  /** What searches need not weigh again, by the number of nodes in the cluster. Default: as engine workers have it. */
-  readonly triedOf?: (nodes: number) => TriedSets;
   /** Monotonic milliseconds, for the deadline of a solve alone. Default: the machine's. */
   readonly now?: () => number;
 }
 
-const always =
-  <T>(value: T) =>
-  (): T =>
-    value;
-
 /** Simulations in this thread, one turn of the event loop for each. */
 export function localSimulationRunner({
   now = () => performance.now(),
-  triedOf = always(new TriedSets()),
 }: LocalSimulationOptions = {}): SimulationRunner {
+  const tried = new TriedSets();
   const known = new WeakMap<SimulationInput, Simulator>();
 
   function simulatorOn(input: SimulationInput): Simulator {
@@ -69,8 +62,8 @@ export function localSimulationRunner({
       await nextTurn();
       return simulatorOn(input).without(without, options);
     },
-    async decide({ snapshot }, method, methodInput, signal) {
-      const result = await method.decide({ ...methodInput, tried: triedOf(snapshot.nodes.length) });
+    async decide(_, method, methodInput, signal) {
+      const result = await method.decide({ tried, ...methodInput });
       signal.throwIfAborted();
       return result;
     },

@@ -7,7 +7,7 @@ import type { Method, MethodInput, MethodResult } from '../../engine/disruption/
 import type { ClusterState } from '../../state/cluster.ts';
 import type { DisruptionSnapshot } from './snapshots.ts';
 
-/** `more to see`: nothing was started, but a search did not come to its end, or not to the same end as the next one. */
+/** `more to see`: no command was started, but the next run on the same snapshot may find one. */
 export type RunOutcome = 'started' | 'nothing' | 'more to see';
 
 const NO_POOLS: ReadonlySet<string> = new Set();
@@ -61,7 +61,7 @@ export class DecisionMemo {
   searched(method: Method, input: MethodInput, result: MethodResult): void {
     const { commands, exhausted, timeout, failures = [], unseenPools = NO_POOLS } = result;
     const entry = this.#entry(method);
-    // a search that ends with a command says nothing of the NodePools that it has not reached
+    // a search that finds a command stops before it has reached all NodePools
     if (timeout || commands.length === 0) entry.unseenPools = timeout ? unseenPools : NO_POOLS;
     const isWhole = commands.length === 0 && !timeout && failures.length === 0;
     const covers = exhausted ? coversNoMoreThan(input) : isWhole ? coversTheSame(input) : undefined;
@@ -84,9 +84,8 @@ export class DecisionMemo {
 }
 
 /**
- * Of a search that came to its end: among fewer candidates it finds nothing either. One that comes later, since it has
- * become consolidatable or a PodDisruptionBudget lets it go, would have to wait for the next change of the cluster where
- * consolidation is Karpenter's.
+ * A complete search covers every subset of its candidates. In Karpenter it also covers candidates that become consolidatable,
+ * or that a PodDisruptionBudget allows, after the search: these wait for the next change of the cluster.
  */
 function coversNoMoreThan({ candidates, consolidation }: MethodInput): Search['covers'] {
   if (consolidation === 'compatible') return () => true;
@@ -94,15 +93,12 @@ function coversNoMoreThan({ candidates, consolidation }: MethodInput): Search['c
   return (input) => input.candidates.every(({ providerId }) => seen.has(providerId));
 }
 
-/** Of a search that budgets ended: it finds something else when the choice is another one. */
+/** A search that budgets limited covers the same choice only. */
 function coversTheSame(input: MethodInput): Search['covers'] {
   const choice = choiceOf(input);
   return (other) => choiceOf(other) === choice;
 }
 
-/**
- * The candidates, how many of each NodePool may go, and which come first: with budgets in the way a search ends before it has
- * seen all.
- */
+/** The candidates, the number that each NodePool allows, and the NodePools that come first. */
 const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
   JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);

@@ -6,12 +6,6 @@ import type { Candidate } from './candidates/candidates.ts';
 /** Prices and the rest of the cluster change: after this a set may be worth it though its own nodes are as they were. */
 const KNOWN_FOR_MS = 5 * 60_000;
 
-export interface TriedOptions {
-  /** How long a set counts as tried. Default five minutes. */
-  readonly knownForMs?: number;
-  /** Whether single nodes are remembered too, which Karpenter looks at again whenever something has changed. Default false. */
-  readonly singles?: boolean;
-}
 const MOST_SETS = 10_000;
 
 interface Tried {
@@ -21,13 +15,11 @@ interface Tried {
 }
 
 export class TriedSets {
-  readonly singles: boolean;
   readonly #knownForMs: number;
   readonly #sets = new Map<string, Tried>();
 
-  constructor({ knownForMs = KNOWN_FOR_MS, singles = false }: TriedOptions = {}) {
+  constructor(knownForMs = KNOWN_FOR_MS) {
     this.#knownForMs = knownForMs;
-    this.singles = singles;
   }
 
   /** Whether the set was in vain lately, with the pods that it has now. */

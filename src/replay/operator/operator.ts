@@ -8,8 +8,6 @@ import { openClusterState } from '../../controllers/cluster-state.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
 import { controllers } from '../../controllers/index.ts';
-import { TriedSets } from '../../engine/disruption/tried-sets.ts';
-import { localSimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
@@ -21,7 +19,8 @@ import type { Logger } from '../../observe/logger.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 import { noMetrics } from './no-metrics.ts';
-import { FEW_NODES, PacedMemo } from './paced-memo.ts';
+import { PacedMemo } from './paced-memo.ts';
+import { pacedSimulations } from './paced-simulations.ts';
 
 interface OperatorOptions {
   readonly api: Api;
@@ -54,9 +53,6 @@ const SETTINGS = [
   '--disable-leader-election=true',
   '--log-level=error',
 ];
-
-/** A node whose pods have not changed is looked at again after this, among many. */
-const KNOWN_FOR_MS = 30 * 60_000;
 
 /** Controllers that only tell: they decide nothing, and nobody listens. */
 const UNHEARD: ReadonlySet<string> = new Set([
@@ -122,8 +118,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   // how long a solve takes on this machine decides nothing
   const now = (): number => clock.now();
-  const [inFew, inMany] = [new TriedSets(), new TriedSets({ knownForMs: KNOWN_FOR_MS, singles: true })];
-  const simulations = localSimulationRunner({ triedOf: (nodes) => (nodes > FEW_NODES ? inMany : inFew), now });
+  const simulations = pacedSimulations(now);
   const all = [
     ...controllers(deps, { simulations, solver: localSolver(now), memo: new PacedMemo(cluster, now), ...UNEVENTFUL }),
     ...aws.controllers(),

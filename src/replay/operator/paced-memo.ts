@@ -16,7 +16,7 @@ const SWAPS_EVERY_MS = 30 * 60_000;
 const LEAST_MS = 10_000;
 const PER_NODE_MS = 600;
 
-/** Milliseconds for which a method makes no search after one that found nothing. */
+/** Interval between a search that found nothing and the method's next search. */
 const pauseMs = ({ consolidationType }: Method, nodes: number): number =>
   consolidationType === 'swap' && nodes > FEW_NODES ? SWAPS_EVERY_MS : Math.max(LEAST_MS, nodes * PER_NODE_MS);
 
@@ -28,7 +28,7 @@ export class PacedMemo extends DecisionMemo {
   #spared: readonly Method[] = [];
   /** Number of all methods. */
   #count = 0;
-  /** Snapshot in which all methods have found nothing in one pass. */
+  /** Snapshot of the last pass in which no method found a command. */
   #seen: DisruptionSnapshot | undefined;
 
   constructor(cluster: Pick<ClusterState, 'consolidationState'>, now: () => number) {

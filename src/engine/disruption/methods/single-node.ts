@@ -51,7 +51,6 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   const reasons = new Map<string, Reason<DeclineCode>>();
   const failures: Failure[] = [];
   const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
-  const tried = input.tried?.singles ? input.tried : undefined;
   let constrained = false;
   let evaluated = 0;
   for (const candidate of interleaved(input)) {
@@ -70,15 +69,11 @@ async function decide(input: MethodInput): Promise<MethodResult> {
       reasons.set(candidate.providerId, unbalanced(deletionScore(candidate, totals)));
       continue;
     }
-    if (tried?.has([candidate], input.nowMs)) continue;
     evaluated += 1;
     const { command, reason, events: more } = await attempt(candidate, input, failures);
     events.push(...more);
     if (reason !== undefined) reasons.set(candidate.providerId, reason);
-    if (command === undefined) {
-      tried?.add([candidate], input.nowMs);
-      continue;
-    }
+    if (command === undefined) continue;
     const views = evaluate(command, totals);
     evaluations.push(...views);
     if (!isApproved(views)) {

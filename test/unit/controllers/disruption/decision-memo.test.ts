@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 
 describe('the methods that are due', () => {
-  it('are those that have not found nothing in the snapshot', () => {
+  it('exclude those that found nothing in the snapshot', () => {
     expect(memo.due(METHODS, first)).toEqual(METHODS);
     memo.passed(new Map([[emptiness, 'nothing']]), first);
     expect(memo.due(METHODS, first)).toEqual([singleNode]);

@@ -1,4 +1,4 @@
-/** Snapshots are taken anew whenever a decision can be another one: with what is remembered, disruption decides as without. */
+/** Decisions on kept snapshots are equal to decisions on fresh ones. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
@@ -241,7 +241,7 @@ const namesOf = ({ commands }: MethodResult): readonly object[] =>
     replacements: replacements.map(({ instanceTypes }) => instanceTypes),
   }));
 
-/** What a method says of the cluster and decides. */
+/** Verdicts and commands of a method. */
 async function decisionOf(world: World, snapshots: Pick<Snapshots, 'current'>, method: Method) {
   const { moves } = world.queue;
   const simulations = localSimulationRunner();

@@ -21,7 +21,7 @@ describe('TriedSets', () => {
   });
 
   it('knows it for as long as it is told', () => {
-    const tried = new TriedSets({ knownForMs: 30 * MINUTE });
+    const tried = new TriedSets(30 * MINUTE);
     tried.add([candidate('a')], NOW);
     expect(tried.has([candidate('a')], NOW + 30 * MINUTE - 1)).toBe(true);
     expect(tried.has([candidate('a')], NOW + 30 * MINUTE)).toBe(false);
@@ -51,9 +51,5 @@ describe('TriedSets', () => {
     for (let at = 0; at < 10_000; at += 1) tried.add([candidate(`more-${at}`)], later);
     expect(tried.has([candidate('young')], later)).toBe(false);
     expect(tried.has([candidate('more-9999')], later)).toBe(true);
-  });
-
-  it('remembers single nodes only when it is to', () => {
-    expect([new TriedSets().singles, new TriedSets({ singles: true }).singles]).toEqual([false, true]);
   });
 });
