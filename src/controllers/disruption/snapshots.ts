@@ -69,14 +69,14 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
 
 export class Snapshots {
   readonly #deps: Deps;
-  readonly #queue: Pick<DisruptionQueue, 'providerIds'>;
+  readonly #queue: Pick<DisruptionQueue, 'providerIds' | 'moves'>;
   readonly #launches: Pick<LaunchBudget, 'withheldFromSimulations'> | undefined;
   #taken: Taken | undefined;
 
   /** @param launches holds back replacements in the same way as provisioning's launches */
   constructor(
     deps: Deps,
-    queue: Pick<DisruptionQueue, 'providerIds'>,
+    queue: Pick<DisruptionQueue, 'providerIds' | 'moves'>,
     launches?: Pick<LaunchBudget, 'withheldFromSimulations'>,
   ) {
     this.#deps = deps;
@@ -118,7 +118,7 @@ export class Snapshots {
 
   #take(sources: Sources): Taken {
     const { cluster, clock, settings } = this.#deps;
-    const { providerIds: inProgress } = this.#queue;
+    const { providerIds: inProgress, moves } = this.#queue;
     const [nodes, nowMs] = [cluster.nodes(), clock.now()];
     const { commitments = [] } = sources;
     const nodePools = cluster.stores.nodePools.list();
@@ -139,7 +139,8 @@ export class Snapshots {
       surveys: new Map(),
       simulation: this.#simulationInput(sources, nowMs),
     };
-    const changesAtMs = nextChangeMs({ nodes, nodePools }, nowMs);
+    const undone = moves.undone(nowMs);
+    const changesAtMs = nextChangeMs({ nodes, nodePools, undone }, nowMs);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
   }
 

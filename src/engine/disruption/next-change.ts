@@ -7,19 +7,21 @@ import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { annotatedPods, protectionOf } from './candidates/protection.ts';
+import type { Undone } from './pricing/churn.ts';
 
 export interface TimedCluster {
   readonly nodes: readonly StateNode[];
   /** All NodePools that nodes may belong to. */
   readonly nodePools: readonly NodePool[];
+  readonly undone: readonly Undone[];
 }
 
 /**
  * Returns the first time after `nowMs` at which a decision about the cluster can be another one although nothing has
- * happened: a nomination, the protection of a pod, or a window of `consolidateAfter` or of a budget ends, or a budget's window
- * begins. Infinity if there is none.
+ * happened: a nomination, the protection of a pod, a window of `consolidateAfter` or of a budget, or the memory of an undone
+ * move ends, or a budget's window begins. Infinity if there is none.
  */
-export function nextChangeMs({ nodes, nodePools }: TimedCluster, nowMs: number): number {
+export function nextChangeMs({ nodes, nodePools, undone }: TimedCluster, nowMs: number): number {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
   let firstMs = Number.POSITIVE_INFINITY;
   const add = (ms: number): void => {
@@ -35,6 +37,7 @@ export function nextChangeMs({ nodes, nodePools }: TimedCluster, nowMs: number):
     }
   }
   for (const pool of nodePools) for (const budget of budgetsOf(pool)) for (const ms of hitsOf(budget, nowMs)) add(ms);
+  for (const { untilMs } of undone) add(untilMs);
   return firstMs;
 }
 

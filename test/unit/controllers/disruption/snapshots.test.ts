@@ -359,6 +359,16 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
+  it('are taken again when an undone move is forgotten, because its repetition may be worth it then', async () => {
+    const workloads = new Set([workloadOf(world.pod('a', {}))]);
+    world.undone = [{ nodePools: new Set(['default']), workloads, level: 1, untilMs: NOW + MINUTE }];
+    const first = await snapshots.current(silent);
+    await world.clock.advance(MINUTE - 1);
+    expect(await snapshots.current(silent)).toBe(first);
+    await world.clock.advance(1);
+    expect(await snapshots.current(silent)).not.toBe(first);
+  });
+
   it('are kept while instance types of a NodePool cannot be listed', async () => {
     const cloud = { ...world.deps.cloud, instanceTypes: async () => Promise.reject(new Error('no answer')) };
     const failing = new Snapshots({ ...world.deps, cloud } as Deps, world.queue);
