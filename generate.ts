@@ -2,8 +2,7 @@
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
  * the chart's dashboards; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
- * the controller's policies; what Kubernetes says of the fields of its own kinds; of the verbs of the command line, reference
- * pages and the schemas of what they print.
+ * the controller's policies; of the verbs of the command line, reference pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
