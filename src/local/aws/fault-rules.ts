@@ -34,7 +34,7 @@ const KINDS = {
   throttle: object({ action, times, rate }),
   /** Calls take effect, and their answers end in the middle. */
   malformed: object({ action, times, rate }),
-  /** Calls are not carried out, and answered as if there was nothing to list. */
+  /** Calls are not carried out, and the answer lists no items. */
   empty: object({ action: name, times }),
   /** Connections are reset: before a call takes effect (`request`), or after that, instead of the answer (default). */
   reset: object({ action, lost: optional(choice(['request', 'answer'])), times, rate }),

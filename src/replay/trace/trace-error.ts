@@ -1,4 +1,4 @@
-/** What is wrong with one field of a line. Who knows the line makes a {@link InputError} of it. */
+/** A fault of one field of a line. The reader, which has the number of the line, turns it into an InputError. */
 export class FieldFault extends Error {
   constructor(field: string, what: string) {
     super(field === '' ? what : `${field} ${what}`);

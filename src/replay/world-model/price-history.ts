@@ -25,7 +25,7 @@ const LINUX = /^Linux\/UNIX/;
 
 /**
  * Prices in the order of time. Of those before the trace the last of each pool stays.
- * @throws InputError when it cannot be read, or says nothing of the region or of the time of the trace
+ * @throws InputError if it cannot be parsed, or has no prices for the region and the time of the trace
  */
 export function readPriceHistory(text: string, history: HistoryFile): readonly SpotPrice[] {
   const wrong = (detail: string): InputError =>

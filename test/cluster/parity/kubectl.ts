@@ -1,6 +1,6 @@
 /** What kubectl is asked of both servers, about the objects of objects.yaml. */
 
-/** Kinds whose columns in `kubectl get` are those of a real API server. */
+/** Kinds for which `kubectl get` must show the same columns on both servers. */
 export const TABLED: readonly string[] = [
   ...['nodes', 'pods', 'services', 'configmaps', 'secrets', 'persistentvolumes', 'persistentvolumeclaims'],
   ...['deployments', 'replicasets', 'statefulsets', 'daemonsets', 'jobs', 'storageclasses', 'csinodes'],
