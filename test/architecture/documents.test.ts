@@ -44,6 +44,16 @@ describe('documents', () => {
     expect([...missingFiles(text, IN_DOCUMENTS), ...missingNotes(text)]).toEqual([]);
   });
 
+  it('say how many files each walk through the code crosses', () => {
+    const walks = read('docs/architecture.md').matchAll(/^### .*, file by file$([\s\S]*?)(?=^##)/gm);
+    const counts = [...walks].map(([, section = '']) => {
+      const listed = new Set([...section.matchAll(/^\d+\. `([\w/.-]+)`/gm)].map(([, file]) => file));
+      return { listed: listed.size, said: Number(/(\d+) files with/.exec(section)?.[1]) };
+    });
+    expect(counts).toHaveLength(3);
+    for (const { listed, said } of counts) expect(listed).toBe(said);
+  });
+
   it('of the engine names only files of the engine', () => {
     const folder = join(ROOT, 'src/engine');
     const names = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
