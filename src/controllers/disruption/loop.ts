@@ -35,7 +35,7 @@ const AT_ONCE = 20;
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const LOOP = 'disruption-loop';
 
-export interface DisruptionParts {
+interface DisruptionParts {
   readonly queue: DisruptionQueue;
   /** In the order in which they run; the first that starts a command ends the pass. */
   readonly methods: readonly Method[];

@@ -13,14 +13,14 @@ import type { MoveHistory } from './moves.ts';
 import { publishProtection } from './pod-events.ts';
 import { managedPools, type Snapshots } from './snapshots.ts';
 
-export interface MethodRequest {
+interface MethodRequest {
   readonly method: Method;
   readonly log: Logger;
   /** NodePools that the method's last search had no time for. */
   readonly unseenPools: ReadonlySet<string>;
 }
 
-export interface PreparedMethod extends Preparation {
+interface PreparedMethod extends Preparation {
   /** What the method decides. Rejects when the signal aborts. */
   readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
 }

@@ -21,7 +21,7 @@ import { mark } from './marks.ts';
 import { countDecision } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 
-export interface Start {
+interface Start {
   readonly command: Command;
   readonly method: Method;
 }

@@ -40,7 +40,7 @@ export interface MethodReview {
 export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
 
 /** What one method says of a node. */
-export interface MethodVerdict extends Reason<VerdictCode> {
+interface MethodVerdict extends Reason<VerdictCode> {
   readonly method: string;
 }
 

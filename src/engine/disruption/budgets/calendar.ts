@@ -39,7 +39,7 @@ export interface ReasonCalendar {
 }
 
 /** Of public form; codes are never used for something else. */
-export interface BudgetWarning {
+interface BudgetWarning {
   /**
    * `unreadable`: a budget cannot be read, and none of the nodes may go. `never-opens`: no node may go for the reasons
    * named, for as far as one can see. `always-zero`: a budget lets none go, for ever. `never-in-force`: its schedule never

@@ -10,7 +10,7 @@ import { atPositions, type BudgetIndex, budgetIndex, budgetsOf, isReadable, name
 import { annotatedPods, protectionOf } from './protection.ts';
 
 /** Which budgets block: those that allow no eviction at this moment, or those that never will. */
-export type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
+type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
 
 /**
  * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction

@@ -10,7 +10,7 @@ import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
 import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 
-export interface SimulatorOptions {
+interface SimulatorOptions {
   /** All NodePools that nodes may belong to, those too that buy nothing for pods. */
   readonly nodePools: readonly NodePool[];
   readonly solve: SolveOptions;
