@@ -1,16 +1,14 @@
 /** Answers of the API server that nobody expects. The operator says which, and works on when they end. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DISTURBANCES, type Disturbance } from './api-disturbances.ts';
+import { type BehindProxy, startBehindProxy } from './behind-proxy.ts';
 import { smallPod } from './healthy.ts';
-import { type HostileWorld, NODE_MS, startHostileWorld } from './hostile-world.ts';
+import { type HostileWorld, NODE_MS } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';
 import { removeOne } from './objects-away.ts';
-import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
+import type { RewritingProxy } from './rewriting-proxy.ts';
 
 /** In the world's time: what is not told lasts for so long. */
 const SILENT_MS = 10_000;
@@ -18,7 +16,7 @@ const PATIENCE_MS = 120_000;
 /** After the longest pause of the operator between two tries of a list. */
 const MENDED_MS = NODE_MS + 5_500;
 
-const folder = mkdtempSync(join(tmpdir(), 'hostile-api-'));
+let behind: BehindProxy | undefined;
 let proxy: RewritingProxy;
 let hostile: HostileWorld;
 /** The Node that must outlive everything. */
@@ -31,22 +29,12 @@ const nodeNameOf = async (name: string): Promise<string | undefined> =>
   (await hostile.kube.find(POD, { name, namespace: 'default' }))?.spec.nodeName;
 
 beforeAll(async () => {
-  hostile = await startHostileWorld({
-    via: async ({ kube }) => {
-      proxy = await startRewritingProxy(kube.url);
-      const kubeconfig = join(folder, 'kubeconfig');
-      writeFileSync(kubeconfig, kube.kubeconfig().replaceAll(kube.url, proxy.url));
-      return { env: { KUBECONFIG: kubeconfig } };
-    },
-  });
+  behind = await startBehindProxy();
+  ({ hostile, proxy } = behind);
   await hostile.kube.create(POD, podWithNode('resident'));
   resident = await hostile.until('node of the resident pod', () => nodeNameOf('resident'));
 });
-afterAll(async () => {
-  await hostile?.stop();
-  await proxy?.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => behind?.stop());
 
 const running = (): readonly string[] =>
   hostile.world.aws.instances

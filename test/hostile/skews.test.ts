@@ -1,12 +1,10 @@
 /** Wrong clocks: the clock of the operator's machine, and the API server's clock in its responses. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type BehindProxy, startBehindProxy } from './behind-proxy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
-import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
+import type { RewritingProxy } from './rewriting-proxy.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -46,25 +44,15 @@ describe('the operator works on a machine whose clock is', () => {
 });
 
 describe('the operator works on when the API server sends', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hostile-skews-'));
+  let behind: BehindProxy | undefined;
   let proxy: RewritingProxy;
   let hostile: HostileWorld;
   beforeAll(async () => {
-    hostile = await startHostileWorld({
-      via: async ({ kube }) => {
-        proxy = await startRewritingProxy(kube.url);
-        const kubeconfig = join(folder, 'kubeconfig');
-        writeFileSync(kubeconfig, kube.kubeconfig().replaceAll(kube.url, proxy.url));
-        return { env: { KUBECONFIG: kubeconfig } };
-      },
-    });
+    behind = await startBehindProxy();
+    ({ hostile, proxy } = behind);
   });
   afterEach(() => proxy.mend());
-  afterAll(async () => {
-    await hostile?.stop();
-    await proxy?.close();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => behind?.stop());
 
   type Change = (headers: IncomingHttpHeaders, answer: number) => OutgoingHttpHeaders;
   const later = (ms: number, { date = '' }: IncomingHttpHeaders): string =>
