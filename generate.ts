@@ -17,7 +17,7 @@ import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
 import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
-import { describe } from './src/cli/describe.ts';
+import { describeCommand } from './src/cli/describe.ts';
 import { VERBS, wholeProgram } from './src/cli.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
@@ -33,7 +33,7 @@ const FOLDERS = {
   dashboards: 'charts/karpenter/dashboards',
 } as const;
 
-const COMMAND_LINE = describe(await wholeProgram());
+const COMMAND_LINE = describeCommand(await wholeProgram());
 
 const crdYaml = (crd: CustomResourceDefinition): string =>
   stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false });

@@ -2,7 +2,7 @@
 
 import { isObject, type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
 import type { ResourceDeclaration } from '../../src/api/schema/resource.ts';
-import { code, heading, table } from './markdown.ts';
+import { code, heading, markdownTable } from './markdown.ts';
 
 /** The page of a kind in Markdown. `schema` is the schema of the whole object. */
 export function referencePage(resource: ResourceDeclaration, schema: OpenApiSchema): string {
@@ -18,7 +18,7 @@ export function referencePage(resource: ResourceDeclaration, schema: OpenApiSche
     ...section('Status', 'status', schema),
     '## Columns',
     '',
-    ...table(
+    ...markdownTable(
       ['Column', 'Shows', 'When'],
       resource.columns.map(({ name, jsonPath, priority }) => [
         name,
@@ -36,7 +36,7 @@ function section(title: string, part: 'spec' | 'status', schema: OpenApiSchema):
   return [
     `## ${title}`,
     '',
-    ...table(['Field', 'Type', 'Meaning'], fieldsOf(root, part)),
+    ...markdownTable(['Field', 'Type', 'Meaning'], fieldsOf(root, part)),
     '',
     ...(rules.length > 0 ? ['Rules:', '', ...rules, ''] : []),
   ];

@@ -6,7 +6,7 @@ export const code = (text: string): string => `\`${text}\``;
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 /** The lines of a table. */
-export const table = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] => [
+export const markdownTable = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] => [
   `| ${head.join(' | ')} |`,
   `|${'---|'.repeat(head.length)}`,
   ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`),

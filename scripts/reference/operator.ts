@@ -13,7 +13,7 @@ import { TRACING_VARIABLES } from '../../src/observe/traces/settings.ts';
 import { AWS_GATES, CORE_GATES, type FeatureGate } from '../../src/process/feature-gates.ts';
 import { environmentName } from '../../src/process/options.ts';
 import { OPTIONS, VARIABLES } from '../../src/process/settings.ts';
-import { code, heading, table } from './markdown.ts';
+import { code, heading, markdownTable } from './markdown.ts';
 
 const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
@@ -41,7 +41,7 @@ export function metricsPage(): string {
       `## ${title}`,
       '',
       ...(note === undefined ? [] : [note, '']),
-      ...table(
+      ...markdownTable(
         ['Metric', 'Type', 'Labels', 'Meaning'],
         metrics.map((metric) => [code(metric.name), metric.type, labelsOf(metric), meaningOf(metric)]),
       ),
@@ -101,7 +101,7 @@ export function eventsPage(): string {
       '',
       `## ${title}`,
       '',
-      ...table(
+      ...markdownTable(
         ['Reason', 'Type', 'Object', 'Meaning', 'Key', 'Window'],
         events.map((event) => [
           code(event.reason),
@@ -130,7 +130,7 @@ export function settingsPage(): string {
     'written as `10s`, `1m` or `2h45m`. A flag that cannot be read ends the process at its start, as does a value that is',
     'not allowed; an environment variable that is no number, duration or boolean where one is wanted counts as not set.',
     '',
-    ...table(
+    ...markdownTable(
       ['Flag', 'Environment variable', 'Default', 'Meaning'],
       Object.values(OPTIONS).map(({ flag, shown, help }) => [
         code(`--${flag}`),
@@ -142,7 +142,7 @@ export function settingsPage(): string {
     '',
     '## Environment variables without a flag',
     '',
-    ...table(
+    ...markdownTable(
       ['Environment variable', 'Meaning'],
       Object.values(VARIABLES).map(({ name, help }) => [code(name), `${help}.`]),
     ),
@@ -155,7 +155,7 @@ export function settingsPage(): string {
     "OpenTelemetry's own variables; there are no traces unless one of the first two is set. A value that cannot be used",
     'has no effect, and the log says so at the start. See [operations.md](../operations.md#traces).',
     '',
-    ...table(
+    ...markdownTable(
       ['Environment variable', 'Meaning'],
       Object.entries(TRACING_VARIABLES).map(([name, help]) => [code(name), `${help}.`]),
     ),
@@ -164,7 +164,7 @@ export function settingsPage(): string {
     '',
     'Written as `Name=true,Other=false`. A name that is not known has no effect, and the log says so at the start.',
     '',
-    ...table(
+    ...markdownTable(
       ['Gate', 'Setting', 'Default', 'Meaning'],
       [
         ...Object.values(CORE_GATES).map(gateRow('FEATURE_GATES')),

@@ -1,7 +1,7 @@
 /** Reference pages of the verbs, written from their declarations. */
 
 import type { CommandDescription, OptionDescription } from '../../src/cli/describe.ts';
-import { code, heading, table } from './markdown.ts';
+import { code, heading, markdownTable } from './markdown.ts';
 
 /** A form that a verb prints as JSON and YAML. */
 export interface DescribedOutput {
@@ -69,7 +69,7 @@ function paragraphs(text: string): readonly string[] {
 function argumentLines({ arguments: given }: CommandDescription): readonly string[] {
   if (given.length === 0) return [];
   const rows = given.map(({ usage, choices, description }) => [code(usage), withChoices(description, choices)]);
-  return [...table(['Argument', 'Meaning'], rows), ''];
+  return [...markdownTable(['Argument', 'Meaning'], rows), ''];
 }
 
 function optionLines(options: readonly OptionDescription[]): readonly string[] {
@@ -80,7 +80,7 @@ function optionLines(options: readonly OptionDescription[]): readonly string[] {
     withChoices(option.description, option.choices) +
       (option.variable === undefined ? '' : `; also ${code(option.variable)}`),
   ]);
-  return [...table(['Option', 'Default', 'Meaning'], rows), ''];
+  return [...markdownTable(['Option', 'Default', 'Meaning'], rows), ''];
 }
 
 const flagsOf = ({ short, long, value }: OptionDescription): string =>
@@ -102,7 +102,7 @@ export const indexPage = (verbs: readonly (readonly [name: string, summary: stri
     ...heading('The command line', 'the verbs in src/cli.ts'),
     '`karpenter VERB --help` says what is here. As `kubectl-karpenter` on the path it is `kubectl karpenter` as well.',
     '',
-    ...table(
+    ...markdownTable(
       ['Verb', 'Use'],
       verbs.map(([name, summary]) => [`[${name}](${name}.md)`, summary]),
     ),

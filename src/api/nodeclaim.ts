@@ -4,7 +4,7 @@ import { type Declared, object, optional, quantityMap, rule, text, time } from '
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import {
   duration,
-  durationOrNever,
+  durationOrNeverField,
   keyRules,
   nodeClaimConditions,
   nodeClassRef,
@@ -27,7 +27,7 @@ const nodeClaimSpec = object(
     terminationGracePeriod: optional(
       duration('How long the node may drain before its remaining pods are deleted; without limit when left out.'),
     ),
-    expireAfter: optional(durationOrNever('Age at which the node is replaced, or `Never`.', '720h')),
+    expireAfter: optional(durationOrNeverField('Age at which the node is replaced, or `Never`.', '720h')),
   },
   { description: 'What node is wanted.', rules: [rule('self == oldSelf', 'spec is immutable')] },
 );

@@ -17,7 +17,7 @@ import { columns, type Resource, type ResourceDeclaration } from './schema/resou
 import {
   conditions,
   duration,
-  durationOrNever,
+  durationOrNeverField,
   keyRules,
   LABEL_VALUE,
   mapKeyRules,
@@ -57,7 +57,7 @@ const budget = object({
 
 const disruption = object(
   {
-    consolidateAfter: durationOrNever(
+    consolidateAfter: durationOrNeverField(
       'How long a node must be without pods coming or going before it may be consolidated, or `Never`.',
     ),
     consolidationPolicy: optional(
@@ -120,7 +120,7 @@ const template = object(
             'How long a node may drain before its remaining pods are deleted regardless of disruption budgets; without limit when left out.',
           ),
         ),
-        expireAfter: optional(durationOrNever('Age at which a node is replaced, or `Never`.', '720h')),
+        expireAfter: optional(durationOrNeverField('Age at which a node is replaced, or `Never`.', '720h')),
       },
       { description: 'Spec of the NodeClaims.' },
     ),

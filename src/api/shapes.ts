@@ -15,7 +15,7 @@ const DURATION_OR_NEVER = '^(([0-9]+(s|m|h))+|Never)$';
 export const duration = (description: string) => text({ description, pattern: DURATION });
 
 /** A span, or `Never`. */
-export const durationOrNever = (description: string, fallback?: string) =>
+export const durationOrNeverField = (description: string, fallback?: string) =>
   text({ description, pattern: DURATION_OR_NEVER, ...defined({ default: fallback }) });
 
 const taint = object({

@@ -19,7 +19,7 @@ import { memoryDiscovery } from './instancetypes/memorydiscovery.ts';
 import { interruption } from './interruption/controller.ts';
 import { instanceStatus } from './interruption/instance-status.ts';
 import { LaunchTemplates, launchTemplatesController } from './launchtemplates/launchtemplates.ts';
-import { measured } from './measured.ts';
+import { measuredProvider } from './measured.ts';
 import { type AwsMetrics, awsMetrics } from './metrics.ts';
 import { amiStep, placementGroupStep, reservationStep, securityGroupStep, subnetStep } from './nodeclass/discovery.ts';
 import { fieldsStep } from './nodeclass/fields.ts';
@@ -107,7 +107,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
     ...(keeper === undefined ? [] : [keeper]),
   ];
-  return { provider: measured(provider, context.metrics), controllers, keeper, offerings: report };
+  return { provider: measuredProvider(provider, context.metrics), controllers, keeper, offerings: report };
 }
 
 const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context): ClusterVersion =>

@@ -14,7 +14,7 @@ function kindOf(error: unknown): string {
   return causeOf(error, InsufficientCapacity) ? 'InsufficientCapacityError' : '';
 }
 
-export function measured(provider: CloudProvider, metrics: AwsMetrics): CloudProvider {
+export function measuredProvider(provider: CloudProvider, metrics: AwsMetrics): CloudProvider {
   const time =
     <A extends readonly unknown[], R>(method: string, call: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {

@@ -3,7 +3,7 @@ import { Argument, Command } from 'commander';
 import { bashScript } from './completion/bash.ts';
 import { fishScript } from './completion/fish.ts';
 import { zshScript } from './completion/zsh.ts';
-import { type CommandDescription, describe, withExamples } from './describe.ts';
+import { type CommandDescription, describeCommand, withExamples } from './describe.ts';
 
 const SCRIPTS: Readonly<Record<string, (root: CommandDescription) => string>> = {
   bash: bashScript,
@@ -18,7 +18,7 @@ export const completionCommand = (program: () => Promise<Command>): Command =>
       .description('Print a script with which a shell completes verbs, options, their choices, and files')
       .addArgument(new Argument('<shell>', 'the shell that reads it').choices(Object.keys(SCRIPTS)))
       .action(async (shell: string) => {
-        process.stdout.write(SCRIPTS[shell]?.(describe(await program())) ?? '');
+        process.stdout.write(SCRIPTS[shell]?.(describeCommand(await program())) ?? '');
       }),
     [
       { what: 'bash: in this shell, or in ~/.bashrc', command: 'source <(karpenter completion bash)' },

@@ -70,7 +70,7 @@ export function showExamples(command: Command): Command {
   return command;
 }
 
-export function describe(command: Command, above: readonly string[] = []): CommandDescription {
+export function describeCommand(command: Command, above: readonly string[] = []): CommandDescription {
   const path = [...above, command.name()];
   return {
     path,
@@ -80,7 +80,7 @@ export function describe(command: Command, above: readonly string[] = []): Comma
     options: command.options.filter(({ hidden }) => !hidden).map(optionOf),
     examples: examples.get(command) ?? [],
     notes: notesOf(command),
-    commands: command.commands.map((nested) => describe(nested, path)),
+    commands: command.commands.map((nested) => describeCommand(nested, path)),
   };
 }
 

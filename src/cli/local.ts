@@ -6,7 +6,7 @@ import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
 import { machineSpeedOption, machinesAt } from './machines.ts';
 import { positive } from './number-arguments.ts';
-import { quoted } from './render/shell.ts';
+import { shellQuoted } from './render/shell.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 
 interface LocalOptions {
@@ -53,7 +53,7 @@ export function localCommand(): Command {
 
 /** Lines for `eval` or copying: the environment of kubectl, aws and the operator. */
 export function exportLines(environment: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(environment).map(([name, value]) => `export ${name}=${quoted(value)}`);
+  return Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuoted(value)}`);
 }
 
 /** No line is wider than 80 columns, so that none breaks inside a word. */

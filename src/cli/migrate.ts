@@ -6,7 +6,7 @@ import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';
 import { type Facts, factsOfCluster, factsOfManifests } from './migrate/facts.ts';
-import { instanceIdOf, originOf } from './migrate/origins.ts';
+import { instanceIdOfNode, originOf } from './migrate/origins.ts';
 import { planMarkdown } from './migrate/plan/markdown.ts';
 import { planOf } from './migrate/plan/plan.ts';
 import { type MigrationPlan, SOURCES, type Source } from './migrate/plan/step.ts';
@@ -88,7 +88,7 @@ async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
   const nodes = facts.of<Node>('Node').filter((node) => originOf(node).kind === 'auto-scaling-group');
   try {
     const { autoScalingGroups } = await import('../aws/doctor/upgrade.ts');
-    return await autoScalingGroups(nodes.flatMap((node) => instanceIdOf(node) ?? []));
+    return await autoScalingGroups(nodes.flatMap((node) => instanceIdOfNode(node) ?? []));
   } catch (error) {
     writeNotes([`the Auto Scaling groups of ${nodes.length} nodes are not known: ${messageOf(error)}`]);
     return new Map();

@@ -8,7 +8,7 @@ import { unfinished } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
 import { PARTS, type ReplayParts } from './replay/parts.ts';
-import { type PlayableSet, type PlayOptions, prepare } from './replay/play.ts';
+import { type PlayableSet, type PlayOptions, preparePlay } from './replay/play.ts';
 import { progressLine } from './replay/progress.ts';
 import { writeResult } from './replay/write.ts';
 import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
@@ -84,7 +84,7 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
     .action(async (flags: Flags) => {
       const destinations = withSummary(flags.output);
       checkWritable(destinations);
-      const prepared = await prepare(flags, parts);
+      const prepared = await preparePlay(flags, parts);
       writeNotes(prepared.notes);
       const { result, isStopped } = await played(prepared);
       await writeResult(result, destinations);

@@ -16,7 +16,7 @@ import { fromAudit } from './trace/audit.ts';
 import { fromCsv } from './trace/csv.ts';
 import { limitOption } from './trace/limit.ts';
 import { historyNotes } from './trace/notes.ts';
-import { summaryText } from './trace/summary-text.ts';
+import { traceSummaryText } from './trace/summary-text.ts';
 
 const MOST_PODS = 50_000;
 
@@ -94,7 +94,7 @@ const checkCommand = (): Command =>
       '\nThe numbers are those of the trace: as if each pod started at once. A line that cannot be read ends it with 1.',
     )
     .action(async (file: string, { output }: { readonly output: Format }) => {
-      await printAs(output, await summaryOf(await readTrace(file)), summaryText);
+      await printAs(output, await summaryOf(await readTrace(file)), traceSummaryText);
     });
 
 interface AuditFlags {

@@ -1,6 +1,6 @@
 /** What an operator serves at `/debug/holds`: the pods that wait and are left out for now, and why. Of public form. */
 import { podKey } from '../engine/pods.ts';
-import { type HoldCode, type HoldOf, timeOf } from '../state/pod-holds.ts';
+import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import { pendingPods } from './provisioning/workload.ts';
 
@@ -21,6 +21,6 @@ export function* holdViews({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>, 
     const hold = holdOf(pod);
     if (hold === undefined) continue;
     const { code, text, sinceMs, untilMs, times } = hold;
-    yield { pod: podKey(pod), code, text, since: timeOf(clock, sinceMs), until: timeOf(clock, untilMs), times };
+    yield { pod: podKey(pod), code, text, since: wallTimeOf(clock, sinceMs), until: wallTimeOf(clock, untilMs), times };
   }
 }

@@ -20,12 +20,12 @@ import { consistency } from './nodeclaim/consistency.ts';
 import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection, stateGarbageCollection } from './nodeclaim/garbage-collection.ts';
-import { hydration } from './nodeclaim/hydration.ts';
+import { nodeClaimHydration } from './nodeclaim/hydration.ts';
 import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/pod-events.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
-import { counter } from './nodepool/counter.ts';
+import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registration-health.ts';
@@ -86,9 +86,9 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new DisruptionConditions(known, parts.driftEveryMs),
     podEvents(deps),
     consistency(deps),
-    hydration(deps),
+    nodeClaimHydration(deps),
     stateGarbageCollection(deps),
-    counter(deps),
+    nodePoolCounter(deps),
     hash(deps),
     readiness(deps),
     validation(deps),

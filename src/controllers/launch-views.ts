@@ -1,5 +1,5 @@
 /** Content of `/debug/launches`: causes of unproductive launches. The format is public. */
-import { timeOf } from '../state/pod-holds.ts';
+import { wallTimeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
@@ -20,7 +20,7 @@ interface LaunchView {
 export function* launchViews({ clock }: Pick<Deps, 'clock'>, launches: LaunchBudget): Iterable<LaunchView> {
   for (const { nodePool, allowances, record, usd, nextMs } of launches.reports()) {
     const { cause, text, nodes } = record;
-    const next = nextMs === undefined ? {} : { nextAttempt: timeOf(clock, nextMs) };
+    const next = nextMs === undefined ? {} : { nextAttempt: wallTimeOf(clock, nextMs) };
     yield { nodePool, cause: cause.code, text, nodes, usd, ...next, allowances: Math.floor(allowances) };
   }
 }

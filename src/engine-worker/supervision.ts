@@ -4,7 +4,7 @@
  */
 import { formatDuration } from '../api/duration.ts';
 import type { Pod } from '../api/kubernetes.ts';
-import { isHeavy, measured } from '../engine/pod-bounds.ts';
+import { isHeavy, measuresOf } from '../engine/pod-bounds.ts';
 import { podKey } from '../engine/pods.ts';
 import { type Clock, monotonicMs } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -161,7 +161,7 @@ export class Supervision {
     const count = nameless === 0 ? 0 : GROWTH ** (nameless - 1);
     return pods
       .filter(isHeavy)
-      .toSorted((a, b) => measured(b).weight - measured(a).weight)
+      .toSorted((a, b) => measuresOf(b).weight - measuresOf(a).weight)
       .slice(0, count);
   }
 }

@@ -29,7 +29,7 @@ export class LeftOuts {
   }
 }
 
-export const nameOf = (
+export const leftOutName = (
   kind: LeftOut['kind'],
   { namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>,
 ): Omit<LeftOut, 'text'> => ({ kind, name, ...(namespace === undefined ? {} : { namespace }) });

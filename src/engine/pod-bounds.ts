@@ -41,7 +41,7 @@ const known = new WeakMap<PodSpec, Measured>();
 const cuts = new WeakMap<PodSpec, string>();
 
 /** A pod's measures, taken once for each spec. */
-export function measured({ spec }: EnginePod): Measured {
+export function measuresOf({ spec }: EnginePod): Measured {
   let measures = known.get(spec);
   if (measures === undefined) {
     measures = measuredOr(spec);
@@ -51,7 +51,7 @@ export function measured({ spec }: EnginePod): Measured {
   return measures;
 }
 
-export const isHeavy = (pod: EnginePod): boolean => !isPlain(pod.spec) && measured(pod).weight > HEAVY;
+export const isHeavy = (pod: EnginePod): boolean => !isPlain(pod.spec) && measuresOf(pod).weight > HEAVY;
 
 /** Things of each kind that nearly all pods have fewer of, and which need no counting. */
 const FEW = 8;
@@ -125,14 +125,14 @@ export function intake(pods: readonly EnginePod[], first: readonly string[] = []
   let isWhole = true;
   for (const pod of pods) {
     if (isPlain(pod.spec)) continue;
-    const { error, weight, spec } = measured(pod);
+    const { error, weight, spec } = measuresOf(pod);
     if (error !== undefined) refusals.set(podKey(pod), { code: 'unsupported', text: error });
     else if (weight > HEAVY) heavy.push(pod);
     isWhole &&= spec === pod.spec;
   }
   const leftOver = surplusOf(heavy, first);
   if (isWhole && refusals.size === 0 && leftOver.size === 0) return { pods, refusals, leftOver: [] };
-  const taken = pods.filter((pod) => measured(pod).error === undefined && !leftOver.has(podKey(pod)));
+  const taken = pods.filter((pod) => measuresOf(pod).error === undefined && !leftOver.has(podKey(pod)));
   return { pods: taken.map(bounded), refusals, leftOver: [...leftOver] };
 }
 
@@ -143,7 +143,7 @@ function surplusOf(heavy: readonly EnginePod[], first: readonly string[]): Reado
   const surplus = new Set<string>();
   let sum = 0;
   for (const pod of heavy.toSorted((a, b) => turnOf(a) - turnOf(b))) {
-    const { weight } = measured(pod);
+    const { weight } = measuresOf(pod);
     if (sum > 0 && sum + weight > MOST_HEAVY) surplus.add(podKey(pod));
     else sum += weight;
   }
@@ -152,7 +152,7 @@ function surplusOf(heavy: readonly EnginePod[], first: readonly string[]): Reado
 
 /** The pod with what the solver looks at of its spec. */
 function bounded(pod: EnginePod): EnginePod {
-  const { spec } = measured(pod);
+  const { spec } = measuresOf(pod);
   return spec === pod.spec ? pod : { ...pod, spec };
 }
 

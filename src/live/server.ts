@@ -26,7 +26,7 @@ export interface LivePageOptions {
   readonly metrics: Metrics;
 }
 
-interface LivePage {
+interface LivePageServer {
   /** Without a token. */
   readonly url: string;
   close(): Promise<void>;
@@ -51,7 +51,7 @@ const SEARCH_SECONDS = 1;
 const BUSY = Symbol('busy');
 
 /** @throws Error that names the setting when the port cannot be taken */
-export async function serveLivePage(options: LivePageOptions): Promise<LivePage> {
+export async function serveLivePage(options: LivePageOptions): Promise<LivePageServer> {
   const { address, token, log, metrics } = options;
   const access: Access = { isLocal: isLoopback(address.host), token };
   const server = boundedServer({ name: 'live-page', handler: handlerOf(options, access), log, metrics });

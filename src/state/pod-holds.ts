@@ -36,7 +36,8 @@ interface PodHold {
 export type HoldOf = (pod: Pod) => PodHold | undefined;
 
 /** A number of `monotonicMs` as the time that it is to people. */
-export const timeOf = (clock: Timepiece, atMs: number): string => timestamp(clock.now() + atMs - monotonicMs(clock));
+export const wallTimeOf = (clock: Timepiece, atMs: number): string =>
+  timestamp(clock.now() + atMs - monotonicMs(clock));
 
 export class PodHolds {
   readonly #clock: Timepiece;

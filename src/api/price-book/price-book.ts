@@ -130,7 +130,8 @@ export const EMPTY_BOOK: PriceBook = {
 };
 
 /** The part of an instance type's name that names its family. */
-export const familyOf = (instanceType: string): string => instanceType.slice(0, Math.max(0, instanceType.indexOf('.')));
+export const instanceFamilyOf = (instanceType: string): string =>
+  instanceType.slice(0, Math.max(0, instanceType.indexOf('.')));
 
 /** The JSON Schema of the file, for editors. */
 export const priceBookSchemaText = (): string =>

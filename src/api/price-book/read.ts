@@ -10,7 +10,7 @@ import { isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi
 import {
   DISCOUNT,
   type Discount,
-  familyOf,
+  instanceFamilyOf,
   LOWEST_PRICE_SHARE,
   MOST_BYTES,
   MOST_ENTRIES,
@@ -132,10 +132,10 @@ interface Selected {
 
 /** A type that is named must be one, and a price must be that of one type. */
 function selectionFault({ family, instanceType, usdPerHour }: Selected): string | undefined {
-  if (instanceType !== undefined && familyOf(instanceType) === '')
+  if (instanceType !== undefined && instanceFamilyOf(instanceType) === '')
     return `instanceType: ${quoted(instanceType)} is no instance type such as m7i.large`;
   if (family?.includes('.')) return `family: ${quoted(family)} is no family; name types by instanceType`;
-  if (family !== undefined && instanceType !== undefined && familyOf(instanceType) !== family)
+  if (family !== undefined && instanceType !== undefined && instanceFamilyOf(instanceType) !== family)
     return `family: ${quoted(family)} is not the family of ${quoted(instanceType)}; leave family out`;
   if (usdPerHour !== undefined && instanceType === undefined)
     return 'usdPerHour: is the price of one instance type, and instanceType is missing';

@@ -11,7 +11,7 @@ import { installedBefore } from './beta.ts';
 import { definitions, type FoundController, findControllers, installation } from './cluster.ts';
 import { type Finding, problem, unasked, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
-import { checkNodePools, surveyOf } from './nodepools.ts';
+import { diagnoseNodePools, surveyOf } from './nodepools.ts';
 import { controllerRole, type SimulatedScope, simulated } from './simulation.ts';
 import { takeover } from './takeover.ts';
 import { writePermissions } from './writes.ts';
@@ -97,7 +97,7 @@ async function objects(
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
     const resolved = new Map(reports.map(({ nodeClass }) => [nodeClass.metadata.name, nodeClass]));
-    const ofPools = await checkNodePools(pools, { nodeClasses: resolved, survey: surveyOf(context) });
+    const ofPools = await diagnoseNodePools(pools, { nodeClasses: resolved, survey: surveyOf(context) });
     const none = warning('EC2NodeClasses', 'there are none', 'kubectl apply -f examples/ec2nodeclass.yaml');
     if (reports.length === 0) return [...ofRole, none, ...ofPools, ...ofTakeover];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;

@@ -65,7 +65,7 @@ interface PoolChecks {
   readonly survey: Survey;
 }
 
-export async function checkNodePools(pools: readonly NodePool[], checks: PoolChecks): Promise<readonly Finding[]> {
+export async function diagnoseNodePools(pools: readonly NodePool[], checks: PoolChecks): Promise<readonly Finding[]> {
   if (pools.length === 0)
     return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
   const findings: Finding[] = [];

@@ -6,7 +6,7 @@ import type { HttpKubeReader } from '../../kube/http.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Facts } from './facts.ts';
 import { type Item, itemOf, unknown } from './items.ts';
-import { instanceIdOf } from './origins.ts';
+import { instanceIdOfNode } from './origins.ts';
 
 const AREA = 'account';
 
@@ -51,7 +51,7 @@ export async function accountItems(
       queueName,
       controller,
       nodeRoles: [...new Set(roles)],
-      instanceIds: new Set(facts.of<Node>('Node').flatMap((node) => instanceIdOf(node) ?? [])),
+      instanceIds: new Set(facts.of<Node>('Node').flatMap((node) => instanceIdOfNode(node) ?? [])),
     });
     return findings.map((finding) => itemOf(AREA, finding));
   } catch (error) {

@@ -40,4 +40,4 @@ export const groupsOf = (nodes: readonly Node[], kind: OriginKind): ReadonlyMap<
 
 const PROVIDER_ID = /^aws:\/\/\/[^/]+\/(i-[0-9a-f]+)$/;
 
-export const instanceIdOf = ({ spec }: Node): string | undefined => PROVIDER_ID.exec(spec?.providerID ?? '')?.[1];
+export const instanceIdOfNode = ({ spec }: Node): string | undefined => PROVIDER_ID.exec(spec?.providerID ?? '')?.[1];

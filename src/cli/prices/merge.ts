@@ -15,7 +15,7 @@ export interface Merged {
  * @param file its name, for messages
  * @throws InputError when it is no price book
  */
-export function merged(imported: Imported, existing: string | undefined, file: string): Merged {
+export function mergeImported(imported: Imported, existing: string | undefined, file: string): Merged {
   const document = existing === undefined ? new Document({ ...PRICE_BOOK_KIND }) : documentOf(existing, file);
   const notes = [...imported.notes];
   for (const plan of imported.plans) {

@@ -76,13 +76,16 @@ function notCounted({ unpriced, otherNodes }: CostNow): readonly string[] {
 
 const BARS = '▁▂▃▄▅▆▇█';
 
-/** A character for each value, from nothing to the largest; a blank where nothing is known. */
-export function sparkline(values: readonly (number | undefined)[]): string {
-  const most = Math.max(0, ...values.map((value) => value ?? 0));
+/** Draws a character for each value, from nothing to `most`, and a blank for values that are not known. */
+export function sparkline(
+  values: readonly (number | undefined)[],
+  most = Math.max(0, ...values.map((value) => value ?? 0)),
+): string {
   return values
     .map((value) => {
       if (value === undefined) return ' ';
-      return BARS[most <= 0 ? 0 : Math.min(BARS.length - 1, Math.round((value / most) * (BARS.length - 1)))];
+      const level = most > 0 ? Math.round((value / most) * (BARS.length - 1)) : 0;
+      return BARS[Math.min(BARS.length - 1, Math.max(0, level))];
     })
     .join('');
 }

@@ -2,7 +2,7 @@
 import { indented } from './wrap.ts';
 
 /** Quotes a value for a POSIX shell where it needs it. */
-export const quoted = (value: string): string =>
+export const shellQuoted = (value: string): string =>
   /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 
 /** A text within the width; a command stays on one line, so that it can be copied. */

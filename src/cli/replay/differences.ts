@@ -9,7 +9,7 @@ const LONGEST = 60;
 const MOST = 8;
 
 /** A line for each object that is there in one alone, and for each field that differs: `NodePool web: spec.weight 1 → 5`. */
-export function differences(before: readonly KubeObject[], after: readonly KubeObject[]): readonly string[] {
+export function objectDifferences(before: readonly KubeObject[], after: readonly KubeObject[]): readonly string[] {
   const known = new Map(before.map((object) => [identityOf(object), object]));
   const lines = after.flatMap((object) => {
     const was = known.get(identityOf(object));

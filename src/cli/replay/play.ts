@@ -39,7 +39,7 @@ export interface PlayableSet {
 }
 
 /** @throws InputError that names the file, the place and the field */
-export async function prepare(options: PlayOptions, parts: ReplayParts): Promise<PlayableSet> {
+export async function preparePlay(options: PlayOptions, parts: ReplayParts): Promise<PlayableSet> {
   const manifests = readManifests(options.filename);
   refuseOldVersions(manifests);
   const { priceBook: book } = options;

@@ -7,7 +7,7 @@ import { InputError } from '../objects/errors.ts';
 import { applied, type Manifest, readManifests, readText } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';
 import { checkArguments } from './arguments.ts';
-import { differences } from './differences.ts';
+import { objectDifferences } from './differences.ts';
 import { type Beginning, checkNodePools, givenObjects } from './objects.ts';
 import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
 import { wordsOf } from './words.ts';
@@ -58,7 +58,7 @@ const saysOf = (
   args: readonly string[],
   before: readonly KubeObject[],
   after: readonly KubeObject[],
-): readonly string[] => [...args, ...differences(before, after)];
+): readonly string[] => [...args, ...objectDifferences(before, after)];
 
 /** One set of `--compare` is compared with the default, several are with each other. */
 function declaredBy({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {

@@ -1,5 +1,6 @@
 /** The summary of a replay for a terminal: sentences, figures side by side, and how cost and nodes went over time. */
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
 import { sentences } from './compare.ts';
 import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
@@ -20,7 +21,6 @@ const LABEL = 17;
 const GAP = 2;
 const NARROWEST = 12;
 const WIDEST = 20;
-const BARS = '▁▂▃▄▅▆▇█';
 
 /** A text that ends with a line break. */
 export function summaryText(result: ReplayResult, { width, isStyled }: SummaryStyle): string {
@@ -120,16 +120,6 @@ function sparkTexts({ runs, trace }: ReplayResult, width: number): readonly stri
     const times = axis(startMs, endMs, { label, width: Math.ceil(rows / each) });
     return [`${title}, 0 to ${text(most)}`, ...drawn, times].join('\n');
   });
-}
-
-/** One character for each value, from nothing to `most`. */
-export function sparkline(values: readonly number[], most: number): string {
-  return values
-    .map((value) => {
-      const level = most > 0 ? Math.round((value / most) * (BARS.length - 1)) : 0;
-      return BARS[Math.min(BARS.length - 1, Math.max(0, level))];
-    })
-    .join('');
 }
 
 function axis(

@@ -12,7 +12,7 @@ function lasting(seconds: number): string {
   return `${days === 0 ? '' : `${days}d`}${rest === 0 && days > 0 ? '' : formatDuration(rest)}`;
 }
 
-export function summaryText(summary: TraceSummary): string {
+export function traceSummaryText(summary: TraceSummary): string {
   const { name, start, seconds, source, events, objects, podStarts, warnings } = summary;
   const amounts = [
     ['pods', summary.pods],

@@ -8,7 +8,7 @@ import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';
 
-export function hydration({ client, cluster, settings }: Deps): Reconciler<Node> {
+export function nodeHydration({ client, cluster, settings }: Deps): Reconciler<Node> {
   return {
     name: 'node.hydration',
     watches: NODE,

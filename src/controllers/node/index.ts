@@ -4,7 +4,7 @@ import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims
 import type { Deps } from '../deps.ts';
 import { EvictionQueue } from './eviction-queue.ts';
 import { NodeHealth } from './health.ts';
-import { hydration } from './hydration.ts';
+import { nodeHydration } from './hydration.ts';
 import { NodeTermination } from './node-termination.ts';
 import { Evictions } from './pending-evictions.ts';
 
@@ -16,7 +16,7 @@ export function nodeControllers(deps: Deps): readonly Controller[] {
   return [
     new NodeTermination(deps, evictions),
     new EvictionQueue(deps, evictions),
-    hydration(deps),
+    nodeHydration(deps),
     ...(canRepair ? [new NodeHealth(deps)] : []),
   ];
 }

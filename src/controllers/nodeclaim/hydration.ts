@@ -7,7 +7,7 @@ import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';
 
-export function hydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
+export function nodeClaimHydration({ client, cluster, settings }: Deps): Reconciler<NodeClaim> {
   return {
     name: 'nodeclaim.hydration',
     watches: NODE_CLAIM,

@@ -19,7 +19,7 @@ const shownOf = remembering((held: Resources): Pick<NonNullable<NodePool['status
   return { resources: quantityList(totals), nodes: totals.nodes };
 });
 
-export function counter({ client, cluster, settings }: Deps): Reconciler<NodePool> {
+export function nodePoolCounter({ client, cluster, settings }: Deps): Reconciler<NodePool> {
   return {
     name: 'nodepool.counter',
     watches: NODE_POOL,

@@ -10,7 +10,7 @@ import { podKey } from '../../engine/pods.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
-import { type HoldOf, timeOf } from '../../state/pod-holds.ts';
+import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
@@ -134,7 +134,7 @@ export class LaunchBudget implements Outcomes {
 
   /** Time at which a planned claim that waits may be created. */
   allowedAt({ nodePool }: PlannedClaim): string {
-    return timeOf(this.#deps.clock, this.#pools.get(nodePool)?.allowedAtMs(1) ?? monotonicMs(this.#deps.clock));
+    return wallTimeOf(this.#deps.clock, this.#pools.get(nodePool)?.allowedAtMs(1) ?? monotonicMs(this.#deps.clock));
   }
 
   /** Causes of every NodePool. */
@@ -176,7 +176,7 @@ export class LaunchBudget implements Outcomes {
       log.error('forgetting a cause of unproductive launches, there are too many', { NodePool, error: forgotten.text });
     const record = budget.records.get(causeKey(cause));
     if (!isHeld || record === undefined) return;
-    const until = timeOf(clock, budget.nextAttemptMs(record));
+    const until = wallTimeOf(clock, budget.nextAttemptMs(record));
     log.error('holding back launches', { NodePool, cause: cause.code, until, error: text });
   }
 
@@ -263,7 +263,7 @@ export class LaunchBudget implements Outcomes {
 
   #withheld(standing: Standing, all: readonly Standing[], pods: readonly Pod[]): WithheldLaunch {
     const { nodePool, cause, text, state, nextMs, likenesses } = standing;
-    const next = nextMs === undefined ? '' : `; the next attempt is at ${timeOf(this.#deps.clock, nextMs)}`;
+    const next = nextMs === undefined ? '' : `; the next attempt is at ${wallTimeOf(this.#deps.clock, nextMs)}`;
     const why = `nodes that were launched for such pods serve no purpose: ${text}${next}`;
     const found: WithheldLaunch = { nodePool, cause, text: why };
     const isListed = isOfLikeness(cause) || likenesses !== undefined;

@@ -7,7 +7,7 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
 import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
-import { timeOf } from '../../state/pod-holds.ts';
+import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { launchCondition, type ReportedCause, writeLaunchCondition } from './launch-condition.ts';
@@ -107,7 +107,7 @@ export class LaunchReports {
   #publish(pool: NodePool, { record, usd, nextMs }: ReportedCause): void {
     const { clock, events } = this.#deps;
     if (nextMs === undefined || nextMs <= monotonicMs(clock)) return;
-    const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, timeOf(clock, nextMs));
+    const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, wallTimeOf(clock, nextMs));
     const dedupe = [uidOf(pool), causeKey(record.cause), `${record.times}`];
     events.publish(eventOf(LAUNCHES_UNPRODUCTIVE, pool, { message, dedupe }));
   }

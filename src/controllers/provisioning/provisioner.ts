@@ -12,7 +12,7 @@ import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { timeOf } from '../../state/pod-holds.ts';
+import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
 import { recordBuffers } from '../capacitybuffer/results.ts';
@@ -189,7 +189,7 @@ export class Provisioner implements Singleton {
     const holdOf = this.#launches.holds();
     for (const pod of held) {
       const hold = holdOf(pod);
-      if (hold !== undefined) publishHeld(this.#deps, pod, timeOf(this.#deps.clock, hold.untilMs), hold.text);
+      if (hold !== undefined) publishHeld(this.#deps, pod, wallTimeOf(this.#deps.clock, hold.untilMs), hold.text);
     }
   }
 

@@ -8,7 +8,7 @@ import { readDeadline } from '../drain/deadline.ts';
 import type { StateNode } from '../model.ts';
 import { doNotDisrupt, isTerminating, isWaitingForEviction, podKey, STUCK_MS } from '../pods.ts';
 import type { Blocker } from './blocker.ts';
-import { budgetedPods, namesOf, protectedPods } from './pods.ts';
+import { budgetedPods, podKeys, protectedPods } from './pods.ts';
 
 export interface DrainContext {
   readonly nowMs: number;
@@ -44,7 +44,7 @@ function podBlockers(waiting: readonly Pod[], { podDisruptionBudgets, nowMs }: D
   const active = waiting.filter((pod) => !isTerminating(pod));
   const untouchable = active.filter((pod) => doNotDisrupt(pod, nowMs));
   const budgeted = budgetedPods(active, podDisruptionBudgets, nowMs);
-  const held = new Set([...namesOf(untouchable), ...budgeted.flatMap(({ pods = [] }) => pods)]);
+  const held = new Set([...podKeys(untouchable), ...budgeted.flatMap(({ pods = [] }) => pods)]);
   const others = active.filter((pod) => !held.has(podKey(pod)));
   return [
     ...protectedPods(untouchable, nowMs),
@@ -79,7 +79,7 @@ function terminatingPod(pod: Pod): Blocker {
 const evictions = (pods: readonly Pod[]): Blocker => ({
   code: 'pod-eviction',
   text: `${pods.length} pod${pods.length === 1 ? ' is' : 's are'} being evicted, or wait for those that go first`,
-  pods: namesOf(pods),
+  pods: podKeys(pods),
 });
 
 function volumeBlockers(node: StateNode, { attachments, volumeClaim, nowMs }: DrainContext): readonly Blocker[] {

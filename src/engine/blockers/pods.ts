@@ -9,7 +9,7 @@ import { podKey } from '../pods.ts';
 import type { Blocker } from './blocker.ts';
 
 /** Namespaced names, in order. */
-export const namesOf = (pods: readonly Pod[]): readonly string[] => pods.map(podKey).toSorted(compareText);
+export const podKeys = (pods: readonly Pod[]): readonly string[] => pods.map(podKey).toSorted(compareText);
 
 /** One for each pod with the annotation. */
 export const protectedPods = (pods: readonly Pod[], nowMs: number): readonly Blocker[] =>
@@ -59,7 +59,7 @@ function budgetBlocker(
   const [key = '', ...others] = keys;
   if (others.length > 0) {
     const text = `eviction does not support several PodDisruptionBudgets on a pod: ${keys.join(', ')}`;
-    return { code: 'several-pdbs', text, pods: namesOf(pods) };
+    return { code: 'several-pdbs', text, pods: podKeys(pods) };
   }
   const [namespace = '', name = ''] = key.split('/');
   const budget = budgets.find(
@@ -74,7 +74,7 @@ function budgetBlocker(
     code: 'pdb',
     text: `PodDisruptionBudget ${key} lets ${allowed} pods go: ${current} are healthy, ${desired} must be`,
     object: { kind: 'PodDisruptionBudget', namespace, name },
-    pods: namesOf(pods),
+    pods: podKeys(pods),
     healthy: { current, desired, allowed },
   };
 }

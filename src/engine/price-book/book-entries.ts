@@ -1,7 +1,7 @@
 /** What of a price book counts in a region at a moment: prices with their discounts, and what commitments cover. */
 
 import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
-import { familyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
+import { instanceFamilyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
 import { defined } from '../../lib/defined.ts';
 import { timeOf } from '../../lib/times.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
@@ -57,7 +57,7 @@ export function discountsOf({ discounts }: PriceBook, context: BookContext): Dis
 
 const isFor = (entry: Discount, instanceType: string, capacityType: string): boolean =>
   (entry.instanceType === undefined || entry.instanceType === instanceType) &&
-  (entry.family === undefined || entry.family === familyOf(instanceType)) &&
+  (entry.family === undefined || entry.family === instanceFamilyOf(instanceType)) &&
   (entry.capacityType === undefined || entry.capacityType === capacityType);
 
 /** What the book's Savings Plans and reserved instances grant this cluster, in the order in which AWS applies them. */
@@ -90,7 +90,7 @@ function reservedCommitment(entry: ReservedInstances, { book, context, at }: Pos
   const base = { name: id ?? `reservedInstances[${at}]`, amount: part * count * (units ?? 1) };
   // bare metal has no size to be flexible in, and is covered as what it is
   const rate: CommitmentRate =
-    units === undefined ? { instanceType, perHour: 1 } : { family: familyOf(instanceType), perUnit: 1 };
+    units === undefined ? { instanceType, perHour: 1 } : { family: instanceFamilyOf(instanceType), perUnit: 1 };
   return zone === undefined
     ? [{ ...base, kind: 'regional-reserved-instances', rates: [rate] }]
     : [{ ...base, kind: 'zonal-reserved-instances', zone, rates: [rate] }];
@@ -108,7 +108,7 @@ function planCommitment(entry: SavingsPlan, { book, context, at }: Position): re
       const price = rate.usdPerHour === undefined ? { share: rate.share ?? 1 } : { perHour: rate.usdPerHour };
       return { ...defined(covered), ...price };
     })
-    .filter((rate) => family === undefined || (rate.family ?? familyOf(rate.instanceType ?? '')) === family);
+    .filter((rate) => family === undefined || (rate.family ?? instanceFamilyOf(rate.instanceType ?? '')) === family);
   const part = entry.availableToThisCluster ?? book.availableToThisCluster;
   const kind = type === 'Compute' ? 'compute-savings-plan' : 'ec2-instance-savings-plan';
   return [{ name: id ?? `savingsPlans[${at}]`, kind, amount: part * commitmentUsdPerHour, rates }];

@@ -3,7 +3,7 @@
  * left of one, an on-demand instance that it covers costs nothing more.
  */
 
-import { familyOf } from '../../api/price-book/price-book.ts';
+import { instanceFamilyOf } from '../../api/price-book/price-book.ts';
 import { unitsOf } from '../instance-sizes.ts';
 
 /** What instances that run take of a commitment in an hour. Without a type and a family it is for all of them. */
@@ -70,7 +70,7 @@ export function drawOf({ zone, rates }: Commitment, usage: Usage): number | unde
   if (zone !== undefined && zone !== usage.zone) return undefined;
   const index = indexOf(rates);
   // the most specific rate counts
-  const rate = index.get(usage.instanceType) ?? index.get(familyOf(usage.instanceType)) ?? index.get('');
+  const rate = index.get(usage.instanceType) ?? index.get(instanceFamilyOf(usage.instanceType)) ?? index.get('');
   if (rate === undefined) return undefined;
   if (rate.perUnit === undefined) return rate.perHour ?? (rate.share ?? 1) * usage.listUsdPerHour;
   const units = unitsOfType(usage.instanceType);

@@ -3,7 +3,7 @@ import type { Taint } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import { requirementsOf } from '../instance-types.ts';
-import { type LeftOuts, nameOf } from '../left-out.ts';
+import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
 import { addResources, podRequests } from '../resources.ts';
@@ -40,7 +40,7 @@ export function daemonsOf(
   { ignoreDevices, leftOuts }: { readonly ignoreDevices: boolean; readonly leftOuts: LeftOuts },
 ): readonly Daemon[] {
   const running = pods.filter((pod) => !(ignoreDevices && usesDevices(pod)));
-  const named = ({ metadata }: EnginePod) => nameOf('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
+  const named = ({ metadata }: EnginePod) => leftOutName('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
   return leftOuts.kept(running, named, (pod) => ({
     pod: toleratePreferences(pod) ?? pod,
     requests: podRequests(pod),

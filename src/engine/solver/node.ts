@@ -5,7 +5,7 @@ import { remembering } from '../../lib/remembering.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
-import { type LeftOuts, nameOf as named } from '../left-out.ts';
+import { type LeftOuts, leftOutName as named } from '../left-out.ts';
 import type { EngineNode, Resources } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';

@@ -6,7 +6,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
-import { type LeftOuts, nameOf } from '../left-out.ts';
+import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Misfit, Plan, PoolInput } from '../model.ts';
 import { extrasUsdPerHour } from '../node-extras.ts';
 import { Requirements } from '../requirements.ts';
@@ -181,7 +181,7 @@ function compiledAnew(
     templateOf(template, []); // throws when the limits cannot be read
     return [template];
   };
-  const named = ({ nodePool }: PoolInput) => nameOf('NodePool', { name: nodePool.metadata.name });
+  const named = ({ nodePool }: PoolInput) => leftOutName('NodePool', { name: nodePool.metadata.name });
   const templates = leftOuts.kept(inOrder(snapshot.pools), named, compiled).flat();
   const unreadable = leftOuts.all.filter(({ kind }) => kind === 'NodePool');
   for (const { name, text } of unreadable) idle.push({ nodePool: name, misfit: { code: 'unreadable', text } });

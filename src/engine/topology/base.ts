@@ -8,7 +8,7 @@ import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
-import { LeftOuts, nameOf } from '../left-out.ts';
+import { LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { podKey } from '../pods.ts';
@@ -102,7 +102,7 @@ export class TopologyBase {
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
     this.nodes = nodes;
-    const named = ({ metadata }: EnginePod) => nameOf('Pod', metadata);
+    const named = ({ metadata }: EnginePod) => leftOutName('Pod', metadata);
     for (const [index, node] of nodes.entries())
       leftOuts.kept(repellersOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { measured } from '../../../src/aws/measured.ts';
+import { measuredProvider } from '../../../src/aws/measured.ts';
 import { awsMetrics } from '../../../src/aws/metrics.ts';
 import { InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../../../src/cloud/errors.ts';
 import type { CloudProvider } from '../../../src/cloud/provider.ts';
@@ -31,7 +31,7 @@ const provider = (error?: Error): CloudProvider => {
 describe('the measured provider', () => {
   it('names the controller that calls', async () => {
     const metrics = createMetrics();
-    const cloud = measured(provider(), awsMetrics(metrics));
+    const cloud = measuredProvider(provider(), awsMetrics(metrics));
     await inController('nodeclaim.garbagecollection', () => cloud.list());
     await cloud.list();
     const text = await metrics.text();
@@ -48,7 +48,7 @@ describe('the measured provider', () => {
     [new Error('of another sort'), ''],
   ])('counts %s as "%s"', async (error, kind) => {
     const metrics = createMetrics();
-    const cloud = measured(provider(error), awsMetrics(metrics));
+    const cloud = measuredProvider(provider(error), awsMetrics(metrics));
     await expect(inController('node.termination', () => cloud.get('aws:///zone/i-1'))).rejects.toBe(error);
     expect(await metrics.text()).toContain(
       `karpenter_cloudprovider_errors_total{controller="node.termination",method="Get",provider="aws",error="${kind}"} 1`,
@@ -56,6 +56,6 @@ describe('the measured provider', () => {
   });
 
   it('keeps the hooks', () => {
-    expect(measured(provider(), awsMetrics(createMetrics())).registrationHooks).toEqual([hook]);
+    expect(measuredProvider(provider(), awsMetrics(createMetrics())).registrationHooks).toEqual([hook]);
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Pod } from '../../../src/api/kubernetes.ts';
-import { HEAVY, intake, isHeavy, measured } from '../../../src/engine/pod-bounds.ts';
+import { HEAVY, intake, isHeavy, measuresOf } from '../../../src/engine/pod-bounds.ts';
 
 /** Around the lengths up to which a glance is enough. */
 const some = <T>(value: T): fc.Arbitrary<T[]> =>
@@ -71,7 +71,7 @@ describe('a glance at a pod', () => {
     let heavy = 0;
     fc.assert(
       fc.property(pods, (pod) => {
-        const { error, weight, cut } = measured(pod);
+        const { error, weight, cut } = measuresOf(pod);
         const { pods: taken, refusals } = intake([pod]);
         expect(refusals.size).toBe(error === undefined ? 0 : 1);
         expect(isHeavy(pod)).toBe(weight > HEAVY);

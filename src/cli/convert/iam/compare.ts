@@ -35,7 +35,7 @@ const allowing = (old: readonly SourceStatement[], action: string): readonly Sou
   );
 
 /** @param kept whether an action of old stays allowed by a statement of the owner's */
-export function differences(
+export function policyDifferences(
   old: readonly SourceStatement[],
   policies: readonly NamedPolicy[],
   kept: (action: string) => boolean,

@@ -1,6 +1,6 @@
 /** Turns policies of the controller, of any release, into those of today. */
 import type { Notes } from '../notes.ts';
-import { type Difference, differences } from './compare.ts';
+import { type Difference, policyDifferences } from './compare.ts';
 import { type OwnStatement, ownPart } from './own-statements.ts';
 import { type GivenParameters, type PolicyParameters, parametersOf } from './parameters.ts';
 import { type NamedPolicy, policiesFor } from './policies.ts';
@@ -36,7 +36,7 @@ export function convertPolicies(
   }
   const isKept = (action: string): boolean =>
     own.some(({ statement }) => actionsOf(statement).some((pattern) => coversAction(pattern, action)));
-  return { policies, differences: differences(old, policies.slice(0, own.length > 0 ? -1 : undefined), isKept) };
+  return { policies, differences: policyDifferences(old, policies.slice(0, own.length > 0 ? -1 : undefined), isKept) };
 }
 
 /** What is the owner's, in a policy of its own, so that the others can be compared with those of the next release. */

@@ -1,6 +1,6 @@
 /** From Provisioners to NodePools: version 0.32 alone knows both. */
 
-import { quoted } from '../../render/shell.ts';
+import { shellQuoted } from '../../render/shell.ts';
 import { counted } from '../../render/table.ts';
 import { LEGACY_TAINT } from '../checks/nodes.ts';
 import type { Found } from './found.ts';
@@ -59,7 +59,7 @@ function pools({ provisioners, nodeTemplates, nodeRole }: Found): MigrationStep 
 /** A merge patch replaces the list: it holds the taints of before as well. */
 function taint({ provisioners, provisionerTaints }: Found): MigrationStep {
   const patch = (name: string, taints: readonly object[]): string =>
-    `kubectl patch provisioner ${name} --type merge -p ${quoted(JSON.stringify({ spec: { taints } }))}`;
+    `kubectl patch provisioner ${name} --type merge -p ${shellQuoted(JSON.stringify({ spec: { taints } }))}`;
   const before = (name: string) => (provisionerTaints.get(name) ?? []).filter(({ key }) => key !== LEGACY_TAINT);
   const legacy = { key: LEGACY_TAINT, value: 'true', effect: 'NoSchedule' };
   return {

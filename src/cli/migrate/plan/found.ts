@@ -7,7 +7,7 @@ import { own } from '../../../lib/own.ts';
 import { clusterNameOf } from '../account.ts';
 import { namesOf } from '../checks/objects.ts';
 import type { Autoscaler, Facts } from '../facts.ts';
-import { groupsOf, instanceIdOf, type OriginKind } from '../origins.ts';
+import { groupsOf, instanceIdOfNode, type OriginKind } from '../origins.ts';
 
 /** A group of nodes that is to go, or to stay. */
 export interface LeavingGroup {
@@ -96,7 +96,7 @@ function scalingGroups(
 ): readonly LeavingGroup[] {
   const found = Map.groupBy(
     byName(nodes, 'auto-scaling-group').flatMap(([, own]) => own),
-    (node) => groups.get(instanceIdOf(node) ?? ''),
+    (node) => groups.get(instanceIdOfNode(node) ?? ''),
   );
   const told = facts.autoscalers.flatMap(({ flags = [] }) =>
     flags.flatMap((flag) => NODES_FLAG.exec(flag)?.groups?.name ?? []),

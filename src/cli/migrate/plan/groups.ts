@@ -1,6 +1,6 @@
 /** From groups of nodes, with or without cluster-autoscaler, to NodePools. */
 
-import { quoted } from '../../render/shell.ts';
+import { shellQuoted } from '../../render/shell.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Found, LeavingGroup } from './found.ts';
 import type { MigrationStep, Source } from './step.ts';
@@ -46,11 +46,11 @@ export function groupSteps(found: Found, from: GroupSource): readonly MigrationS
 
 const describeGroup = ({ clusterName }: Found, group: LeavingGroup): string =>
   group.kind === 'managed-node-group'
-    ? `aws eks describe-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${quoted(nameOf(group))} > ${fileOf(group)}`
-    : `aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names ${quoted(nameOf(group))} > ${fileOf(group)}`;
+    ? `aws eks describe-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${shellQuoted(nameOf(group))} > ${fileOf(group)}`
+    : `aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names ${shellQuoted(nameOf(group))} > ${fileOf(group)}`;
 
 /** A variable of the shell stays one. */
-const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : quoted(name));
+const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : shellQuoted(name));
 
 const keep = (found: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
   title: 'Keep what there is',
@@ -220,7 +220,7 @@ function drain(group: LeavingGroup): MigrationStep {
 }
 
 function scaleDown({ clusterName }: Found, group: LeavingGroup): MigrationStep {
-  const name = quoted(nameOf(group));
+  const name = shellQuoted(nameOf(group));
   const isManaged = group.kind === 'managed-node-group';
   const scale = isManaged
     ? `aws eks update-nodegroup-config --cluster-name ${quotedName(clusterName)} --nodegroup-name ${name} --scaling-config minSize=0,desiredSize=0`
@@ -248,8 +248,8 @@ const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly LeavingGr
         ]),
     ...leaving.map((group) =>
       group.kind === 'managed-node-group'
-        ? `aws eks delete-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${quoted(nameOf(group))}`
-        : `aws autoscaling delete-auto-scaling-group --auto-scaling-group-name ${quoted(nameOf(group))}`,
+        ? `aws eks delete-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${shellQuoted(nameOf(group))}`
+        : `aws autoscaling delete-auto-scaling-group --auto-scaling-group-name ${shellQuoted(nameOf(group))}`,
     ),
   ],
   check: ['karpenter migrate status ends with 0'],

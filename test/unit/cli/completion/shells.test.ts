@@ -7,7 +7,7 @@ import { bashScript } from '../../../../src/cli/completion/bash.ts';
 import { fishScript } from '../../../../src/cli/completion/fish.ts';
 import { valueFlags } from '../../../../src/cli/completion/words.ts';
 import { zshScript } from '../../../../src/cli/completion/zsh.ts';
-import { describe as described, everyCommand } from '../../../../src/cli/describe.ts';
+import { describeCommand as described, everyCommand } from '../../../../src/cli/describe.ts';
 import { wholeProgram } from '../../../../src/cli.ts';
 
 const root = described(await wholeProgram());

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readPriceBook } from '../../../../src/api/price-book/read.ts';
 import { importedFrom } from '../../../../src/cli/prices/aws-answers.ts';
-import { merged } from '../../../../src/cli/prices/merge.ts';
+import { mergeImported } from '../../../../src/cli/prices/merge.ts';
 import { pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
 
 // As the documentation of the AWS CLI shows them.
@@ -112,7 +112,7 @@ const RESERVED = {
 const source = (where: string, value: unknown) => ({ where, text: JSON.stringify(value, null, 4) });
 const ALL = [source('plans', PLANS), source('rates', RATES), source('m5', RATES_M5), source('reserved', RESERVED)];
 const bookFrom = (existing?: string, sources = ALL) => {
-  const { text, notes } = merged(importedFrom(sources, { region: 'eu-central-1' }), existing, 'book.yaml');
+  const { text, notes } = mergeImported(importedFrom(sources, { region: 'eu-central-1' }), existing, 'book.yaml');
   return { ...readPriceBook(text, 'book.yaml'), text, notes };
 };
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { differences } from '../../../../src/cli/replay/differences.ts';
+import { objectDifferences } from '../../../../src/cli/replay/differences.ts';
 
 const pool = (spec: unknown) => ({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'web' }, spec });
 
@@ -29,10 +29,10 @@ it.each([
     [...Array.from({ length: 8 }, (_, index) => `spec.f${index} unset → ${index}`), 'and 2 more fields'],
   ],
 ])('tells %s', (_, before, after, lines) => {
-  expect(differences([pool(before)], [pool(after)])).toEqual(lines.map((line) => `NodePool web: ${line}`));
+  expect(objectDifferences([pool(before)], [pool(after)])).toEqual(lines.map((line) => `NodePool web: ${line}`));
 });
 
 it('tells objects that one side lacks', () => {
   const other = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
-  expect(differences([pool({})], [other])).toEqual(['ConfigMap shop/a: added', 'NodePool web: removed']);
+  expect(objectDifferences([pool({})], [other])).toEqual(['ConfigMap shop/a: added', 'NodePool web: removed']);
 });

@@ -1,9 +1,10 @@
 /** What a terminal shows of a replay: sentences, figures, lines of progress. */
 import { describe, expect, it } from '@jest/globals';
+import { sparkline } from '../../../../src/cli/render/cost.ts';
 import { sentences } from '../../../../src/cli/replay/compare.ts';
 import { downsample, rowsPerPoint } from '../../../../src/cli/replay/downsample.ts';
 import { progressLine } from '../../../../src/cli/replay/progress.ts';
-import { sparkline, summaryText } from '../../../../src/cli/replay/summary.ts';
+import { summaryText } from '../../../../src/cli/replay/summary.ts';
 import { amount, dollars, signedPercent, spanText } from '../../../../src/cli/replay/units.ts';
 import type { ReplayResult, ReplayRun } from '../../../../src/replay/result.ts';
 import { sampleResult, sampleRun, stoppedResult } from './results.ts';

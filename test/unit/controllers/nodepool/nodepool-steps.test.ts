@@ -12,7 +12,7 @@ import {
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
-import { counter } from '../../../../src/controllers/nodepool/counter.ts';
+import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
 import { readiness } from '../../../../src/controllers/nodepool/readiness.ts';
 import { registrationHealth } from '../../../../src/controllers/nodepool/registration-health.ts';
@@ -74,7 +74,7 @@ describe('nodepool.counter', () => {
   });
 
   it('sums the nodes that stay, every five seconds', async () => {
-    const { b, deps } = running(counter);
+    const { b, deps } = running(nodePoolCounter);
     for (const name of ['a', 'b', 'c']) b.put(NODE, node(name, '2'));
     deps.cluster.markForDeletion('c');
     b.put(NODE_POOL, poolOf());
@@ -92,7 +92,7 @@ describe('nodepool.counter', () => {
   });
 
   it('is not hurried by changes of the pool', async () => {
-    const { b, deps } = running(counter);
+    const { b, deps } = running(nodePoolCounter);
     synced(deps);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(SECOND);
@@ -105,7 +105,7 @@ describe('nodepool.counter', () => {
   });
 
   it('waits for state to be known, a second at a time', async () => {
-    const { b, deps } = running(counter);
+    const { b, deps } = running(nodePoolCounter);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(3 * SECOND);
     expect(b.writesTo('NodePool')).toBe(0);
@@ -170,7 +170,7 @@ describe('nodepool.readiness', () => {
   });
 
   it.each(
-    [readiness, validation, hash, counter, registrationHealth].map((build) => [build.name, build] as const),
+    [readiness, validation, hash, nodePoolCounter, registrationHealth].map((build) => [build.name, build] as const),
   )('%s leaves pools of other providers alone', async (_, build) => {
     const { b } = running(build as (deps: Deps) => Controller);
     b.put(NODE_POOL, foreign(poolOf()));
