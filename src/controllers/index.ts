@@ -53,8 +53,6 @@ interface Parts {
   readonly memo?: DecisionMemo | undefined;
   /** How long the provisioner waits for pods at a time. Nothing depends on it but how often it says that it is there. */
   readonly lookoutMs?: number | undefined;
-  /** How often claims are looked at for drift that only AWS can tell of; five minutes when left out. */
-  readonly driftEveryMs?: number | undefined;
   /** What was decided, and what the nodes cost. */
   readonly costHistory?: KeptHistory | undefined;
 }
@@ -83,7 +81,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new NodeClaimLifecycle(deps),
     expiration(deps),
     garbageCollection(deps),
-    new DisruptionConditions(known, parts.driftEveryMs),
+    new DisruptionConditions(known),
     podEvents(deps),
     consistency(deps),
     nodeClaimHydration(deps),

@@ -29,6 +29,7 @@ import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { driftCheck } from './drift.ts';
 
+/** AWS sends no events about its changes. */
 const DRIFT_INTERVAL_MS = 5 * 60_000;
 
 interface Change {
@@ -45,14 +46,11 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
   readonly #drift: ReturnType<typeof driftCheck>;
-  readonly #driftEveryMs: number;
 
-  /** @param driftEveryMs  between looks at a claim about which nothing has been heard: AWS tells nobody of its changes */
-  constructor(deps: Deps, driftEveryMs = DRIFT_INTERVAL_MS) {
+  constructor(deps: Deps) {
     const { cloud, cluster, settings } = deps;
     this.#deps = deps;
     this.#drift = driftCheck(deps);
-    this.#driftEveryMs = driftEveryMs;
     this.concurrency = concurrency(settings, { min: 10, max: 1000 });
     const { nodeClaims } = cluster.stores;
     this.triggers = [
@@ -82,7 +80,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
 
   async #withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
     const { clock } = this.#deps;
-    const outcome = after(this.#driftEveryMs);
+    const outcome = after(DRIFT_INTERVAL_MS);
     let reason: string | undefined;
     try {
       reason = await this.#drift(claim, pool);

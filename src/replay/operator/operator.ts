@@ -63,9 +63,6 @@ const UNHEARD: ReadonlySet<string> = new Set([
   'node.hydration',
 ]);
 
-/** What is waited for, or looked at, in vain: instances and their networks stay as they were launched. */
-const UNEVENTFUL = { lookoutMs: Number.POSITIVE_INFINITY, driftEveryMs: Number.POSITIVE_INFINITY };
-
 /** Controllers of what does not happen in a replay. */
 const IDLE: ReadonlySet<string> = new Set([
   // NodeClasses are played without their reservations
@@ -120,7 +117,12 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const now = (): number => clock.now();
   const simulations = pacedSimulations(now);
   const all = [
-    ...controllers(deps, { simulations, solver: localSolver(now), memo: new PacedMemo(cluster, now), ...UNEVENTFUL }),
+    ...controllers(deps, {
+      simulations,
+      solver: localSolver(now),
+      memo: new PacedMemo(cluster, now),
+      lookoutMs: Number.POSITIVE_INFINITY,
+    }),
     ...aws.controllers(),
   ].filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
