@@ -1,23 +1,12 @@
 import { expect, it } from '@jest/globals';
-import type { LogFields, Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { memoryWatch } from '../../../src/process/memory-watch.ts';
+import { recordingLog } from '../kube/fakes.ts';
 
 const MIB = 2 ** 20;
 
 it('tells once that the limit is near, and once that it is no longer', async () => {
-  const lines: (LogFields & { readonly message: string; readonly level: string })[] = [];
-  const write =
-    (level: string) =>
-    (message: string, fields: LogFields = {}): void =>
-      void lines.push({ level, message, ...fields });
-  const log: Logger = {
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
-    with: () => log,
-  };
+  const { log, lines } = recordingLog();
   const metrics = createMetrics();
   let resident = 100 * MIB;
   const limit = { bytes: 512 * MIB, source: 'the container' } as const;
@@ -51,10 +40,12 @@ it('tells once that the limit is near, and once that it is no longer', async () 
   ]);
   expect(lines[0]).toMatchObject({
     message: 'memory in use is near its limit, after which the container is killed',
-    'used-mib': 440,
-    'limit-mib': 512,
-    'limit-of': 'the container',
-    remedy: 'raise controller.resources.limits.memory of the chart',
+    fields: {
+      'used-mib': 440,
+      'limit-mib': 512,
+      'limit-of': 'the container',
+      remedy: 'raise controller.resources.limits.memory of the chart',
+    },
   });
   expect(await metrics.text()).toContain('karpenter_memory_limit_bytes 536870912');
 });

@@ -10,11 +10,11 @@ import type { Clock } from '../../../../src/lib/clock.ts';
 import { realClock } from '../../../../src/lib/clock.ts';
 import type { Catalogue } from '../../../../src/local/aws/options.ts';
 import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
-import type { Logger } from '../../../../src/observe/logger.ts';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
+import { recordingLog } from '../../kube/fakes.ts';
 import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
@@ -43,28 +43,6 @@ export function shiftedClock(longestSleepMs = Number.POSITIVE_INFINITY): Shifted
   };
 }
 
-export interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
-const recordingLog = (lines: LogLine[]): Logger => {
-  const write =
-    (level: LogLine['level']) =>
-    (message: string, fields = {}): void => {
-      lines.push({ level, message, fields });
-    };
-  const log: Logger = {
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
-    with: () => log,
-  };
-  return log;
-};
-
 export interface AccountOptions {
   readonly stopDelayMs?: number;
   /** Of the operator, besides the names of cluster and queue. */
@@ -81,7 +59,8 @@ export class Account {
   readonly clock: ShiftedClock;
   readonly kube = new FakeKube();
   readonly events: EventNote[] = [];
-  readonly lines: LogLine[] = [];
+  readonly #recorded = recordingLog();
+  readonly lines = this.#recorded.lines;
   /** As the API server tells it to the next process. */
   kubernetesVersion = '1.34';
   readonly aws: LocalAws;
@@ -139,7 +118,7 @@ export class Account {
         informers: this.kube.informers,
         events: { publish: (...notes) => void this.events.push(...notes) },
         clock: this.clock,
-        log: recordingLog(this.lines),
+        log: this.#recorded.log,
         metrics: this.#metrics,
         kubernetesVersion: async () => this.kubernetesVersion,
       },
@@ -168,7 +147,7 @@ export class Account {
   }
 
   #context() {
-    return { signal: AbortSignal.timeout(20_000), log: recordingLog(this.lines) };
+    return { signal: AbortSignal.timeout(20_000), log: this.#recorded.log };
   }
 
   /** One pass of a singleton controller, or of one that works on a key of its own. */
