@@ -35,8 +35,8 @@ export default {
   ],
   // Not for any wait of a test, which has a limit of its own, but for machines that are busy.
   testTimeout: 300_000,
-  // A worker that has loaded a hundred test files needs longer than Jest's half second to free its memory and exit. What
-  // a test leaves open keeps a worker for longer than this, and Jest reports it.
+  // A worker that has loaded a hundred test files needs longer than Jest's half second to free its memory and exit. A
+  // handle that a test leaves open keeps the worker alive for longer than this limit, and Jest reports it.
   workerGracefulExitTimeout: 30_000,
   // Scenarios wait more than they compute, and their time stands still while others do.
   maxWorkers: 2 * availableParallelism(),

@@ -1,4 +1,4 @@
-/** A hostile world whose operator reaches the API server through a proxy that rewrites answers. */
+/** Starts a hostile world with a proxy between the operator and the API server, which can rewrite responses. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -91,7 +91,7 @@ describe('karpenter explain pod', () => {
       response.statusCode = request.url === '/debug/holds' ? 200 : 404;
       response.end(JSON.stringify(holds));
     });
-    // the test reuses a connection however long it was idle on a busy machine
+    // On a busy machine the test may reuse a connection after the default limit of five idle seconds.
     server.keepAliveTimeout = 0;
     let url: string;
     beforeAll(async () => {
