@@ -4,8 +4,6 @@ import type { EventNote } from '../observe/events/declaration.ts';
 export type { EventNote } from '../observe/events/declaration.ts';
 
 export interface EventRecorder {
-  /** False where nobody reads events: who would have to look for thousands of them need not. */
-  readonly isHeard?: boolean;
   publish(...notes: readonly EventNote[]): void;
 }
 

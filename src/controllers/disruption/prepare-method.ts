@@ -81,11 +81,10 @@ export class MethodPreparer {
   /** Events and metrics of what the preparation found. */
   async #report({ method, declined, candidates, allowances }: Preparation, pause: Pause): Promise<void> {
     const { events, metrics } = this.#deps;
-    if (events.isHeard !== false)
-      for (const { candidate, reason, isReported } of declined.values()) {
-        if (isReported) publishUnconsolidatable(events, candidate, reason.text);
-        await pause();
-      }
+    for (const { candidate, reason, isReported } of declined.values()) {
+      if (isReported) publishUnconsolidatable(events, candidate, reason.text);
+      await pause();
+    }
     // budgets keep nobody back where there is nobody
     if (candidates.length === 0) return;
     for (const pool of managedPools(this.#deps)) {
@@ -103,7 +102,6 @@ export class MethodPreparer {
     pause: Pause,
   ): Promise<void> {
     const { events } = this.#deps;
-    if (events.isHeard === false) return;
     for (const node of nodes) {
       if (node.nodeClaim) publishProtection(events, node.pods, nowMs);
       const block = blocks.get(node.providerId);

@@ -74,7 +74,7 @@ const IDLE: ReadonlySet<string> = new Set([
   'state.nodeclaimgc',
 ]);
 
-const NO_EVENTS: EventRecorder = { isHeard: false, publish: () => {} };
+const NO_EVENTS: EventRecorder = { publish: () => {} };
 
 /** @throws SettingsError on arguments that the operator does not take */
 const settingsOf = (

@@ -89,13 +89,6 @@ describe('the preparation of methods', () => {
     expect(blocked()).toEqual([...KEPT, ...KEPT]);
   });
 
-  it('says nothing where nobody hears events', async () => {
-    const deps = depsOf();
-    const prepare = preparerOf({ ...deps, events: { ...deps.events, isHeard: false } });
-    await prepare(emptiness);
-    expect(events).toEqual([]);
-  });
-
   it('reports it again after five minutes, or when the cluster has changed', async () => {
     const deps = depsOf();
     const prepare = preparerOf(deps);

@@ -82,7 +82,7 @@ class World {
       informers,
       cluster: this.cluster,
       cloud: { instanceTypes: async () => this.types, commitments: () => this.commitments },
-      events: { isHeard: false, publish: () => {} },
+      events: { publish: () => {} },
       clock: this.clock,
       log: silent,
       metrics: createMetrics(),
