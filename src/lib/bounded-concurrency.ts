@@ -1,5 +1,9 @@
-/** Works on all items, at most `limit` at once. All of them are tried; then the failures are thrown together. */
 import { messageOf } from './error-message.ts';
+
+/**
+ * Processes all items, with at most `limit` of them in progress. Processes every item even if some of them fail.
+ * @throws the error if one item fails, AggregateError if several items fail
+ */
 export async function withBoundedConcurrency<T>(
   items: readonly T[],
   limit: number,

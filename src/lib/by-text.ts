@@ -1,4 +1,4 @@
-/** Objects by a text that is the same for equal ones. One that nobody holds any more is forgotten. */
+/** Map from a text to one shared object. Objects with the same text must be equal. The map does not keep objects alive. */
 export class ByText<T extends object> {
   readonly #known = new Map<string, WeakRef<T>>();
   readonly #gone = new FinalizationRegistry<string>((text) => {
@@ -9,6 +9,7 @@ export class ByText<T extends object> {
     return this.#known.size;
   }
 
+  /** Returns the object for a text, and creates it if the map has no object for the text. */
   of(text: string, make: () => T): T {
     const known = this.#known.get(text)?.deref();
     if (known !== undefined) return known;

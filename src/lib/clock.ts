@@ -1,14 +1,14 @@
-/** What can be read of a clock. */
+/** Readable part of a clock. */
 export interface Timepiece {
-  /** Milliseconds since the Unix epoch: what the API server's and the cloud's times are compared with. May jump. */
+  /** Milliseconds since the Unix epoch, for comparison with times of the API server and the cloud. May jump. */
   now(): number;
-  /** Milliseconds that only ever grow, where `now` may be set or jump. Read it through `monotonicMs`. */
+  /** Monotonic milliseconds, if `now` may be set or may jump. Use `monotonicMs` to read this value. */
   monotonic?(): number;
-  /** `now` of the machine's own clock, where `now` follows another clock. Read it through `since`. */
+  /** `now` of the machine's own clock, if `now` follows another clock. Use `since` to read this value. */
   machineNow?(): number;
 }
 
-/** Headers of a response of the API server that show its clock. */
+/** Headers of an API server response that show the clock of the API server. */
 export interface DatedResponse {
   /** The header `Date`. */
   readonly date: string | undefined;
@@ -20,31 +20,32 @@ export interface DatedResponse {
 
 /** Time as a dependency, so that tests and the local world can run it faster or by hand. */
 export interface Clock extends Timepiece {
-  /** Resolves after `ms` of this clock's time; resolves early, without error, when `signal` aborts. */
+  /** Resolves after `ms` of this clock's time. If `signal` aborts, resolves early and without an error. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `fire` once after `ms` of this clock's time; answers a function that cancels it. */
+  /** Calls `fire` once after `ms` of this clock's time. Returns a function that cancels the call. */
   after(ms: number, fire: () => void): () => void;
   /** Corrects a clock that follows the API server's clock. */
   correct?(response: DatedResponse): void;
 }
 
-/** Milliseconds since a moment. */
+/** Time since a moment, in milliseconds. */
 export interface Elapsed {
-  /** Not more than passed for others: the time that the process ran, without what its machine slept. */
+  /** Lower bound of the time that passed elsewhere: the running time of the process, without sleep of the machine. */
   atLeast(): number;
-  /** Not less than passed for others, unless the machine slept and its time was put back. */
+  /** Upper bound of the time that passed elsewhere, unless the machine slept and its time was set back. */
   atMost(): number;
 }
 
 /**
- * Milliseconds of a count that nobody sets, in which the durations that live in this process are measured. It stands
- * still while the machine sleeps, begins nowhere in particular, and is to be compared with nothing but itself: never
- * with `now`, nor with a time that somebody else wrote.
+ * Returns the milliseconds of a counter that is never set. Use this counter to measure durations within this process. The
+ * counter stops while the machine sleeps, and its start is arbitrary. Compare its values only with each other, never with
+ * `now` or with a time that another process wrote.
  */
 export const monotonicMs = (clock: Timepiece): number => clock.monotonic?.() ?? clock.now();
 
+/** Starts a measurement of the time since this call. */
 export function since(clock: Timepiece): Elapsed {
-  // not the clock that `now` may follow: its correction is not time that passed
+  // does not use the clock that `now` may follow, because a correction of that clock is not elapsed time
   const machineNow = (): number => clock.machineNow?.() ?? clock.now();
   const [setAt, startedMs] = [machineNow(), monotonicMs(clock)];
   const ranMs = (): number => monotonicMs(clock) - startedMs;
@@ -52,19 +53,27 @@ export function since(clock: Timepiece): Elapsed {
 }
 
 /**
- * Timers are armed for no longer than this: they count the time that the machine runs, and a machine that slept, or whose
- * time was put forward, has to notice soon that a moment has passed. (Timers of the runtime hold 24 days at most.)
+ * Maximum duration of one timer. Timers count only the time that the machine runs. If the machine slept, or if its time was
+ * set forward, this limit ensures that the clock soon notices a deadline in the past. (The runtime supports timers of at
+ * most 24 days.)
  */
 const LONGEST_TIMER_MS = 60_000;
 
-/** The machine's time, as it is set again: a deadline is a moment of the API server's objects, not a stretch of ours. */
+/**
+ * Returns the clock of the machine, which follows each change of the machine's time. Deadlines are points in time from API
+ * objects, not durations of this process.
+ */
 export const realClock = (): Clock => ({
   ...ticking(1, () => Date.now(), false),
-  // from about the epoch, so that no moment of the process is near zero, which elsewhere stands for long ago
+  // starts from about the epoch, because other code uses values near zero for times in the distant past
   monotonic: () => performance.timeOrigin + performance.now(),
 });
 
-/** A clock of its own that starts at `originMs` and runs `factor` times as fast as real time, whatever becomes of that. */
+/**
+ * Returns an independent clock that starts at `originMs` and runs `factor` times as fast as real time. Changes of the
+ * machine's time do not affect this clock.
+ * @throws RangeError if `factor` is not above 0
+ */
 export function steadyClock(factor = 1, originMs: number = Date.now()): Clock {
   if (!(factor > 0)) throw new RangeError(`Cannot run a clock: time scale is ${factor}, it must be above 0`);
   const started = performance.now();
@@ -78,8 +87,8 @@ function ticking(factor: number, now: () => number, isSteady: boolean): Clock {
     const arm = (leftMs: number): void => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
       timer = setTimeout(() => {
-        // Timers may fire a millisecond early, which is long where time runs fast. A time that may be put back is not
-        // asked: that would stretch the wait.
+        // Timers may fire a millisecond early, which is a long time if the clock runs fast. If the clock may be set back,
+        // the rest must not depend on its time, because a change would prolong the wait.
         const restMs = isSteady ? (dueMs - now()) / factor : leftMs - partMs;
         return restMs > 0 && now() < dueMs ? arm(restMs) : fire();
       }, partMs);

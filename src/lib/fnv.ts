@@ -1,12 +1,15 @@
-/** Structural hashing over 64-bit FNV-1 sums, as drift annotations of running installations carry them. */
+/** Structural hashing with 64-bit FNV-1 sums, compatible with the drift annotations of existing installations. */
 
 /** Halves of the offset basis. */
 const OFFSET = [0xcbf29ce4, 0x84222325] as const;
-/** The prime is 2^40 + 435. */
+/** Second summand of the prime, which is 2^40 + 435. */
 const PRIME_REST = 435;
 const MASK = 0xffffffffffffffffn;
 
-/** In halves of 32 bits: a bigint for each byte takes forty times as long, and users write a megabyte of user data. */
+/**
+ * Computes the sum in halves of 32 bits. A bigint for each byte would take forty times as long, and user data can have a
+ * megabyte.
+ */
 function fnv(bytes: Uint8Array): bigint {
   let [high, low]: [number, number] = [...OFFSET];
   for (const byte of bytes) {
@@ -33,16 +36,16 @@ export const hashInt32 = (value: number): bigint => fnv(littleEndian(BigInt(valu
 export const hashFlag = (value: boolean): bigint => fnv(Uint8Array.of(value ? 1 : 0));
 
 export const pair = (left: bigint, right: bigint): bigint => fnv(littleEndian(left, right));
-/** The last step of maps, and of each field of a structure. */
+/** Completes the hash of a map or of a field of a structure. */
 export const finish = (sum: bigint): bigint => fnv(littleEndian(sum));
 
-/** Order does not count, and two equal items cancel each other. */
+/** Hashes a list regardless of its order. Two equal items cancel each other. */
 export const hashList = (items: readonly bigint[]): bigint => items.reduce((sum, item) => sum ^ item, 0n);
 
 export const hashMap = (map: Readonly<Record<string, string>>): bigint =>
   finish(hashList(Object.entries(map).map(([key, value]) => pair(hashText(key), hashText(value)))));
 
-/** Hashes a named structure from its fields in order; fields without a hash are left out. */
+/** Hashes a named structure from its fields in order. Skips fields without a hash. */
 export function hashStruct(name: string, fields: readonly (readonly [string, bigint | undefined])[]): bigint {
   let sum = hashText(name);
   for (const [field, hash] of fields) {
@@ -51,11 +54,11 @@ export function hashStruct(name: string, fields: readonly (readonly [string, big
   return sum;
 }
 
-/** Applies a hash function to a value that may be absent. */
+/** Returns the hash of a value, or undefined if the value is absent. */
 export const ifSet = <T>(value: T | undefined, hash: (value: T) => bigint): bigint | undefined =>
   value === undefined ? undefined : hash(value);
 
-/** The same for fields whose zero value counts as absent. */
+/** Returns the hash of a value, or undefined if the value is absent or has Go's zero value. */
 export const ifNotZero = <T extends string | number | boolean>(
   value: T | undefined,
   hash: (value: T) => bigint,

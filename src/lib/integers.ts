@@ -1,10 +1,13 @@
-/** Integers as labels and bounds on labels have them: 64 bits with a sign, compared exactly, as Kubernetes does. */
+/** Signed 64-bit integers in labels and in bounds on labels. They are compared exactly, as in Kubernetes. */
 
-/** A `bigint` only where a number would not be exact, so that equal integers are equal values. Both compare with `<`. */
+/**
+ * An integer is a `bigint` only if a number would not be exact, so that equal integers are equal values. The operator `<`
+ * compares both types.
+ */
 export type Integer = number | bigint;
 
 const INTEGER = /^[+-]?\d+$/;
-/** The longest value that a label can have. */
+/** Maximum length of a label value. */
 const MOST_CHARACTERS = 63;
 
 export const MAX_INT64: Integer = 2n ** 63n - 1n;
@@ -13,7 +16,7 @@ const MIN_INT64: Integer = -(2n ** 63n);
 const shortest = (integer: bigint): Integer =>
   integer >= Number.MIN_SAFE_INTEGER && integer <= Number.MAX_SAFE_INTEGER ? Number(integer) : integer;
 
-/** Undefined for a text that is no integer of 64 bits. */
+/** Parses an integer. Returns undefined if the text is not a 64-bit integer. */
 export function parseInteger(text: string): Integer | undefined {
   if (text.length > MOST_CHARACTERS || !INTEGER.test(text)) return undefined;
   const number = Number(text);
@@ -22,7 +25,7 @@ export function parseInteger(text: string): Integer | undefined {
   return exact >= MIN_INT64 && exact <= MAX_INT64 ? exact : undefined;
 }
 
-/** The sum, which may need more than 64 bits. */
+/** Returns the sum, which may need more than 64 bits. */
 export function plus(integer: Integer, step: 1 | -1): Integer {
   const sum = Number(integer) + step;
   return typeof integer === 'number' && Number.isSafeInteger(sum) ? sum : shortest(BigInt(integer) + BigInt(step));

@@ -1,29 +1,33 @@
 /**
- * One string for all equal ones in objects of the API server. A parser makes a new string for each value: the 60 instance
- * types of a NodeClaim and the texts of a pod's conditions stand in memory again with each of thousands of objects.
+ * Replaces equal strings in API objects with one shared string. A parser creates a new string for each value. Without this
+ * replacement, the 60 instance types of a NodeClaim and the texts of a pod's conditions would be in memory once for each of
+ * thousands of objects.
  */
 import { LRUCache } from 'lru-cache';
 
-/** Shorter ones are shared by V8's parser; longer ones are texts that hardly ever come twice. */
+/** Length limits of interned strings. V8's parser shares shorter strings; longer strings are texts that rarely repeat. */
 const SHORTEST = 10;
 const LONGEST = 100;
-/** Levels that are looked at: objects of Kubernetes have fewer, and others may have thousands. */
+/** Maximum depth of interned strings. Kubernetes objects have fewer levels; other objects may have thousands. */
 const DEEPEST = 16;
-/** Values that no two objects have in common. */
+/** Fields with values that are unique to one object. */
 const UNIQUE: ReadonlySet<string> = new Set(['uid', 'resourceVersion', 'podIP', 'ip', 'containerID', 'providerID']);
-/** Names of nodes come and go: what has not been read for longest is forgotten. */
+/** Interned strings. The cache evicts the least recently used string, because node names change over time. */
 const strings = new LRUCache<string, string>({ max: 20_000 });
 
-/** Parts that many objects share, whose strings were replaced when the first of these came. */
+/** Parts that many objects share. Their strings were replaced when the first object was processed. */
 const done = new WeakSet<object>();
 
-/** The same, for a part that comes again and again in other objects: these do not look into it. */
+/** Interns the strings of a part that many objects share. Calls of `internStrings` for these objects skip this part. */
 export function internShared<T extends object>(part: T): T {
   done.add(internStrings(part));
   return part;
 }
 
-/** The object itself. Its strings, and those of all that it holds unless `flat`, are replaced by equal ones in place. */
+/**
+ * Replaces the strings of an object in place and returns the object. Includes the strings of nested objects, unless `extent`
+ * is `flat`.
+ */
 export function internStrings<T extends object>(object: T, extent: 'flat' | 'deep' = 'deep'): T {
   intern(object as Record<string, unknown>, extent === 'flat' ? 0 : DEEPEST);
   return object;
@@ -39,7 +43,7 @@ function intern(fields: Record<string, unknown>, levels: number): void {
   }
 }
 
-/** The names of pods among them: there are so many that all other strings would be forgotten. */
+/** Returns true for unique values. Pod names are among them: they are so many that they would evict all other strings. */
 const isUnique = (key: string, fields: Record<string, unknown>): boolean =>
   UNIQUE.has(key) || (key === 'name' && 'uid' in fields && 'namespace' in fields);
 

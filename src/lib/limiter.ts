@@ -1,16 +1,16 @@
-/** A token bucket: so many per second, with a burst saved up while idle. */
+/** Token bucket with a rate per second and a burst that accumulates while the bucket is idle. */
 import { type Clock, monotonicMs } from './clock.ts';
 
 export interface Limiter {
-  /** Takes a token if there is one. */
+  /** Takes a token and returns true if a token is available. */
   tryTake(): boolean;
-  /** Takes the next token, now or in the future; answers how long to wait for it in milliseconds. */
+  /** Takes the next token, now or in the future. Returns the time to wait for this token, in milliseconds. */
   reserve(): number;
-  /** Waits for the next token; returns early when the signal aborts. First come, first served. */
+  /** Waits for the next token; returns early if the signal aborts. Callers are served in the order of their calls. */
   take(signal?: AbortSignal): Promise<void>;
 }
 
-/** `qps` of zero or less means no limit. */
+/** Creates a limiter. If `qps` is zero or less, there is no limit. */
 export function limiter(clock: Clock, qps: number, burst: number): Limiter {
   if (qps <= 0) return { tryTake: () => true, reserve: () => 0, take: async () => {} };
   const most = Math.max(1, burst);
@@ -24,7 +24,7 @@ export function limiter(clock: Clock, qps: number, burst: number): Limiter {
   };
   const reserve = (): number => {
     refill();
-    // below zero is what is owed: each further taker waits for one token more
+    // a negative number of tokens is owed: each further caller waits for one more token
     tokens -= 1;
     return tokens >= 0 ? 0 : (-tokens * 1_000) / qps;
   };

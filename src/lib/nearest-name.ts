@@ -1,12 +1,12 @@
-/** Which known name a misspelt one stands for. */
+/** Finds the known name that a misspelled name stands for. */
 
-/** Shorter beginnings stand for anything. */
+/** Minimum length of a name. Shorter prefixes match too many names. */
 const SHORTEST = 3;
 
-/** Longer texts are no misspelt names, and would cost too much to compare. */
+/** Maximum length of a name. Longer texts are not misspelled names, and comparing them would cost too much. */
 const LONGEST = 64;
 
-/** How many letters must be inserted, deleted or replaced to make one text of the other. */
+/** Returns the number of letters to insert, delete or replace to turn one text into the other. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
@@ -21,8 +21,9 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * The known name that is most like another: but for case and punctuation it begins with it or the other way round, or
- * differs in at most a third of its letters. Undefined when there is none. The first of several wins.
+ * Returns the known name that is most similar to a name, or undefined if no name is similar. Case and punctuation do not
+ * matter. Names are similar if one is a prefix of the other, or if at most a third of the letters of the known name differ.
+ * If several names are equally similar, returns the first.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, '');

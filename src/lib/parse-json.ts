@@ -1,7 +1,10 @@
-/** JSON of which nothing may come out in an error: it can hold secrets. */
+/** Parses JSON that may contain secrets, so that errors must not contain any part of the text. */
 import { messageOf } from './error-message.ts';
 
-/** As JSON.parse, whose own error quotes what surrounds the fault. @throws SyntaxError with the place alone */
+/**
+ * Parses JSON like JSON.parse, but the error does not quote the text.
+ * @throws SyntaxError with only the length of the text and the position of the fault
+ */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,7 +1,7 @@
-/** The longest text of a user that a message repeats. */
+/** Maximum length of user text in a message. */
 const MAX_QUOTED = 100;
 
-/** A user's text in a message: in quotes, and no more of it than a reader needs to find it. */
+/** Quotes user text for a message. Shortens long texts, because a reader needs only the beginning to find the text. */
 export const quoted = (text: string): string =>
   text.length <= MAX_QUOTED
     ? JSON.stringify(text)

@@ -1,3 +1,3 @@
-/** What failed of a number of settled promises. */
+/** Returns the rejection reasons of settled promises. */
 export const rejections = (results: readonly PromiseSettledResult<unknown>[]): readonly unknown[] =>
   results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));

@@ -1,14 +1,14 @@
-/** Computing something of an object once. */
+/** Caches one result for each object. */
 
 /**
- * The same function, which remembers its last result for each object: it computes again when what it is given besides the
- * object is not identical to the last time. For functions of objects that never change; a result lives as long as its object.
+ * Returns a function that caches the last result of `compute` for each object. It computes the result again if another
+ * argument is not identical to that of the last call. The objects must never change. A result lives as long as its object.
  *
  * @example
  * ```ts
- * const priceOf = remembering((node: StateNode, type: InstanceType) => dearlyComputed(node, type));
+ * const priceOf = remembering((node: StateNode, type: InstanceType) => computePrice(node, type));
  * priceOf(node, type); // computes
- * priceOf(node, type); // remembers
+ * priceOf(node, type); // returns the cached result
  * ```
  */
 export function remembering<T extends object, Rest extends readonly unknown[], Result>(
@@ -24,7 +24,7 @@ export function remembering<T extends object, Rest extends readonly unknown[], R
   };
 }
 
-/** In a loop, because some results are asked for a hundred thousand times a minute. */
+/** Compares in a loop for speed, because some results are read a hundred thousand times per minute. */
 function isSame(known: readonly unknown[], rest: readonly unknown[]): boolean {
   if (known.length !== rest.length) return false;
   for (let at = 0; at < rest.length; at++) if (!Object.is(known[at], rest[at])) return false;

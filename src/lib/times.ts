@@ -1,7 +1,7 @@
-/** Times as Kubernetes stores them. */
+/** Converts times from and to the format of Kubernetes. */
 
-/** RFC 3339 with whole seconds. */
+/** Formats a time in milliseconds since the epoch as RFC 3339 with whole seconds. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** Milliseconds since the epoch; `NaN` when the time is absent or cannot be read. */
+/** Returns the milliseconds since the epoch, or `NaN` if the time is absent or cannot be parsed. */
 export const timeOf = (text: string | undefined): number => Date.parse(text ?? '');

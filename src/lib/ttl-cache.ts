@@ -2,7 +2,7 @@ import { monotonicMs, type Timepiece } from './clock.ts';
 
 interface Entry<V> {
   value: V;
-  /** By `monotonicMs`. */
+  /** Time of expiry, by `monotonicMs`. */
   endsMs: number;
 }
 
@@ -15,7 +15,10 @@ export interface TtlCacheOptions<K, V> {
 
 const SWEEP_MS = 60_000;
 
-/** A map whose entries are invisible once `ttlMs` has passed. `sweep` removes them, and `set` does so once a minute. */
+/**
+ * Map that hides an entry after `ttlMs`. `sweep` removes expired entries, and `set` calls `sweep` if a minute has passed
+ * since the last one.
+ */
 export class TtlCache<K, V> {
   readonly #entries = new Map<K, Entry<V>>();
   readonly #clock: Timepiece;
@@ -44,7 +47,7 @@ export class TtlCache<K, V> {
     return this.#current(key) !== undefined;
   }
 
-  /** When the entry ends, in milliseconds since the epoch, for messages; undefined when there is none. */
+  /** Returns the expiry of an entry in milliseconds since the epoch, for messages. Returns undefined if there is no entry. */
   expiresMs(key: K): number | undefined {
     const entry = this.#current(key);
     return entry && Math.round(this.#clock.now() + entry.endsMs - monotonicMs(this.#clock));
@@ -58,7 +61,7 @@ export class TtlCache<K, V> {
   set(key: K, value: V, ttlMs = this.#ttlMs): void {
     const nowMs = monotonicMs(this.#clock);
     if (nowMs >= this.#sweepMs) this.sweep();
-    this.#entries.delete(key); // so that it becomes the last in the order of the map
+    this.#entries.delete(key); // so that the entry becomes the last in the order of the map
     this.#entries.set(key, { value, endsMs: nowMs + ttlMs });
     const [oldest] = this.#entries.size > this.#most ? this.#entries.keys() : [];
     if (oldest !== undefined) this.delete(oldest);
@@ -86,7 +89,7 @@ export class TtlCache<K, V> {
     return [...this.#entries].filter(([, entry]) => entry.endsMs > nowMs).map(([key]) => key);
   }
 
-  /** Drops what has expired, and calls the eviction listener. */
+  /** Removes expired entries and calls the eviction listener for each. */
   sweep(): void {
     const nowMs = monotonicMs(this.#clock);
     this.#sweepMs = nowMs + SWEEP_MS;
@@ -99,11 +102,14 @@ export class TtlCache<K, V> {
 }
 
 export interface Freshness {
-  /** Load, whatever is remembered. */
+  /** If true, loads the value even if the cache has it. */
   readonly anew?: boolean;
 }
 
-/** Answers from the cache, else loads once (concurrent callers share the call) and remembers the answer, not failures. */
+/**
+ * Cache that loads a value if it does not have this value. Concurrent callers share one load. The cache keeps values, but
+ * not failures.
+ */
 export class LoadingCache<V> {
   readonly #cache: TtlCache<string, V>;
   readonly #loading = new Map<string, Promise<V>>();

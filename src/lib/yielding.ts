@@ -1,14 +1,17 @@
-/** Long work in small steps, so that watches, leases and probes are answered between them. */
+/** Runs long work in small steps, so that watches, leases and probes are served between the steps. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { monotonicMs, type Timepiece } from './clock.ts';
 
-/** Longest time, in milliseconds, that a step may keep the others waiting; most are a little longer. */
+/** Maximum time, in milliseconds, for which a step should block other work. Most steps are a little longer. */
 const STEP_MS = 8;
 
-/** Lets the others have their turn, when it is awaited; undefined when there is no need to. */
+/** Returns a promise that lets other work run, or undefined if no pause is necessary yet. */
 export type Pause = () => Promise<void> | undefined;
 
-/** To be called between steps: answers something to wait for when this work has taken long enough. */
+/**
+ * Returns a function that the work must call between steps. It returns a promise to await if the work has used its time
+ * without a pause.
+ */
 export function yielding(now: () => number = () => performance.now()): Pause {
   let startedMs = now();
   const turn = async (): Promise<void> => {
@@ -21,8 +24,8 @@ export function yielding(now: () => number = () => performance.now()): Pause {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs synchronous work in slices and yields between them. Runs one work after the other, because slices of several works
- * add up to a long turn. The clock measures the slices; in virtual time there is only one.
+ * Runs synchronous work in slices and yields between them. Runs one task after the other, because slices of several tasks
+ * add up to a long turn. The clock measures the slices; in virtual time there is only one slice.
  */
 export function inSlices<T>(steps: Iterator<undefined, T>, clock: Timepiece): Promise<T> {
   const finished = last.then(() =>

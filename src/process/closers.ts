@@ -1,9 +1,9 @@
-/** Closes in reverse order what a process has opened, also if that is still being opened. */
+/** Closes the resources of a process in reverse order of opening, even if the process is still opening resources. */
 export class Closers {
   readonly #functions: (() => unknown)[] = [];
   #isClosed = false;
 
-  /** Calls the function when everything is closed; at once if that has happened. */
+  /** Registers a function to call on close. Calls it immediately if the close has already begun. */
   add(close: () => unknown): void {
     if (this.#isClosed) void close();
     else this.#functions.push(close);
@@ -15,8 +15,8 @@ export class Closers {
   }
 
   /**
-   * Closes everything when the work ends, even by an error. Returns the result of the work.
-   * @param limitOf returns the end of the wait for functions that do not return; undefined for no limit
+   * Closes everything when the work ends or fails. Returns the result of the work.
+   * @param limitOf returns a promise that ends the wait for functions that do not return, or undefined for no limit
    */
   async closeAfter<T>(work: Promise<T>, limitOf: (end: T) => Promise<void> | undefined): Promise<T> {
     let limit: Promise<void> | undefined;

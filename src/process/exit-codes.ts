@@ -1,6 +1,6 @@
 /** Exit codes of the operator's process; docs/operations.md lists them. A second signal adds its number to 128. */
 export const EXIT = {
-  /** A signal stopped the process, during its start too. */
+  /** A signal stopped the process, possibly during its start. */
   stopped: 0,
   /** The start failed, the lease was lost, or a defect ended the process. */
   failed: 1,

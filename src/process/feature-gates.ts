@@ -1,10 +1,10 @@
-/** Feature gates: their declarations, and how `Name=true,Other=false` is read. */
+/** Declares the feature gates and parses lists such as `Name=true,Other=false`. */
 import { nearestName } from '../lib/nearest-name.ts';
 import { quoted } from '../lib/quoted.ts';
 import { parseLaxBoolean, SettingsError } from './options.ts';
 
 export interface FeatureGate {
-  /** As it is spelled in the setting. */
+  /** Name in the setting, for example `NodeRepair`. */
   readonly name: string;
   readonly fallback: boolean;
   readonly help: string;
@@ -27,15 +27,16 @@ export const AWS_GATES = {
 
 type Gates = Readonly<Record<string, FeatureGate>>;
 
-/** Whether each is open. */
+/** State of each feature gate: true if the gate is enabled. */
 export type Open<G extends Gates> = { readonly [Key in keyof G]: boolean };
 
-/** As much of a name as an error repeats. */
+/** Maximum number of characters of a name in a message. */
 const LONGEST_NAME = 100;
 
 /**
- * Reads `Name=true,Other=false`. Unknown names are kept, so that old manifests go on working: see `unknownGates`.
- * @throws SettingsError that names the variable and the pair
+ * Parses a list such as `Name=true,Other=false`. Keeps unknown names, so that old manifests still work; `unknownGates`
+ * reports them.
+ * @throws SettingsError with the variable and the pair if a pair cannot be parsed
  */
 export function parseGates(variable: string, list: string): ReadonlyMap<string, boolean> {
   const gates = new Map<string, boolean>();
@@ -63,7 +64,10 @@ export function openGates<const G extends Gates>(declared: G, given: ReadonlyMap
   return Object.fromEntries(open) as Open<G>;
 }
 
-/** One text for each name that no gate has, with the nearest one that there is. `source`: a variable, flag or file. */
+/**
+ * Returns one message for each unknown name. The message suggests the nearest declared name, or lists all declared names.
+ * @param source variable, flag or file with the names
+ */
 export function unknownGates(source: string, declared: Gates, given: Iterable<string>): readonly string[] {
   const names = Object.values(declared).map(({ name }) => name);
   return [...given]

@@ -1,4 +1,4 @@
-/** Reads command line flags the way Go's flag package does: one or two dashes, `--x=y` or `--x y`. */
+/** Reads command line flags like Go's flag package: one or two dashes, `--x=y` or `--x y`. */
 import { messageOf } from '../lib/error-message.ts';
 import { quoted } from '../lib/quoted.ts';
 import { environmentName, type Option, SettingsError } from './options.ts';
@@ -19,8 +19,9 @@ export class HelpRequested extends Error {
 }
 
 /**
- * Answers each option's value: flag before environment before default. Later flags win over earlier ones.
- * @throws SettingsError naming the flag, or HelpRequested
+ * Returns the value of each option. A flag takes precedence over the environment, and the environment over the default. If
+ * a flag is repeated, its last value is used.
+ * @throws SettingsError with the flag if an argument is invalid, or HelpRequested for `-h` and `--help`
  */
 export function readOptions<Table extends OptionTable>(
   table: Table,
@@ -47,7 +48,7 @@ export function readOptions<Table extends OptionTable>(
   return Object.fromEntries(values) as Values<Table>;
 }
 
-/** Go shows the flag without quotes. */
+/** Returns a short form of the flag without quotes, because Go prints flags without quotes. */
 const shortened = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/, '$1');
 
 function split(argument: string): { readonly flag: string; readonly inline: string | undefined } {

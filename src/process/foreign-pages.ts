@@ -5,12 +5,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answer } from './http-server.ts';
 
-/** Names under which browsers reach loopback. A name that another site rebinds to 127.0.0.1 is none of them. */
+/** Names under which browsers reach loopback. A name that another site rebinds to 127.0.0.1 does not match. */
 const LOCAL_NAMES = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-/** Sites of the `Sec-Fetch-Site` header that may ask: the page itself, and a user who enters the address. */
+/** Permitted values of the `Sec-Fetch-Site` header: the page itself, or an address that the user entered. */
 const OWN_SITES: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
-/** Why a request is refused. */
+/** Reason for refusing a request. */
 export type Foreign = 'wrong-host' | 'cross-site';
 
 interface Refusal {

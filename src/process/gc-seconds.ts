@@ -1,12 +1,12 @@
 /**
- * Garbage collection of threads. Each counts its own in memory that all share, because a thread that is busy answers no
- * message, and one that has ended none at all.
+ * Counts the garbage collections of threads. Each thread writes its counts to shared memory, because a busy thread does not
+ * respond to messages, and a thread that has ended cannot respond.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
 const KEY = 'karpenter.gc';
-/** With two numbers each, collections and milliseconds, in this order. */
+/** Threads with counts. Each has two numbers in the shared memory: collections, then milliseconds. */
 const THREADS = ['solver', 'disruption'] as const;
 
 export type EngineThreadName = (typeof THREADS)[number];
@@ -17,7 +17,10 @@ export interface GcCount {
   readonly seconds: number;
 }
 
-/** For the main thread, before it starts others. Answers a function that reads what they have counted so far. */
+/**
+ * Creates the shared memory and returns a function that reads the current counts. The main thread must call this function
+ * before it starts other threads.
+ */
 export function shareGcCounts(): () => readonly GcCount[] {
   const counts = new Float64Array(new SharedArrayBuffer(2 * THREADS.length * Float64Array.BYTES_PER_ELEMENT));
   setEnvironmentData(KEY, counts.buffer as unknown as string);
@@ -29,7 +32,10 @@ export function shareGcCounts(): () => readonly GcCount[] {
     }));
 }
 
-/** For the thread itself, once. Does nothing where nobody has asked for the counts. */
+/**
+ * Counts the garbage collections of the calling thread, which must call this function only once. Does nothing if the main
+ * thread did not call `shareGcCounts`.
+ */
 export function countGc(thread: EngineThreadName): void {
   const shared: unknown = getEnvironmentData(KEY);
   if (!(shared instanceof SharedArrayBuffer)) return;

@@ -1,4 +1,4 @@
-/** The operator's HTTP endpoints: metrics (and what shows its inside) on one port, health and readiness probes on another. */
+/** The operator's HTTP endpoints: metrics and debug pages on one port, health and readiness probes on another. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -22,38 +22,38 @@ import { type Check, checked, sharedCheck } from './shared-check.ts';
 
 export type { Check } from './shared-check.ts';
 
-/** Thrown by what is served to look inside when there is nothing to see now; its text is the answer. */
+/** Thrown if a debug page has no content at the moment. The message is the body of the response with status 503. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** Promises are waited for, and iterables asked for one item after the other. */
+/** Source of a debug page. Its promise is awaited, and its iterables are read one item at a time. */
 export type Look = (() => unknown) | PagedLook;
 
-/** Answers queries, each with no more than a page. */
+/** Source that returns at most one page for each query. */
 interface PagedLook {
   readonly page: (query: URLSearchParams) => unknown;
 }
 
 export interface EndpointOptions {
-  /** 0 takes a free port. */
+  /** 0 selects a free port. */
   readonly metricsPort: number;
   readonly healthProbePort: number;
-  /** Address to listen on; all of them when absent. */
+  /** Address to listen on. Default: all addresses. */
   readonly host?: string;
   readonly metrics: Metrics;
   /** Serves profiles under /debug/pprof on the metrics port. */
   readonly profiling: boolean;
-  /** Who may read what is under /debug on the metrics port. Default: those on loopback. */
+  /** Clients that may read /debug on the metrics port. Default: clients on loopback. */
   readonly debugEndpoints?: Settings['debugEndpoints'];
-  /** Readiness checks by name. Those who probe at the same time share one run. */
+  /** Readiness checks by name. Concurrent probes share one run of a check. */
   readonly ready: Readonly<Record<string, Check>>;
   /** Liveness checks by name. */
   readonly alive?: Readonly<Record<string, Check>>;
-  /** What to serve as JSON on the metrics port, by path such as /debug/verdicts. */
+  /** Content to serve as JSON on the metrics port, by path, for example /debug/verdicts. */
   readonly debug?: Readonly<Record<string, Look>>;
   readonly log: Logger;
-  /** Milliseconds that only ever grow, by which answers become old. Default: the machine's. */
+  /** Monotonic time in milliseconds, which determines when a kept response expires. Default: the machine's clock. */
   readonly now?: () => number;
   /** For tests. */
   readonly limits?: Partial<HttpLimits>;
@@ -65,7 +65,7 @@ export interface Endpoints {
   close(): Promise<void>;
 }
 
-/** Starts both servers. @throws Error when a port cannot be taken */
+/** Starts both servers. @throws Error if a port cannot be opened */
 export async function serveEndpoints(options: EndpointOptions): Promise<Endpoints> {
   const { metrics, log, limits = {} } = options;
   const metricsServer = boundedServer({ name: 'metrics', handler: metricsHandler(options), log, metrics, limits });
@@ -109,7 +109,7 @@ function metricsHandler(options: EndpointOptions): RequestHandler {
   };
 }
 
-/** Answers the request if its sender must not look inside. */
+/** Returns true if the client may read debug pages. Otherwise refuses the request and returns false. */
 function isInsider(
   request: IncomingMessage,
   response: ServerResponse,
@@ -126,7 +126,7 @@ function isInsider(
 const ELSEWHERE =
   '/debug is served on loopback alone: use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
 
-/** Pages of which an answer is kept; an older one is made again. */
+/** Maximum number of pages with a kept response. The oldest page is removed first and must be rendered again. */
 const PAGES = 16;
 
 function looks(now: EndpointOptions['now']): (target: RequestTarget, look: Look) => Promise<Rendered> {
@@ -170,7 +170,10 @@ function healthHandler(options: EndpointOptions): RequestHandler {
 const shared = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
   Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, sharedCheck(check)]));
 
-/** Runs the checks in the way of Kubernetes' own probes: `ok`, or each check's line when verbose or failing. */
+/**
+ * Runs the checks like Kubernetes' own probes. The response is `ok`, or one line for each check if the query has `verbose`
+ * or if a check fails.
+ */
 async function probe(
   response: ServerResponse,
   { path, query }: RequestTarget,

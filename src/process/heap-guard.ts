@@ -1,7 +1,7 @@
 /**
  * Ends the process before V8 aborts it. V8 does so after several collections in succession that free little of a heap above
- * 80 %: with text on standard error, by a signal, and without a line in the log. A single turn of the event loop that fills
- * the rest of the heap is not noticed.
+ * 80 %: with text on standard error, by a signal, and without a line in the log. This guard cannot detect a single
+ * turn of the event loop that fills the rest of the heap.
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
@@ -9,23 +9,23 @@ import type { Logger } from '../observe/logger.ts';
 import { EXIT } from './exit-codes.ts';
 
 const MIB = 2 ** 20;
-/** Part of the old generation that is in use after a collection. */
+/** Share of the old generation in use after a collection, above which the heap counts as full. */
 const FULL_SHARE = 0.85;
 /**
- * Collections in succession that leave the heap full. One of them may count objects that died while V8 marked. The fourth is
- * V8's last, and collections that this file requests would count too.
+ * Number of successive collections that leave the heap full. The first may count objects that died while V8 was marking. V8
+ * gives up after the fourth, and collections that this file requested would count too.
  */
 const FULL_COLLECTIONS = 2;
 /** V8's default for the main thread of a 64-bit process. */
 const SEMI_SPACE_MB = 64;
 
-/** The old generation, which holds the objects that survive. */
+/** Use of the old generation, which holds the objects that survive collections. */
 export interface HeapUse {
   readonly usedBytes: number;
   readonly limitBytes: number;
 }
 
-/** Returns a check to be called after each collection of the whole heap. */
+/** Returns a check that must be called after each collection of the whole heap. */
 export function heapGuard(measure: () => HeapUse, onFull: (use: HeapUse) => void): () => void {
   let full = 0;
   return () => {
@@ -35,7 +35,7 @@ export function heapGuard(measure: () => HeapUse, onFull: (use: HeapUse) => void
   };
 }
 
-/** The young generation is three semi-spaces. Node.js reports their limit nowhere. */
+/** Returns the limit of the young generation, which has three semi-spaces. Node.js does not report their limit. */
 export function youngGenerationBytes(nodeOptions: readonly string[]): number {
   const given = nodeOptions.flatMap((option) => /^--max-semi-space-size=(\d+)$/.exec(option)?.[1] ?? []).at(-1);
   return 3 * (given === undefined ? SEMI_SPACE_MB : Number(given)) * MIB;

@@ -1,4 +1,4 @@
-/** What an operator serves at `/debug/history`: what it decided and what the nodes cost, since a time. Of public form. */
+/** Content of `/debug/history`: decisions and node costs since a time. The format is public. */
 import { timestamp } from '../lib/times.ts';
 import type { CostHour, PoolCost } from '../observe/history/cost-hours.ts';
 import type { LoggedDecision } from '../observe/history/decision-log.ts';
@@ -13,15 +13,18 @@ export interface HistoryView {
 }
 
 export interface HourView {
-  /** RFC 3339. Begin of the hour. */
+  /** Start of the hour in RFC 3339. */
   readonly at: string;
-  /** Number of samples of the averages: 60, unless the operator did not work all the time, or the hour is not over. */
+  /** Number of samples in the averages: 60, unless the operator was not active all the time or the hour has not ended. */
   readonly samples: number;
-  /** USD per hour, on average, by NodePool. */
+  /** Average cost in USD per hour, by NodePool. */
   readonly nodePools: Readonly<Record<string, PoolCost>>;
 }
 
-/** All of it, or with `since=2026-06-03T10:00:00Z` the later part. @throws BadQuery when that is no time */
+/**
+ * Returns the whole history, or the part since the time in a query such as `since=2026-06-03T10:00:00Z`.
+ * @throws BadQuery if `since` is not a valid time
+ */
 export function historyView(history: OperatorHistory, query: URLSearchParams): HistoryView {
   const since = query.get('since');
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : Date.parse(since);

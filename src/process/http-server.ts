@@ -1,6 +1,6 @@
 /**
- * An HTTP server for anybody who reaches its port: it reads GET and HEAD requests without a body and nothing else,
- * answers 4xx to what it cannot read, and bounds what one caller can hold: connections, time, headers, answers at work.
+ * HTTP server for ports that any client can reach. It serves only GET and HEAD requests without a body, and returns 4xx for
+ * requests that it cannot read. It limits the connections, time, headers and concurrent requests that a client can use.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -21,13 +21,13 @@ export type RequestHandler = (
   target: RequestTarget,
 ) => Promise<void> | void;
 
-/** Thrown for a query that cannot be answered; its text, which says what is wrong, is the answer. */
+/** Thrown if a query is invalid. The message describes the problem and is the body of the response with status 400. */
 export class BadQuery extends Error {
   override readonly name = 'BadQuery';
 }
 
 interface HttpServerOptions {
-  /** What the port is for, in logs and metrics. */
+  /** Purpose of the port, for logs and metrics. */
   readonly name: string;
   readonly handler: RequestHandler;
   readonly log: Logger;
@@ -36,19 +36,20 @@ interface HttpServerOptions {
 }
 
 export interface HttpLimits {
-  /** Beyond these the connection that has been open longest without a request at work is closed, else the oldest. */
+  /** Maximum number. Beyond it, the server closes the oldest idle connection, or the oldest one if all are busy. */
   readonly connections: number;
-  /** Requests of one connection that are at work together; pipelined ones beyond them are answered 503. */
+  /** Maximum number of concurrent requests on one connection. Further pipelined requests get 503. */
   readonly pipelined: number;
-  /** A connection that keeps alive is closed after so many requests. */
+  /** Number of requests after which the server closes a keep-alive connection. */
   readonly requestsPerConnection: number;
   readonly headerBytes: number;
-  /** For all headers, and for the whole request, to arrive. */
+  /** Maximum time until all headers have arrived. */
   readonly headersMs: number;
+  /** Maximum time until the whole request has arrived. */
   readonly requestMs: number;
-  /** How often both are looked at. */
+  /** Interval between checks of `headersMs` and `requestMs`. */
   readonly checkMs: number;
-  /** Without a byte in either direction. Longer than a readiness probe waits. */
+  /** Maximum time without a byte in either direction. It must be longer than the timeout of a readiness probe. */
   readonly silenceMs: number;
   readonly keepAliveMs: number;
 }
@@ -62,25 +63,25 @@ const LIMITS: HttpLimits = {
   requestMs: 10_000,
   checkMs: 1_000,
   silenceMs: 60_000,
-  // Prometheus scrapes every 15 to 60 s and opens another connection when it finds this one closed
+  // Prometheus scrapes every 15 to 60 s and opens another connection if this one is closed
   keepAliveMs: 20_000,
 };
 
-/** Why a request or a connection is turned away; label values of a metric. */
+/** Reason for refusing a request or a connection. The reasons are label values of a metric. */
 type Refusal = 'target' | 'method' | 'body' | 'pipelining' | 'connections' | 'unreadable';
 
-/** One port's server: what is the same for all of its requests. */
+/** State of one port's server, shared by all its requests. */
 interface Port {
   readonly name: string;
   readonly handler: RequestHandler;
   readonly log: Logger;
   readonly limits: HttpLimits;
   readonly refuse: (reason: Refusal) => void;
-  /** Open connections, and how many requests of each are at work. */
+  /** Number of requests in progress, by open connection. */
   readonly atWork: Map<Socket, number>;
 }
 
-/** Not yet listening; see `listen`. */
+/** Creates a server that does not listen yet; see `listen`. */
 export function boundedServer({ name, handler, log, metrics, limits: given }: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...given };
   const refused = metrics.counter(HTTP_REFUSED);
@@ -103,11 +104,11 @@ export function boundedServer({ name, handler, log, metrics, limits: given }: Ht
   return server;
 }
 
-/** Serves a request of those that the port is for, and turns others away. */
+/** Serves a request if it is valid, and refuses it otherwise. */
 function admit(port: Port, request: IncomingMessage, response: ServerResponse): void {
   const turnAway = (reason: Refusal, status: number, text: string): void => {
     port.refuse(reason);
-    // what follows on the connection may be a body that never ends
+    // the next bytes of the connection may be a body that never ends
     response.setHeader('connection', 'close');
     answer(response, status, text);
   };
@@ -126,7 +127,7 @@ function admit(port: Port, request: IncomingMessage, response: ServerResponse): 
   }
 }
 
-/** The request counts as one at work on its connection until its response is closed. */
+/** Counts a request as in progress on its connection until its response is closed. */
 function countWork(atWork: Port['atWork'], socket: Socket, response: ServerResponse): void {
   const add = (requests: number): void => {
     if (atWork.has(socket)) atWork.set(socket, Math.max(0, (atWork.get(socket) ?? 0) + requests));
@@ -135,10 +136,11 @@ function countWork(atWork: Port['atWork'], socket: Socket, response: ServerRespo
   response.once('close', () => add(-1));
 }
 
-/** Bounds how many there are, and ends those that bring nothing that can be served. */
+/** Limits the number of connections, and closes a connection if its request cannot be served. */
 function watchConnections(server: Server, { name, log, limits, refuse, atWork }: Port): void {
   server.on('connection', (socket: Socket) => {
-    // Node removes its own listener before it hands a connection over, as for CONNECT: an error would end the process
+    // Node.js removes its own listener before it hands over a connection, for example for CONNECT. Without this listener,
+    // an error would end the process.
     socket.on('error', () => undefined);
     atWork.set(socket, 0);
     socket.once('close', () => atWork.delete(socket));
@@ -149,7 +151,7 @@ function watchConnections(server: Server, { name, log, limits, refuse, atWork }:
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code !== 'ECONNRESET') refuse('unreadable');
     if (socket.writable && error.code !== 'ECONNRESET') socket.end(refusalOf(error.code));
-    // the other end may never close its side
+    // the client may never close its side
     socket.destroySoon();
   });
   server.on('connect', (_request, socket) => {
@@ -157,9 +159,9 @@ function watchConnections(server: Server, { name, log, limits, refuse, atWork }:
     socket.end(statusLine('405 Method Not Allowed'));
     (socket as Socket).destroySoon();
   });
-  // before, errors are about the port: see `listen`
+  // earlier errors concern the port; `listen` handles them
   server.once('listening', () => {
-    // such as too many open files when a connection comes in: others may be served later
+    // an error such as too many open files affects one incoming connection; the server may accept later connections
     server.on('error', (error) => log.error('failed accepting a connection', { port: name, error }));
   });
 }
@@ -179,7 +181,10 @@ async function serve(
   }
 }
 
-/** Of a path, or of a whole URL as proxies send it; undefined for anything else. Percent signs stay as they are. */
+/**
+ * Parses a path, or a whole URL from a proxy. Returns undefined if the text is neither. Does not decode percent-encoding in
+ * the path.
+ */
 export function targetOf(url: string | undefined): RequestTarget | undefined {
   if (url === undefined) return undefined;
   const own = url.startsWith('/') ? url : /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url)?.[1];
@@ -192,7 +197,7 @@ export function targetOf(url: string | undefined): RequestTarget | undefined {
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 
-/** Maps list their keys in order of insertion. */
+/** Returns the oldest idle connection, or the oldest one if all are busy. Maps list their keys in order of insertion. */
 function oldest(connections: ReadonlyMap<Socket, number>): Socket {
   const [first, ...others] = connections;
   const idle = [first, ...others.slice(0, -1)].find((connection) => connection?.[1] === 0) ?? first;
@@ -219,7 +224,7 @@ export function answer(
   response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body);
 }
 
-/** Where to listen, and the setting that a user changes when that fails. */
+/** Address to listen on, and the setting that a user must change if listening fails. */
 interface ListenOptions {
   readonly port: number;
   /** All addresses if undefined. */
@@ -227,7 +232,7 @@ interface ListenOptions {
   readonly setting: string;
 }
 
-/** Starts listening and returns the port. @throws Error that names the port, the cause and the setting */
+/** Starts listening and returns the port. @throws Error with the port, the cause and the setting if this fails */
 export function listen(server: Server, options: ListenOptions): Promise<number> {
   const { port, host } = options;
   return new Promise((resolve, reject) => {

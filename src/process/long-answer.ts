@@ -1,18 +1,18 @@
-/** Sends long answers in pieces, compressed for those who ask for it. */
+/** Sends long responses in pieces, compressed if the client accepts gzip. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { GZIP, type Pieces, type Rendered } from './rendered-answer.ts';
 
-/** Bytes that fit into a packet are not worth it. */
+/** Minimum length, in bytes, of a compressed response. A response that fits into one packet is not worth compressing. */
 const SHORTEST = 1_400;
 
 interface LongAnswer extends Rendered {
   readonly type: string;
 }
 
-/** Answers 200. Takes as long as the other end takes to read it; settles also when that goes away meanwhile. */
+/** Sends a response with status 200. Resolves when the client has read the response or has closed the connection. */
 export async function send(request: IncomingMessage, response: ServerResponse, answer: LongAnswer): Promise<void> {
   const isWanted = answer.length >= SHORTEST && takesGzip(request.headers['accept-encoding']);
   const pieces = isWanted && !answer.isGzip ? await compressed(answer.pieces) : answer.pieces;
@@ -33,10 +33,13 @@ export async function send(request: IncomingMessage, response: ServerResponse, a
 
 const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
-/** The work is done by a thread of libuv's pool. */
+/** Compresses the pieces on a thread of libuv's pool. */
 const compressed = (pieces: Pieces): Promise<Pieces> => Readable.from(pieces).pipe(createGzip(GZIP)).toArray();
 
-/** Whether a list such as `gzip;q=1.0, identity;q=0.5` has gzip; one with quality 0 is refused. */
+/**
+ * Returns true if a list of encodings such as `gzip;q=1.0, identity;q=0.5` accepts gzip. Quality 0 means that the client
+ * does not accept an encoding.
+ */
 export function takesGzip(header: string | readonly string[] | undefined): boolean {
   const codings = String(header ?? '')
     .toLowerCase()

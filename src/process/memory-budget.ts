@@ -1,17 +1,17 @@
-/** How the memory that the operator may use is divided between its threads. */
+/** Divides the memory that the operator may use between its threads. */
 
 const MIB = 2 ** 20;
 
 export interface MemoryLimit {
   readonly bytes: number;
-  /** Where it is known from. */
+  /** Origin of the limit. */
   readonly source: 'MEMORY_LIMIT' | 'the container' | 'the machine';
 }
 
 /**
- * The least of what the setting says, what the cgroup allows, and what the machine has. Without a limit the setting may
- * hold the memory of the whole node.
- * @param constrained what `process.constrainedMemory()` answers: 0 or more than the machine has when there is no limit
+ * Returns the minimum of the setting, the limit of the cgroup and the memory of the machine, all in bytes. If the container
+ * has no limit, the setting may be the memory of the whole node.
+ * @param constrained result of `process.constrainedMemory()`: 0 or more than the memory of the machine if there is no limit
  */
 export function memoryLimit(setting: number, constrained: number, machine: number): MemoryLimit {
   if (setting > 0 && setting < machine && !(constrained > 0 && constrained < setting))
@@ -20,7 +20,7 @@ export function memoryLimit(setting: number, constrained: number, machine: numbe
   return { bytes: machine, source: 'the machine' };
 }
 
-/** In MiB, as `resourceLimits` of a Worker takes them. */
+/** Limits in MiB, in the format of a Worker's `resourceLimits`. */
 export interface HeapLimits {
   readonly maxOldGenerationSizeMb: number;
   readonly maxYoungGenerationSizeMb: number;
@@ -29,25 +29,31 @@ export interface HeapLimits {
 interface MemoryBudget {
   /** V8's limit of the main thread, which only the command line of Node.js can set. */
   readonly mainMb: number;
-  /** Of each worker. */
+  /** Limits of each worker. */
   readonly worker: HeapLimits;
-  /** For what is not on a heap: code, stacks, buffers, messages between threads. */
+  /** Memory outside the heaps: code, stacks, buffers, messages between threads. */
   readonly reserveMb: number;
-  /** By how much all of it exceeds the limit; 0 when it fits. */
+  /** Amount by which the sum exceeds the limit; 0 if there is no excess. */
   readonly excessMb: number;
 }
 
-/** Code, stacks and connections take this much, whatever the limit is. */
+/** Minimum reserve: code, stacks and connections need this much regardless of the limit. */
 const LEAST_RESERVE_MB = 96;
 const RESERVE_SHARE = 0.2;
-/** V8 takes three semi-spaces of 4 MiB for it. Solving is not slower than with the 192 MiB that it would take. */
+/** Young generation of a worker: three semi-spaces of 4 MiB. Solving is as fast as with V8's default of 192 MiB. */
 const YOUNG_MB = 12;
-/** With less a worker cannot hold the instance types of a region and look for a place for a pod. */
+/** Minimum heap of a worker. With less, a worker cannot hold the instance types of a region and schedule a pod. */
 const LEAST_WORKER_MB = 64;
-/** What 5,000 nodes with 50,000 pods need several times over; more would only let garbage lie for longer. */
+/**
+ * Maximum heap of a worker: several times the memory that 5,000 nodes with 50,000 pods need. A larger heap would only delay
+ * garbage collection.
+ */
 const MOST_WORKER_MB = 2_048;
 
-/** @param mainHeapBytes V8's limit of the main thread, young generation included */
+/**
+ * Divides the limit between the main thread, the workers and the reserve.
+ * @param mainHeapBytes V8's limit of the main thread, including the young generation
+ */
 export function memoryBudget(limitBytes: number, mainHeapBytes: number, workers = 2): MemoryBudget {
   const limitMb = Math.floor(limitBytes / MIB);
   const mainMb = Math.ceil(mainHeapBytes / MIB);

@@ -1,24 +1,27 @@
 /**
- * Gives memory back to the system that V8 has emptied and keeps for itself. V8 does that by its own after a hundred seconds without a
- * collection of the whole heap, or sooner where next to nothing is allocated, thread by thread: an operator that always has
- * something to do may never come to that, and would only ever grow.
+ * Returns memory to the system that V8 has emptied but keeps. V8 itself returns memory of a thread after 100 seconds without
+ * a collection of the whole heap, or sooner if the thread allocates almost no memory. An operator that is always busy may
+ * never reach this state, so its memory would only grow.
  */
 import { messageOf } from '../lib/error-message.ts';
 import type { Logger } from '../observe/logger.ts';
 import { collectFully } from './full-collection.ts';
 
-/** Between two looks, and from the start to the first. */
+/** Interval between two checks, and between the start and the first check. */
 const LOOK_MS = 10 * 60_000;
-/** A thread that is collected compiles some of its code again, and takes most of what it gave back within minutes. */
+/**
+ * Pause after a collection. The thread then compiles some of its code again and needs most of the returned memory within
+ * minutes.
+ */
 const REST_MS = 30 * 60_000;
-/** Beyond what the process had after it gave memory back last. */
+/** Minimum growth of the process since it last returned memory, in bytes. */
 const GROWTH_BYTES = 16 * 2 ** 20;
 const MIB = 2 ** 20;
 
-/** A thread of its own, as far as its memory goes. */
+/** Memory interface of another thread. */
 export interface Returning {
   readonly isIdle: boolean;
-  /** Resolves when it has collected its garbage, or could not. */
+  /** Collects the garbage of the thread. Also resolves if the thread could not collect its garbage. */
   giveBack(): Promise<void>;
 }
 
@@ -28,14 +31,14 @@ export interface MemoryReturnOptions {
     after(ms: number, fire: () => void): unknown;
   };
   readonly log: Logger;
-  /** Bytes that the process has in memory. */
+  /** Resident memory of the process, in bytes. */
   readonly residentBytes: () => number;
   readonly workers: readonly Returning[];
   /** Collects the garbage of this thread. */
   readonly collect?: () => unknown;
 }
 
-/** Looks from now on, for as long as the process lives. Nothing is collected while a worker works. */
+/** Starts periodic checks until the process ends. Does not collect garbage while a worker is busy. */
 export function returnMemory({
   clock,
   log,
@@ -57,7 +60,7 @@ export function returnMemory({
   };
   const next = (): void =>
     void clock.after(waitMs, () => {
-      // memory that stays is no reason to end
+      // the process must not end because memory could not be returned
       const failed = (error: unknown): void => log.debug('could not give memory back', { error: messageOf(error) });
       void look().catch(failed).finally(next);
     });

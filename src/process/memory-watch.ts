@@ -1,10 +1,10 @@
-/** Logs when the process comes near the memory that it may use, before the kernel ends it. */
+/** Logs when the memory of the process is near its limit, before the kernel kills the process. */
 import type { Logger } from '../observe/logger.ts';
 import { MEMORY_LIMIT_BYTES, MEMORY_NEAR_LIMIT } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { MemoryLimit } from './memory-budget.ts';
 
-/** Parts of the limit. The gap keeps a value that moves about the first from being reported again and again. */
+/** Shares of the limit. The gap between them prevents repeated reports if the value fluctuates around the first. */
 const NEAR = 0.85;
 const CALM = 0.75;
 const MIB = 2 ** 20;
@@ -13,11 +13,11 @@ interface MemoryWatchOptions {
   readonly limit: MemoryLimit;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Bytes that the process has in memory. */
+  /** Resident memory of the process, in bytes. */
   readonly residentBytes: () => number;
 }
 
-/** Answers a function that looks once, to be called every few seconds. */
+/** Returns a check that must be called every few seconds. */
 export function memoryWatch({ limit, metrics, log, residentBytes }: MemoryWatchOptions): () => void {
   metrics.gauge(MEMORY_LIMIT_BYTES).set(limit.bytes);
   const gauge = metrics.gauge(MEMORY_NEAR_LIMIT);

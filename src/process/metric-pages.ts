@@ -1,6 +1,6 @@
 /**
- * `/debug/metrics`: every metric with its number of series, or with `?name=` the series of one, a page at a time. What the
- * default view of `/metrics` leaves out or adds up is here one by one.
+ * Content of `/debug/metrics`: all metrics with their number of series, or the series of the metric in `?name=`, one page at
+ * a time. It includes each single series that the default view of `/metrics` omits or sums up.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { nearestName } from '../lib/nearest-name.ts';
@@ -11,14 +11,14 @@ import { type Labels, type Series, valueText } from '../observe/samples.ts';
 import type { MetricState } from '../observe/scrape.ts';
 import { BadQuery } from './http-server.ts';
 
-/** Series on a page. */
+/** Maximum number of series on a page. */
 export const PAGE = 1_000;
 
 interface Described {
   readonly name: string;
   readonly type: string;
   readonly help: string;
-  /** What the default view of `/metrics` serves of it; absent when all. */
+  /** Part that the default view of `/metrics` serves; absent if the view serves every series. */
   readonly share?: Share;
 }
 
@@ -33,14 +33,17 @@ interface MetricPage extends Described {
 }
 
 interface ListedSeries {
-  /** With a suffix in histograms and summaries. */
+  /** Name of the series, with a suffix in histograms and summaries. */
   readonly name: string;
   readonly labels: Labels;
-  /** A text for what is no finite number. */
+  /** Text if the value is not finite. */
   readonly value: number | string;
 }
 
-/** @throws BadQuery for a name that no metric has, and for an offset that is no number of series */
+/**
+ * Returns all metrics, or one page of series if the query has a name.
+ * @throws BadQuery if the name is not the name of a metric, or if the offset is not a number of series
+ */
 export async function metricPage(
   metrics: Pick<Metrics, 'names' | 'state'>,
   query: URLSearchParams,

@@ -1,8 +1,8 @@
-/** How one process setting is spelled, parsed and defaulted. `settings.ts` lists them all. */
+/** Name, parser and default of a process setting. `settings.ts` lists all settings. */
 import { formatDuration, parseDuration } from '../api/duration.ts';
 import { quoted } from '../lib/quoted.ts';
 
-/** A setting that cannot be used; the process stops at startup with this text. */
+/** Thrown if a setting is invalid. The process ends during its start with this message. */
 export class SettingsError extends Error {
   constructor(message: string) {
     super(message);
@@ -11,24 +11,24 @@ export class SettingsError extends Error {
 }
 
 export interface Option<T> {
-  /** Without dashes. The environment variable is the same in capitals with underscores. */
+  /** Name of the flag without dashes. The environment variable has the same name in capitals with underscores. */
   readonly flag: string;
   readonly fallback: T;
   readonly help: string;
-  /** The fallback as it would be written. */
+  /** Text of the fallback in the usage message. */
   readonly shown: string;
-  /** Takes no value from the next argument. */
+  /** True if the flag does not use the next argument as its value. */
   readonly isSwitch: boolean;
-  /** Strict: the text of a flag. @throws SettingsError saying what is wrong with the text alone */
+  /** Parses the text of a flag. @throws SettingsError that describes the problem without the name of the flag */
   readonly fromFlag: (text: string) => T;
-  /** Lenient: answers undefined for text that does not parse, and the default applies. */
+  /** Parses the text of a variable. Returns undefined if the text is invalid; the default applies in this case. */
   readonly fromEnv: (text: string) => T | undefined;
 }
 
 const TRUE = new Set(['1', 't', 'T', 'true', 'True', 'TRUE']);
 const FALSE = new Set(['0', 'f', 'F', 'false', 'False', 'FALSE']);
 
-/** Reads the boolean spellings of Go's strconv.ParseBool. */
+/** Parses a boolean like Go's strconv.ParseBool. Returns undefined if the text is invalid. */
 export function parseLaxBoolean(text: string): boolean | undefined {
   if (TRUE.has(text)) return true;
   return FALSE.has(text) ? false : undefined;
@@ -95,10 +95,10 @@ export const decimal = (flag: string, fallback: number, help: string): Option<nu
     },
   });
 
-/** `1m` rather than `1m0s`. */
+/** Formats a duration without zero parts: `1m` instead of `1m0s`. */
 const goDuration = (ms: number): string => formatDuration(ms).replace(/(?<=[hm])0[ms](?:0s)?$/, '');
 
-/** Milliseconds, written as a Go duration. */
+/** Declares a setting in milliseconds, written as a Go duration. */
 export const duration = (flag: string, fallbackMs: number, help: string): Option<number> =>
   option(flag, fallbackMs, help, {
     shown: goDuration(fallbackMs),

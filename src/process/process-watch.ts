@@ -1,4 +1,4 @@
-/** What concerns the process as a whole, whatever runs in it: its memory, its threads, and the metrics of both. */
+/** Watches the process as a whole, regardless of its workload: its memory, its threads, and the metrics of both. */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
@@ -19,15 +19,15 @@ interface Watched {
 }
 
 interface ProcessWatch {
-  /** What each worker may take. */
+  /** Heap limits of each worker. */
   readonly workerLimits: HeapLimits;
-  /** Begins to measure, and to give memory back, once there is a log to report to. */
+  /** Starts measuring and returning memory. This is a separate step, because it requires a log. */
   start(operator: Watched, memory: Pick<MemoryReturnOptions, 'clock' | 'workers'>): void;
 }
 
 /**
- * Divides the memory. To be called before the first worker starts.
- * @param memorySetting `MEMORY_LIMIT` in bytes; none when it is not above 0
+ * Divides the memory. Must be called before the first worker starts.
+ * @param memorySetting `MEMORY_LIMIT` in bytes; no limit if not above 0
  */
 export function watchProcess(memorySetting: number): ProcessWatch {
   const limit = memoryLimit(memorySetting, process.constrainedMemory(), totalmem());

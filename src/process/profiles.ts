@@ -18,10 +18,10 @@ const INDEX = `profiles of this process, in V8's formats:
 Open the files in the developer tools of a Chromium browser.
 `;
 
-/** Each takes memory or processor time from the operator, so one is made at a time. */
+/** True while a profile is being created. Profiles use memory or CPU time, so only one is created at a time. */
 let isAtWork = false;
 
-/** Answers the profile that the path names. The caller decides who may have it. */
+/** Sends the profile that the path names. The caller must check that the client may read it. */
 export async function profile(response: ServerResponse, { path, query }: RequestTarget): Promise<void> {
   const name = path.replace(/^\/debug\/pprof\/?/, '');
   if (name === '') return answer(response, 200, INDEX);
@@ -31,7 +31,7 @@ export async function profile(response: ServerResponse, { path, query }: Request
   isAtWork = true;
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  // it may take longer than a connection may be silent
+  // a profile may take longer than the limit for silent connections
   response.setTimeout(0).setHeader('connection', 'close');
   try {
     await own(MAKERS, name)?.(response, secondsOf(query), gone.signal);

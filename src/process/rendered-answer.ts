@@ -1,41 +1,48 @@
-/** Long answers: made in steps between which others have their turn, once for all who ask within a while. */
+/** Renders long responses in steps, so that other work runs between them, and shares a response between requests. */
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
 
-/** Longest time, in milliseconds, that a step may keep the others waiting. */
+/** Maximum time, in milliseconds, for which a step may block other work. */
 const STEP_MS = 4;
-/** Texts are gathered to pieces of about this length. */
+/** Approximate length of a piece, in characters. Shorter texts are joined. */
 const PIECE_LENGTH = 64 * 1024;
-/** What lies deeper is short, and written at once. */
+/** Maximum depth of values that are written in steps. Deeper values are short and are written in one step. */
 const DEPTH = 2;
-/** Names of labels repeat so much that more effort saves little. */
+/** Lowest compression level. Label names repeat so often that a higher level would save little. */
 export const GZIP = { level: constants.Z_BEST_SPEED, chunkSize: PIECE_LENGTH };
 
-/** Megabytes that lie together are held twice while they are put together, and nothing else happens meanwhile. */
+/**
+ * Content of a response in pieces. If megabytes were joined, they would be in memory twice during that time, and no other
+ * work could run.
+ */
 export type Pieces = readonly Buffer[];
 
 /**
- * An answer that is longer than a piece is compressed as it is made, by a thread of libuv's pool, and held in no other form:
- * 54 MB of text would have V8 mark its whole heap for each scrape, in steps of tens of milliseconds.
+ * Rendered response. If it is longer than one piece, a thread of libuv's pool compresses it during rendering, and only the
+ * compressed form is kept. If 54 MB of text were kept, V8 would mark its whole heap for each scrape, in steps of tens of
+ * milliseconds.
  */
 export interface Rendered {
   readonly pieces: Pieces;
   readonly isGzip: boolean;
-  /** Bytes of the text, compressed or not. */
+  /** Length of the uncompressed text, in bytes. */
   readonly length: number;
 }
 
-/** Milliseconds that only ever grow. */
+/** Returns the monotonic time in milliseconds. */
 type Now = () => number;
 const realNow: Now = () => performance.now();
 
-/** JSON of plain data. An iterable that is not an array is written as a list, and asked for one item after the other. */
+/**
+ * Renders plain data as JSON. If an iterable is not an array, this function reads it one item at a time and writes it as a
+ * list.
+ */
 export async function jsonInSteps(value: unknown): Promise<Rendered> {
   return inSteps(jsonParts(value, 0));
 }
 
-/** All texts, with pauses between them. */
+/** Renders all parts, with pauses between them. */
 export async function inSteps(parts: Iterable<string> | AsyncIterable<string>, now = realNow): Promise<Rendered> {
   const pieces = piecesOf(parts, now);
   const first = await pieces.next();
@@ -95,16 +102,19 @@ function* jsonParts(value: unknown, depth: number): Generator<string> {
   }
 }
 
-/** For how many times as long as it took to make it, an answer is given to others: a share of a tenth of the thread. */
+/**
+ * Ratio of the time for which a response is kept to the time that it took to render. With this ratio, rendering takes about
+ * a tenth of the thread's time.
+ */
 const KEPT_TIMES = 10;
 
-/** Makes an answer when somebody asks, and gives it to all who ask meanwhile or soon afterwards. */
+/** Returns a function that renders a response on demand. Calls during the rendering or soon afterwards share it. */
 export function sharedAnswer(make: () => Promise<Rendered>, now: Now = realNow): () => Promise<Rendered> {
   let present: { readonly made: Promise<Rendered>; untilMs: number } | undefined;
   let forgetting: NodeJS.Timeout | undefined;
   return () => {
     if (present !== undefined && now() < present.untilMs) return present.made;
-    // its timer would hold the old answer for as long as it has to run
+    // the timer would keep the old response in memory until it fires
     clearTimeout(forgetting);
     const startedMs = now();
     const started = { made: make(), untilMs: Number.POSITIVE_INFINITY };
@@ -115,7 +125,7 @@ export function sharedAnswer(make: () => Promise<Rendered>, now: Now = realNow):
     started.made.then(() => {
       const keepMs = KEPT_TIMES * (now() - startedMs);
       started.untilMs = now() + keepMs;
-      // it may be megabytes, and nobody else may ever ask
+      // the response may be megabytes long, and no other call may follow
       if (present === started) forgetting = setTimeout(forget, keepMs).unref();
     }, forget);
     return started.made;

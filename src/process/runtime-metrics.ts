@@ -1,4 +1,4 @@
-/** Metrics of the process and of V8 in each of its threads, under the names that dashboards of Node.js processes know. */
+/** Metrics of the process and of V8 in each thread, under the names that dashboards of Node.js processes use. */
 import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
 import {
@@ -13,20 +13,23 @@ import {
 import type { Metrics } from '../observe/metrics.ts';
 import type { GcCount } from './gc-seconds.ts';
 
-/** A busy thread answers between two steps of its loops; one that is stuck in native code never does. */
+/**
+ * Timeout for the response of a thread, in milliseconds. A busy thread responds between two steps of its loops. A
+ * thread that is stuck in native code does not respond.
+ */
 const ANSWER_MS = 500;
 
 interface RuntimeMetricsOptions {
   readonly metrics: Metrics;
-  /** Threads other than the main one, by name; those that have ended are not among them. */
+  /** Running threads by name, without the main thread. */
   readonly threads: () => ReadonlyMap<string, Worker>;
   readonly gc: () => readonly GcCount[];
 }
 
-/** As container images and Go name architectures; others as Node.js names them. */
+/** Names of architectures in container images and in Go. Other architectures keep the name that Node.js uses. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** `commit`: the source revision, empty when it is not known. */
+/** Sets the metric of the build. `commit` is the source revision, or empty if it is unknown. */
 export function showBuild(
   metrics: Metrics,
   { version, commit }: { readonly version: string; readonly commit: string },
@@ -37,7 +40,7 @@ export function showBuild(
 
 type Heap = Pick<ReturnType<typeof getHeapStatistics>, 'used_heap_size' | 'total_heap_size' | 'heap_size_limit'>;
 
-/** To be called once per process: some of what it measures it measures all the time. */
+/** Registers the metrics. Must be called only once per process, because some measurements run continuously. */
 export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions): void {
   metrics.processDefaults();
   const used = metrics.gauge(NODEJS_THREAD_HEAP_USED_BYTES);
@@ -57,7 +60,7 @@ export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions):
     const seen = await Promise.all(
       [...threads()].map(async ([name, worker]) => ({ name, ...(await measured(worker)) })),
     );
-    // each is counted elsewhere, and reported as it is now
+    // the counts are kept elsewhere, and this scrape reports their current values
     for (const metric of [used, total, limit, busy, collections, seconds]) metric.reset();
     show('main', getHeapStatistics(), performance.eventLoopUtilization().active);
     for (const { name, heap, activeMs } of seen) if (heap !== undefined) show(name, heap, activeMs);
@@ -68,7 +71,7 @@ export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions):
   });
 }
 
-/** Without a heap when the thread has ended, or does not answer. */
+/** Measures a worker. The heap is undefined if the thread has ended or does not respond in time. */
 async function measured(worker: Worker): Promise<{ readonly heap: Heap | undefined; readonly activeMs: number }> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), ANSWER_MS);

@@ -19,7 +19,7 @@ const CONSTRAINT_FIELDS: ReadonlySet<string> = new Set([
   'matchLabelKeys',
 ]);
 
-/** @throws SettingsError naming the entry and the field; unknown fields are errors */
+/** Parses the setting. @throws SettingsError with the entry and the field if a field is invalid or unknown */
 export function parseSchedulerConfig(document: string): SchedulerConfig {
   if (document.trim() === '') return { defaultConstraints: [] };
   let decoded: unknown;
@@ -78,7 +78,10 @@ function misfit(all: readonly TopologySpreadConstraint[], index: number): string
   return twin < index ? ` is a duplicate of [${twin}], {${key}, ${action}}` : undefined;
 }
 
-/** A qualified name: an optional DNS prefix of at most 253 characters, a slash, and at most 63 characters. */
+/**
+ * Returns the problem if a key is not a valid label name. A valid name has an optional prefix, which is a DNS name of at most
+ * 253 characters and a slash, and at most 63 further characters.
+ */
 function misspelledLabel(key: string): string | undefined {
   const [name = '', prefix, more] = key.split('/').reverse();
   if (more !== undefined) return 'it may hold one slash only';

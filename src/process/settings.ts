@@ -12,7 +12,7 @@ import { isLoopback } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 
-/** Weight with which interruptions of spot instances count in prices: their expected cost (docs/decisions/0044). */
+/** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
 const MOST_SPOT_RISK = 100;
 
@@ -89,7 +89,7 @@ export const OPTIONS = {
   awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
 };
 
-/** What is read from the environment alone. */
+/** Settings that are read only from the environment. */
 export const VARIABLES = {
   systemNamespace: {
     name: 'SYSTEM_NAMESPACE',
@@ -107,7 +107,7 @@ export const VARIABLES = {
 
 type Raw = Values<typeof OPTIONS>;
 
-/** Times are milliseconds, `cpuRequests` is milli-cores, `memoryLimit` is bytes (-1: none). */
+/** Validated settings. Times are in milliseconds, `cpuRequests` in milli-cores, `memoryLimit` in bytes (-1: no limit). */
 export interface Settings
   extends Omit<
     Raw,
@@ -145,13 +145,13 @@ export interface Settings
   /** Namespace of the operator's own pod; empty outside a cluster. */
   readonly systemNamespace: string;
   readonly kubernetesMinVersion: string;
-  /** What is set and has no effect, for the log. */
+  /** Messages about settings without effect, for the log. */
   readonly ignored: readonly string[];
 }
 
 /**
  * Reads the settings from command line arguments (without the program's name) and the environment.
- * @throws SettingsError when one cannot be used, HelpRequested for `--help`
+ * @throws SettingsError if a setting is invalid, HelpRequested for `--help`
  */
 export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
   const raw = readOptions(OPTIONS, argv, env);
@@ -199,7 +199,10 @@ const invalid = (variable: string, value: string): string =>
 
 const LOG_LEVELS = ['debug', 'info', 'error'] as const;
 
-/** Its error is looked for word by word by those who know Karpenter's, so it does not list what is allowed. */
+/**
+ * Parses the log level. The error has exactly the text of Karpenter's error, because users search for that text. It therefore
+ * does not list the valid levels.
+ */
 function logLevel(value: string): Settings['logLevel'] {
   if (value === '') return 'info';
   const found = LOG_LEVELS.find((level) => level === value);
@@ -209,7 +212,10 @@ function logLevel(value: string): Settings['logLevel'] {
 
 const SHORTEST_TOKEN = 16;
 
-/** @throws SettingsError when the page would be open to everybody, or its address cannot be read */
+/**
+ * Parses the address and the token of the live page.
+ * @throws SettingsError if the address or the token is invalid, or if other machines could open the page without a token
+ */
 function livePage(text: string, token: string): Settings['livePage'] {
   if (text === '') return undefined;
   const address = parseAddress(text);
@@ -252,7 +258,7 @@ function awsErrors(settings: Settings): readonly string[] {
   return wrong;
 }
 
-/** Values that Karpenter takes although nothing works with them. */
+/** Returns an error for each value that Karpenter accepts although the operator cannot work with it. */
 function rangeErrors(settings: Settings): readonly string[] {
   const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
   const { nodeHourlyFee, spotRisk } = settings;

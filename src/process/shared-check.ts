@@ -1,16 +1,17 @@
-/** A check that many may ask for at once and often, at the cost of one. */
+/** Shares the runs of a check between concurrent and frequent callers, so that they cost as much as one caller. */
 import { errorText } from '../observe/error-text.ts';
 
-/** Passes by resolving; throws to fail. May wait, for `longestMs`. The signal aborts when nobody waits any more. */
+/** Resolves to pass and throws to fail. May wait for up to `longestMs`. The signal aborts when no caller waits any longer. */
 export type Check = (signal: AbortSignal) => Promise<void> | void;
 
 interface SharedCheckOptions {
-  /** How long a result stands. Default 0: the next one who asks has it made again. */
+  /** Milliseconds for which a success is kept. Default 0: the next call runs the check again. */
   readonly passMs?: number;
+  /** Milliseconds for which a failure is kept. Default 0. */
   readonly failMs?: number;
-  /** A check that takes longer fails. Probes wait 30 s. */
+  /** Maximum duration in milliseconds. A check that takes longer fails. Probes wait 30 s. */
   readonly longestMs?: number;
-  /** Monotonic. */
+  /** Monotonic time in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -22,7 +23,7 @@ interface Running {
   waiting: number;
 }
 
-/** Whoever asks while the check runs gets the result of that run; whoever asks soon afterwards, too. */
+/** Returns a check that shares its runs. A call during a run, or while its result is kept, gets the result of that run. */
 export function sharedCheck(check: Check, options: SharedCheckOptions = {}): Check {
   const { passMs = 0, failMs = 0, longestMs = LONGEST_MS, now = () => performance.now() } = options;
   let running: Running | undefined;
@@ -81,7 +82,7 @@ async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number)
   }
 }
 
-/** The line of a check in the answer to a probe, as Kubernetes' own probes write it. */
+/** Runs a check and returns its line in the response to a probe, in the format of Kubernetes' own probes. */
 export async function checked(name: string, check: Check, signal: AbortSignal): Promise<CheckResult> {
   try {
     await check(signal);

@@ -5,7 +5,10 @@ interface Remedied {
   readonly remedy: string;
 }
 
-/** The message names the step, as the message of the log line does; the cause and the remedy are fields of the line. */
+/**
+ * Thrown if a step fails. The message names the step and is also the message of the log line. The cause and the remedy are
+ * fields of the log line.
+ */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly remedy: string;

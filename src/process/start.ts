@@ -1,11 +1,11 @@
-/** Bounds, interrupts and reports the start of the process. */
+/** Limits the duration of the start of the process, ends it on an interrupt, and reports its progress. */
 import { formatDuration } from '../api/duration.ts';
 import type { Logger } from '../observe/logger.ts';
 import { StartError } from './start-error.ts';
 
-/** A start that has not completed by then fails, and Kubernetes starts the container again. */
+/** Maximum duration of a start. A start that takes longer fails, and Kubernetes starts the container again. */
 const LONGEST_MS = 10 * 60_000;
-/** Between two reports. */
+/** Interval between two reports. */
 const PERIOD_MS = 10_000;
 
 interface StartClock {
@@ -14,7 +14,7 @@ interface StartClock {
 }
 
 interface StartReport {
-  /** Describes the work that is left; empty if the start is complete. */
+  /** Returns descriptions of the remaining work; empty if the start is complete. */
   readonly waitingFor: () => Promise<readonly string[]>;
   readonly log: Logger;
   /** Ends the reports. */
@@ -38,13 +38,13 @@ export class Start {
     });
   }
 
-  /** Returns the result of the work. @throws the reason of the signal if that aborts first */
+  /** Returns the result of the work. @throws the reason of the signal if the signal aborts first */
   async unlessAborted<T>(work: Promise<T>): Promise<T> {
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const abort = (): void => reject(this.signal.reason);
     if (this.signal.aborted) abort();
     this.signal.addEventListener('abort', abort, { once: true });
-    // work that loses the race fails later
+    // work that loses the race may fail later
     work.catch(() => undefined);
     try {
       return await Promise.race([aborted, work]);
@@ -53,7 +53,7 @@ export class Start {
     }
   }
 
-  /** Removes the bound of the start. */
+  /** Removes the limit on the duration of the start. */
   end(): void {
     this.#cancel();
   }

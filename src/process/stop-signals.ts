@@ -1,7 +1,7 @@
-/** SIGTERM and SIGINT. Process 1 of a container ignores both until it handles them. */
+/** Handles SIGTERM and SIGINT. Process 1 of a container ignores both signals unless it handles them. */
 import { constants } from 'node:os';
 
-/** Returns a signal that aborts with the first of the two. The second ends the process at once. */
+/** Returns a signal that aborts on the first SIGTERM or SIGINT. The second one ends the process immediately. */
 export function stopOnSignals(): AbortSignal {
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const)

@@ -1,13 +1,16 @@
-/** Output of libraries and of Node.js itself, which reaches the log as lines of it. */
+/** Writes the output of libraries and of Node.js itself to the log. */
 import type { Logger } from '../observe/logger.ts';
 
-/** Longest text of one line. */
+/** Maximum length of a line, in characters. */
 const MOST_TEXT = 2_000;
 const STREAMS = ['stdout', 'stderr'] as const;
 
 type Stream = Pick<NodeJS.WriteStream, 'write'>;
 
-/** Sends the lines that are written to a stream to `report`. Lines are cut at a bound, and an unfinished one is kept. */
+/**
+ * Passes each line that is written to a stream to `report`. Truncates lines that are too long, and keeps an unfinished line
+ * until it ends.
+ */
 export function captureLines(stream: Stream, report: (text: string) => void): void {
   let unfinished = '';
   const capture = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
@@ -22,8 +25,8 @@ export function captureLines(stream: Stream, report: (text: string) => void): vo
 }
 
 /**
- * Reports the output of this process and of its threads at INFO: no library says how serious its output is. The log
- * itself is written to file descriptors, past these streams.
+ * Reports the output of this process and of its threads at INFO, because libraries do not state the severity of their
+ * output. The log itself writes to file descriptors and bypasses these streams.
  */
 export function logStrayOutput(log: Logger): void {
   for (const stream of STREAMS)
@@ -31,7 +34,7 @@ export function logStrayOutput(log: Logger): void {
   logWarnings((text) => log.info('warning of node.js', { text }));
 }
 
-/** Replaces Node's own report of warnings, which is written to standard error of the process, for threads too. */
+/** Replaces the report of warnings by Node.js, which goes to standard error of the process, even for threads. */
 export function logWarnings(report: (text: string) => void): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => report(`${name}: ${message}`.slice(0, MOST_TEXT)));

@@ -7,7 +7,7 @@ describe('steadyClock', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  it('runs as many times as fast as its factor says', () => {
+  it('runs faster than real time by its factor', () => {
     const clock = steadyClock(10, 1_000);
     const fired: number[] = [];
     clock.after(500, () => fired.push(clock.now()));
@@ -17,26 +17,26 @@ describe('steadyClock', () => {
     expect(fired).toEqual([1_500]);
   });
 
-  it('does not care what time the machine is set to', () => {
+  it('ignores changes of the time of the machine', () => {
     const clock = steadyClock(1, 1_000);
     jest.setSystemTime(Date.now() + DAY);
     expect(clock.now()).toBe(1_000);
   });
 
-  it('wakes a sleeper whose signal aborts', async () => {
+  it('ends a sleep if its signal aborts', async () => {
     const life = new AbortController();
     const asleep = steadyClock().sleep(60_000, life.signal);
     life.abort();
     await expect(asleep).resolves.toBeUndefined();
   });
 
-  it('refuses to stand still', () => {
+  it('rejects a factor of 0', () => {
     expect(() => steadyClock(0)).toThrow(/time scale is 0/);
   });
 });
 
 describe('steadyClock, with real timers', () => {
-  it('never wakes before its time, though timers may fire a millisecond early', async () => {
+  it('never ends a sleep early, although timers may fire a millisecond early', async () => {
     const clock = steadyClock(100, 1_000_000);
     for (const dueMs of [1_000_150, 1_000_800, 1_002_000]) {
       await clock.sleep(dueMs - clock.now());
@@ -47,7 +47,7 @@ describe('steadyClock, with real timers', () => {
 });
 
 describe('monotonicMs', () => {
-  it('is the time of a clock that is never set', () => {
+  it('returns the time of a clock that is never set', () => {
     expect(monotonicMs({ now: () => 5 })).toBe(5);
   });
 });
@@ -59,7 +59,7 @@ describe('realClock', () => {
   it.each([
     ['forward', DAY],
     ['back', -DAY],
-  ])('follows the machine when its time is put %s', (_, byMs) => {
+  ])('follows the machine if its time is set %s', (_, byMs) => {
     const clock = realClock();
     const before = clock.now();
     jest.setSystemTime(Date.now() + byMs);
@@ -69,7 +69,7 @@ describe('realClock', () => {
   it.each([
     ['forward', DAY],
     ['back', -DAY],
-  ])('has a second measure that goes on when its time is put %s', (_, byMs) => {
+  ])('has a monotonic counter that continues if the time is set %s', (_, byMs) => {
     const clock = realClock();
     const [before, elapsed] = [monotonicMs(clock), since(clock)];
     jest.setSystemTime(Date.now() + byMs);
@@ -80,11 +80,11 @@ describe('realClock', () => {
     expect(elapsed.atMost()).toBeCloseTo(Math.max(1_000, byMs + 1_000), 2);
   });
 
-  it('has one in which nothing of this process is long ago', () => {
+  it('has a monotonic counter that never is near zero', () => {
     expect(monotonicMs(realClock())).toBeGreaterThan(Date.now() / 2);
   });
 
-  it('notices within a minute that a moment has passed while the machine slept', () => {
+  it('notices within a minute that a deadline passed while the machine slept', () => {
     const fire = jest.fn();
     realClock().after(DAY, fire);
     jest.setSystemTime(Date.now() + DAY);
@@ -96,7 +96,7 @@ describe('realClock', () => {
     expect(fire).toHaveBeenCalledTimes(1);
   });
 
-  it('waits no longer because the time was put back', async () => {
+  it('does not wait longer if the time is set back', async () => {
     const fire = jest.fn();
     realClock().after(10 * 60_000, fire);
     jest.setSystemTime(Date.now() - DAY);
@@ -106,7 +106,7 @@ describe('realClock', () => {
     expect(fire).toHaveBeenCalledTimes(1);
   });
 
-  it('counts times longer than a timer holds', () => {
+  it('supports delays that exceed the maximum of a timer', () => {
     let isFired = false;
     realClock().after(60 * DAY, () => {
       isFired = true;
@@ -117,7 +117,7 @@ describe('realClock', () => {
     expect(isFired).toBe(true);
   });
 
-  it('forgets what is cancelled, also in the second part of a long time', () => {
+  it('cancels a call, even in the second part of a long delay', () => {
     let isFired = false;
     const cancel = realClock().after(60 * DAY, () => {
       isFired = true;
@@ -129,7 +129,7 @@ describe('realClock', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('ends a sleep early when told to', async () => {
+  it('ends a sleep early if its signal aborts', async () => {
     const stop = new AbortController();
     const slept = realClock().sleep(DAY, stop.signal);
     stop.abort();

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { internShared, internStrings } from '../../../src/lib/interned-strings.ts';
 import { heapUsed } from '../../support/heap.ts';
 
-describe('interned strings', () => {
-  it('leave objects as they are', () => {
+describe('internStrings', () => {
+  it('does not change the content of objects', () => {
     const text = JSON.stringify({
       metadata: {
         name: 'web-7f9c5d-abcde',
@@ -22,7 +22,7 @@ describe('interned strings', () => {
     expect(JSON.stringify(internStrings(JSON.parse(text) as object))).toBe(text);
   });
 
-  it('survive objects that are nested thousands of times', () => {
+  it('supports objects with thousands of levels', () => {
     const depth = 50_000;
     const nested = JSON.parse(`${'{"a":'.repeat(depth)}"the innermost text"${'}'.repeat(depth)}`) as object;
     let at: unknown = internStrings(nested);
@@ -30,7 +30,7 @@ describe('interned strings', () => {
     expect(at).toBe('the innermost text');
   });
 
-  it('are one for equal ones: a thousand lists take little more than one', () => {
+  it('shares equal strings, so that a thousand equal lists need little memory', () => {
     const text = JSON.stringify(Array.from({ length: 100 }, (_, at) => `an instance type of number ${at}`));
     const bytesOf = (treat: (object: object) => object): number => {
       const before = heapUsed();
@@ -43,7 +43,7 @@ describe('interned strings', () => {
     expect(interned).toBeLessThan(plain / 3);
   });
 
-  it('are looked for once in a part that many objects share', () => {
+  it('reads a part that many objects share only once', () => {
     let reads = 0;
     const part = {
       get value(): string {
@@ -55,6 +55,6 @@ describe('interned strings', () => {
     for (const name of ['one', 'two']) internStrings({ name, part });
     expect(reads).toBe(1);
     internStrings({ part: { ...part } });
-    expect(reads).toBe(2); // by the copy
+    expect(reads).toBe(2); // once more for the copy
   });
 });

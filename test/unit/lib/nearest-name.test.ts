@@ -5,16 +5,16 @@ describe('nearestName', () => {
   const known = ['NodeRepair', 'NodeOverlay', 'SpotToSpotConsolidation'];
 
   it.each([
-    ['the beginning of a name', 'SpotToSpot', 'SpotToSpotConsolidation'],
-    ['a name and more', 'NodeRepairBeta', 'NodeRepair'],
+    ['a prefix of a name', 'SpotToSpot', 'SpotToSpotConsolidation'],
+    ['a name with a suffix', 'NodeRepairBeta', 'NodeRepair'],
     ['another case and punctuation', 'node-overlay', 'NodeOverlay'],
     ['a missing letter', 'NodeRepar', 'NodeRepair'],
-    ['letters exchanged', 'NodeOverlya', 'NodeOverlay'],
-    ['something else', 'Drift', undefined],
-    ['a letter', 'N', undefined],
-    ['nothing', '', undefined],
-    ['a text', 'x'.repeat(10_000), undefined],
-  ])('takes %s for %s', (_, name, nearest) => {
+    ['swapped letters', 'NodeOverlya', 'NodeOverlay'],
+    ['a different name', 'Drift', undefined],
+    ['a single letter', 'N', undefined],
+    ['an empty text', '', undefined],
+    ['a long text', 'x'.repeat(10_000), undefined],
+  ])('compares %s: %s', (_, name, nearest) => {
     expect(nearestName(name, known)).toBe(nearest);
   });
 });

@@ -11,7 +11,7 @@ describe('remembering', () => {
     return { calls, sum };
   };
 
-  it('computes once for an object', () => {
+  it('computes only once for an object', () => {
     const { calls, sum } = counting();
     const one = { value: 1 };
     const first = sum(one, 2, Number.NaN);
@@ -20,18 +20,18 @@ describe('remembering', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('knows equal objects apart', () => {
+  it('distinguishes equal objects', () => {
     const { calls, sum } = counting();
     expect(sum({ value: 1 }, 2)).not.toBe(sum({ value: 1 }, 2));
     expect(calls).toHaveLength(2);
   });
 
   it.each([
-    { what: 'the first of the others', before: [2, 3], after: [4, 3] },
-    { what: 'the last of the others', before: [2, 3], after: [2, 4] },
-    { what: 'their number', before: [2, 3], after: [2] },
-    { what: 'their number, upwards', before: [2], after: [2, 3] },
-  ])('computes again when $what changes, and when it changes back', ({ before, after }) => {
+    { what: 'the first of the other arguments', before: [2, 3], after: [4, 3] },
+    { what: 'the last of the other arguments', before: [2, 3], after: [2, 4] },
+    { what: 'the number of arguments', before: [2, 3], after: [2] },
+    { what: 'the number of arguments, upwards', before: [2], after: [2, 3] },
+  ])('computes again if $what changes, and if it changes back', ({ before, after }) => {
     const { calls, sum } = counting();
     const one = { value: 1 };
     for (const more of [before, after, after, before])
@@ -39,7 +39,7 @@ describe('remembering', () => {
     expect(calls).toEqual([before, after, before].map((more) => [one, ...more]));
   });
 
-  it('remembers no failure', () => {
+  it('does not cache a failure', () => {
     let isBroken = true;
     const read = remembering((object: { readonly value: number }) => {
       if (isBroken) throw new Error('broken');

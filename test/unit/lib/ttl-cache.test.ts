@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 
 describe('TtlCache', () => {
-  it.each([0, -HOUR, HOUR])('shows an entry for as long as was asked, when the time is put by %d ms', async (ms) => {
+  it.each([0, -HOUR, HOUR])('returns an entry until its expiry if the time is set by %d ms', async (ms) => {
     const evicted: string[] = [];
     const cache = new TtlCache<string, number>(clock, 10_000, { evicted: (key) => evicted.push(key) });
     cache.set('a', 1);
@@ -24,7 +24,7 @@ describe('TtlCache', () => {
     expect([evicted, cache.size]).toEqual([['a'], 1]);
   });
 
-  it('tells when an entry ends in the time that the clock shows', async () => {
+  it('returns the expiry of an entry in the time of the clock', async () => {
     const cache = new TtlCache<string, number>(clock, 10_000);
     cache.set('a', 1);
     expect(cache.expiresMs('a')).toBe(clock.now() + 10_000);
@@ -36,8 +36,8 @@ describe('TtlCache', () => {
   });
 });
 
-describe('a TtlCache that is never swept by its user', () => {
-  it('keeps no entry for more than a minute after its end', async () => {
+describe('a TtlCache without calls of sweep', () => {
+  it('removes an entry within a minute of its expiry', async () => {
     const cache = new TtlCache<string, true>(clock, 120_000);
     for (let at = 0; at < 1_000; at++) {
       cache.set(`key-${at}`, true);
@@ -46,7 +46,7 @@ describe('a TtlCache that is never swept by its user', () => {
     expect(cache.size).toBeLessThanOrEqual(4);
   });
 
-  it('removes the entry that was set the longest ago when there are too many', () => {
+  it('removes the entry that was set the longest ago if there are too many entries', () => {
     const evicted: string[] = [];
     const cache = new TtlCache<string, number>(clock, 10_000, { most: 2, evicted: (key) => evicted.push(key) });
     for (const key of ['a', 'b', 'a', 'c']) cache.set(key, 1);
@@ -55,7 +55,7 @@ describe('a TtlCache that is never swept by its user', () => {
 });
 
 describe('LoadingCache', () => {
-  it('loads again after its time, also when the time is put back', async () => {
+  it('loads again after the expiry, even if the time is set back', async () => {
     let loads = 0;
     const cache = new LoadingCache<number>(clock, 10_000);
     const get = (): Promise<number> => cache.get('key', async () => ++loads);

@@ -7,8 +7,8 @@ function slowClock() {
   return { now: () => nowMs, monotonic: () => (nowMs += 10) };
 }
 
-describe('work in slices', () => {
-  it('lets other work run between them, whatever the number of works', async () => {
+describe('inSlices', () => {
+  it('lets other work run between slices, regardless of the number of tasks', async () => {
     const log: string[] = [];
     const steps = function* (name: string): Generator<undefined, string> {
       for (let at = 0; at < 3; at++) {
@@ -27,13 +27,13 @@ describe('work in slices', () => {
     ]);
     clearImmediate(next);
     const text = log.join('');
-    // no turn has two steps, and one work follows the other
+    // no turn has two steps, and one task follows the other
     expect(text).not.toMatch(/[ab][ab]/);
     expect(text.replaceAll('|', '')).toBe('aaabbb');
   });
 
-  it('goes on after a work that failed', async () => {
-    // biome-ignore lint/correctness/useYield: it fails before
+  it('continues after a task that failed', async () => {
+    // biome-ignore lint/correctness/useYield: the function fails before a yield
     const failing = function* (): Generator<undefined, never> {
       throw new Error('no');
     };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Closers } from '../../../src/process/closers.ts';
 
-describe('closers', () => {
-  it('close in reverse order, each once', async () => {
+describe('Closers', () => {
+  it('calls the functions in reverse order, each only once', async () => {
     const closed: string[] = [];
     const closers = new Closers();
     for (const name of ['first', 'second']) closers.add(async () => void closed.push(name));
@@ -11,7 +11,7 @@ describe('closers', () => {
     expect(closed).toEqual(['second', 'first']);
   });
 
-  it('close what is opened too late', async () => {
+  it('calls a function immediately if it is added after the close', async () => {
     const closed: string[] = [];
     const closers = new Closers();
     await closers.close();
@@ -19,7 +19,7 @@ describe('closers', () => {
     expect(closed).toEqual(['late']);
   });
 
-  it('close after work that fails, and pass its error on', async () => {
+  it('closes after work that fails, and throws the error of the work', async () => {
     const closed: string[] = [];
     const closers = new Closers();
     closers.add(() => closed.push('one'));
@@ -28,7 +28,7 @@ describe('closers', () => {
     expect(closed).toEqual(['one']);
   });
 
-  it('do not wait longer than the limit for a function that does not return', async () => {
+  it('does not wait longer than the limit for a function that does not return', async () => {
     const closers = new Closers();
     closers.add(() => new Promise(() => undefined));
     const limited: string[] = [];

@@ -32,7 +32,7 @@ async function get(port: number, path: string, host = '127.0.0.1'): Promise<{ st
   return { status: response.status, text: await response.text() };
 }
 
-/** Sends headers that `fetch` does not. */
+/** Returns the status of a request with headers that `fetch` does not send. */
 function statusWith(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
   return new Promise((resolve, reject) => {
     request({ port, host: '127.0.0.1', path, headers }, (answer) => {
@@ -49,7 +49,7 @@ const fails: Check = () => {
   throw new Error('caches are not synced');
 };
 
-/** Settles when servers of this process have been sent so many requests. */
+/** Resolves when the servers of this process have received this number of requests. */
 function requestsArrived(count: number): Promise<void> {
   let arrived = 0;
   return new Promise((resolve) => {
@@ -71,7 +71,7 @@ describe('serveEndpoints', () => {
     expect(text).toContain('karpenter_nodes_created_total{zone="a"} 1');
   });
 
-  it('serves what it is given to look inside, as of the moment', async () => {
+  it('serves debug pages with their current content', async () => {
     const seen = [{ node: 'a' }];
     const ports = { metricsPort: 0, healthProbePort: 0, host: '127.0.0.1' };
     const debug = {
@@ -98,11 +98,11 @@ describe('serveEndpoints', () => {
     expect(await get(endpoints.metricsPort, '/debug/moves')).toEqual({ status: 503, text: 'this replica stands by\n' });
   });
 
-  it('gives an answer again until it is old by the clock that it is given', async () => {
+  it('repeats a response until it expires by the given clock', async () => {
     let [ms, made] = [0, 0];
     const debug = {
       '/debug/moves': () => {
-        // so long that the timer which frees the answer does not come into it
+        // long enough that the timer for the release of the response does not fire during this test
         ms += 60_000;
         made += 1;
         return made;
@@ -118,7 +118,7 @@ describe('serveEndpoints', () => {
     expect(await ask()).toBe('2');
   });
 
-  describe('what shows the inside', () => {
+  describe('debug pages', () => {
     const inside = (debugEndpoints: Settings['debugEndpoints'], host = '127.0.0.1'): EndpointOptions => {
       const ports = { metricsPort: 0, healthProbePort: 0, host };
       const common = { metrics: createMetrics(), profiling: true, ready: {}, log: silent };
@@ -133,7 +133,7 @@ describe('serveEndpoints', () => {
       { debugEndpoints: 'loopback', is: [200, 200, 200] },
       { debugEndpoints: 'all', is: [200, 200, 200] },
       { debugEndpoints: 'off', is: [200, 404, 404] },
-    ] as const)('is answered $is on loopback when it is set to $debugEndpoints', async ({ debugEndpoints, is }) => {
+    ] as const)('get $is on loopback if DEBUG_ENDPOINTS is $debugEndpoints', async ({ debugEndpoints, is }) => {
       endpoints = await serveEndpoints(inside(debugEndpoints));
       expect(await statuses()).toEqual(is);
     });
@@ -149,7 +149,7 @@ describe('serveEndpoints', () => {
       { headers: { host: 'rebound.example:8080' }, is: 421 },
       { headers: { host: '127.0.0.1.rebound.example' }, is: 421 },
       { headers: { host: '10.0.0.1:8080' }, is: 421 },
-    ])('is answered $is with $headers, and metrics and probes are served', async ({ headers, is }) => {
+    ])('get $is with $headers, and metrics and probes are served', async ({ headers, is }) => {
       for (const debugEndpoints of ['loopback', 'all'] as const) {
         const serving = await serveEndpoints(inside(debugEndpoints));
         endpoints = serving;
@@ -167,7 +167,7 @@ describe('serveEndpoints', () => {
     const elsewhere = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
-    (elsewhere === undefined ? it.skip : it)('is refused to those from elsewhere, unless they are let in', async () => {
+    (elsewhere === undefined ? it.skip : it)('return 403 to remote clients, unless these are permitted', async () => {
       endpoints = await serveEndpoints(inside('loopback', elsewhere));
       expect(await statuses(elsewhere)).toEqual([200, 403, 403]);
       expect((await get(endpoints.metricsPort, '/debug/moves', elsewhere)).text).toContain('DEBUG_ENDPOINTS=all');
@@ -176,7 +176,7 @@ describe('serveEndpoints', () => {
       expect(await statuses(elsewhere)).toEqual([200, 200, 200]);
     });
 
-    it('keeps nobody from being answered while many ask for it', async () => {
+    it('do not block probes while many clients request them', async () => {
       let made = 0;
       let probed = 0;
       let probedMeanwhile = 0;
@@ -207,7 +207,7 @@ describe('serveEndpoints', () => {
       expect(probedMeanwhile).toBeGreaterThan(3);
     });
 
-    it('makes one profile at a time', async () => {
+    it('create only one profile at a time', async () => {
       endpoints = await serveEndpoints(inside('loopback'));
       const { metricsPort } = endpoints;
       const leaving = new AbortController();
@@ -220,7 +220,7 @@ describe('serveEndpoints', () => {
         while ((await get(metricsPort, path)).status !== status) await new Promise((resolve) => setTimeout(resolve, 5));
       };
       await until(503);
-      // the profile ends with the one who asked for it
+      // the profile ends when its client disconnects
       leaving.abort();
       await until(200);
     });
@@ -233,12 +233,12 @@ describe('serveEndpoints', () => {
     { path: '/readyz/crd', status: 200, text: 'ok' },
     { path: '/readyz/other', status: 404, text: 'no check named "other"\n' },
     { path: '/', status: 404, text: 'not found, try /healthz or /readyz\n' },
-  ])('answers $path with $status', async ({ path, status, text }) => {
+  ])('returns $status for $path', async ({ path, status, text }) => {
     const { healthProbePort } = await start({ manager: passes, crd: passes });
     expect(await get(healthProbePort, path)).toEqual({ status, text });
   });
 
-  it('is not ready while a check fails, and says which', async () => {
+  it('is not ready while a check fails, and names the check', async () => {
     const { healthProbePort } = await start({ manager: fails, crd: passes });
     expect(await get(healthProbePort, '/readyz')).toEqual({
       status: 500,
@@ -247,7 +247,7 @@ describe('serveEndpoints', () => {
     expect((await get(healthProbePort, '/healthz')).status).toBe(200);
   });
 
-  it('makes a check once for all who probe at the same time', async () => {
+  it('runs a check once for concurrent probes', async () => {
     let runs = 0;
     const ended = Promise.withResolvers<void>();
     const { healthProbePort } = await start({
@@ -264,7 +264,7 @@ describe('serveEndpoints', () => {
     expect(runs).toBe(1);
   });
 
-  it('waits for a check that waits, and tells it when the prober has gone', async () => {
+  it('waits for a check that waits, and aborts the check if the client disconnects', async () => {
     const begun = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
     const { healthProbePort } = await start({
@@ -282,7 +282,7 @@ describe('serveEndpoints', () => {
     await gone.promise;
   });
 
-  it('serves profiles only when told to', async () => {
+  it('serves profiles only if profiling is enabled', async () => {
     const without = await start();
     expect((await get(without.metricsPort, '/debug/pprof/')).status).toBe(404);
     await without.close();
@@ -292,7 +292,7 @@ describe('serveEndpoints', () => {
     expect(JSON.parse(text)).toHaveProperty('nodes');
   });
 
-  it('says which port cannot be taken', async () => {
+  it('names the port that cannot be opened', async () => {
     const { metricsPort } = await start();
     const again = serveEndpoints({
       metricsPort,
@@ -310,14 +310,14 @@ describe('serveEndpoints', () => {
 });
 
 describe('createMetrics', () => {
-  it('answers the same metric for the same name, and keeps registries apart', async () => {
+  it('returns the same metric for the same name, and separates registries', async () => {
     const [one, other] = [createMetrics(), createMetrics()];
     expect(one.counter(NODES_CREATED)).toBe(one.counter({ ...NODES_CREATED }));
     expect(one.counter(NODES_CREATED)).not.toBe(other.counter(NODES_CREATED));
     expect(() => one.gauge(gauge({ name: NODES_CREATED.name, help: 'X' }))).toThrow('it exists with another type');
   });
 
-  it('shows names as they are declared', async () => {
+  it('serves metrics under their declared names', async () => {
     const metrics = createMetrics();
     metrics.gauge(WORKQUEUE_DEPTH).set(1);
     metrics.beforeScrape(() => metrics.gauge(LEADER_ELECTION_MASTER_STATUS).set(2));

@@ -3,7 +3,10 @@ import { type HeapUse, heapGuard, youngGenerationBytes } from '../../../src/proc
 
 const MIB = 2 ** 20;
 
-/** Returns the use at which each guard of a heap of 100 MiB reports it, given the use after each collection. */
+/**
+ * Returns the heap use in MiB at each report of the guard of a heap of 100 MiB.
+ * @param usedMib heap use after each collection
+ */
 function reports(...usedMib: readonly number[]): readonly number[] {
   const full: HeapUse[] = [];
   const uses = usedMib.values();
@@ -15,8 +18,8 @@ function reports(...usedMib: readonly number[]): readonly number[] {
   return full.map(({ usedBytes }) => usedBytes / MIB);
 }
 
-describe('the guard of the heap', () => {
-  it('does nothing while collections leave room', () => {
+describe('the heap guard', () => {
+  it('does nothing while collections free enough memory', () => {
     expect(reports(84, 85, 80, 85)).toEqual([]);
   });
 
@@ -24,11 +27,11 @@ describe('the guard of the heap', () => {
     expect(reports(95, 60, 95, 60)).toEqual([]);
   });
 
-  it('reports a heap that two collections in succession leave full', () => {
+  it('reports a heap that is full after two successive collections', () => {
     expect(reports(86, 60, 88, 90)).toEqual([90]);
   });
 
-  it("reads the size of the young generation from the options of Node.js, else takes V8's default", () => {
+  it("reads the size of the young generation from the options of Node.js, with V8's default", () => {
     expect(youngGenerationBytes(['--max-old-space-size=133', '--max-semi-space-size=4'])).toBe(12 * MIB);
     expect(youngGenerationBytes([])).toBe(192 * MIB);
   });

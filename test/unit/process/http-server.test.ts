@@ -38,7 +38,7 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-/** What the server says until it closes the connection. */
+/** Returns the text that the server sends until it closes the connection. */
 async function untilClosed(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1');
@@ -65,7 +65,7 @@ async function expectServing({ metricsPort, healthProbePort }: Endpoints): Promi
   expect(statusOf(await exchange(metricsPort, request('GET /metrics HTTP/1.1')))).toBe(200);
 }
 
-describe('a request that cannot be served', () => {
+describe('an invalid request', () => {
   it.each([
     { what: 'a target of two slashes', send: request('GET // HTTP/1.1'), is: 404 },
     { what: 'a target with a bad port', send: request('GET //x:99999999 HTTP/1.1'), is: 404 },
@@ -75,7 +75,7 @@ describe('a request that cannot be served', () => {
     { what: 'another method', send: request('DELETE /metrics HTTP/1.1'), is: 405 },
     { what: 'a tunnel', send: request('CONNECT example.com:443 HTTP/1.1'), is: 405 },
     { what: 'an unknown method', send: request('BREW /metrics HTTP/1.1'), is: 400 },
-    { what: 'no host', send: request('GET /metrics HTTP/1.1', 'Connection: close\r\n'), is: 400 },
+    { what: 'no Host header', send: request('GET /metrics HTTP/1.1', 'Connection: close\r\n'), is: 400 },
     { what: 'a long target', send: request(`GET /${'a'.repeat(20_000)} HTTP/1.1`), is: 431 },
     { what: 'long headers', send: request('GET / HTTP/1.1', `Host: x\r\nA: ${'a'.repeat(20_000)}\r\n`), is: 431 },
     {
@@ -84,20 +84,20 @@ describe('a request that cannot be served', () => {
       is: 400,
     },
     {
-      what: 'two lengths',
+      what: 'two Content-Length headers',
       send: request('GET / HTTP/1.1', 'Host: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n'),
       is: 400,
     },
     { what: 'a body', send: `${request('GET /metrics HTTP/1.1', 'Host: x\r\nContent-Length: 3\r\n')}abc`, is: 413 },
     {
-      what: 'a part of a body',
+      what: 'an incomplete body',
       send: `${request('GET /metrics HTTP/1.1', 'Host: x\r\nContent-Length: 99\r\n')}abc`,
       is: 413,
     },
     { what: 'TLS', send: Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]), is: 400 },
     { what: 'HTTP/2', send: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', is: 400 },
     { what: 'an unknown protocol', send: request('GET /metrics HTTP/9.9'), is: 400 },
-  ])('is answered $is: $what', async ({ send, is }) => {
+  ])('gets $is: $what', async ({ send, is }) => {
     const serving = await start();
     for (const port of [serving.metricsPort, serving.healthProbePort])
       expect(statusOf(await exchange(port, send))).toBe(is);
@@ -114,7 +114,7 @@ describe('a request that cannot be served', () => {
     expect(text).toContain('karpenter_http_refused_total{port="health",reason="unreadable"} 1');
   });
 
-  it('does not stop the servers, whatever its bytes are', async () => {
+  it('does not stop the servers, even if its bytes are random', async () => {
     const serving = await start();
     const random = generator(11);
     const sent: string[] = [];
@@ -132,12 +132,12 @@ describe('a request that cannot be served', () => {
   });
 });
 
-describe('a caller who takes time, connections or answers', () => {
+describe('a client that takes too much time or too many connections or requests', () => {
   it.each([
     { what: 'headers that do not end', head: 'GET /metrics HTTP/1.1\r\nHost: x\r\n', drip: 'a: b\r\n', is: 408 },
     { what: 'a request line that does not end', head: 'GET /', drip: 'a', is: 408 },
     { what: 'a connection without a request', head: '', drip: '', is: 408 },
-  ])('is cut off: $what', async ({ head, drip, is }) => {
+  ])('is disconnected: $what', async ({ head, drip, is }) => {
     const serving = await start({ headersMs: 100, requestMs: 200, checkMs: 20, silenceMs: 2_000 });
     const socket = await open(serving.healthProbePort);
     const answer = untilClosed(socket);
@@ -147,7 +147,7 @@ describe('a caller who takes time, connections or answers', () => {
     clearInterval(timer);
   });
 
-  it('is cut off when a body does not end', async () => {
+  it('is disconnected if a body does not end', async () => {
     const serving = await start();
     const socket = await open(serving.metricsPort);
     const answer = untilClosed(socket);
@@ -157,7 +157,7 @@ describe('a caller who takes time, connections or answers', () => {
     clearInterval(timer);
   });
 
-  it('gives way to others when it holds many connections', async () => {
+  it('loses connections to other clients if it holds many', async () => {
     const metrics = createMetrics();
     const serving = await start({ connections: 8 }, metrics);
     const held: Socket[] = [];
@@ -167,7 +167,7 @@ describe('a caller who takes time, connections or answers', () => {
     expect(await metrics.text()).toMatch(/karpenter_http_refused_total\{port="health",reason="connections"\} 3\d/);
   });
 
-  it('gets 503 for pipelined requests beyond the first few, and its connection is closed', async () => {
+  it('gets 503 for pipelined requests above the limit, and its connection is closed', async () => {
     const metrics = createMetrics();
     const scraping = Promise.withResolvers<void>();
     metrics.beforeScrape(() => scraping.promise);
@@ -180,7 +180,7 @@ describe('a caller who takes time, connections or answers', () => {
   });
 });
 
-describe('a connection that Node hands over', () => {
+describe('a connection that Node.js hands over', () => {
   it.each(['connect', 'upgrade'])('has an error listener when "%s" is emitted', async (event) => {
     const server = bounded();
     const port = await listen(server, { port: 0, host: '127.0.0.1', setting: 'PORT' });
@@ -224,7 +224,7 @@ describe('listen', () => {
 
   it('names a port that the user must not use', async () => {
     const server = bounded(log);
-    // root may use every port
+    // simulates the error, because root may use every port
     server.listen = () => {
       setImmediate(() => server.emit('error', Object.assign(new Error('denied'), { code: 'EACCES' })));
       return server;
@@ -249,17 +249,17 @@ describe('targetOf', () => {
     { url: '/readyz?verbose', path: '/readyz', query: 'verbose=' },
     { url: 'http://10.0.0.1:8080/metrics?a=b#c', path: '/metrics', query: 'a=b%23c' },
     { url: '//x/../y#?a', path: '//x/../y', query: '' },
-  ])('takes $url', ({ url, path, query }) => {
+  ])('parses $url', ({ url, path, query }) => {
     const target = targetOf(url);
     expect({ path: target?.path, query: target?.query.toString() }).toEqual({ path, query });
   });
 
-  it.each(['', '*', 'metrics', 'http://', 'ftp://x/metrics', undefined])('refuses %p', (url) => {
+  it.each(['', '*', 'metrics', 'http://', 'ftp://x/metrics', undefined])('returns undefined for %p', (url) => {
     expect(targetOf(url)).toBeUndefined();
   });
 });
 
-/** Numbers below `limit`, the same ones for the same seed. */
+/** Returns a generator of numbers below `limit`. The same seed yields the same numbers. */
 type Random = (limit: number) => number;
 
 function generator(seed: number): Random {
@@ -304,7 +304,7 @@ const HEADERS = [
 ];
 const ENDS = ['\r\n\r\n', '\n\n', '\r\r', '', '\r\n\r\n0\r\n\r\n', '\r\n\r\nfffffffff\r\n'];
 
-/** A request of odd parts, of which now and then a byte is another. */
+/** Returns a request with unusual parts. In some requests, one byte is replaced with a random byte. */
 function mangled(random: Random): string {
   const one = <T>(from: readonly T[]): T => from[random(from.length)] as T;
   const headers = Array.from({ length: random(5) }, () => one(HEADERS));

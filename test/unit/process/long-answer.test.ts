@@ -1,4 +1,4 @@
-/** Long answers over HTTP: compressed when that is asked for, and made once for all. */
+/** Tests of long responses over HTTP, which are compressed on request and rendered once for all clients. */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -48,13 +48,13 @@ const packed: Rendered = {
   isGzip: true,
   length: TEXT.length,
 };
-/** As it is rendered when it is short, and when it is long. */
+/** Rendered forms of a short text and of a long text. */
 const FORMS = [plain(TEXT.slice(0, 1_000), TEXT.slice(1_000)), packed];
 
-describe('a long answer', () => {
+describe('a long response', () => {
   it.each(
     FORMS,
-  )('is compressed for those who take gzip, as Prometheus does, whether it was before: $isGzip', async (form) => {
+  )('is compressed for clients that accept gzip, such as Prometheus (already compressed: $isGzip)', async (form) => {
     const { ask } = await serving(form);
     const { headers, body } = await ask('gzip');
     expect(headers['content-encoding']).toBe('gzip');
@@ -66,7 +66,7 @@ describe('a long answer', () => {
 
   it.each(
     FORMS,
-  )('is plain text to others, and without a body to HEAD, whether it was compressed: $isGzip', async (form) => {
+  )('is plain text for other clients, and has no body for HEAD (already compressed: $isGzip)', async (form) => {
     const { ask } = await serving(form);
     for (const encoding of [undefined, 'identity', 'br, gzip;q=0']) {
       const { headers, body } = await ask(encoding);
@@ -78,12 +78,12 @@ describe('a long answer', () => {
     expect({ length: headers['content-length'], body: body.length }).toEqual({ length: String(TEXT.length), body: 0 });
   });
 
-  it('is not compressed when it fits into a packet', async () => {
+  it('is not compressed if it fits into a packet', async () => {
     const { ask } = await serving(plain('up 1\n'));
     expect((await ask('gzip')).headers['content-encoding']).toBeUndefined();
   });
 
-  it('settles when the other end goes away while it is sent', async () => {
+  it('settles if the client disconnects during the transfer', async () => {
     const { port, outcomes } = await serving(plain(...Array.from({ length: 100 }, () => TEXT)));
     const asked = request({ port, host: '127.0.0.1' }, (answer) => answer.once('data', () => asked.destroy()));
     asked.on('error', () => undefined).end();
@@ -92,7 +92,7 @@ describe('a long answer', () => {
   });
 });
 
-describe('a list of encodings', () => {
+describe('takesGzip', () => {
   it.each([
     ['gzip', true],
     ['gzip, deflate', true],
@@ -104,7 +104,7 @@ describe('a list of encodings', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('%p has gzip: %p', (header, has) => {
+  ])('given %p, returns %p', (header, has) => {
     expect(takesGzip(header)).toBe(has);
   });
 });

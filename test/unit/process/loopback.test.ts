@@ -12,7 +12,7 @@ describe('isFromLoopback', () => {
     { from: '127.0.0.6', to: '10.0.0.9', is: false },
     { from: 'fe80::1', to: 'fe80::1', is: false },
     { from: undefined, to: undefined, is: false },
-  ])('answers $is for $from to $to', ({ from, to, is }) => {
+  ])('returns $is for $from to $to', ({ from, to, is }) => {
     expect(isFromLoopback({ remoteAddress: from, localAddress: to })).toBe(is);
   });
 });

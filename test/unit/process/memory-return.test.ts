@@ -8,12 +8,12 @@ import { timeline } from '../../support/timeline.ts';
 
 const MIB = 2 ** 20;
 const MINUTE_MS = 60_000;
-/** Until the worker has answered, and the next look is arranged. */
+/** Waits until the worker has responded and the next check is scheduled. */
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn++) await nextTurn();
 };
 
-/** What is collected, minute by minute, in a process that grows by so much in each and keeps 200 MiB. */
+/** Simulates a process that keeps 200 MiB and grows by `mibPerMinute`. `pass` returns the collections of some minutes. */
 function played(mibPerMinute: number) {
   const clock = timeline(0);
   const collected: string[] = [];
@@ -39,8 +39,8 @@ function played(mibPerMinute: number) {
   return { pass, worker };
 }
 
-describe('memory is given back', () => {
-  it('ten minutes after the start, by this thread and then the others, and at most every half an hour', async () => {
+describe('returnMemory', () => {
+  it('collects after ten minutes, first in this thread and then in workers, and at most every half an hour', async () => {
     const { pass } = played(5);
     expect(await pass(9)).toEqual([]);
     expect(await pass(1)).toEqual(['main at 10', 'worker at 10']);
@@ -48,14 +48,14 @@ describe('memory is given back', () => {
     expect(await pass(31)).toEqual(['main at 40', 'worker at 40', 'main at 70', 'worker at 70']);
   });
 
-  it('only when the process has grown by 16 MiB since', async () => {
+  it('collects only if the process has grown by 16 MiB since the last collection', async () => {
     const { pass } = played(0.25);
     expect(await pass(10)).toHaveLength(2);
     expect(await pass(63)).toEqual([]);
     expect(await pass(10)).toEqual(['main at 80', 'worker at 80']);
   });
 
-  it('at the next look where a collection fails', async () => {
+  it('collects at the next check if a collection fails', async () => {
     const { pass, worker } = played(5);
     const { giveBack } = worker;
     worker.giveBack = () => Promise.reject(new Error('no such thread'));
@@ -64,7 +64,7 @@ describe('memory is given back', () => {
     expect(await pass(10)).toEqual(['main at 20', 'worker at 20']);
   });
 
-  it('not while a worker works', async () => {
+  it('does not collect while a worker is busy', async () => {
     const { pass, worker } = played(5);
     worker.isIdle = false;
     expect(await pass(25)).toEqual([]);
@@ -73,8 +73,8 @@ describe('memory is given back', () => {
   });
 });
 
-describe('a collection', () => {
-  it('gives pages back to the system that V8 has emptied, which others leave to V8', () => {
+describe('collectFully', () => {
+  it('returns emptied pages to the system, unlike other collections', () => {
     const { before, usual, full } = JSON.parse(
       execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '--eval', SCRIPT], {
         encoding: 'utf8',
@@ -85,13 +85,13 @@ describe('a collection', () => {
     expect(full).toBeLessThan(usual - 40);
   });
 
-  it('is left to V8 where the heap is large', () => {
+  it('does nothing if the heap is large', () => {
     expect(collectFully(MIB)).toBeUndefined();
     expect(collectFully(Number.MAX_SAFE_INTEGER)).toBeGreaterThan(0);
   });
 });
 
-/** MiB that the process has in memory, with 60 MiB of objects and without them. */
+/** Prints the resident MiB of a process with 60 MiB of objects, without them, and after a full collection. */
 const SCRIPT = `
 import { collectFully } from '${new URL('../../../src/process/full-collection.ts', import.meta.url)}';
 const mib = () => process.memoryUsage.rss() / 2 ** 20;

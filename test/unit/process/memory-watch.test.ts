@@ -5,7 +5,7 @@ import { recordingLog } from '../kube/fakes.ts';
 
 const MIB = 2 ** 20;
 
-it('tells once that the limit is near, and once that it is no longer', async () => {
+it('logs once that the limit is near, and once that it is no longer near', async () => {
   const { log, lines } = recordingLog();
   const metrics = createMetrics();
   let resident = 100 * MIB;

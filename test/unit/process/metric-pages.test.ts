@@ -1,4 +1,4 @@
-/** Every series of a metric over HTTP, a page at a time. */
+/** Tests of the pages with every series of a metric. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { silent } from '../../../src/observe/logger.ts';
 import { PODS_STATE } from '../../../src/observe/metrics/pods.ts';
@@ -33,7 +33,7 @@ async function start(pods: number) {
 }
 
 describe('/debug/metrics', () => {
-  it('lists the metrics with their series, and what the default view serves of them', async () => {
+  it('lists the metrics with their number of series and their share in the default view', async () => {
     const get = await start(3);
     const listed = JSON.parse((await get('/debug/metrics')).text);
     expect(listed).toContainEqual({
@@ -59,14 +59,14 @@ describe('/debug/metrics', () => {
     expect((await get('/metrics')).text).toContain(`karpenter_pods_state{phase="Running"} ${2 * PAGE + 5}`);
   });
 
-  it('ends with a full page when there is nothing beyond it', async () => {
+  it('ends with a full page if there are no further series', async () => {
     const get = await start(PAGE);
     const page = JSON.parse((await get('/debug/metrics?name=karpenter_pods_state')).text);
     expect(page.series).toHaveLength(PAGE);
     expect(page.next).toBeUndefined();
   });
 
-  it('has all buckets of a histogram', async () => {
+  it('includes all buckets of a histogram', async () => {
     const get = await start(0);
     const { series } = JSON.parse(
       (await get(`/debug/metrics?name=${SCHEDULER_SCHEDULING_DURATION_SECONDS.name}`)).text,
@@ -86,7 +86,7 @@ describe('/debug/metrics', () => {
     ],
     ['name=x', 'name: there is no metric "x", /debug/metrics lists all\n'],
     ['name=karpenter_pods_state&offset=-1', 'offset: "-1" is not a number of series, such as 1000\n'],
-  ])('answers 400 to ?%s', async (query, text) => {
+  ])('returns 400 for ?%s', async (query, text) => {
     const get = await start(1);
     expect(await get(`/debug/metrics?${query}`)).toEqual({ status: 400, text });
   });

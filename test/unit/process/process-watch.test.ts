@@ -22,8 +22,8 @@ const limits = (...options: readonly string[]): unknown =>
     }),
   );
 
-it("bounds a worker's heap by the budget, whatever the limit of the main thread is", () => {
-  // 26 % of 512 MiB and three semi-spaces, and what the reserve leaves of the rest
+it("limits a worker's heap by the budget, regardless of the limit of the main thread", () => {
+  // main thread: 26 % of 512 MiB and three semi-spaces; worker: half of the rest without the reserve
   expect(limits('--max-old-space-size=133', '--max-semi-space-size=4')).toEqual([145, 132]);
   expect(limits('--max-old-space-size=100', '--max-semi-space-size=4')).toEqual([112, 149]);
 });

@@ -9,8 +9,8 @@ const textOf = ({ pieces, isGzip }: Rendered): string => {
 };
 const answered = (text: string): Rendered => ({ pieces: [Buffer.from(text)], isGzip: false, length: text.length });
 
-describe('JSON in steps', () => {
-  it('is that of JSON.stringify', async () => {
+describe('jsonInSteps', () => {
+  it('returns the same text as JSON.stringify', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         expect(textOf(await jsonInSteps(value))).toBe(JSON.stringify(value));
@@ -18,12 +18,12 @@ describe('JSON in steps', () => {
     );
   });
 
-  it('writes an iterable as a list, leaves out what is undefined, and minds toJSON', async () => {
+  it('writes an iterable as a list, omits undefined fields, and calls toJSON', async () => {
     const value = { types: new Set(['a', 'b']), none: undefined, at: new Date(0) };
     expect(textOf(await jsonInSteps(value))).toBe('{"types":["a","b"],"at":"1970-01-01T00:00:00.000Z"}');
   });
 
-  it('lets others have their turn while it works', async () => {
+  it('lets other work run between its steps', async () => {
     let turns = 0;
     const counting = setInterval(() => {
       turns += 1;
@@ -42,17 +42,17 @@ describe('JSON in steps', () => {
   });
 });
 
-describe('a long text', () => {
+describe('inSteps', () => {
   const PART = `${'é'.repeat(40_000)}\n`;
 
-  it('is held compressed, and counted as it was', async () => {
+  it('keeps a long text compressed, with the length of the uncompressed text', async () => {
     const rendered = await inSteps(Array.from({ length: 100 }, () => PART));
     expect(textOf(rendered)).toBe(PART.repeat(100));
     expect(rendered).toMatchObject({ isGzip: true, length: Buffer.byteLength(PART) * 100 });
     expect(rendered.pieces.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(rendered.length / 20);
   });
 
-  it('is read as fast as it is compressed, so that little of it lies about, even where no time passes', async () => {
+  it('reads parts as fast as it compresses them, so that few parts are in memory, even if no time passes', async () => {
     let [longest, read] = [0, 0];
     const turn = (): void => {
       read = 0;
@@ -71,12 +71,12 @@ describe('a long text', () => {
     expect(longest).toBeLessThanOrEqual(6);
   });
 
-  it('may be none, or one piece, which is as it is', async () => {
+  it('accepts an empty text, and does not compress a single piece', async () => {
     expect(await inSteps([])).toEqual({ pieces: [], isGzip: false, length: 0 });
     expect(await inSteps(['', 'é', '\n'])).toEqual({ pieces: [Buffer.from('é\n')], isGzip: false, length: 3 });
   });
 
-  it('fails as its parts do', async () => {
+  it('rejects if the parts throw an error', async () => {
     const parts = function* (): Generator<string> {
       yield* [PART, PART, PART, PART];
       throw new Error('gone');
@@ -85,8 +85,8 @@ describe('a long text', () => {
   });
 });
 
-describe('an answer that is shared', () => {
-  it('is made once for all who ask meanwhile, and kept ten times as long as that took', async () => {
+describe('sharedAnswer', () => {
+  it('renders once for concurrent calls, and keeps the response for ten times the rendering time', async () => {
     let nowMs = 0;
     let made = 0;
     const ask = sharedAnswer(
@@ -105,7 +105,7 @@ describe('an answer that is shared', () => {
     expect(textOf(await ask())).toBe('2');
   });
 
-  it('is not kept when making it failed', async () => {
+  it('does not keep a failure', async () => {
     let fails = true;
     const ask = sharedAnswer(async () => {
       if (fails) throw new Error('stands by');

@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/observe/metrics.ts';
 import { runtimeMetrics, showBuild } from '../../../src/process/runtime-metrics.ts';
 
 const metrics = createMetrics();
-/** Works without a pause from the first message on. */
+/** Script of a worker that is busy without a pause after its first message. */
 const BUSY = `require('node:worker_threads').parentPort.once('message', () => { for (let held = [];;) held = [held.length]; })`;
 
 const sampleOf = (text: string, sample: string): number | undefined => {
@@ -41,11 +41,11 @@ describe('metrics of the process and its threads', () => {
     'nodejs_thread_heap_used_bytes{thread="solver"}',
     'nodejs_thread_heap_total_bytes{thread="solver"}',
     'nodejs_thread_event_loop_active_seconds_total{thread="main"}',
-  ])('has %s', async (sample) => {
+  ])('include %s', async (sample) => {
     expect(sampleOf(await metrics.text(), sample)).toBeGreaterThan(0);
   });
 
-  it('has the heap of a thread that is busy, and tells of its collections each time as they are', async () => {
+  it('include the heap of a busy thread, and its current number of collections at each scrape', async () => {
     busy.postMessage('go');
     await metrics.text();
     const text = await metrics.text();
@@ -54,7 +54,7 @@ describe('metrics of the process and its threads', () => {
     expect(sampleOf(text, 'nodejs_thread_gc_seconds_total{thread="solver"}')).toBe(0.25);
   });
 
-  it('has nothing of a thread that has ended', async () => {
+  it('omit a thread that has ended', async () => {
     const ended = new Worker('', { eval: true });
     await once(ended, 'exit');
     threads.set('disruption', ended);
@@ -64,8 +64,8 @@ describe('metrics of the process and its threads', () => {
   });
 });
 
-describe('the build', () => {
-  it('is shown with the labels that dashboards know', async () => {
+describe('showBuild', () => {
+  it('sets the labels that dashboards use', async () => {
     const own = createMetrics();
     showBuild(own, { version: '1.2.3', commit: 'abcdef0' });
     const text = await own.text();

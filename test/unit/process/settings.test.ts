@@ -7,7 +7,7 @@ const settings = (argv: readonly string[] = [], env: Record<string, string> = {}
   parseSettings(argv, { ...CLUSTER, ...env });
 
 describe('parseSettings', () => {
-  it('has the documented defaults', () => {
+  it('returns the documented defaults', () => {
     expect(settings()).toMatchObject({
       metricsPort: 8080,
       healthProbePort: 8081,
@@ -69,13 +69,13 @@ describe('parseSettings', () => {
     { when: 'a lax boolean', argv: [], env: { ISOLATED_VPC: 'T' }, is: { isolatedVpc: true } },
     { when: 'a lax false', argv: [], env: { IGNORE_DRA_REQUESTS: '0' }, is: { ignoreDraRequests: false } },
     {
-      when: 'an unreadable boolean in the environment',
+      when: 'an invalid boolean in the environment',
       argv: [],
       env: { ISOLATED_VPC: 'yes' },
       is: { isolatedVpc: false },
     },
     {
-      when: 'an unreadable number in the environment',
+      when: 'an invalid number in the environment',
       argv: [],
       env: { METRICS_PORT: 'http' },
       is: { metricsPort: 8080 },
@@ -103,7 +103,7 @@ describe('parseSettings', () => {
       is: { systemNamespace: 'kube-system' },
     },
     { when: 'an argument after --', argv: ['--', '--nonsense'], env: {}, is: { metricsPort: 8080 } },
-  ])('takes $when', ({ argv, env, is }) => {
+  ])('handles $when', ({ argv, env, is }) => {
     expect(settings(argv, env as Record<string, string>)).toMatchObject(is);
   });
 
@@ -116,14 +116,14 @@ describe('parseSettings', () => {
 
   it.each([
     ['no gates', {}, []],
-    ['gates that there are', { FEATURE_GATES: 'NodeRepair=true', AWS_FEATURE_GATES: 'NodeClassCEL=true' }, []],
+    ['known gates', { FEATURE_GATES: 'NodeRepair=true', AWS_FEATURE_GATES: 'NodeClassCEL=true' }, []],
     [
       'a shortened name',
       { FEATURE_GATES: 'SpotToSpot=true' },
       ['FEATURE_GATES: unknown feature gate "SpotToSpot" has no effect; did you mean SpotToSpotConsolidation?'],
     ],
     [
-      'a misspelt name',
+      'a misspelled name',
       { AWS_FEATURE_GATES: 'nodeclasCEL=true' },
       [expect.stringMatching(/^AWS_FEATURE_GATES.*did you mean NodeClassCEL\?$/)],
     ],
@@ -132,7 +132,7 @@ describe('parseSettings', () => {
       { FEATURE_GATES: 'Drift=true' },
       [expect.stringMatching(/"Drift" has no effect; known are ReservedCapacity, /)],
     ],
-  ])('says of %s what has no effect', (_, env, ignored) => {
+  ])('reports settings without effect: %s', (_, env, ignored) => {
     expect(settings([], env).ignored).toEqual(ignored);
   });
 
@@ -181,12 +181,12 @@ describe('parseSettings', () => {
     { argv: ['--spot-risk=101'], says: 'spot-risk must be a weight from 0 to 100 (SPOT_RISK is 101)' },
     { argv: ['--metrics-port=70000'], says: 'metrics-port must be from 0 to 65535 (METRICS_PORT is 70000)' },
     { argv: ['--health-probe-port=-1'], says: 'health-probe-port must be from 0 to 65535 (HEALTH_PROBE_PORT is -1)' },
-  ])('refuses $argv', ({ argv, says }) => {
+  ])('rejects $argv', ({ argv, says }) => {
     expect(() => settings(argv)).toThrow(SettingsError);
     expect(() => settings(argv)).toThrow(says);
   });
 
-  it('reports everything that is wrong with the AWS settings together', () => {
+  it('reports all errors of the AWS settings together', () => {
     const argv = ['--reserved-enis=-1', '--vm-memory-overhead-percent=-0.1'];
     expect(() => parseSettings(argv, {})).toThrow(
       'validating options, missing field, cluster-name (set CLUSTER_NAME or --cluster-name); ' +
@@ -195,7 +195,7 @@ describe('parseSettings', () => {
     );
   });
 
-  it('says of the log level what Karpenter says, to the letter', () => {
+  it('rejects an invalid log level with exactly the error text of Karpenter', () => {
     expect(() => settings(['--log-level=warn'])).toThrow(
       /^validating cli flags \/ env vars, invalid LOG_LEVEL "warn"$/,
     );
@@ -212,7 +212,7 @@ describe('the live page', () => {
   const parse = (env: Record<string, string>) => parseSettings([], { CLUSTER_NAME: 'test', ...env }).livePage;
   const TOKEN = 'a-token-that-is-long-enough';
 
-  it('is off unless an address is set', () => {
+  it('is disabled unless an address is set', () => {
     expect([parse({}), parse({ LIVE_PAGE: '' })]).toEqual([undefined, undefined]);
   });
 
@@ -224,7 +224,7 @@ describe('the live page', () => {
     expect(parse({ LIVE_PAGE: text })).toEqual({ address: { host, port }, token: '' });
   });
 
-  it('is served to others with a token alone', () => {
+  it('is served to other machines only with a token', () => {
     expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090' })).toThrow(/set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1/);
     expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090', LIVE_PAGE_TOKEN: 'short' })).toThrow(/at least 16 characters/);
     const { address, token } = parse({ LIVE_PAGE: '[::]:8090', LIVE_PAGE_TOKEN: TOKEN }) ?? {};
@@ -240,7 +240,7 @@ describe('the live page', () => {
     '::1:8090',
     '[127.0.0.1]:80',
     'true',
-  ])('has no address %j', (text) => {
+  ])('rejects the address %j', (text) => {
     expect(() => parse({ LIVE_PAGE: text })).toThrow(/invalid LIVE_PAGE .* such as 127.0.0.1:8090/);
   });
 });
@@ -285,7 +285,7 @@ describe('scheduler config', () => {
       document: entry(`}, {maxSkew: 2, topologyKey: ${zone}, whenUnsatisfiable: ScheduleAnyway`),
       says: `defaultConstraints[1] is a duplicate of [0], {${zone}, ScheduleAnyway}`,
     },
-  ])('refuses $document', ({ document, says }) => {
+  ])('rejects $document', ({ document, says }) => {
     expect(() => config(document)).toThrow(says);
   });
 });

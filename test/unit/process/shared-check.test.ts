@@ -3,8 +3,8 @@ import { sharedCheck } from '../../../src/process/shared-check.ts';
 
 const { signal } = new AbortController();
 
-describe('a check that is shared', () => {
-  it('runs once for all who wait at the same time', async () => {
+describe('sharedCheck', () => {
+  it('runs once for concurrent callers', async () => {
     let runs = 0;
     const ended = Promise.withResolvers<void>();
     const check = sharedCheck(() => {
@@ -19,7 +19,7 @@ describe('a check that is shared', () => {
     expect(runs).toBe(2);
   });
 
-  it('keeps what it found for a while, a failure for a shorter one', async () => {
+  it('keeps a success for a while, and a failure for a shorter time', async () => {
     let nowMs = 0;
     let runs = 0;
     let fails = false;
@@ -41,7 +41,7 @@ describe('a check that is shared', () => {
     expect(runs).toBe(3);
   });
 
-  it('is told when the last who waits has gone, and starts anew for the next', async () => {
+  it('aborts when the last caller stops waiting, and starts again for the next caller', async () => {
     const signals: AbortSignal[] = [];
     const check = sharedCheck(
       (given) =>
@@ -65,7 +65,7 @@ describe('a check that is shared', () => {
     await expect(again).rejects.toThrow('nobody waits');
   });
 
-  it('fails when it does not end', async () => {
+  it('fails if the check does not end', async () => {
     const check = sharedCheck(() => new Promise(() => undefined), { longestMs: 20 });
     await expect(check(signal)).rejects.toThrow('it did not end within 0.02 s');
   });

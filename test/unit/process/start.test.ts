@@ -22,14 +22,14 @@ describe('a start', () => {
     await expect(start.unlessAborted(Promise.reject(new Error('x')))).rejects.toThrow('x');
   });
 
-  it('ends when it is interrupted, whatever it waits for', async () => {
+  it('ends if it is interrupted while it waits', async () => {
     const work = start.unlessAborted(never());
     interrupt.abort(new Error('SIGTERM'));
     await expect(work).rejects.toThrow('SIGTERM');
     await expect(start.unlessAborted(never())).rejects.toThrow('SIGTERM');
   });
 
-  it('reports no failure of work that goes on after that', async () => {
+  it('ignores a failure of work that continues after the interrupt', async () => {
     const { promise, reject } = Promise.withResolvers<never>();
     const work = start.unlessAborted(promise);
     interrupt.abort(new Error('SIGTERM'));
@@ -69,7 +69,7 @@ describe('the report of a start', () => {
     report = start.report({ waitingFor: async () => waiting, log: recording.log, until: until.signal });
   });
 
-  it('names every ten seconds the work that is left, until the start is complete', async () => {
+  it('names the remaining work every ten seconds until the start is complete', async () => {
     await clock.advance(9_999);
     expect(lines).toEqual([]);
     await clock.advance(20_001);
@@ -85,7 +85,7 @@ describe('the report of a start', () => {
     expect(lines.slice(3)).toEqual([{ level: 'info', message: 'the start is complete', fields: { after: '40s' } }]);
   });
 
-  it('is silent about a start that is quick', async () => {
+  it('is not logged if the start is quick', async () => {
     waiting = [];
     await clock.advance(MINUTE);
     await report;

@@ -13,7 +13,7 @@ describe('a process that handles signals', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
-  ] as const)('is told of the first %s, and ends with the second', async (signal, code) => {
+  ] as const)('aborts its signal on the first %s, and exits on the second', async (signal, code) => {
     const { NODE_OPTIONS: _, ...env } = process.env;
     const child = spawn(process.execPath, ['--input-type=module', '--eval', SCRIPT], {
       env,

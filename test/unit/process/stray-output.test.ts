@@ -14,14 +14,14 @@ describe('captured output', () => {
     expect(lines).toEqual(['one', 'two', 'three']);
   });
 
-  it('is cut at 2,000 characters a line, also of a line that does not end', () => {
+  it('is truncated at 2,000 characters per line, including a line that does not end', () => {
     lines.length = 0;
     for (let chunk = 0; chunk < 100; chunk += 1) stream.write('x'.repeat(1_000));
     stream.write('\n');
     expect(lines.map(({ length }) => length)).toEqual([2_000]);
   });
 
-  it('calls back as a stream does', async () => {
+  it('calls the callbacks of writes like a stream', async () => {
     await new Promise<void>((resolve) => stream.write('x', () => resolve()));
     await new Promise<void>((resolve) => stream.write('x', 'utf8', () => resolve()));
   });
