@@ -71,6 +71,11 @@ const servicePorts = (service: ApiObject): string =>
       .join(','),
   );
 
+function externalAddress(service: ApiObject): string {
+  if (at(service, 'spec', 'type') === 'ExternalName') return text(at(service, 'spec', 'externalName'));
+  return orNone(list(at(service, 'spec', 'externalIPs')).join(','));
+}
+
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
@@ -86,7 +91,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     NAME,
     field('Type', 'spec', 'type'),
     optional('Cluster-IP', 'spec', 'clusterIP'),
-    column('External-IP', (service) => orNone(list(at(service, 'spec', 'externalIPs')).join(','))),
+    column('External-IP', externalAddress),
     column('Port(s)', servicePorts),
     AGE,
     wide('Selector', (service) => orNone(selectorText({ matchLabels: at(service, 'spec', 'selector') }))),
