@@ -1,6 +1,6 @@
 /**
- * What the API server's successes must look like. Anything else is a failure: a proxy's page, or half an answer, says
- * nothing about what exists. No error says what was in the answer, which may hold secrets.
+ * Validates successful responses of the API server. Any other response, such as a proxy's page or a truncated response, is a
+ * failure and does not show which objects exist. Error messages never contain the response body, because it may hold secrets.
  */
 
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
@@ -10,9 +10,9 @@ import { parseJson } from '../lib/parse-json.ts';
 import { watchError } from './status.ts';
 import { isEarlier } from './versions.ts';
 
-/** An answer with a status of success that is none of the API server's. */
+/** Thrown if a response has a success status but does not come from the API server. */
 export class UnreadableAnswer extends Error {
-  /** Method and path, where an answer belongs to one. */
+  /** Method and path, if the response belongs to one request. */
   request?: string;
 
   constructor(message: string) {
@@ -27,7 +27,7 @@ const isMap = (value: unknown): value is Json => typeof value === 'object' && va
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const nameOf = (value: unknown): unknown => (isMap(value) && isMap(value.metadata) ? value.metadata.name : undefined);
 
-/** @throws UnreadableAnswer when the body is no JSON */
+/** Parses a response body. @throws UnreadableAnswer if the body is not valid JSON */
 export function jsonIn(body: string): unknown {
   try {
     return parseJson(body);
@@ -36,13 +36,13 @@ export function jsonIn(body: string): unknown {
   }
 }
 
-/** @throws UnreadableAnswer when the answer is no object with a name */
+/** Returns the object of a response. @throws UnreadableAnswer if the response is not an object with a name */
 export function objectIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): T {
   if (isText(nameOf(answer))) return answer as T;
   throw new UnreadableAnswer(`the API server answered what is no ${kind.kind}: it has no name`);
 }
 
-/** For requests that are answered with a Status or with an object. @throws UnreadableAnswer when it is neither */
+/** Checks the response to a request that returns a Status or an object. @throws UnreadableAnswer if it is neither */
 export function acknowledgementIn(answer: unknown): void {
   const isStatus = isMap(answer) && answer.kind === 'Status' && answer.status !== 'Failure';
   if (!isStatus && !isText(nameOf(answer)))
@@ -50,8 +50,8 @@ export function acknowledgementIn(answer: unknown): void {
 }
 
 /**
- * One page. What a list leaves out counts as gone, so that one with an item that cannot be identified, or one
- * that does not say of which moment it is, is no list.
+ * Returns one page of a list. Objects that are missing from a list count as deleted. The function therefore rejects a list if an
+ * item cannot be identified or if the list has no resourceVersion.
  * @throws UnreadableAnswer
  */
 export function listIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): KubeList<T> {
@@ -60,7 +60,7 @@ export function listIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): Ku
     throw new UnreadableAnswer(`the API server answered what is no list of ${kind.plural}: ${fault}`);
   const page = answer as KubeList<T>;
   const apiVersion = apiVersionOf(kind);
-  // the server leaves both out of the items of built-in kinds
+  // the server omits both fields in the items of built-in kinds
   const items = page.items.map((item) => (item.kind === undefined ? { ...item, apiVersion, kind: kind.kind } : item));
   return { ...page, items };
 }
@@ -71,14 +71,14 @@ function faultOfList(answer: unknown): string | undefined {
   const { resourceVersion } = answer.metadata;
   for (const [at, item] of answer.items.entries()) {
     if (!isText(nameOf(item))) return `item ${at} has no name`;
-    // a watch from there would bring back what has been deleted since
+    // a watch from this version would restore objects that have been deleted since
     if (isEarlier(resourceVersion, item.metadata.resourceVersion))
       return `item ${at} is of a later version than the list`;
   }
   return undefined;
 }
 
-/** @throws UnreadableAnswer when the line is no event of a watch; ApiError that an ERROR event carries */
+/** Parses one line of a watch. @throws UnreadableAnswer if the line is not a watch event; ApiError if it is an ERROR event */
 export function eventIn<T extends KubeObject>(
   kind: Kind<T>,
   line: string,

@@ -1,12 +1,12 @@
-/** How long to wait before the next try. */
+/** Computes the wait before the next try. */
 import type { BackOff } from './reconciler.ts';
 
-/** Part of a wait that is random, so that many that failed together do not come back together. */
+/** Maximum random part of a wait, so that requests that failed together are not retried together. */
 const JITTER = 0.1;
 
 /**
- * Doubles from `baseMs` to `maxMs` with the number of failures so far (0: the first wait), plus up to a tenth.
- * `random` answers numbers in [0, 1).
+ * Returns a wait that doubles from `baseMs` to `maxMs` with the number of earlier failures, plus a random part of up to a tenth.
+ * The first wait has 0 failures. `random` returns numbers in [0, 1).
  */
 export function backOffMs({ baseMs, maxMs }: BackOff, failures: number, random: () => number = Math.random): number {
   const waitMs = Math.min(maxMs, baseMs * 2 ** Math.min(failures, 60));

@@ -1,6 +1,6 @@
 /**
- * Waits for the caches of a new leader. The watch of a replica on standby may lag behind the lease: a leader that works
- * on an old cache launches again for pods that its predecessor launched nodes for.
+ * Waits for the caches of a new leader. The watch of a standby replica may lag behind the lease. A leader that works on an old
+ * cache would launch nodes again for pods that already have nodes from the previous leader.
  */
 import { NODE_CLAIM } from '../api/kinds.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,10 +17,10 @@ interface CatchUpOptions {
 }
 
 const RETRY_MS = 500;
-/** Number of tries between two log lines: 10 seconds. */
+/** Number of tries between two log lines. This many tries take 10 seconds. */
 const REPORTED_TRIES = 20;
 
-/** Resolves when the cache shows every NodeClaim that the API server holds, or when the signal aborts. */
+/** Resolves if the cache shows every NodeClaim of the API server, or if the signal aborts. */
 export async function catchUp({ client, informers, clock, log, signal }: CatchUpOptions): Promise<void> {
   const store = informers.store(NODE_CLAIM);
   for (let tries = 1; !signal.aborted; tries += 1) {

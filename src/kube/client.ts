@@ -1,14 +1,14 @@
-/** What the operator asks of the Kubernetes API. The HTTP implementation is `connect` in http.ts. */
+/** Client interface of the operator for the Kubernetes API. The HTTP implementation is `connect` in http.ts. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
 
-/** An answer of the API server that is not a success, with its Status. */
+/** Response of the API server that is not a success, with its Status. */
 export class ApiError extends Error {
   readonly status: number;
   /** Machine-readable reason of the Status: NotFound, Conflict, AlreadyExists, Expired … */
   readonly reason: string;
   readonly retryAfterMs: number | undefined;
-  /** Method and path, where an answer belongs to one. */
+  /** Method and path, if the response belongs to one request. */
   request?: string;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
@@ -20,7 +20,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the API server says so itself: a proxy's 404 says nothing about what exists. */
+/** Returns true if the API server itself reports a missing object. A proxy's 404 does not show which objects exist. */
 export const isNotFound = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
 export const isConflict = (error: unknown): boolean =>
@@ -54,30 +54,30 @@ export interface DeleteOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
-/** The reading half of a client. */
+/** Client for read requests. */
 export interface KubeReader {
-  /** @throws ApiError with status 404 when it does not exist */
+  /** @throws ApiError with status 404 if the object does not exist */
   get<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T>;
-  /** Answers undefined when it does not exist. */
+  /** Returns undefined if the object does not exist. */
   find<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T | undefined>;
-  /** One page. */
+  /** Returns one page. */
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<KubeList<T>>;
-  /** Every page. */
+  /** Returns the items of all pages. */
   listAll<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<readonly T[]>;
-  /** Opens one watch; yields events until the server ends it. @throws ApiError 410 when `resourceVersion` is too old */
+  /** Opens one watch and yields events until the server ends it. @throws ApiError 410 if `resourceVersion` is too old */
   watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
 }
 
-/** A client that can write. Each write is sent only while the client's fence is open. @throws NotPermitted otherwise */
+/** Client that can write. It sends each write only while its fence is open. @throws NotPermitted if the fence is closed */
 export interface KubeClient extends KubeReader {
-  /** `metadata.name` may be empty when `generateName` is set. */
+  /** `metadata.name` may be empty if `generateName` is set. */
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: { subresource?: 'status' }): Promise<T>;
-  /** An optimistic lock is `metadata.resourceVersion` inside a merge patch. */
+  /** Patches an object. For an optimistic lock, set `metadata.resourceVersion` in a merge patch. */
   patch<T extends KubeObject>(kind: Kind<T>, ref: Ref, patch: unknown, options?: PatchOptions): Promise<T>;
-  /** @throws ApiError with status 404 when it is gone already */
+  /** @throws ApiError with status 404 if the object does not exist */
   delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, options?: DeleteOptions): Promise<void>;
-  /** Posts to the pod's eviction subresource. @throws ApiError 429 when a PodDisruptionBudget forbids it */
+  /** Posts to the pod's eviction subresource. @throws ApiError 429 if a PodDisruptionBudget forbids the eviction */
   evict(pod: Pod, options?: DeleteOptions): Promise<void>;
 }
 
@@ -91,16 +91,16 @@ export type WatchEvent<T extends KubeObject> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** A kind's objects as the informers last saw them. Read-only and synchronous; objects must not be changed. */
+/** Objects of a kind in the informer cache. Access is read-only and synchronous. Callers must not change the objects. */
 export interface Store<T extends KubeObject> {
   readonly kind: Kind<T>;
   get(ref: Ref): T | undefined;
   list(): readonly T[];
-  /** Objects that the named index files under `value`. */
+  /** Returns the objects that the named index files under `value`. */
   byIndex(index: string, value: string): readonly T[];
   /** True after the first complete list. */
   readonly synced: boolean;
-  /** Called for every change, in order, after the store holds it; answers a function that stops it. */
+  /** Calls the listener for every change, in order, after the store holds the change. Returns a function to unsubscribe. */
   subscribe(listener: StoreListener<T>): () => void;
 }
 
@@ -113,20 +113,21 @@ export type StoreListener<T extends KubeObject> = (
 export type Indexes<T extends KubeObject> = Readonly<Record<string, (object: T) => readonly string[]>>;
 
 export interface StoreOptions {
-  /** The operator works without this kind: its absence, or a missing permission, holds nothing up. */
+  /** The operator works without this kind, so a missing kind or permission does not block the start. */
   readonly optional?: boolean;
 }
 
 /** The informers of a process, started on first use of a kind. */
 export interface Informers {
   /**
-   * `indexes` name a function from an object to the values it is filed under. An index that another caller added
-   * under the same name is kept, so a name must mean the same everywhere.
+   * Returns the store of a kind and starts its informer on first use. `indexes` name functions that return the index values of an
+   * object. If another caller has already added an index with the same name, that index is kept. A name must therefore have the
+   * same meaning everywhere.
    */
   store<T extends KubeObject>(kind: Kind<T>, indexes?: Indexes<T>, options?: StoreOptions): Store<T>;
   /**
-   * Resolves when every store in use has its first complete list. Optional kinds that are not served or not permitted
-   * are not waited for. @throws the signal's reason when it aborts
+   * Resolves when every store in use has its first complete list. Does not wait for optional kinds that are not served or not
+   * permitted. @throws the signal's reason if the signal aborts
    */
   synced(signal?: AbortSignal): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
- * A text that survives restarts in a ConfigMap: compressed, and never larger than a bound. Who reads it afterwards starts
- * afresh where it is missing or broken; an object of that name that somebody else made is never written.
+ * Stores a text in a ConfigMap, so that the text survives restarts. The text is compressed and never exceeds a size limit. If the
+ * ConfigMap is missing or invalid, the reader starts without a text. A ConfigMap of this name without the operator's label is
+ * never written.
  */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -13,12 +14,12 @@ import { ApiError, isConflict, type KubeClient } from './client.ts';
 const zipped = promisify(gzip);
 const unzipped = promisify(gunzip);
 
-/** Label that says what a ConfigMap holds, and that the operator wrote it. */
+/** Label for the content of a ConfigMap. It also marks the ConfigMap as written by the operator. */
 export const DOCUMENT_LABEL = 'karpenter.sh/document';
 const KEY = 'document.json.gz';
-/** Compressed and in base64. The API server takes a ConfigMap of 1 MiB. */
+/** Maximum size after compression, in base64. The API server accepts a ConfigMap of up to 1 MiB. */
 const MOST_BYTES = 512 * 1024;
-/** A text of which the compressed form is within its bound is not larger by far, unless somebody wants it to be. */
+/** Maximum size after decompression. A text within the compressed limit exceeds this size only if it is malicious. */
 const MOST_TEXT_BYTES = 16 * 1024 * 1024;
 const MOST_TRIES = 3;
 
@@ -34,7 +35,7 @@ export interface DocumentOptions {
 export class ConfigMapDocument {
   readonly #options: DocumentOptions;
   readonly #mostBytes: number;
-  /** What was said last: once is enough. */
+  /** Last reported error. The same error is reported only once. */
   #reported = '';
 
   constructor(options: DocumentOptions) {
@@ -42,12 +43,12 @@ export class ConfigMapDocument {
     this.#mostBytes = options.mostBytes ?? MOST_BYTES;
   }
 
-  /** The text; undefined where there is none, or none that can be used. @throws Error when the API server does not answer */
+  /** Returns the text, or undefined if no usable text exists. @throws Error if the API server does not respond */
   async read(): Promise<string | undefined> {
     const found = await this.#find();
     if (found === undefined) return undefined;
     if (this.#isForeign(found)) return undefined;
-    // as the chart creates it
+    // the chart creates the ConfigMap without data
     if (found.binaryData === undefined) return undefined;
     try {
       return await textOf(found, this.#mostBytes);
@@ -57,21 +58,21 @@ export class ConfigMapDocument {
     }
   }
 
-  /** Reports that what was read cannot be used. */
+  /** Reports that the stored text cannot be used. */
   startAfresh(error: unknown): void {
     if (this.#isNew(error))
       this.#options.log.error('failed reading what was kept, starting afresh', this.#fields(error));
   }
 
-  /** Reports once that it cannot be read or written now, for whatever reason. */
+  /** Reports once that the text cannot be read or written, with the reason. */
   failed(error: unknown): void {
     if (this.#isNew(error)) this.#options.log.error('failed keeping what is to survive restarts', this.#fields(error));
   }
 
   /**
-   * Writes the first of some texts that is small enough; nothing over an object of somebody else. Who writes is the one
-   * that works: its text takes the place of any other.
-   * @throws Error when the API server refuses or does not answer
+   * Writes the first text that is small enough. Does not overwrite a ConfigMap without the operator's label. Only the active
+   * operator writes, so its text replaces any stored text.
+   * @throws Error if the API server refuses the write or does not respond
    */
   async write(texts: Iterable<string>): Promise<void> {
     const data = await this.#fitting(texts);
@@ -110,7 +111,7 @@ export class ConfigMapDocument {
       return;
     }
     if (this.#isForeign(found)) return;
-    // carries its resourceVersion: a write in between is noticed
+    // includes the resourceVersion, so that the server rejects the update after a concurrent write
     await client.update(CONFIG_MAP, { ...found, binaryData: { [KEY]: data } });
   }
 
@@ -127,7 +128,7 @@ export class ConfigMapDocument {
     return true;
   }
 
-  /** Once is enough. */
+  /** Returns true if this error is not the last reported one. */
   #isNew(error: unknown): boolean {
     const text = errorText(error);
     const isNew = text !== this.#reported;
@@ -141,7 +142,7 @@ export class ConfigMapDocument {
   }
 }
 
-/** The text of a ConfigMap that {@link ConfigMapDocument} wrote. @throws Error saying what is wrong with it */
+/** Returns the text of a ConfigMap that {@link ConfigMapDocument} wrote. @throws Error if the ConfigMap is invalid */
 export async function textOf({ binaryData }: ConfigMap, mostBytes = MOST_BYTES): Promise<string> {
   const data = binaryData?.[KEY];
   if (typeof data !== 'string') throw new Error(`binaryData has no ${KEY}`);
@@ -149,6 +150,6 @@ export async function textOf({ binaryData }: ConfigMap, mostBytes = MOST_BYTES):
   return (await unzipped(Buffer.from(data, 'base64'), { maxOutputLength: MOST_TEXT_BYTES })).toString();
 }
 
-/** Somebody else wrote, created or deleted it meanwhile. */
+/** Returns true if another client wrote, created or deleted the ConfigMap in the meantime. */
 const isOvertaken = (error: unknown): boolean =>
   isConflict(error) || (error instanceof ApiError && ['AlreadyExists', 'NotFound'].includes(error.reason));

@@ -1,4 +1,4 @@
-/** Creating an object exactly once over a connection that may fail. */
+/** Creates an object exactly once over an unreliable connection. */
 import { randomInt } from 'node:crypto';
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -7,16 +7,16 @@ import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeClient } from './client.ts';
 import { NotPermitted } from './fence.ts';
 
-/** What the API server makes generated names of: no vowels and nothing that looks like another. */
+/** Alphabet of generated names in the API server. It has no vowels and no characters that look alike. */
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
 const RETRY = { baseMs: 500, maxMs: 5_000 };
-/** Together about 40 seconds: an API server that is started again. */
+/** Maximum number of tries. They take about 40 seconds in total, so a restart of the API server can complete. */
 const MOST_TRIES = 11;
 
 const machineRandom = (): number => randomInt(LETTERS.length) / LETTERS.length;
 
-/** A name as the API server would generate it from `generateName`. `random` answers numbers in [0, 1). */
+/** Generates a name from `generateName` like the API server. `random` returns numbers in [0, 1). */
 export const generatedName = (prefix: string, random: () => number = machineRandom): string =>
   prefix + Array.from({ length: SUFFIX_LENGTH }, () => LETTERS[Math.floor(random() * LETTERS.length)]).join('');
 
@@ -24,14 +24,14 @@ interface Creator {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Numbers in [0, 1); the machine's own when left out. */
+  /** Returns numbers in [0, 1). Default: the random numbers of the machine. */
   readonly random?: (() => number) | undefined;
 }
 
 /**
- * Creates an object whose name is to be generated. The name is chosen here, so that the request can be sent again when
- * its answer is lost: if the first one took effect, the object that it made is the answer, and there is no second.
- * @throws Error when the server refuses, when it does not answer for longer than the retries take, or on abort
+ * Creates an object with a generated name. The client chooses the name, so that it can retry the request if the response is lost.
+ * If the first request succeeded, the function returns the object of this request and does not create another object.
+ * @throws Error if the server refuses the request, if it does not respond to any retry, or if the signal aborts
  */
 export async function createOnce<T extends KubeObject>(
   { client, clock, signal, random }: Creator,
@@ -54,5 +54,8 @@ export async function createOnce<T extends KubeObject>(
 
 const isThere = (error: unknown): boolean => error instanceof ApiError && error.reason === 'AlreadyExists';
 
-/** An answer below 500 says that nothing was made; a broken connection, or the server's own time-out, does not. */
+/**
+ * Returns true if an object may exist after this error. A status below 500 shows that the server created no object. A broken
+ * connection or a timeout of the server does not show this.
+ */
 const mayHaveTakenEffect = (error: unknown): boolean => !(error instanceof ApiError) || error.status >= 500;

@@ -1,4 +1,4 @@
-/** Keeps something over restarts: reads what is kept once, and writes what is new every few minutes and at the end. */
+/** Keeps data over restarts. Reads the stored text once, and writes changes every few minutes and before the process ends. */
 
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -6,18 +6,18 @@ import type { ConfigMapDocument } from './config-map-document.ts';
 import { after, type Outcome, type Singleton } from './reconciler.ts';
 
 const INTERVAL_MS = 5 * 60_000;
-/** Between tries to read what is kept. */
+/** Time between tries to read the stored text. */
 const RETRY_MS = 60_000;
-/** How long the end of the process may wait for the API server. */
+/** Maximum wait for the API server at the end of the process. */
 const LAST_WRITE_MS = 5_000;
 
-/** What is kept as a text. */
+/** Data that can be stored as a text. */
 export interface Kept {
-  /** Grows whenever there is something new to write. */
+  /** Increases with every change that must be written. */
   readonly changes: number;
-  /** All of it, and ever shorter forms for who has no room for that. */
+  /** Returns the complete text, then increasingly shorter forms for storage with less room. */
   texts(): Iterable<string>;
-  /** Adds what a text holds to what is known. @throws Error when it is no such text */
+  /** Adds the content of a stored text to the current data. @throws Error if the text is invalid */
   restore(text: string): void;
 }
 
@@ -26,7 +26,7 @@ export class DocumentKeeper implements Singleton {
   readonly singleton = true;
   readonly #kept: Kept;
   readonly #document: ConfigMapDocument;
-  /** Nothing is written before what is kept has been read: it would be lost. */
+  /** True after the stored text was read. A write before this read would lose the stored text. */
   #isRestored = false;
   #written = 0;
 
@@ -47,7 +47,7 @@ export class DocumentKeeper implements Singleton {
     return after(this.#isRestored ? INTERVAL_MS : RETRY_MS);
   }
 
-  /** Writes what is new. To be called once more when everything else has stopped. @throws Error when it cannot be written */
+  /** Writes changes. Call this method once more after all other work has stopped. @throws Error if the write fails */
   async write(): Promise<void> {
     const { changes } = this.#kept;
     if (!this.#isRestored || changes === this.#written) return;
@@ -67,7 +67,7 @@ export class DocumentKeeper implements Singleton {
   }
 }
 
-/** Writes what is new when everything else has stopped: a stop in good order loses nothing. */
+/** Writes the last changes after all other work has stopped, so that an orderly stop loses no data. */
 export async function writeLast(
   keepers: readonly (DocumentKeeper | undefined)[],
   { clock, log }: { readonly clock: Clock; readonly log: Logger },

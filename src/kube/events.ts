@@ -8,13 +8,13 @@ export interface EventRecorder {
 }
 
 export interface EventTap {
-  /** Publishes as before. */
+  /** Publishes events in the same way as the wrapped recorder. */
   readonly events: EventRecorder;
-  /** Called with what is published from then on. */
+  /** Called with each event that is published after the assignment. */
   onNote: (...notes: readonly EventNote[]) => void;
 }
 
-/** Passes published events to one more listener besides the API server. */
+/** Passes published events to one listener in addition to the API server. */
 export function eventTap(recorder: EventRecorder): EventTap {
   const tap: EventTap = {
     onNote: () => {},

@@ -1,6 +1,6 @@
 /**
- * Permission to write. A client that can change anything is constructed with a fence and checks it immediately before it
- * sends a mutating request, so that an operator that lost its lease changes nothing, whatever it still works on.
+ * Permission to write. Each client that can write has a fence. The client checks the fence immediately before it sends a mutating
+ * request, so that an operator without its lease changes no objects, even if work is still in progress.
  *
  *   closed ──lease acquired──▶ open ──renewed──▶ open ──not renewed within the deadline, or ended──▶ ended
  */
@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events';
 import { type Clock, type Elapsed, since } from '../lib/clock.ts';
 
 export interface Fence {
-  /** Aborts when the permission ends for ever: waiting requests are dropped, open ones are cut off. */
+  /** Aborts when the permission ends permanently. Waiting requests are dropped, and open requests are aborted. */
   readonly signal: AbortSignal;
   /** True while writes are permitted. */
   readonly isOpen: boolean;
@@ -24,14 +24,14 @@ export class NotPermitted extends Error {
   }
 }
 
-/** Fence of a process that needs no lease: the local world, replays, and an operator without leader election. */
+/** Creates a fence for a process without a lease: the local world, replays, and an operator without leader election. */
 export const openFence = (): Fence => ({
   signal: signalOf(new AbortController()),
   isOpen: true,
   check: () => undefined,
 });
 
-/** Fence of a client that only reads. */
+/** Creates a fence for a client that only reads. */
 export const closedFence = (): Fence => ({
   signal: signalOf(new AbortController()),
   isOpen: false,
@@ -40,7 +40,7 @@ export const closedFence = (): Fence => ({
   },
 });
 
-/** Time within which a leader must renew its lease, in milliseconds. Default of Karpenter. */
+/** Default time within which a leader must renew its lease, in milliseconds. Karpenter has the same default. */
 const RENEW_DEADLINE_MS = 10_000;
 
 /** Fence of an operator that works under a lease: open from the election until the renew deadline passes. */
@@ -72,14 +72,14 @@ export class Leadership implements Fence {
     return this.#renewed === undefined ? 0 : this.renewDeadlineMs - this.#renewed.atMost();
   }
 
-  /** Opens the fence, or keeps it open. @param started time since the lease request was sent, not since its answer */
+  /** Opens the fence or keeps it open. @param started time since the lease request was sent, not since its response */
   renew(started: Elapsed = since(this.#clock)): void {
     if (this.signal.aborted) return;
     this.#renewed = started;
     this.#watch();
   }
 
-  /** Closes the fence for ever. A later renewal has no effect. */
+  /** Closes the fence permanently. A later renewal has no effect. */
   end(reason: string): void {
     this.#cancelTimer();
     if (this.signal.aborted) return;
@@ -107,7 +107,7 @@ export class Leadership implements Fence {
   }
 }
 
-/** Each open request listens to the signal; many are no leak. */
+/** Removes the listener limit of a signal. Each open request adds a listener, so many listeners do not indicate a leak. */
 function signalOf({ signal }: AbortController): AbortSignal {
   setMaxListeners(0, signal);
   return signal;

@@ -1,11 +1,11 @@
-/** Informers over a fixed set of objects, such as those of a snapshot file. */
+/** Informers over a fixed set of objects, such as the objects of a snapshot file. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { type Logger, silent } from '../observe/logger.ts';
 import type { Indexes, Informers, Store } from './client.ts';
 import { ObjectStore } from './store.ts';
 
-/** Throws errors, because an object that cannot be used is an error in the user's file. */
+/** Logger that throws errors, because an invalid object is an error in the user's file. */
 const STRICT: Logger = {
   ...silent,
   error: (message, fields) => {
@@ -13,7 +13,7 @@ const STRICT: Logger = {
   },
 };
 
-/** Stores throw the errors of their listeners. */
+/** Creates informers over the objects. The stores throw the errors of their listeners. */
 export function fixedInformers(objects: readonly KubeObject[]): Informers {
   const byKind = Map.groupBy(objects, ({ kind }) => kind);
   const stores = new Map<string, ObjectStore<KubeObject>>();
@@ -21,7 +21,7 @@ export function fixedInformers(objects: readonly KubeObject[]): Informers {
     store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}): Store<T> => {
       const known = stores.get(kind.kind) ?? new ObjectStore<KubeObject>(kind as unknown as Kind, STRICT);
       stores.set(kind.kind, known);
-      // kinds and types of objects go together
+      // each kind has one object type
       const store = known as unknown as ObjectStore<T>;
       store.addIndexes(indexes);
       if (!store.synced) known.replace(byKind.get(kind.kind) ?? []);

@@ -1,6 +1,6 @@
 /**
- * The Kubernetes client over HTTP with plain JSON objects. Every request takes a token of the client's bucket; refusals
- * that say when to come back, and broken connections where a repetition does no harm, are tried again.
+ * Kubernetes client over HTTP with plain JSON objects. Every request takes a token from the client's token bucket. The client
+ * retries a request if the server refuses it with a retry time, or if the connection breaks and a repetition is harmless.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Kind, POD } from '../api/kinds.ts';
@@ -36,14 +36,14 @@ import { bodyOf, ConnectionError, type Exchange, exchange, linesOf } from './tra
 
 interface ConnectOptions extends ConnectionOptions {
   readonly clock: Clock;
-  /** Requests per second and in a burst. Default 200 and 300. */
+  /** Requests per second, and the maximum burst. Default: 200 and 300. */
   readonly qps?: number;
   readonly burst?: number;
-  /** How often a request that failed is sent again. Default 6. */
+  /** Maximum number of retries of a failed request. Default 6. */
   readonly mostRetries?: number;
-  /** The longest wait that the server may ask for, in milliseconds. Default 5 seconds. */
+  /** Maximum wait that the server may request, in milliseconds. Default 5 seconds. */
   readonly longestRetryAfterMs?: number;
-  /** How we identify ourselves, `karpenter/<version>`. */
+  /** User agent, `karpenter/<version>`. */
   readonly userAgent?: string;
   readonly log?: Logger;
   readonly metrics?: Metrics;
@@ -51,13 +51,13 @@ interface ConnectOptions extends ConnectionOptions {
 
 export interface HttpKubeReader extends KubeReader {
   readonly server: URL;
-  /** CA certificates of the API server, base64 of PEM. */
+  /** CA certificates of the API server, PEM in base64. */
   readonly caBundle: string | undefined;
   /** Namespace of the pod or of the kubeconfig's context. */
   readonly namespace: string | undefined;
-  /** GETs any other path, such as `/version`. @throws ApiError */
+  /** Sends a GET request to any other path, such as `/version`. @throws ApiError */
   raw(path: string, signal?: AbortSignal, request?: Pick<RawRequest, 'idleMs'>): Promise<unknown>;
-  /** Drops idle connections. */
+  /** Closes idle connections. */
   close(): void;
 }
 
@@ -71,18 +71,21 @@ export type RawRequest = Partial<Pick<Exchange, 'method' | 'body' | 'contentType
 const PAGE = 500;
 const MOST_RETRIES = 6;
 const RETRY: { readonly baseMs: number; readonly maxMs: number } = { baseMs: 100, maxMs: 5_000 };
-/** A server that demands a longer pause gets a request sooner: it may be well again long before. */
+/**
+ * Maximum wait before a retry. If the server requests a longer wait, the client retries sooner, because the server may recover
+ * long before.
+ */
 const LONGEST_RETRY_AFTER_MS = 5_000;
-/** In bytes. The API server takes none that is nearly as large. */
+/** Maximum size of an object, in bytes. The limit of the API server is far lower. */
 const LONGEST_OBJECT = 32 * 2 ** 20;
-/** In bytes, which take some 20 ms to parse. */
+/** Maximum size of a page, in bytes. A page of this size takes about 20 ms to parse. */
 const LONGEST_PAGE = 8 * 2 ** 20;
-/** Of a failure, or of another server's page. */
+/** Maximum size of a failure response or of a proxy's page, in bytes. */
 const LONGEST_FAILURE = 2 ** 20;
 const IDLE_MS = 60_000;
-/** A watch is answered at once, with or without events. */
+/** Timeout for the start of a watch. The server starts the response immediately, even without events. */
 const OPENING_MS = 20_000;
-/** Bookmarks come about once a minute; a watch silent for this long is presumed dead. */
+/** Maximum silence of a watch. The server sends a bookmark about once a minute, so a silent watch is presumed dead. */
 const WATCH_IDLE_MS = 2.5 * 60_000;
 
 const CONTENT_TYPES = {
@@ -93,11 +96,11 @@ const CONTENT_TYPES = {
 
 type Ask = Omit<Exchange, 'idleMs' | 'path'> & {
   readonly path: string;
-  /** Default: a minute. */
+  /** Default: one minute. */
   readonly idleMs?: number;
   readonly kind?: Kind<KubeObject> | undefined;
   readonly subresource?: string | undefined;
-  /** Answer 429 to the caller at once: it means something there. */
+  /** Returns status 429 to the caller without a retry, because the status has a specific meaning for this request. */
   readonly keepRefusals?: boolean;
 };
 
@@ -111,7 +114,7 @@ export const connect = (options: ConnectOptions & { readonly fence: Fence }): Ht
 export const connectReader = (options: ConnectOptions): HttpKubeReader =>
   new HttpClient({ ...options, fence: closedFence() });
 
-/** Sends requests within the client's rate, and sends them again where that helps. */
+/** Sends requests within the client's rate limit and retries them if a retry can succeed. */
 class Sender {
   readonly #connection: Connection;
   readonly #userAgent: string;
@@ -136,7 +139,7 @@ class Sender {
     this.#fence = options.fence;
   }
 
-  /** Asks until there is an answer that `read` can read, or no point in asking again. */
+  /** Sends a request until `read` can read a response or until a retry would not help. */
   async send<T>(request: Ask, read: (response: IncomingMessage) => T | Promise<T>): Promise<T> {
     const ask = request.method === 'GET' ? request : this.#fenced(request);
     let renew = false;
@@ -154,7 +157,7 @@ class Sender {
     }
   }
 
-  /** A closed fence refuses the request before it takes a token, and ends its wait for one. */
+  /** Adds the fence to a request. A closed fence rejects the request before it takes a token, or ends its wait for a token. */
   #fenced(ask: Ask): Ask {
     const fence = this.#fence;
     fence.check();
@@ -165,12 +168,12 @@ class Sender {
     return this.send(ask, async (response) => read(jsonIn(await bodyOf(response, { longest: LONGEST_OBJECT }))));
   }
 
-  /** A request about an object, which is answered with it. */
+  /** Sends a request for an object and returns the object. */
   object<T extends KubeObject>(ask: Ask & { readonly kind: Kind<T> }): Promise<T> {
     return this.json(ask, (answer) => objectIn(ask.kind, answer));
   }
 
-  /** One try; answers the open response of a success. */
+  /** Sends a request once. Returns the open response if the request succeeds. */
   async #attempt(ask: Ask, renew: boolean): Promise<IncomingMessage> {
     await this.#bucket.take(ask.signal);
     ask.signal?.throwIfAborted();
@@ -187,7 +190,7 @@ class Sender {
       code = String(status);
       if (status < 200 || status > 299) throw await failureOf(response);
       if (ask.isWatch) response.setTimeout(WATCH_IDLE_MS);
-      // not of failures, which may be a proxy's
+      // ignores the clock of failures, because they may come from a proxy
       this.#clock.correct?.({ date: response.headers.date, age: response.headers.age, sentMs });
       this.#outages.served(ask, performance.now() - startedMs);
       return response;
@@ -206,7 +209,7 @@ class HttpClient implements HttpKubeClient {
   readonly namespace: string | undefined;
   readonly #connection: Connection;
   readonly #sender: Sender;
-  /** Objects that the next page of a kind has room for. */
+  /** Maximum number of objects in the next page, by kind. */
   readonly #limits = new Map<string, number>();
 
   constructor(options: ConnectOptions & { readonly fence: Fence }) {
@@ -238,7 +241,7 @@ class HttpClient implements HttpKubeClient {
     }
   }
 
-  /** A page of large objects has fewer of them than the limit, so that no page is parsed for long. */
+  /** Returns one page. Reduces the limit for large objects, so that parsing a page does not take long. */
   async list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
     const { namespace, limit: most, ...parameters } = query;
     let limit = most && Math.min(most, this.#limits.get(kind.plural) ?? most);
@@ -262,7 +265,7 @@ class HttpClient implements HttpKubeClient {
       return await this.#listPages(kind, { limit: PAGE, ...query });
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 410)) throw error;
-      // the pages outlived the server's history: everything at once cannot
+      // the pages outlived the server's history; a single request for all objects does not depend on this history
       const { limit: _, ...unlimited } = query;
       return (await this.list(kind, unlimited)).items;
     }
@@ -296,7 +299,7 @@ class HttpClient implements HttpKubeClient {
           : { type: event.type as 'ADDED' | 'MODIFIED' | 'DELETED', object: event.object };
       }
     } catch (error) {
-      // a stop that was requested is no failure
+      // a requested stop is not a failure
       if (signal.aborted) return;
       const failure = isOurs(error) ? error : new ConnectionError('the watch broke off', false, { cause: error });
       nameRequest(failure, { method: 'GET', path });
@@ -354,20 +357,20 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
 const isOurs = (error: unknown): error is ApiError | ConnectionError | UnreadableAnswer =>
   error instanceof ApiError || error instanceof ConnectionError || error instanceof UnreadableAnswer;
 
-/** Adds to an error which request it is about. */
+/** Adds the method and path of the request to an error. */
 function nameRequest(error: unknown, { method, path }: Pick<Ask, 'method' | 'path'>): void {
   if (isOurs(error)) error.request ??= `${method} ${path.replace(/\?.*/s, '')}`;
 }
 
 interface Failed {
   readonly ask: Ask;
-  /** Before this one. */
+  /** Number of failures before this one. */
   readonly failures: number;
-  /** Whether the credentials were new. */
+  /** True if the credentials were renewed for this request. */
   readonly renewed: boolean;
 }
 
-/** How long to wait before a failed request is repeated; undefined when it is not. */
+/** Returns the wait before the next retry, or undefined if the request must not be retried. */
 function retryWait(
   error: unknown,
   { ask, failures, renewed }: Failed,
@@ -376,13 +379,13 @@ function retryWait(
   if (ask.signal?.aborted || failures >= mostRetries) return undefined;
   if (error instanceof ConnectionError) {
     if (error.isTooLong) return undefined;
-    // a watcher reconnects by itself, with its own patience
+    // the caller of a watch reconnects with its own backoff
     const isHarmless = error.wasNotSent || ask.method !== 'POST';
     return isHarmless && !ask.isWatch ? backOffMs(RETRY, failures) : undefined;
   }
   if (!(error instanceof ApiError)) return undefined;
   if (error.status === 401) return renewed ? undefined : 0;
-  // a creation may have taken effect behind a server that is not available: see `createOnce`
+  // a creation may have succeeded although the server is unavailable: see `createOnce`
   const wasNotServed = error.status === 429 || (error.status === 503 && ask.method !== 'POST');
   if (!wasNotServed || error.retryAfterMs === undefined || ask.keepRefusals) return undefined;
   return Math.max(Math.min(error.retryAfterMs, longestRetryAfterMs), backOffMs(RETRY, failures));

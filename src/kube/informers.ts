@@ -1,4 +1,4 @@
-/** One list and watch per kind for the whole process, started when somebody first asks for the kind. */
+/** Informers with one list and watch per kind for the whole process. Each informer starts at the first use of its kind. */
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,14 +17,14 @@ interface InformersOptions {
 
 interface Entry {
   readonly store: ObjectStore<KubeObject>;
-  /** Settles with the first complete list, or when an optional kind turns out to be unavailable. */
+  /** Settles with the first complete list, or if an optional kind is not available. */
   readonly ready: Promise<void>;
-  /** Whether every caller can do without the kind. */
+  /** True if the kind is optional for every caller. */
   isOptional: boolean;
 }
 
 export interface ProcessInformers extends Informers {
-  /** Names the resources whose first list is not complete, such as `nodepools.karpenter.sh`. */
+  /** Returns the resources without a complete first list, such as `nodepools.karpenter.sh`. */
   unsynced(): readonly string[];
 }
 
@@ -54,7 +54,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       const entry = entries.get(key) ?? start(kind, isOptional);
       entries.set(key, entry);
       entry.isOptional &&= isOptional;
-      // the entry was made for this kind, so its objects are of this type
+      // the entry was created for this kind, so its objects have this type
       const store = entry.store as unknown as ObjectStore<T>;
       store.addIndexes(indexes);
       return store;
@@ -66,7 +66,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       if (stop.aborted) onStop();
       stop.addEventListener('abort', onStop, { once: true });
       try {
-        // stores that are first used while we wait are waited for too
+        // also waits for stores that are first used during the wait
         for (let waited = -1; waited !== entries.size; ) {
           waited = entries.size;
           await Promise.race([stopped, Promise.all([...entries.values()].map(({ ready }) => ready))]);

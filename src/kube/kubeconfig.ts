@@ -1,6 +1,6 @@
 /**
- * Where the API server is and who we are there: a given URL, a kubeconfig, or the pod's service account. Files and exec
- * plugins are read by @kubernetes/client-node; connections are kept alive here.
+ * Address of the API server and credentials for it: from a given URL, a kubeconfig, or the pod's service account. The library
+ * @kubernetes/client-node reads files and runs exec plugins. This file keeps the connections alive.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,21 +11,21 @@ import { type Cluster, KubeConfig, type User } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 
 export interface ConnectionOptions {
-  /** Base URL of an API server that asks for no credentials, such as the local one. */
+  /** Base URL of an API server that requires no credentials, such as the local API server. */
   readonly url?: string | undefined;
-  /** Path of a kubeconfig, several joined as in KUBECONFIG, or a kubeconfig's own text. */
+  /** Path of a kubeconfig, several paths joined as in KUBECONFIG, or the text of a kubeconfig. */
   readonly kubeconfig?: string | undefined;
-  /** Of the kubeconfig. Default: its current one. */
+  /** Context of the kubeconfig. Default: the current context. */
   readonly context?: string | undefined;
 }
 
-/** What a request needs besides its own path and body. */
+/** Credentials and connections of a request. */
 interface Identity {
   readonly headers: Readonly<Record<string, string>>;
   readonly auth?: string;
-  /** For short requests; at most `MOST_SOCKETS` at a time. */
+  /** For short requests, with at most `MOST_SOCKETS` connections. */
   readonly agent: HttpAgent;
-  /** For watches, which hold their connection. */
+  /** For watches, because each watch occupies a connection. */
   readonly watchAgent: HttpAgent;
 }
 
@@ -33,19 +33,19 @@ export interface Connection {
   readonly server: URL;
   /** Namespace of the kubeconfig's context or of the pod. */
   readonly namespace: string | undefined;
-  /** The API server's CA certificates, base64 of PEM; undefined when it uses a public or no certificate. */
+  /** The API server's CA certificates, PEM in base64. Undefined if the server has a public certificate or no certificate. */
   readonly caBundle: string | undefined;
-  /** `renew` reads files and asks plugins again: after the server refused the present credentials. */
+  /** Returns the credentials. `renew` reads files and runs plugins again, after the server rejected the current credentials. */
   identity(renew?: boolean): Promise<Identity>;
   close(): void;
 }
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const MOST_SOCKETS = 128;
-/** Credentials and certificates are looked up again after this time: service account tokens rotate. */
+/** Maximum age of credentials and certificates, because service account tokens rotate. */
 const IDENTITY_AGE_MS = 10_000;
 
-/** @throws Error when the configuration cannot be read or names no cluster */
+/** Opens a connection. @throws Error if the configuration cannot be read or has no cluster */
 export function openConnection(options: ConnectionOptions): Connection {
   let config = load(options);
   const cluster = clusterOf(config);
@@ -58,7 +58,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     identity: (renew = false) => {
       const nowMs = performance.now();
       if (renew || known === undefined || nowMs - known.readAtMs > IDENTITY_AGE_MS) {
-        // the library keeps tokens of files and plugins for a while; a new configuration reads them anew
+        // the library caches tokens from files and plugins; a new configuration reads them again
         if (renew) config = load(options);
         const identity = readIdentity(config, agents.get);
         known = { identity, readAtMs: nowMs };
@@ -86,7 +86,7 @@ function load(options: ConnectionOptions): KubeConfig {
       throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   }
   if (options.context !== undefined) choose(config, options.context);
-  // the library refuses plain HTTP unless it knows that TLS is not wanted; there is none to verify
+  // the library refuses plain HTTP unless TLS verification is disabled; plain HTTP has no certificate to verify
   if (clusterOf(config).server.startsWith('http:')) allowPlainHttp(config);
   return config;
 }
@@ -98,7 +98,10 @@ function choose(config: KubeConfig, context: string): void {
   config.setCurrentContext(context);
 }
 
-/** Where it finds nothing, the library makes up a cluster at a port at which none has been for years. */
+/**
+ * Returns true for the library's default cluster, which it creates if no configuration exists. This default uses a port that
+ * current API servers do not use.
+ */
 const isInvented = ({ contexts }: KubeConfig): boolean =>
   contexts.length === 1 && contexts[0]?.name === 'loaded-context' && contexts[0].cluster === 'cluster';
 
@@ -138,7 +141,10 @@ function loadFile(config: KubeConfig, path: string): void {
   }
 }
 
-/** The library does not know a user's `tokenFile`, but its in-cluster authenticator reads such files and re-reads them. */
+/**
+ * Adds the token files of users. The library ignores a user's `tokenFile`, but its in-cluster authenticator reads such files
+ * repeatedly.
+ */
 function addTokenFiles(config: KubeConfig, source: string, root: string): void {
   const document = parse(source) as { users?: readonly { name?: string; user?: { tokenFile?: string } }[] } | null;
   for (const { name, user } of document?.users ?? []) {
@@ -178,7 +184,10 @@ async function readIdentity(config: KubeConfig, agentsFor: (tls: HttpsRequestOpt
   return { headers, ...(options.auth == null ? {} : { auth: options.auth }), ...agents };
 }
 
-/** One pair of agents per set of certificates: a rotated certificate opens new connections, the old ones run out. */
+/**
+ * Keeps one pair of agents per set of certificates. After a rotation, new requests open new connections and the old connections
+ * close when idle.
+ */
 function agentCache(isSecure: boolean): { get(tls: HttpsRequestOptions): Agents; close(): void } {
   let current: { readonly key: string; readonly agents: Agents } | undefined;
   return {

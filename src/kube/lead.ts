@@ -1,4 +1,4 @@
-/** Work under a lease. */
+/** Runs work under a lease. */
 
 import { openFence } from './fence.ts';
 import { connect } from './http.ts';
@@ -7,22 +7,22 @@ import { eventRecorder } from './recorder.ts';
 
 export interface LeadOptions
   extends Required<Pick<LeaseOptions, 'clock' | 'leadership' | 'log' | 'metrics' | 'name' | 'namespace'>> {
-  /** Default: the cluster that the process runs in. */
+  /** Default: the cluster of this process. */
   readonly kubeconfig: string | undefined;
   readonly userAgent: string;
 }
 
 interface LeadersWork {
-  /** Goes on until it is told to end. */
+  /** Runs until the signal aborts. */
   readonly work: () => Promise<void>;
-  /** What is still to be written then. */
+  /** Writes the remaining data after the work has ended. */
   readonly leaving: () => Promise<void>;
 }
 
 /**
- * Works while the lease is held. After a stop, the lease is released when the work in hand is finished. After its loss,
- * the work in hand is abandoned: the fence lets none of its writes through.
- * @param working ends the work; aborted from here when the lease is lost
+ * Runs the work while the lease is held. After a stop, releases the lease when the work in progress has finished. After the loss
+ * of the lease, abandons the work in progress, and the fence rejects its writes.
+ * @param working ends the work; this function aborts it if the lease is lost
  */
 export async function lead(
   { kubeconfig, userAgent, ...leaseOf }: LeadOptions,
@@ -31,7 +31,8 @@ export async function lead(
 ): Promise<'stopped' | 'lease lost'> {
   const { clock, log } = leaseOf;
   const releasing = new AbortController();
-  // Own client: load on the operator's client must not cost the lease. It must write when the operator may not.
+  // The election has its own client, so that load on the operator's client cannot cost the lease, and because the election must
+  // write while the fence of the operator is closed.
   const client = connect({ kubeconfig, clock, userAgent, log, longestRetryAfterMs: 1_000, fence: openFence() });
   const events = eventRecorder({ client, clock, log });
   const election = electLeader({ ...leaseOf, client, events, signal: releasing.signal });
@@ -53,5 +54,5 @@ export async function lead(
   return end === 'lost' ? 'lease lost' : 'stopped';
 }
 
-/** Time for the last event, in milliseconds: a process that lost its lease must end within a second. */
+/** Time for the last event, in milliseconds. A process that lost its lease must end within a second. */
 const EVENTS_MS = 300;

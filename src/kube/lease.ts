@@ -1,14 +1,14 @@
 /**
- * Leader election over a Lease: one of several operators works, the others stand by.
+ * Leader election over a Lease: one of several operators is active, and all other replicas stand by.
  *
  *   standing by ──lease free, released or expired, and our write wins──▶ leading
  *   leading ──renewed every retry period──▶ leading
- *   leading ──not renewed within the deadline, or another holds it──▶ lost (ends)
+ *   leading ──not renewed within the deadline, or held by another replica──▶ lost (ends)
  *   any ──signal aborts──▶ released (ends)
  *
- * A lease counts as expired when it has not changed for its duration by our own clock since we saw its last change:
- * the clocks of other machines do not matter. Where our own clock was set, or our machine slept, we do not know how much
- * passed for the others: a holder counts the most that it can have been, who waits counts the least.
+ * A lease is expired if it has not changed for its duration. This replica measures the time since it noticed the last change with
+ * its own clock, so the clocks of other machines do not matter. If its clock was set or its machine slept, the time that passed
+ * on other machines is uncertain. The holder then assumes the longest possible time, and a standby assumes the shortest.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -26,21 +26,21 @@ import type { EventRecorder } from './events.ts';
 import type { Leadership } from './fence.ts';
 
 export interface LeaseOptions {
-  /** A client of its own, so that load on the other one does not lose the lease. */
+  /** Separate client, so that load on the operator's client does not lose the lease. */
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
   readonly name: string;
   readonly namespace: string;
-  /** Opened by the election, kept open by each renewal, ended when the lease is lost or released. */
+  /** The election opens it, each renewal keeps it open, and the loss or release of the lease ends it. */
   readonly leadership: Leadership;
-  /** Gives the lease up: to be aborted after the work under the lease has stopped. */
+  /** Releases the lease. Abort this signal only after the work under the lease has stopped. */
   readonly signal: AbortSignal;
   readonly events?: EventRecorder;
   readonly metrics?: Metrics;
   /** Default `<hostname>_<uuid>`. */
   readonly identity?: string;
-  /** How long others wait for a silent holder. */
+  /** Time that other replicas wait for a holder that does not renew its lease. */
   readonly durationMs?: number;
   readonly retryMs?: number;
   readonly random?: () => number;
@@ -48,15 +48,15 @@ export interface LeaseOptions {
 
 interface LeaderElection {
   readonly identity: string;
-  /** Resolves when we lead; never when the signal aborts first. */
+  /** Resolves when this replica is the leader. Never resolves if the signal aborts first. */
   readonly elected: Promise<void>;
-  /** Resolves when it is over: `lost` when another may lead now, `released` after the signal. */
+  /** Resolves when the election ends: `lost` if another replica may now lead, `released` after the signal. */
   readonly ended: Promise<'lost' | 'released'>;
 }
 
 const DURATION_MS = 15_000;
 const RETRY_MS = 2_000;
-/** Standbys spread their tries by up to this factor, so that they do not all write at once. */
+/** Maximum factor for the wait of standbys between tries, so that they do not all write at the same time. */
 const JITTER = 1.2;
 
 export function electLeader(options: LeaseOptions): LeaderElection {
@@ -72,10 +72,10 @@ class Candidate {
   readonly #retryMs: number;
   readonly #durationMs: number;
   readonly #deadlineMs: number;
-  /** The lease as last seen, and for how long we have seen it so. */
+  /** Last known version of the lease. `#sinceSeen` is the time since this version was first read. */
   #seen: Lease | undefined;
   #sinceSeen: Elapsed | undefined;
-  /** Why the last renewal failed, if it did. */
+  /** Reason of the last failed renewal; undefined if the renewal succeeded. */
   #failure: unknown;
 
   constructor(identity: string, options: LeaseOptions) {
@@ -118,7 +118,10 @@ class Candidate {
     return 'released';
   }
 
-  /** Tries until we hold the lease; answers since when it is surely ours, or undefined when it is to stop. */
+  /**
+   * Tries until this replica holds the lease. Returns the time since the lease is certainly held, or undefined if the signal
+   * aborts.
+   */
   async #acquire(): Promise<Elapsed | undefined> {
     const { clock, signal, log, random = Math.random } = this.#options;
     let failure = '';
@@ -139,9 +142,9 @@ class Candidate {
     return undefined;
   }
 
-  /** One try to take the lease. @throws Error when it is ours, but the answer came too late to renew it in time */
+  /** Tries once to take the lease. @throws Error if the lease is taken, but the response came too late to renew it in time */
   async #take(): Promise<Elapsed | undefined> {
-    // counted from before the request, as with renewals: others count from when it was written
+    // measured from before the request, as for renewals, because other replicas measure from the time of the write
     const started = since(this.#options.clock);
     if (!(await this.#within(this.#deadlineMs, this.#claim()))) return undefined;
     const tookMs = started.atMost();
@@ -160,13 +163,13 @@ class Candidate {
       if (over.aborted || !leadership.isOpen) return;
       const started = since(clock);
       try {
-        // no single request may take all the time: the next may go to a server that answers
+        // limits the time of a single request, so that a retry can reach a server that responds
         const limitMs = Math.min(leadership.remainingMs, this.#deadlineMs / 2);
         if (!(await this.#within(limitMs, this.#claim()))) {
           this.#failure = undefined;
           return;
         }
-        // counted from before the request: that is when the lease was surely ours
+        // measured from before the request, because the lease is certainly held from that time
         leadership.renew(started);
         this.#failure = undefined;
       } catch (error) {
@@ -176,7 +179,7 @@ class Candidate {
     }
   }
 
-  /** @throws Error when the work takes longer, which goes on all the same */
+  /** Waits for the work for at most `ms`. @throws Error if the work takes longer; the work itself continues */
   async #within<T>(ms: number, work: Promise<T>): Promise<T> {
     const giveUp = new AbortController();
     const timedOut = this.#options.clock.sleep(ms, giveUp.signal).then(() => {
@@ -191,7 +194,7 @@ class Candidate {
     }
   }
 
-  /** One try to take or renew the lease; answers whether we hold it. */
+  /** Tries once to take or renew the lease. Returns true if this replica holds the lease. */
   async #claim(): Promise<boolean> {
     const { client, clock, name, namespace } = this.#options;
     const found = await client.find(LEASE, { name, namespace });
@@ -214,7 +217,7 @@ class Candidate {
       return true;
     } catch (error) {
       if (isConflict(error) || (error instanceof ApiError && error.reason === 'AlreadyExists')) {
-        // somebody wrote first; whoever holds it now shows at the next try, and until then we keep what we had
+        // Another client wrote first. The next try reads the current holder; until then the previous state is kept.
         if (this.#seen?.spec?.holderIdentity === this.#identity) throw error;
         return false;
       }
@@ -222,7 +225,7 @@ class Candidate {
     }
   }
 
-  /** The lease as ours from now on; carries the version that was read, so that only one writer wins. */
+  /** Returns the lease with this replica as the holder. Includes the version that was read, so that only one write wins. */
   #claimed(found: Lease | undefined): Lease {
     const { clock, name, namespace } = this.#options;
     const now = microTime(clock.now());
@@ -246,7 +249,7 @@ class Candidate {
     const { client, clock, log } = this.#options;
     if (this.#seen?.spec?.holderIdentity !== this.#identity) return;
     const now = microTime(clock.now());
-    // a duration of one second frees it at once even for those that do not look at the holder
+    // a duration of one second frees the lease after a second even for clients that ignore the holder
     const spec = { ...this.#seen.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
     try {
       await this.#within(this.#retryMs, client.update(LEASE, { ...this.#seen, spec }));
@@ -262,5 +265,5 @@ class Candidate {
   }
 }
 
-/** RFC 3339 with microseconds, as leases keep times. */
+/** Formats a time as RFC 3339 with microseconds, the format of leases. */
 const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');

@@ -1,6 +1,7 @@
 /**
- * Reports when the API server stops serving requests and when it serves them again, once each however many requests see
- * it, and when its answers take long. What the operator does meanwhile explains itself by these lines.
+ * Reports outages of the API server: once when it stops serving requests and once when it serves requests again, regardless of
+ * the number of failed requests. Also reports slow responses. These log lines explain the behavior of the operator during an
+ * outage.
  */
 import { formatDuration } from '../api/duration.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -8,25 +9,28 @@ import { ApiError } from './client.ts';
 import { ConnectionError } from './transport.ts';
 
 export interface Outages {
-  /** A request was answered, `tookMs` after it was sent. */
+  /** Records that the server responded to a request `tookMs` after it was sent. */
   served(request: { readonly method: string; readonly path: string }, tookMs: number): void;
-  /** A request failed. */
+  /** Records that a request failed. */
   failed(error: unknown): void;
 }
 
-/** A connection may break, and a server may restart; this long without any success is worth a line. */
+/**
+ * Minimum time without any success that is reported as an outage. Shorter gaps are normal if a connection breaks or a server
+ * restarts.
+ */
 const OUTAGE_MS = 1_000;
 const SLOW_MS = 5_000;
-/** At most one line about slow answers in this time. */
+/** Minimum time between two log lines about slow responses. */
 const SLOW_PERIOD_MS = 10_000;
 
-/** @param nowMs a clock that real time drives */
+/** Creates a monitor for outages. @param nowMs clock that follows real time */
 export function watchForOutages(log: Logger, nowMs: () => number = () => performance.now()): Outages {
   let streak: Streak | undefined;
   let quietUntilMs = Number.NEGATIVE_INFINITY;
 
   const recovered = (now: number): void => {
-    // A server that starts takes its time with the first answers, so that an outage may show only at its end.
+    // A server that starts needs time for its first responses, so an outage may become visible only at its end.
     if (streak?.isReported || (streak && streak.failures > 1 && now - streak.sinceMs >= OUTAGE_MS))
       log.info('the API server serves requests again', {
         after: formatDuration(Math.round(now - streak.sinceMs)),
@@ -44,7 +48,7 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
     },
     failed(error) {
       const now = nowMs();
-      // A refusal is an answer.
+      // A refused request also shows that the server responds.
       if (error instanceof ApiError && !isOutage(error)) recovered(now);
       if (!isOutage(error)) return;
       streak ??= { sinceMs: now, failures: 0, error, isReported: false };
@@ -56,15 +60,15 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
   };
 }
 
-/** Failures without a success between them. */
+/** Consecutive failures without a success. */
 interface Streak {
   readonly sinceMs: number;
-  /** The first. */
+  /** First error of the streak. */
   readonly error: unknown;
   failures: number;
   isReported: boolean;
 }
 
-/** Whether other requests would have failed like this one: no connection, no credentials, no storage. */
+/** Returns true if any other request would also have failed: no connection, no credentials, or no storage. */
 const isOutage = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && (error.status === 401 || error.status >= 500));

@@ -1,23 +1,23 @@
-/** Bounds how many pages a list may have. */
+/** Limits the number of pages of a list. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 
-/** Of one kind. */
+/** Maximum number of objects of one kind. */
 const MOST_OBJECTS = 1_000_000;
-/** More than a million objects need, and more than the 8 GiB of an etcd need in pages of 2 MiB. */
+/** Maximum number of pages. A million objects need fewer pages, and so does an etcd of 8 GiB in pages of 2 MiB. */
 const MOST_PAGES = 5_000;
 
 interface PageCount {
-  /** The token of the next page, if there is one. @throws Error when there are more pages than there can be */
+  /** Returns the token of the next page, or undefined after the last page. @throws Error if the list has too many pages */
   next(page: KubeList<KubeObject>): string | undefined;
 }
 
-/** One for each list. */
+/** Creates a counter for one list. */
 export function pageCount(kind: Kind, most = MOST_PAGES): PageCount {
   let count = 0;
   let objects = 0;
   let last: string | undefined;
-  /** How each page begins: no object is on two. */
+  /** First object of each page. No object is on two pages. */
   const beginnings = new Set<string>();
   return {
     next({ metadata, items }) {

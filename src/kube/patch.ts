@@ -1,4 +1,4 @@
-/** Writing back what a reconcile changed, as JSON merge patches of the difference. */
+/** Writes the changes of a reconcile to the API server, as JSON merge patches of the difference. */
 
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -10,7 +10,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Equality of JSON; a field that is undefined counts as absent. */
+/** Compares JSON values. A field that is undefined counts as absent. */
 function isEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right)) {
@@ -22,8 +22,8 @@ function isEqual(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The JSON merge patch (RFC 7386) that turns `before` into `after`; undefined when they are equal. Lists are replaced
- * as a whole, fields that `after` lacks are removed.
+ * Returns the JSON merge patch (RFC 7386) that turns `before` into `after`, or undefined if they are equal. Lists are replaced as
+ * a whole, and fields that `after` lacks are removed.
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
   if (isEqual(before, after)) return undefined;
@@ -38,20 +38,20 @@ export function mergePatch(before: unknown, after: unknown): unknown {
 }
 
 interface WriteOptions {
-  /** `status` writes only the status; `object` only metadata and spec. */
+  /** `status` writes only the status; `object` writes only metadata and spec. */
   readonly part: 'object' | 'status';
-  /** Refuse to overwrite what somebody else wrote since `before` was read. */
+  /** Refuses to overwrite changes that other clients made after `before` was read. */
   readonly lock?: boolean;
 }
 
-/** The parts of an object that controllers write. */
+/** Parts of an object that controllers write. */
 interface Parts {
   readonly metadata: unknown;
   readonly spec?: unknown;
   readonly status?: unknown;
 }
 
-/** The body that writes the difference between two versions of an object; undefined when nothing differs. */
+/** Returns the patch for the difference between two versions of an object, or undefined if they are equal. */
 export function changes<T extends KubeObject>(before: T, after: T, { part, lock }: WriteOptions): Json | undefined {
   const [from, to] = [before, after] as readonly Parts[];
   const patch =
@@ -65,9 +65,9 @@ export function changes<T extends KubeObject>(before: T, after: T, { part, lock 
 }
 
 /**
- * Patches what differs between two versions of an object. Answers the object as the server holds it then; `before` when
- * nothing differs; undefined when it is gone.
- * @throws Requeue when `lock` is set and somebody else wrote first
+ * Patches the difference between two versions of an object. Returns the object as stored after the patch, `before` if there is no
+ * difference, or undefined if the object does not exist.
+ * @throws Requeue if `lock` is set and another client wrote first
  */
 export async function writeChanges<T extends KubeObject>(
   client: KubeClient,
@@ -87,7 +87,7 @@ export async function writeChanges<T extends KubeObject>(
   return unlessGone(requeueOnConflict(request));
 }
 
-/** Answers undefined when the object is gone. */
+/** Returns the result of a request, or undefined if the object does not exist. */
 export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;
@@ -97,7 +97,7 @@ export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined>
   }
 }
 
-/** @throws Requeue when somebody else wrote first */
+/** @throws Requeue if another client wrote first */
 async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
   try {
     return await request;
@@ -107,7 +107,7 @@ async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
   }
 }
 
-/** Deletes exactly this object, not a namesake that came after it. Answers whether it was still there. */
+/** Deletes exactly this object, not a later object with the same name. Returns true if the object still existed. */
 export async function deleteExactly<T extends KubeObject>(
   client: Pick<KubeClient, 'delete' | 'find'>,
   kind: Kind<T>,
@@ -120,7 +120,7 @@ export async function deleteExactly<T extends KubeObject>(
   } catch (error) {
     if (isNotFound(error)) return false;
     if (!isConflict(error)) throw error;
-    // The name is taken by a later object, so that the one that was meant is gone; or somebody wrote at the same time.
+    // Either a later object has this name and the intended object is gone, or another client wrote at the same time.
     if ((await client.find(kind, object.metadata))?.metadata.uid === uid) throw error;
     return false;
   }

@@ -9,7 +9,7 @@ export function collectionPath(kind: Kind<KubeObject>, namespace?: string): stri
   return `${root}${scope}/${kind.plural}`;
 }
 
-/** @throws TypeError when the kind is namespaced and the reference has no namespace */
+/** Returns the path of an object. @throws TypeError if the kind is namespaced and the reference has no namespace */
 export function objectPath(kind: Kind<KubeObject>, ref: Ref, subresource?: string): string {
   if (ref.name === '') throw new TypeError(`Cannot address a ${kind.kind}: it has no name`);
   if (kind.namespaced && !ref.namespace) {

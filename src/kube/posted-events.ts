@@ -1,4 +1,7 @@
-/** Events of this process on the API server: a repetition counts up, where it would pile up. */
+/**
+ * Events of this process on the API server. A repetition increases the count of an existing event instead of creating another
+ * event.
+ */
 import { hash } from 'node:crypto';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent } from '../api/kubernetes.ts';
@@ -6,9 +9,9 @@ import type { Timepiece } from '../lib/clock.ts';
 import { TtlCache } from '../lib/ttl-cache.ts';
 import { isNotFound, type KubeClient, type Ref } from './client.ts';
 
-/** As many as other clients of Kubernetes remember. */
+/** Maximum number of events in the cache. Other Kubernetes clients use the same limit. */
 const MOST_REMEMBERED = 4_096;
-/** API servers delete an event an hour after it was last written, unless they are set to something else. */
+/** Lifetime of cache entries. By default, API servers delete an event one hour after its last write. */
 const KEPT_MS = 60 * 60_000;
 
 interface Posted {
@@ -25,7 +28,7 @@ export class PostedEvents {
     this.#posted = new TtlCache(clock, KEPT_MS, { most: MOST_REMEMBERED });
   }
 
-  /** Creates the event, or counts it where the same was said of the same object before. @throws ApiError */
+  /** Creates the event, or increases its count if the same event was already posted for the object. @throws ApiError */
   async post(event: KubeEvent): Promise<void> {
     const key = identityOf(event);
     const before = this.#posted.get(key);
@@ -38,7 +41,7 @@ export class PostedEvents {
     this.#posted.set(key, { ref: { name, namespace }, count: 1 });
   }
 
-  /** Answers false when the event has expired meanwhile. */
+  /** Increases the count of an event. Returns false if the event has expired in the meantime. */
   async #repeat({ ref, count }: Posted, { lastTimestamp }: KubeEvent): Promise<boolean> {
     try {
       await this.#client.patch(EVENT, ref, { count: count + 1, lastTimestamp });
@@ -52,6 +55,6 @@ export class PostedEvents {
 
 function identityOf({ involvedObject, type, reason, message }: KubeEvent): string {
   const { kind, namespace, name, uid } = involvedObject;
-  // short, because thousands are remembered
+  // short keys, because the cache holds thousands of them
   return hash('sha1', [kind, namespace, name, uid, type, reason, message].join('\n'), 'base64');
 }

@@ -1,4 +1,4 @@
-/** The `workqueue_*` metrics, under the names and labels that dashboards of controllers know. */
+/** The `workqueue_*` metrics, with the names and labels that dashboards of controllers use. */
 
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
 
-/** Told what a queue does. */
+/** Receives the state changes of a queue. */
 export interface QueueMeter {
   added(key: string): void;
   started(key: string): void;

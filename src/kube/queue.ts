@@ -1,4 +1,4 @@
-/** A queue of keys to work on, made for reconcilers: it remembers that a key needs work, not how often it was said. */
+/** Queue of keys for reconcilers. It stores that a key needs work, not how often the key was added. */
 
 import { type Clock, monotonicMs } from '../lib/clock.ts';
 import type { Limiter } from '../lib/limiter.ts';
@@ -6,37 +6,37 @@ import { backOffMs } from './backoff.ts';
 import type { QueueMeter } from './queue-metrics.ts';
 import type { BackOff } from './reconciler.ts';
 
-/** What became of a key's work. */
+/** Result of the work on a key. */
 export type QueueResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'again'; readonly waitMs: number }
-  /** Failed, or must be tried again: at the key's next back-off step, but no later than this. */
+  /** The work failed or must be retried: at the key's next back-off step, but at most after `longestMs`. */
   | { readonly kind: 'retry'; readonly longestMs?: number };
 
 interface QueueOptions {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly backOff: BackOff;
-  /** Shared by all keys' retries. */
+  /** Rate limit that the retries of all keys share. */
   readonly retries: Limiter;
-  /** Told how often the key has failed in a row. Must not throw. */
+  /** Processes a key. `failures` is the number of its consecutive failures. Must not throw. */
   readonly work: (key: string, failures: number) => Promise<QueueResult>;
   readonly meter: QueueMeter;
   readonly random?: (() => number) | undefined;
 }
 
 /**
- * A key is in one of these states; it is worked on by one worker at a time, and never waits twice.
+ * Each key is in one of these states. At most one worker processes a key at a time, and a key never waits twice.
  *
  *   idle ──add──▶ ready ──a worker is free──▶ running ──done──▶ idle
  *    │              ▲                            │ │ └─again, retry──▶ delayed
  *    └──addAfter──▶ delayed ──time is up, add──▲ │ └─add──▶ running, dirty ──finished──▶ ready
  *
- * An earlier time replaces a delayed key's later one. A dirty key is worked on again at once, whatever its verdict was.
+ * For a delayed key, an earlier time replaces a later time. A dirty key is ready again immediately, regardless of its result.
  */
 export class WorkQueue {
   readonly #options: QueueOptions;
-  /** In order of arrival. */
+  /** Keys in the order of arrival. */
   readonly #ready = new Set<string>();
   readonly #running = new Set<string>();
   readonly #dirty = new Set<string>();
@@ -56,13 +56,13 @@ export class WorkQueue {
     return this.#ready.size;
   }
 
-  /** Lets work begin; keys may be added before. */
+  /** Starts the work. Keys may be added before. */
   start(): void {
     this.#isOpen = true;
     this.#pump();
   }
 
-  /** Begins no more work; resolves when the work in hand is finished. */
+  /** Starts no further work. Resolves when the work in progress has finished. */
   stop(): Promise<void> {
     this.#isStopped = true;
     for (const { cancel } of this.#delayed.values()) cancel();
@@ -119,7 +119,7 @@ export class WorkQueue {
     this.#delayed.delete(key);
   }
 
-  /** In the next turn of the event loop: all listeners have seen the events of this one by then. */
+  /** Starts work in the next turn of the event loop, after all listeners have received the events of this turn. */
   #pumpSoon(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
@@ -151,7 +151,7 @@ export class WorkQueue {
       return;
     }
     if (this.#dirty.delete(key)) {
-      // said while it ran: what the work saw may be old, so its verdict does not count, but its failure does
+      // The key was added during its work. The work may have used old data, so its result is ignored, but its failure counts.
       if (verdict.kind === 'retry') this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
       this.#ready.add(key);
     } else if (verdict.kind === 'retry') {

@@ -7,17 +7,17 @@ import type { HttpKubeReader } from './http.ts';
 import type { ProcessInformers } from './informers.ts';
 import { crdsServed } from './server-facts.ts';
 
-/** How long it counts as known that the API server serves the custom resources. */
+/** Time for which a successful check of the custom resources stays valid. */
 const CRDS_SEEN_MS = 60_000;
 /** Longest wait for the API server in a report of the start. */
 const CRDS_MS = 5_000;
 
 interface ReadinessOptions {
   readonly start: Start;
-  /** Whose discovery a start waits for. Empty once it has succeeded: no later failure of the provider counts. */
+  /** Discovery of the provider, which the start waits for. Empty after its first success: later failures do not count. */
   readonly provider: { waitingFor(): readonly string[] };
   readonly informers: ProcessInformers;
-  /** Has a budget of its own, because anybody may probe. */
+  /** Has a separate rate limit, because any client may send probes. */
   readonly probes: Pick<HttpKubeReader, 'raw'>;
   readonly log: Logger;
   /** Ends the reports of the start. */

@@ -1,6 +1,6 @@
 /**
- * Posts Kubernetes events: drops repetitions within a window, counts later ones, keeps to rates, and never holds its
- * callers up.
+ * Posts Kubernetes events. Drops repetitions within a time window, counts later repetitions, enforces rate limits, and never
+ * blocks its callers.
  */
 
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
@@ -24,19 +24,19 @@ interface RecorderOptions {
 }
 
 interface PostingRecorder extends EventRecorder {
-  /** Accepts no more events; resolves when those in hand are posted, or after `graceMs`. */
+  /** Accepts no further events. Resolves when the pending events are posted, or after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
 }
 
 const MOST_KEYS = 50_000;
-/** Posts at a time, and events that may wait; more are dropped, since events are a courtesy. */
+/** Number of concurrent posts. At most `MOST_WAITING` events wait; further events are dropped, because events are best effort. */
 const WORKERS = 4;
 const MOST_WAITING = 1_000;
-/** Longest name that the API server takes; the object's own may be as long. */
+/** Maximum length of a name on the API server. The name of the object itself may be this long. */
 const LONGEST_NAME = 253;
-/** Longest message that the API server takes: what is longer is cut. */
+/** Maximum length of a message on the API server. Longer messages are truncated. */
 export const LONGEST_MESSAGE = 1_024;
-/** Events of objects without a namespace live here. */
+/** Namespace for events of objects without a namespace. */
 const CLUSTER_NAMESPACE = 'default';
 
 export const eventRecorder = (options: RecorderOptions): PostingRecorder => new Recorder(options);
@@ -45,7 +45,7 @@ class Recorder implements PostingRecorder {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #component: string;
-  /** Events whose repetitions are dropped for a while. */
+  /** Events whose repetitions are dropped during the time window. */
   readonly #seen: TtlCache<string, true>;
   readonly #buckets = new Map<string, Limiter>();
   readonly #posted: PostedEvents;
@@ -115,7 +115,7 @@ class Recorder implements PostingRecorder {
       if (this.#failures > 0) this.#log.info('recording events again', { dropped: this.#failures });
       this.#failures = 0;
     } catch (error) {
-      // the namespace or its object is going away; the event went with it
+      // The namespace or the object is being deleted, so the event is no longer needed.
       if (isNotFound(error) || isTerminating(error)) return;
       this.#failures += 1;
       if (this.#failures === 1) this.#log.error('failed recording event', { reason: event.reason, error });
@@ -133,7 +133,7 @@ function eventOf(
   const { metadata, kind, apiVersion }: KubeObject = note.object;
   const namespace = metadata.namespace ?? CLUSTER_NAMESPACE;
   const time = timestamp(nowMs);
-  // a name that no other event has: the time, and a number within this process
+  // a unique name: the time and a number within this process
   const suffix = `${nowMs.toString(16)}${serial.toString(16).padStart(4, '0')}`;
   const prefix = metadata.name.slice(0, LONGEST_NAME - suffix.length - 1).replace(/[^a-z0-9]$/, '');
   return {

@@ -5,8 +5,8 @@
  *      ▲                          │
  *      └──────version expired─────┘
  *
- * Every failure waits with back-off; a watch that ends in good order is opened again at once. Where watches fail again
- * and again though the server answers, everything is listed again.
+ * Every failure is retried with back-off. A watch that ends normally is reopened immediately. If watches fail repeatedly although
+ * the server responds, the reflector lists all objects again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -29,33 +29,38 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly signal: AbortSignal;
   /** Called after each complete list. */
   readonly onListed: () => void;
-  /** Called when the kind is not served, or we may not read it. */
+  /** Called if the kind is not served or must not be read. */
   readonly onUnavailable: () => void;
 }
 
 const PAGE = 500;
 const RETRY = { baseMs: 200, maxMs: 5_000 };
-/** A watch that ends sooner than this is a failure in disguise. */
+/** Minimum duration of a watch. A watch that ends sooner counts as a failure. */
 const SHORT_WATCH_MS = 1_000;
-/** Bookmarks come about once a minute: a watch that lasted for this long without one is not to be trusted. */
+/**
+ * Maximum duration of a watch without any event. The server sends a bookmark about once a minute, so a longer silence shows that
+ * the watch is not reliable.
+ */
 const SILENT_WATCH_MS = 4 * 60_000;
-/** Watches end after 5 to 10 minutes, spread so that they do not all come back together. */
+/**
+ * Minimum duration of a watch request. The duration varies from 5 to 10 minutes, so that watches do not all reconnect together.
+ */
 const WATCH_SECONDS = 300;
-/** Failures in a row after which everything is listed again: an event that cannot be read does not go away. */
+/** Number of consecutive failures after which everything is listed again, because an unreadable event stays unreadable. */
 const MOST_FAILURES = 3;
 
-/** Runs until the signal aborts. */
+/** Keeps the store current until the signal aborts. */
 export const reflect = <T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> =>
   new Reflector(options).run();
 
 class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #report: Reporter;
-  /** The last one seen; undefined when everything is to be listed. */
+  /** Last version seen; undefined if everything must be listed. */
   #version: string | undefined;
-  /** In a row. */
+  /** Number of consecutive failures. */
   #failures = 0;
-  /** Whether nothing has come since the last list: if that expires, the server is not to be hurried. */
+  /** True if no event has arrived since the last list. If the version of this list expires, the next list waits with back-off. */
   #isFresh = false;
 
   constructor(options: ReflectorOptions<T>) {
@@ -92,7 +97,7 @@ class Reflector<T extends KubeObject> {
     return resourceVersion;
   }
 
-  /** One watch. @throws Error when it fails, or ends before it could bring anything */
+  /** Runs one watch. @throws Error if the watch fails or ends too soon */
   async #watch(from: string): Promise<void> {
     const { store, clock, signal } = this.#options;
     const startedMs = monotonicMs(clock);
@@ -111,7 +116,7 @@ class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Answers whether anything came. */
+  /** Applies the events of one watch. Returns true if any event arrived. */
   async #follow(from: string): Promise<boolean> {
     const { client, store, signal } = this.#options;
     let isAlive = false;
@@ -138,7 +143,7 @@ class Reflector<T extends KubeObject> {
     }
     const { uid, resourceVersion } = event.object.metadata;
     const known = store.get(event.object.metadata)?.metadata;
-    // A server that lags behind another may send again what we have seen.
+    // A server that lags behind another server may repeat old events.
     if (known?.uid === uid && isEarlier(resourceVersion, known?.resourceVersion)) return;
     for (const object of trimmed(this.#options, event.object)) store.put(object);
   }
@@ -152,7 +157,7 @@ class Reflector<T extends KubeObject> {
   }
 }
 
-/** The server answers with a state before the one that we know. */
+/** Thrown if the server responds with a state that is older than the known state. */
 class HistoryLost extends Error {
   constructor(plural: string) {
     super(`the API server went back to an earlier version of its ${plural}`);
@@ -160,7 +165,7 @@ class HistoryLost extends Error {
   }
 }
 
-/** Pages through the kind. When the pages outlive the server's history, reads everything at once. */
+/** Lists all objects in pages. If the pages outlive the server's history, lists all objects in one request. */
 async function listEverything<T extends KubeObject>(
   options: ReflectorOptions<T>,
 ): Promise<{ items: readonly T[]; resourceVersion: string }> {
@@ -184,7 +189,7 @@ async function listEverything<T extends KubeObject>(
   };
 }
 
-/** The object as the store keeps it. One that lacks what every object of its kind has is reported, and kept as it was. */
+/** Returns the trimmed object. Reports an object without the mandatory fields of its kind and returns its last known state. */
 function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
   try {
     return [trimmedObject(store.kind, object)];
@@ -201,21 +206,21 @@ function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, obje
 const isExpired = (error: unknown): boolean => error instanceof ApiError && error.status === 410;
 const isUnavailable = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 403);
-/** Whether no watch can begin at the version that is known. A list shows what else is wrong, if anything is. */
+/** Returns true if the server refuses a watch from the known version. A new list shows any other cause. */
 const isRefused = (error: unknown): boolean =>
   error instanceof HistoryLost ||
   (error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status));
-/** Whether the server was there, and its history with it. */
+/** Returns true if the server responded, so that its history was available. */
 const isAnswer = (error: unknown): boolean => !(error instanceof ConnectionError);
 
 interface Reporter {
-  /** @param failures in a row, this one included */
+  /** @param failures number of consecutive failures, including this one */
   failed(error: unknown, doing: 'list' | 'watch', failures: number): void;
   listed(): void;
   watched(): void;
 }
 
-/** Logs the first failure of a streak that counts, with what to do about it, and its end. Single watches may break. */
+/** Logs the first relevant failure of a streak with a remedy, and the end of the streak. Single broken watches are normal. */
 function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Reporter {
   const { kind, plural, group } = store.kind;
   const resource = group === '' ? plural : `${plural}.${group}`;

@@ -1,4 +1,4 @@
-/** The metrics of requests to the API server, under the names that dashboards know. */
+/** The metrics of requests to the API server, with the names that dashboards use. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { CLIENT_GO_REQUEST, CLIENT_GO_REQUEST_DURATION_SECONDS } from '../observe/metrics/kube.ts';
@@ -6,7 +6,7 @@ import type { Metrics } from '../observe/metrics.ts';
 
 interface RequestFacts {
   readonly method: string;
-  /** Status code, or `<error>` when there was no answer. */
+  /** Status code, or `<error>` if the server did not respond. */
   readonly code: string;
   readonly kind?: Kind<KubeObject> | undefined;
   readonly subresource?: string | undefined;

@@ -1,4 +1,4 @@
-/** The `controller_runtime_*` metrics, under the names that dashboards of controllers know. */
+/** The `controller_runtime_*` metrics, with the names that dashboards of controllers use. */
 import {
   CONTROLLER_RUNTIME_ACTIVE_WORKERS,
   CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES,
@@ -14,11 +14,11 @@ import type { Metrics } from '../observe/metrics.ts';
 type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 interface ReconcileMeter {
-  /** Answers the function to call with the result, and with the error of a reconcile that failed. */
+  /** Starts a measurement. Call the returned function with the result, and with the error if the reconcile failed. */
   started(): (result: Result, error?: unknown) => void;
 }
 
-/** The error, and what it was caused by or gathers. */
+/** Yields the error, its causes, and the members of an AggregateError. */
 function* errorsIn(error: unknown): Generator<Error> {
   if (!(error instanceof Error)) return;
   yield error;
@@ -26,11 +26,13 @@ function* errorsIn(error: unknown): Generator<Error> {
   if (error instanceof AggregateError) for (const each of error.errors) yield* errorsIn(each);
 }
 
-/** A use of a value that is not there, or that is another than expected. `fetch` reports failures so too, with a cause. */
+/**
+ * Returns true if a value is missing or has an unexpected type. A TypeError with a cause is a failure of `fetch`, not a defect.
+ */
 const isDefect = (error: Error): boolean =>
   (error instanceof TypeError || error instanceof ReferenceError) && error.cause === undefined;
 
-/** Some errors say so by their name, others by a member. */
+/** Returns true for a timeout. Depending on its type, an error indicates this by its name or by a field. */
 const isTimeout = (error: Error): boolean =>
   error.name === 'TimeoutError' || ('isTimeout' in error && error.isTimeout === true);
 

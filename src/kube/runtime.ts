@@ -1,8 +1,8 @@
 /**
- * Runs controllers: feeds each one's queue from the informers, gives its reconciler the present object and a log with
- * its context, and turns the outcome into the next visit.
+ * Runs controllers. Feeds each controller's queue from the informers, passes the current object and a logger with context to its
+ * reconciler, and schedules the next run from the outcome.
  *
- *   waiting for caches ──synced──▶ running ──signal aborts──▶ draining ──work in hand finished──▶ done
+ *   waiting for caches ──synced──▶ running ──signal aborts──▶ draining ──work in progress finished──▶ done
  */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -39,23 +39,23 @@ interface RuntimeOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Numbers in [0, 1) for waits after failures; the machine's own when left out. */
+  /** Returns numbers in [0, 1) for waits after failures. Default: the random numbers of the machine. */
   readonly random?: (() => number) | undefined;
-  /** Stops: no new work begins, waits are cut short, steps in hand are finished. */
+  /** Stops the controllers: no new work starts, waits end early, and steps in progress finish. */
   readonly signal: AbortSignal;
 }
 
 interface Runtime {
-  /** Settles when all work in hand has finished after the stop. */
+  /** Settles when all work in progress has finished after the stop. */
   readonly done: Promise<void>;
 }
 
 const CONCURRENCY = 10;
 const BACK_OFF: BackOff = { baseMs: 5, maxMs: 1_000_000 };
 const RATE_LIMIT: RateLimit = { qps: 10, burst: 100 };
-/** The longest wait after a failure of the API server: what waits for it goes on soon after it is well again. */
+/** Maximum wait after a failure of the API server, so that work continues soon after the server recovers. */
 const UNSERVED_MS = 5_000;
-/** Conflicts in a row that are reported: others that write at the same time are done by then. */
+/** Number of consecutive conflicts before the first report. Concurrent writers usually finish sooner. */
 const MANY_CONFLICTS = 8;
 
 interface Running {
@@ -95,7 +95,7 @@ function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, opti
   const { watches } = reconciler;
   const store = informers.store(watches);
   const attempt = attempts(reconciler, options);
-  /** Keys whose object went away since they were last worked on. */
+  /** Keys whose object was deleted since the last work on the key. */
   const gone = new Set<string>();
 
   const queue = queueFor(reconciler, options, async (key, failures) => {
@@ -161,7 +161,7 @@ function prepareSingleton(singleton: Singleton, options: RuntimeOptions): Runnin
       if (verdict.kind === 'retry')
         await clock.sleep(Math.min(backOffMs(backOff, failures - 1, random), verdict.longestMs ?? Infinity), signal);
       else if (verdict.kind === 'again') await clock.sleep(verdict.waitMs, signal);
-      // a loop that always wants to run at once must not keep everything else from running
+      // a loop that always runs again immediately must not starve other work
       else await nextTurn();
     }
   };
@@ -203,14 +203,14 @@ function stoppingFirst(queue: WorkQueue, unsubscribe: () => void): Running {
   };
 }
 
-/** @param failures in a row before this one */
+/** @param failures number of consecutive failures before this attempt */
 type Attempt = (
   fields: () => LogFields,
   failures: number,
   step: (context: ReconcileContext) => Promise<Outcome>,
 ) => Promise<QueueResult>;
 
-/** Most steps have nothing to say: the log with its fields is made for those that do. */
+/** Creates the logger and its fields on first use, because most steps write no log lines. */
 function contextWith(signal: AbortSignal, open: () => Logger): ReconcileContext {
   let log: Logger | undefined;
   return {
@@ -222,7 +222,7 @@ function contextWith(signal: AbortSignal, open: () => Logger): ReconcileContext 
   };
 }
 
-/** Runs one step of a controller and answers its outcome; never throws. */
+/** Runs one step of a controller and returns its outcome. Never throws. */
 function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): Attempt {
   const meter = reconcileMeter(metrics, controller.name, controller.concurrency ?? CONCURRENCY);
   return async (fields, failures, step) => {
@@ -242,7 +242,7 @@ function attempts(controller: Named, { log, metrics, signal }: RuntimeOptions): 
 }
 
 function report(error: unknown, failures: number, { log, signal }: ReconcileContext): 'requeue' | 'error' {
-  // a conflict means that we read too early: the next try sees the other's write
+  // a conflict means that the cache was too old; the next try reads the other client's write
   if (!(error instanceof Requeue || isConflict(error) || signal.aborted)) {
     log.error('Reconciler error', { error });
     return 'error';

@@ -28,17 +28,20 @@ interface ServerClockOptions {
 const RESOLUTION_MS = 1_000;
 /** Disagreement that is tolerated: object times have no better resolution. */
 const SLACK_MS = 1_000;
-/** One response may come from a proxy or a cache. */
+/** Number of responses that must agree, because one response may come from a proxy or a cache. */
 const CONFIRMATIONS = 3;
 /** No supported API server is older, so an earlier date is not a time. */
 const EARLIEST_MS = Date.UTC(2020, 0);
-/** An API server that is further ahead is not followed: NodeClaims and nodes would expire all at once. */
+/**
+ * Maximum lead of the API server's clock. A clock that is further ahead is ignored, because all NodeClaims and nodes would expire
+ * at the same time.
+ */
 const LONGEST_AHEAD_MS = 24 * 3_600_000;
 const REPORTED_MS = 5_000;
 const RECOVERED_MS = 2_000;
 const REMEDY = 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony';
 
-/** The one form that RFC 9110 lets servers send. */
+/** Only date format that RFC 9110 permits for servers. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /** Bounds of the difference between the API server's clock and the machine's `monotonicMs`, in milliseconds. */
@@ -53,9 +56,9 @@ export class ServerClock implements Clock {
   readonly #gauge: { set(value: number): void };
   /** Difference that `now` applies; undefined until the API server's clock is known. */
   #aheadMs: number | undefined;
-  /** Responses in a row that disagree with the difference, and the bounds that all of them allow. */
+  /** Consecutive responses that disagree with the difference, and the bounds that all of these responses allow. */
   #doubt: (Bounds & { readonly responses: number }) | undefined;
-  /** Present skew as reported; undefined while there is none. */
+  /** Current skew as reported; undefined without a skew. */
   #reported: string | undefined;
   #publish: (message: string) => void = () => {};
 
@@ -115,7 +118,7 @@ export class ServerClock implements Clock {
     this.#report(aheadMs);
   }
 
-  /** Compares the machine's clock with the API server's, and reports once when they part and when they meet again. */
+  /** Compares the machine's clock with the API server's clock. Reports once when a skew starts and once when it ends. */
   #report(aheadMs: number): void {
     const skewMs = this.#machine.now() - this.monotonic() - aheadMs;
     this.#gauge.set(Math.round(skewMs) / 1_000);
@@ -138,7 +141,7 @@ export class ServerClock implements Clock {
     this.#publish(this.#reported);
   }
 
-  /** Publishes skews as events of the Lease from now on, the present skew included. */
+  /** Publishes skews as events of the Lease from now on, including the current skew. */
   reportTo(events: EventRecorder, { name, namespace }: Ref): void {
     const lease = {
       apiVersion: 'coordination.k8s.io/v1',

@@ -1,9 +1,12 @@
-/** What the operator asks the API server about itself. */
+/** Reads facts about the API server itself. */
 import { NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { ApiError } from './client.ts';
 import type { HttpKubeReader } from './http.ts';
 
-/** Asks for the list of resources, which the API server answers from its memory. */
+/**
+ * Checks that the API server serves the custom resources. The API server returns the list of resources from memory.
+ * @throws Error if a resource is not served or if the list is unreadable
+ */
 export async function crdsServed(client: Pick<HttpKubeReader, 'raw'>, signal: AbortSignal): Promise<void> {
   const { group, version } = NODE_CLAIM;
   const served = await client.raw(`/apis/${group}/${version}`, signal).catch((error: unknown) => {
@@ -20,7 +23,10 @@ export async function crdsServed(client: Pick<HttpKubeReader, 'raw'>, signal: Ab
   throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
 }
 
-/** Longest silence of the API server about its version, which it has in memory. The start waits for it. */
+/**
+ * Maximum silence of the API server in response to a version request, which it serves from memory. The start waits for the
+ * version.
+ */
 const VERSION_MS = 10_000;
 
 /** Returns `major.minor` of the API server. */

@@ -1,25 +1,25 @@
 /**
- * One object for all equal parts of objects of the API server: the containers of a workload's pods, the requirements of
- * a NodePool's claims. Each thread has its own.
+ * Keeps one shared object for all equal parts of API objects: the containers of a workload's pods, the requirements of a
+ * NodePool's claims. Each thread has its own shared objects.
  */
 
 import type { Pod, PodSpec, PodStatus } from '../api/kubernetes.ts';
 import { ByText } from '../lib/by-text.ts';
 import { internShared, internStrings } from '../lib/interned-strings.ts';
 
-/** For as long as an object has them: workloads come and go. */
+/** Shared parts. A part is removed when no object uses it, because workloads come and go. */
 const parts = new ByText<object>();
-/** Longer texts are hardly ever equal by workload. */
+/** Maximum length of a shared text. Longer texts are rarely equal within a workload. */
 const LONGEST_SHARED = 20_000;
 
-/** One object for all that have the same text as JSON. It must never be changed. */
+/** Returns one object for all parts with the same JSON text. Callers must never change it. */
 export function shared<T extends object>(part: T): T {
   const text = JSON.stringify(part);
-  // it is of the type that has this text
+  // equal JSON texts have the same type
   return text.length > LONGEST_SHARED ? part : (parts.of(text, () => internShared(part)) as T);
 }
 
-/** A copy, with the one object for all that are equal in each of these fields. */
+/** Returns a copy of an object. Each of the named fields is replaced by the shared object for equal values. */
 export function sharedFields<T extends object>(object: T, names: readonly (keyof T)[]): T {
   const copy = { ...object };
   for (const name of names) {
@@ -29,7 +29,7 @@ export function sharedFields<T extends object>(object: T, names: readonly (keyof
   return copy;
 }
 
-/** Annotations are not among them: networks write addresses into those of each pod. */
+/** Shared metadata fields. Annotations are not shared, because networks write addresses into the annotations of each pod. */
 const OF_METADATA = ['labels', 'ownerReferences', 'finalizers'] as const;
 const OF_SPEC = [
   'containers',
@@ -50,7 +50,7 @@ const OF_STATUS = [
   'resourceClaimStatuses',
 ] as const satisfies readonly (keyof PodStatus)[];
 
-/** The pod, with one object for each part that pods of a workload have in common. */
+/** Returns the pod with shared objects for the parts that pods of a workload have in common. */
 export function withSharedParts(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
   return {

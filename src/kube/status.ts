@@ -1,10 +1,10 @@
-/** Reads the API server's failures. */
+/** Reads failure responses of the API server. */
 import { quoted } from '../lib/quoted.ts';
 import { ApiError } from './client.ts';
 
 /**
- * Reasons for answers that carry no Status, such as a proxy's. Neither NotFound nor Conflict: what those say about an
- * object is believed of the API server alone.
+ * Reasons for responses without a Status, such as a proxy's response. NotFound and Conflict are not listed, because only the API
+ * server can report them for an object.
  */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The error for a failed answer. `retryAfter` is its header: seconds, or a date. */
+/** Returns the error for a failure response. `retryAfter` is the value of the header: seconds, or a date. */
 export function apiError(code: number, body: string, retryAfter?: string): ApiError {
   const { reason, message, details } = statusIn(body);
   const text = textIn(message)?.slice(0, LONGEST_MESSAGE) ?? `the API server answered ${code}${excerptOf(body)}`;
@@ -29,7 +29,7 @@ export function apiError(code: number, body: string, retryAfter?: string): ApiEr
   return new ApiError(code, textIn(reason) ?? REASONS[code] ?? 'Unknown', text, waitMs > 0 ? waitMs : undefined);
 }
 
-/** The error for an ERROR event of a watch, whose object is a Status. */
+/** Returns the error for an ERROR event of a watch. The object of the event is a Status. */
 export function watchError(object: unknown): ApiError {
   const code = isMap(object) && typeof object.code === 'number' ? object.code : 500;
   return apiError(code, JSON.stringify(object ?? {}));
@@ -42,7 +42,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Of another server's page, such as a proxy's. */
+/** Returns an excerpt of a response body that is not a Status, such as a proxy's page. */
 const excerptOf = (body: string): string => (body.trim() === '' ? '' : `: ${quoted(body.trim())}`);
 
 function statusIn(body: string): Json {

@@ -1,4 +1,4 @@
-/** The objects of one kind as last seen, with indexes and listeners. `reflector.ts` feeds it. */
+/** Cache of the objects of one kind, with indexes and listeners. `reflector.ts` updates it. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -6,7 +6,7 @@ import type { Indexes, Ref, Store, StoreListener } from './client.ts';
 
 export const keyOf = ({ namespace, name }: Ref): string => (namespace ? `${namespace}/${name}` : name);
 
-/** The reference that `keyOf` made a key of. */
+/** Returns the reference for a key of `keyOf`. */
 export function refOf(key: string): { readonly name: string; readonly namespace?: string } {
   const slash = key.indexOf('/');
   return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
@@ -17,15 +17,15 @@ type Index<T extends KubeObject> = {
   readonly filed: Map<string, Files<T>>;
 };
 
-/** The objects under one value of an index. */
+/** Objects with one value of an index. */
 interface Files<T> {
   readonly byKey: Map<string, T>;
-  /** The last answer of `byIndex`, until something changes. */
+  /** Last result of `byIndex`; undefined after a change. */
   listed: readonly T[] | undefined;
 }
 
 const NOTHING: readonly never[] = [];
-/** A few milliseconds' worth. */
+/** Number of objects in one step. A step takes a few milliseconds. */
 const OBJECTS_PER_STEP = 500;
 
 export class ObjectStore<T extends KubeObject> implements Store<T> {
@@ -34,7 +34,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, Index<T>>();
   readonly #listeners = new Set<StoreListener<T>>();
-  /** The last answer of `list`, until something changes. */
+  /** Last result of `list`; undefined after a change. */
   #listed: readonly T[] | undefined;
   #synced = false;
 
@@ -80,12 +80,15 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     }
   }
 
-  /** Compares a complete list with what is known and notifies listeners of the differences. */
+  /** Replaces the content with a complete list and notifies listeners of the differences. */
   replace(objects: readonly T[]): void {
     for (const _ of this.replacing(objects));
   }
 
-  /** The same in steps, between which others can have their turn. Nothing else may be put meanwhile. */
+  /**
+   * Replaces the content in steps, so that other work can run between steps. Callers must not put other objects during the
+   * replacement.
+   */
   *replacing(objects: readonly T[]): Generator<void> {
     const present = new Set(objects.map(({ metadata }) => keyOf(metadata)));
     for (const [key, object] of this.#objects) if (!present.has(key)) this.remove(object);
@@ -96,11 +99,11 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     this.#synced = true;
   }
 
-  /** Takes in an object that was added or modified; one of a version that is known already changes nothing. */
+  /** Stores an added or modified object. Ignores an object with the same version as the stored object. */
   put(object: T): void {
     const key = keyOf(object.metadata);
     const known = this.#objects.get(key);
-    // a successor of the same name: the deletion in between was not seen
+    // a successor with the same name: the deletion of the stored object was missed
     if (known && known.metadata.uid !== object.metadata.uid) this.remove(known);
     const before = this.#objects.get(key);
     if (before && before.metadata.resourceVersion === object.metadata.resourceVersion) return;
@@ -110,7 +113,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     else this.#notifyAll('added', object);
   }
 
-  /** Takes out an object; `last` is its state at deletion. */
+  /** Removes an object. `last` is its state at deletion. */
   remove(last: T): void {
     const key = keyOf(last.metadata);
     const before = this.#objects.get(key);
@@ -136,7 +139,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
     try {
       listener(event, object, before);
     } catch (error) {
-      // one broken listener must not keep the others, or the watch, from going on
+      // a failing listener must not block other listeners or the watch
       this.#log.error('failed handling event', { kind: this.kind.kind, event, name: keyOf(object.metadata), error });
     }
   }

@@ -1,4 +1,4 @@
-/** One HTTP exchange with the API server: sends JSON, answers the open response. */
+/** One HTTP exchange with the API server. Sends JSON and returns the open response. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { defined } from '../lib/defined.ts';
@@ -14,25 +14,25 @@ export interface Exchange {
   readonly signal?: AbortSignal | undefined;
   /** Checked immediately before a mutating request is sent. */
   readonly fence?: Fence | undefined;
-  /** The connection is given up when nothing was sent or received for this long. */
+  /** Maximum time without any sent or received data, in milliseconds. Then the connection is closed. */
   readonly idleMs: number;
-  /** Holds its connection for a long time. */
+  /** True if the exchange keeps its connection for a long time. */
   readonly isWatch?: boolean;
-  /** Ask for fresh credentials. */
+  /** Requests new credentials. */
   readonly renew?: boolean;
 }
 
-/** The exchange broke before there was an answer. */
+/** Thrown if the exchange fails before the response is complete. */
 export class ConnectionError extends Error {
-  /** The server cannot have seen the request. */
+  /** True if the server cannot have received the request. */
   readonly wasNotSent: boolean;
-  /** The connection was kept from an earlier request: the server may have closed it for having been idle. */
+  /** True if the connection was kept from an earlier request. The server may have closed it because it was idle. */
   wasKept = false;
-  /** The server kept silent for too long. */
+  /** True if the server was silent for too long. */
   isTimeout = false;
-  /** The answer is longer than the caller takes. */
+  /** True if the response is longer than the caller accepts. */
   isTooLong = false;
-  /** Method and path, where an answer belongs to one. */
+  /** Method and path, if the response belongs to one request. */
   request?: string;
 
   constructor(message: string, wasNotSent: boolean, options?: ErrorOptions) {
@@ -56,7 +56,10 @@ function timeout(message: string): ConnectionError {
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** @throws ConnectionError, NotPermitted if the fence is closed, or the signal's reason when it aborts */
+/**
+ * Sends a request and returns the open response. @throws ConnectionError, NotPermitted if the fence is closed, or the signal's
+ * reason if it aborts
+ */
 export async function exchange(connection: Connection, userAgent: string, ask: Exchange): Promise<IncomingMessage> {
   const identity = await connection.identity(ask.renew);
   ask.signal?.throwIfAborted();
@@ -100,12 +103,12 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
   });
 }
 
-/** An API server ends requests that are no watches after a minute; no body comes for longer than this, however slowly. */
+/** Maximum time for a response body, in milliseconds. An API server ends requests other than watches after one minute. */
 const BODY_MS = 180_000;
-/** In bytes: no text can be much longer. */
+/** Maximum length of a body, in bytes. A string cannot be much longer. */
 const LONGEST_BODY = 512 * 2 ** 20 - 2 ** 10;
 
-/** The whole body as text. @throws ConnectionError when it breaks off, does not end, or is longer than it may be */
+/** Returns the whole body as text. @throws ConnectionError if the body breaks off, takes too long, or is too long */
 export async function bodyOf(
   response: IncomingMessage,
   { longestMs = BODY_MS, longest = LONGEST_BODY }: { readonly longestMs?: number; readonly longest?: number } = {},
@@ -130,10 +133,10 @@ export async function bodyOf(
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** No object of an API server is nearly as large. */
+/** Maximum length of a line, in characters. Objects of an API server are far smaller. */
 const LONGEST_LINE = 32 * 2 ** 20;
 
-/** The body's lines as they come in; characters and lines may be split over any number of chunks. */
+/** Yields the lines of the body as they arrive. Chunks may split lines and characters at any position. */
 export async function* linesOf(
   response: IncomingMessage,
   longest = LONGEST_LINE,

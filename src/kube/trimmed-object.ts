@@ -1,7 +1,7 @@
 /**
- * Trims objects that informers hold to the fields that the product reads (`api/kept-fields.ts`), and keeps once what the pods of
- * a workload have in common. A large cluster takes a third of the memory for it. Trimmed objects are never written back as
- * a whole, and never changed.
+ * Trims objects in informers to the fields that the product reads (`api/kept-fields.ts`), and shares the common parts of the pods
+ * of a workload. This reduces the memory of a large cluster to a third. Trimmed objects must never be changed, and never be
+ * written back as a whole.
  */
 import {
   CONDITION,
@@ -35,20 +35,23 @@ import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
   const light =
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
-  // kinds and types of objects go together
+  // each kind has one object type
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
   if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
   if (kind.plural === NODE.plural) return lightNode(light as unknown as Node) as unknown as T;
   return internStrings(light);
 }
 
-/** Without who set which field. */
+/** Removes the field that records which manager set which field. */
 export function withoutManagedFields<M extends KubeObject['metadata']>(metadata: M & { managedFields?: unknown }): M {
   const { managedFields: _, ...rest } = metadata;
   return rest as unknown as M;
 }
 
-/** The claims of a NodePool name the same sixty instance types, and those of a type promise the same amounts. */
+/**
+ * Shares the parts that many claims have in common. Claims of a NodePool list the same sixty instance types, and claims of one
+ * instance type have the same amounts.
+ */
 function lightClaim(claim: NodeClaim): NodeClaim {
   const { spec, status } = claim;
   const light: NodeClaim = {
@@ -82,13 +85,13 @@ function lightPod({ metadata, spec, status, ...pod }: Pod): Pod {
   });
 }
 
-/** Networks and sidecar injectors write large annotations into each pod. */
+/** Keeps only the annotations that the product reads. Networks and sidecar injectors write large annotations into each pod. */
 function withKeptAnnotations({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
   const kept = Object.entries(annotations ?? {}).filter(([key]) => KEPT_ANNOTATIONS.has(key));
   return kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
 }
 
-/** Fields of a rule that are kept. */
+/** Returns the fields that a rule keeps. */
 const fieldsOf = <T extends object>(rule: FieldsOf<T>): readonly (keyof T)[] =>
   (Object.keys(rule) as (keyof FieldsOf<T>)[]).filter((field) => rule[field] !== false);
 
@@ -105,7 +108,7 @@ const lightContainer = (container: Container): Container => picked(container, CO
 const lightVolume = (volume: PodVolume): PodVolume => picked(volume, VOLUME_FIELDS);
 const lightContainerStatus = (status: ContainerStatus): ContainerStatus => picked(status, STATUS_FIELDS);
 
-/** Conditions that show whether a pod has a node, and whether it serves. */
+/** Conditions that show whether a pod has a node, and whether the pod is ready. */
 const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
 
 function lightStatus(status: PodStatus): PodStatus {

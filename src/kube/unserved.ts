@@ -1,9 +1,9 @@
-/** Failures of the API server itself, which say nothing of the object of the request and end when it is well again. */
+/** Failures of the API server itself. They do not depend on the object of the request and end when the server recovers. */
 import { UnreadableAnswer } from './answers.ts';
 import { ApiError, isConflict } from './client.ts';
 import { ConnectionError } from './transport.ts';
 
-/** Whether a failure, or one of its causes, is about the server, its load or our permissions. */
+/** Returns true if a failure or one of its causes concerns the server, its load or the operator's permissions. */
 export function isUnserved(error: unknown): boolean {
   return causesOf(error).some(
     (cause) =>
@@ -13,10 +13,10 @@ export function isUnserved(error: unknown): boolean {
   );
 }
 
-/** Whether somebody else wrote first, by all that is known of a failure. */
+/** Returns true if any cause of a failure is a write conflict with another client. */
 export const isAboutConflict = (error: unknown): boolean => causesOf(error).some(isConflict);
 
-/** The error, its causes, and what it gathers. */
+/** Returns the error, its causes, and the members of AggregateErrors. */
 function causesOf(error: unknown): readonly unknown[] {
   const found: unknown[] = [];
   for (const pending = [error]; pending.length > 0 && found.length < MOST_CAUSES; ) {
