@@ -1,6 +1,6 @@
-/** Failures of the cloud that callers branch on. Each names what to do next; the cause keeps the provider's own error. */
+/** Cloud failures that callers handle. Each comment describes the next step; `cause` is the provider's own error. */
 
-/** The instance is gone. */
+/** The instance does not exist. */
 export class NodeClaimNotFound extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(`nodeclaim not found, ${message}`, options);
@@ -8,7 +8,7 @@ export class NodeClaimNotFound extends Error {
   }
 }
 
-/** None of the claim's offerings can be bought now. The claim is deleted and its pods are planned again. */
+/** The cloud has no capacity for any of the claim's offerings. The claim is deleted, and its pods are scheduled again. */
 export class InsufficientCapacity extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(`insufficient capacity, ${message}`, options);
@@ -16,7 +16,7 @@ export class InsufficientCapacity extends Error {
   }
 }
 
-/** The claim's NodeClass cannot be used. */
+/** The claim's NodeClass is not usable. */
 export class NodeClassNotReady extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(`NodeClassRef not ready, ${message}`, options);
@@ -25,8 +25,8 @@ export class NodeClassNotReady extends Error {
 }
 
 /**
- * A launch failed for a reason worth showing on the claim's Launched condition. It is retried with back-off. The
- * condition's message explains; the error's own text adds what the cloud said.
+ * A launch failed for a reason that the claim's Launched condition should show. The launch is retried with back-off. The
+ * condition's message explains the reason; the error message also includes the cloud's message.
  */
 export class CreateFailed extends Error {
   readonly reason: string;

@@ -1,4 +1,4 @@
-/** The contract between the operator and the cloud that sells it instances. */
+/** Contract between the operator and a cloud provider. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { InstanceType } from '../engine/model.ts';
@@ -14,19 +14,19 @@ export interface RepairPolicy {
   readonly tolerationMs: number;
 }
 
-/** Whether a node may be registered now, with labels of its claim that have been found out meanwhile; or when to ask. */
+/** Result of a registration hook: registration may continue, optionally with additional labels of the claim, or must wait. */
 export type HookAnswer =
   | { readonly done: true; readonly labels?: Readonly<Record<string, string>> }
   | { readonly done: false; readonly waitMs: number };
 
-/** Something that must be known or done before a node that has joined is declared registered. */
+/** Requirement that must be met before a node that has joined counts as registered. */
 export interface RegistrationHook {
-  /** Shown in the claim's Registered condition while it waits. */
+  /** Name that the claim's Registered condition shows during the wait. */
   readonly name: string;
   ask(claim: NodeClaim): Promise<HookAnswer>;
 }
 
-/** Makes of instance types what users want them to be seen as. */
+/** Changes instance types according to the user's configuration. */
 export type AdjustTypes = (types: readonly InstanceType[]) => Promise<readonly InstanceType[]>;
 
 export interface CloudProvider {
@@ -34,38 +34,44 @@ export interface CloudProvider {
   /** NodeClass kinds that this provider serves; objects that refer to others are ignored. */
   readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
   readonly repairPolicies: readonly RepairPolicy[];
-  /** Asked in parallel; none when absent. */
+  /** Hooks that run in parallel. Default: no hooks. */
   readonly registrationHooks?: readonly RegistrationHook[];
 
-  /** What is paid for whether it is used or not, and covers instances; the same list until that changes. None when absent. */
+  /**
+   * Commitments, which are paid regardless of use and cover instances. Returns the same list until they change. If absent, there
+   * are no commitments.
+   */
   commitments?(): readonly Commitment[];
 
-  /** Every instance type that the pool's NodeClass allows, offerings attached. Empty when the NodeClass is missing. */
+  /** Returns every instance type that the pool's NodeClass allows, with offerings. Empty if the NodeClass is missing. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
 
   /**
-   * What each node of the pool is charged besides its instance, as far as it is known now; nothing when absent.
-   * @throws Error when the NodeClass cannot be read
+   * Returns the currently known charges for each node of the pool in addition to its instance. If absent, there are no charges.
+   * @throws Error if the NodeClass cannot be read
    */
   charges?(nodePool: NodePool): NodeCharges;
 
   /**
-   * Buys one instance for a claim. Answers the claim's labels, annotations and status as launched (provider id, image,
-   * capacity, allocatable). Idempotent per claim UID: a retry after a crash finds the instance that was bought. Prices
-   * and capacities count as `adjust` makes them.
+   * Launches one instance for a claim. Returns the claim's labels, annotations and status after the launch (provider id, image,
+   * capacity, allocatable). The call is idempotent per claim UID: a retry after a crash finds the instance of the first call.
+   * Prices and capacities are used as `adjust` returns them.
    * @throws InsufficientCapacity, NodeClassNotReady, CreateFailed
    */
   create(claim: NodeClaim, adjust?: AdjustTypes): Promise<NodeClaim>;
 
-  /** Terminates the claim's instance. @throws NodeClaimNotFound once the instance is gone. */
+  /** Terminates the claim's instance. @throws NodeClaimNotFound if the instance no longer exists */
   delete(claim: NodeClaim): Promise<void>;
 
-  /** @throws NodeClaimNotFound */
+  /** @throws NodeClaimNotFound if the instance does not exist */
   get(providerId: string): Promise<NodeClaim>;
 
-  /** Every instance of this cluster that is not terminated, as claims; those that are ending have a deletion time. */
+  /**
+   * Returns every instance of this cluster that is not terminated, as a claim. A claim of an instance that is shutting down has a
+   * deletion time.
+   */
   list(): Promise<readonly NodeClaim[]>;
 
-  /** The first reason why a claim no longer matches its NodeClass. */
+  /** Returns the first reason why a claim does not match its NodeClass, or undefined if the claim matches. */
   isDrifted(claim: NodeClaim): Promise<DriftReason | undefined>;
 }

@@ -1,4 +1,7 @@
-/** Lists of objects that a worker holds copies of. Only what changes is sent, in small parts, because copying blocks. */
+/**
+ * Lists of objects that a worker keeps copies of. The operator sends only changes, in small parts, because copying blocks the
+ * thread.
+ */
 import { yielding } from '../lib/yielding.ts';
 
 export type ListMessage =
@@ -7,24 +10,24 @@ export type ListMessage =
 
 export interface CopiedList<T extends object> {
   readonly name: string;
-  /** Never changed: an object that differs is another one. */
+  /** Objects must never be changed in place. A changed object is a new object. */
   readonly items: readonly T[];
-  /** How much work copying an item is, in objects; 1 when left out. */
+  /** Returns the cost of copying an item, in objects. Default 1. */
   readonly weightOf?: (item: T) => number;
-  /** What is sent instead of an item. */
+  /** Returns the form of an item that is sent. */
   readonly formOf?: (item: T) => object;
 }
 
-/** Objects copied at a stretch: a few milliseconds' worth. */
+/** Weight of the objects that are copied without a pause. Copying them takes a few milliseconds. */
 const WEIGHT_PER_STEP = 250;
 
 interface Held {
-  /** Weak: until the next request, what has been replaced meanwhile is not needed any more. */
+  /** Weak references: an object that was replaced before the next request is no longer needed. */
   readonly idOf: WeakMap<object, number>;
   readonly ids: ReadonlySet<number>;
 }
 
-/** The operator's side: knows what the worker has. */
+/** Sender in the operator. Tracks the objects that the worker has. */
 export class SentLists {
   readonly #post: (message: ListMessage) => void;
   readonly #held = new Map<string, Held>();
@@ -34,7 +37,7 @@ export class SentLists {
     this.#post = post;
   }
 
-  /** Has the worker drop what is there no more, and sends what it does not have of a list. */
+  /** Synchronizes a list. The worker drops objects that are no longer in the list and receives the objects that it lacks. */
   async send<T extends object>({
     name: list,
     items,
@@ -48,7 +51,7 @@ export class SentLists {
     };
     const now = new Set(items.flatMap((item) => heldId(item) ?? []));
     this.#held.set(list, { idOf, ids: now });
-    // first, so that the worker never holds a cluster twice
+    // drops objects first, so that the worker never holds two copies of a cluster
     const dropped = [...before].filter((id) => !now.has(id));
     if (dropped.length > 0) this.#post({ kind: 'drop', list, ids: dropped });
     const pause = yielding();
@@ -74,12 +77,12 @@ export class SentLists {
   }
 }
 
-/** The worker's side. What is put again under a new number comes last in its list. */
+/** Receiver in the worker. An item that is sent again with a new number moves to the end of its list. */
 export class ReceivedLists {
   readonly #lists = new Map<string, Map<number, object>>();
   readonly #kept: (list: string, item: object) => object;
 
-  /** @param kept answers what is to be held of an item that has come */
+  /** @param kept returns the object to keep for a received item */
   constructor(kept: (list: string, item: object) => object = (_, item) => item) {
     this.#kept = kept;
   }
@@ -91,7 +94,7 @@ export class ReceivedLists {
     else for (const id of message.ids) list.delete(id);
   }
 
-  /** The items of a list, which are of the type that was sent. */
+  /** Returns the items of a list. They have the type that was sent. */
   items(list: string): readonly object[] {
     return [...(this.#lists.get(list)?.values() ?? [])];
   }

@@ -1,6 +1,7 @@
 /**
- * A thread that works on the cluster while this one answers watches, leases and probes. The worker keeps a copy of the
- * cluster: what changed since the last request is sent, in small parts, because copying blocks as well.
+ * A thread for long computations about the cluster, so that the main thread can serve watches, leases and probes. The worker
+ * keeps a copy of the cluster. The operator sends the changes since the last request in small parts, because copying also blocks
+ * the main thread.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
@@ -29,17 +30,20 @@ import { trimmedNode, trimmedPod } from './trimmed.ts';
 import { EngineWorkerEnd, endOf, Watchdog } from './watchdog.ts';
 
 export interface WorkerOptions {
-  /** Heap of the thread. It ends when it needs more, and not the process. Node's own bounds when left out. */
+  /**
+   * Heap limits of the thread. If the thread needs more memory, it ends, but the process continues. Default: the limits of
+   * Node.js.
+   */
   readonly resourceLimits?: ResourceLimits;
-  /** For the time that requests have; that of the machine when left out. */
+  /** Clock for the timeouts of requests. Default: the clock of the machine. */
   readonly clock?: Clock;
-  /** Pods that workers did not come back from; of this worker alone when left out. */
+  /** Pods that may have ended earlier workers. Default: suspects of only this worker. */
   readonly suspects?: Suspects;
-  /** Its program, where it is not the product's own. */
+  /** URL of the worker program. Default: the program of the product. */
   readonly url?: URL;
 }
 
-/** What a collection takes at most, on a machine that has no time for it. */
+/** Maximum duration of a garbage collection on a busy machine, in milliseconds. */
 const COLLECTION_MS = 30_000;
 
 interface Job {
@@ -47,7 +51,9 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** It never keeps the process alive by itself. Once it has failed, it is of no use: the next request needs another. */
+/**
+ * Engine worker that does not keep the process alive. After a failure, it is unusable, and the next request needs another worker.
+ */
 export class EngineWorker {
   failed = false;
   readonly #thread: Worker;
@@ -55,18 +61,18 @@ export class EngineWorker {
   readonly #jobs = new Map<number, Job>();
   readonly #lists = new SentLists((message) => this.send(message));
   readonly #types = new SentTypes((message) => this.send(message));
-  /** Lists of instance types that the snapshot sent last is about. */
+  /** Lists of instance types of the last snapshot that was sent. */
   #typesOfSnapshot: ReadonlySet<readonly InstanceType[]> = new Set();
-  /** Those that the request being sent is about besides. */
+  /** Additional lists of the request that is being sent. */
   readonly #typesOfRequest = new Set<readonly InstanceType[]>();
-  /** What is being sent, after which the next may be. */
+  /** Send operation in progress. The next operation starts after it. */
   #sending: Promise<unknown> = Promise.resolve();
   #lastJob = 0;
-  /** What the worker works on. */
+  /** Current work of the worker. */
   readonly #board = newBoard();
   readonly #watchdog: Watchdog;
 
-  /** @throws EngineWorkerEnd when it cannot be started */
+  /** Starts the worker. @throws EngineWorkerEnd if the worker cannot be started */
   constructor(name: EngineThreadName, { clock = realClock(), resourceLimits, url = PROGRAM }: WorkerOptions = {}) {
     this.#name = name;
     const workerData: WorkerData = { name, board: this.#board };
@@ -79,9 +85,9 @@ export class EngineWorker {
   }
 
   /**
-   * Has `prepare` send what the request is about, and sends the request. Requests are sent one after the other, because each changes
-   * what the worker holds. A worker that works on one for more than `mostMs` is ended.
-   * @throws EngineWorkerEnd when the worker ends before it has answered
+   * Calls `prepare` to send the data of the request, and then sends the request. Requests are sent sequentially, because each
+   * request changes the data of the worker. If the worker needs more than `mostMs` for a request, it is terminated.
+   * @throws EngineWorkerEnd if the worker ends before it responds
    */
   async ask<K extends RequestKind>(kind: K, prepare: () => Promise<Requests[K]>, mostMs: number): Promise<Results[K]> {
     const job = ++this.#lastJob;
@@ -94,7 +100,7 @@ export class EngineWorker {
       this.#jobs.set(job, { resolve, reject });
       this.#watchdog.sent(job, mostMs);
       this.#thread.ref();
-      // the worker looks lists up as a request comes in: those which only earlier ones need may go
+      // the worker resolves lists when it receives a request, so lists of only earlier requests can be dropped
       this.#types.keep(this.#typesOfSnapshot.union(this.#typesOfRequest));
     });
     this.#sending = sent.catch(() => undefined);
@@ -106,13 +112,16 @@ export class EngineWorker {
     return this.#jobs.size === 0;
   }
 
-  /** Has the worker collect its garbage. One that ends of it is replaced at the next request, as any that has failed. */
+  /**
+   * Requests a garbage collection. If the worker ends because of it, the next request starts another worker, as after any
+   * failure.
+   */
   async giveBack(): Promise<void> {
     if (this.failed) return;
     await this.ask('collect', async () => undefined, COLLECTION_MS).catch(() => undefined);
   }
 
-  /** Has the worker hold the lists of a snapshot; answers the rest of it. For `prepare` alone. */
+  /** Sends the lists of a snapshot to the worker and returns the rest of the snapshot. Only for use in `prepare`. */
   async sendSnapshot(snapshot: Snapshot): Promise<SerializedSnapshot> {
     const {
       pools,
@@ -140,7 +149,7 @@ export class EngineWorker {
     return { rest, pools: numbered };
   }
 
-  /** Has the worker hold the instance types of the pools. For `prepare` alone. */
+  /** Sends the instance types of the pools to the worker. Only for use in `prepare`. */
   async sendTypes(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {
     const pause = yielding();
     const numbered: NumberedPool[] = [];
@@ -151,18 +160,20 @@ export class EngineWorker {
     return numbered;
   }
 
-  /** Sends what has no answer. For `prepare` alone. @throws DataCloneError */
+  /** Sends a message without waiting for a response. Only for use in `prepare`. @throws DataCloneError */
   send(message: StateMessage | RequestMessage): void {
     this.#thread.postMessage(message);
   }
 
-  /** Ends the worker. Requests without an answer fail. */
+  /** Terminates the worker. Pending requests fail. */
   async close(): Promise<void> {
     this.#fail(this.#ended());
     await this.#thread.terminate();
   }
 
-  /** What was sent only in part is of no use: after an error the next worker gets all of it. */
+  /**
+   * Runs `prepare`. After an error, closes the worker, because it has only a part of the data. The next worker receives all data.
+   */
   async #prepared<Request>(prepare: () => Promise<Request>): Promise<Request> {
     try {
       return await prepare();
@@ -184,7 +195,7 @@ export class EngineWorker {
     this.#jobs.delete(message.job);
     if (this.#jobs.size === 0) this.#thread.unref();
     if ('error' in message) job?.reject(new Error(message.error));
-    // the worker answers what it was sent
+    // the worker returns the result type of the request
     else job?.resolve(message.result as never);
   }
 
@@ -202,10 +213,10 @@ export class EngineWorker {
 
 const weightOfNode = ({ pods }: StateNode): number => pods.reduce((sum, pod) => sum + weightOfPod(pod), 1);
 
-/** Beside this file in the sources, beside the entry points in the bundle. */
+/** Worker program: in the sources next to this file, in the bundle next to the entry points. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './engine-worker.js', import.meta.url);
 
-/** @throws EngineWorkerEnd when the machine has no thread to give */
+/** @throws EngineWorkerEnd if the machine cannot start another thread */
 function startThread(url: URL, options: StartOptions & { readonly name: EngineThreadName }): Worker {
   try {
     return new Worker(url, options);

@@ -1,15 +1,15 @@
 /**
- * Lists of instance types that a worker holds. A list is sent as the numbers of its types, a type as the numbers of its
- * parts: what the worker has already of a type, another list, or another NodePool is not sent again, and is one object
- * there. A list that no request needs any more is forgotten, with all that was there for it alone.
+ * Lists of instance types in a worker. A list is sent as the numbers of its types, and a type as the numbers of its parts. A part
+ * that the worker already has from another type, list or NodePool is not sent again. The worker has only one object for it. Lists
+ * that no request needs are removed, with all parts that only they use.
  */
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from '../engine/model.ts';
 import { yielding } from '../lib/yielding.ts';
 
-/** How an offering is sent. */
+/** Form in which an offering is sent. */
 export type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };
 
-/** What a worker is to have under a number. Other parts stand in it by their numbers, and have come before it. */
+/** Part that a worker must store under a number. It refers to other parts by their numbers, and these parts were sent before. */
 export type TypePart =
   | { readonly kind: 'requirement'; readonly value: Requirement }
   | { readonly kind: 'requirements'; readonly of: readonly number[] }
@@ -30,17 +30,20 @@ export type TypesMessage =
   | { readonly kind: 'types'; readonly parts: readonly (readonly [id: number, part: TypePart])[] }
   | { readonly kind: 'forget'; readonly ids: readonly number[] };
 
-/** Parts sent at a stretch: a few milliseconds' worth. */
+/** Number of parts that are sent without a pause. Sending them takes a few milliseconds. */
 const PARTS_PER_STEP = 1_000;
 
 interface Entry {
   readonly id: number;
-  /** How many parts that the worker has need this one; for a list, whether requests may. */
+  /** Number of parts in the worker that need this part. Lists have no such uses: `keep` removes them. */
   uses: number;
   readonly needs: readonly object[];
 }
 
-/** The operator's side: knows what the worker has. Parts are compared by identity, so that equal ones have to be one object. */
+/**
+ * Sender in the operator. Tracks the parts that the worker has. Parts are compared by identity, so equal parts must be one
+ * object.
+ */
 export class SentTypes {
   readonly #post: (message: TypesMessage) => void;
   readonly #entries = new Map<object, Entry>();
@@ -52,12 +55,12 @@ export class SentTypes {
     this.#post = post;
   }
 
-  /** Lists and parts that the worker has. */
+  /** Number of lists and parts that the worker has. */
   get size(): { readonly lists: number; readonly parts: number } {
     return { lists: this.#lists.size, parts: this.#entries.size };
   }
 
-  /** Has the worker hold a list; answers its number there. */
+  /** Sends a list to the worker and returns its number there. */
   async send(list: readonly InstanceType[], pause = yielding()): Promise<number> {
     const known = this.#entries.get(list);
     if (known !== undefined) return known.id;
@@ -74,7 +77,7 @@ export class SentTypes {
     return id;
   }
 
-  /** Has the worker forget all lists but these, with what nothing else needs. */
+  /** Removes all other lists from the worker, with the parts that only they use. */
   keep(lists: ReadonlySet<readonly InstanceType[]>): void {
     const ids: number[] = [];
     for (const list of this.#lists) {
@@ -90,7 +93,7 @@ export class SentTypes {
     this.#unsent = [];
   }
 
-  /** `needs` may name a part more than once. */
+  /** Adds a part. `needs` may contain a part more than once. */
   #add(object: object, part: TypePart, needs: readonly object[] = []): number {
     const id = ++this.#lastId;
     this.#unsent.push([id, part]);
@@ -152,7 +155,7 @@ export class SentTypes {
   }
 }
 
-/** The worker's side. */
+/** Receiver in the worker. */
 export class ReceivedTypes {
   readonly #parts = new Map<number, unknown>();
 
@@ -165,7 +168,7 @@ export class ReceivedTypes {
     else for (const [id, part] of message.parts) this.#parts.set(id, this.#made(part));
   }
 
-  /** Undefined when the list has not come, or has been forgotten. */
+  /** Returns a list, or undefined if the list was not received or was removed. */
   list(id: number): readonly InstanceType[] | undefined {
     return this.#parts.get(id) as readonly InstanceType[] | undefined;
   }
@@ -193,7 +196,7 @@ export class ReceivedTypes {
     }
   }
 
-  /** @throws Error when a part is missing: what needs it would be without, and nobody would know */
+  /** @throws Error if the part is missing, because an instance type without it would be silently incomplete */
   #part(id: number): unknown {
     const part = this.#parts.get(id);
     if (part === undefined) throw new Error(`Cannot make an instance type: its part ${id} is not here`);

@@ -1,6 +1,6 @@
 /**
- * What a worker holds of the objects that come: each message brings copies of its own, also of what its objects have in
- * common with those that came before.
+ * Shares equal parts of received objects. Each message contains its own copies of its objects, including parts that are equal to
+ * parts of earlier objects.
  */
 import type { Pod } from '../api/kubernetes.ts';
 import type { StateNode } from '../engine/model.ts';
@@ -11,9 +11,9 @@ import type { CopiedName } from './protocol.ts';
 const NODES: CopiedName = 'nodes';
 const PODS: ReadonlySet<string> = new Set<CopiedName>(['pendingPods', 'daemonPods']);
 
-/** An equal item, of which each part is there once for all that have it. */
+/** Returns an equal item whose parts are shared with all other items that have equal parts. */
 export function keptOnce(list: string, item: object): object {
-  // what was sent under a name has the type of its list
+  // each item has the type of its list
   if (list === NODES) return keptNode(item as StateNode);
   return PODS.has(list) ? withSharedParts(item as Pod) : internStrings(item);
 }

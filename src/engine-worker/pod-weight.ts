@@ -1,16 +1,16 @@
 /**
- * How much work copying a pod to a thread is, in pods of the usual size. An API server takes pods of a megabyte and a half,
- * so that what is copied at a stretch is bounded by size and not by number. Of the usual pod only lengths are looked at.
+ * Cost of copying a pod to a thread, in pods of the usual size. An API server accepts pods of up to 1.5 MB, so the work without a
+ * pause must be limited by size instead of number. For a usual pod, only lengths are read.
  */
 import type { Pod, PodSpec } from '../api/kubernetes.ts';
 
-/** About what the usual pod has. */
+/** Approximate size of a usual pod. */
 const USUAL_BYTES = 4_096;
-/** Parts of a pod of which it usually has no more. */
+/** Usual maximum number of elements in a part of a pod. */
 const FEW = 16;
 const BYTES_OF_MEMBER = 8;
 
-/** A pod that cannot be read is left to those who say so. */
+/** Returns the weight of a pod. An invalid pod has weight 1, because other code reports it. */
 export function weightOfPod(pod: Pod): number {
   try {
     return weightOf(pod);
@@ -29,7 +29,7 @@ const weightOf = ({ metadata, spec }: Pod): number =>
     bytesOfSpec(spec)) /
     USUAL_BYTES;
 
-/** Of what holds lists of any length: all of it. Of the rest: what there are many of. */
+/** Returns the size of a spec. Counts parts with nested lists completely, and other parts only if they have many elements. */
 function bytesOfSpec(spec: PodSpec): number {
   const { affinity, topologySpreadConstraints, tolerations, volumes, nodeSelector, containers, initContainers } = spec;
   let bytes = bytesOf(affinity) + bytesOf(topologySpreadConstraints);

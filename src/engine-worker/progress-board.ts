@@ -1,11 +1,11 @@
 /**
- * Which pod a thread is working on, in memory that another thread can read while the first one answers nothing: it may be
- * in a loop without end, or dead.
+ * The pod that a thread is working on, in shared memory. Another thread can read it even if the working thread does not respond
+ * because it is in an endless loop or dead.
  */
 import type { Pod } from '../api/kubernetes.ts';
 import { podKey } from '../engine/pods.ts';
 
-/** A namespace of 63 characters, a slash and a name of 253. */
+/** Maximum length of a key: a namespace of 63 characters, a slash and a name of 253 characters. */
 const MOST_BYTES = 320;
 const LENGTH = 0;
 const HEADER_BYTES = 4;
@@ -14,7 +14,10 @@ export type SharedBoard = SharedArrayBuffer;
 
 export const newBoard = (): SharedBoard => new SharedArrayBuffer(HEADER_BYTES + MOST_BYTES);
 
-/** The side that works. A pod is written as often as it is tried, so that this has to be quick: names are ASCII. */
+/**
+ * Creates the writer for the working thread. A pod is written at each attempt to place it, so writing must be fast. Names are
+ * ASCII.
+ */
 export function boardWriter(board: SharedBoard): { working(pod: Pod): void; idle(): void } {
   const header = new Int32Array(board, 0, 1);
   const text = new Uint8Array(board, HEADER_BYTES);
@@ -29,7 +32,7 @@ export function boardWriter(board: SharedBoard): { working(pod: Pod): void; idle
   };
 }
 
-/** The namespaced name of the pod that is being worked on; undefined when it is none. */
+/** Returns the namespaced name of the pod in progress, or undefined if the thread is idle. */
 export function podOnBoard(board: SharedBoard): string | undefined {
   const length = Atomics.load(new Int32Array(board, 0, 1), LENGTH);
   if (length === 0) return undefined;

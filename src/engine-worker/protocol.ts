@@ -1,4 +1,4 @@
-/** What goes between the operator and an engine worker. All of it can be cloned. */
+/** Messages between the operator and an engine worker. All values can be cloned. */
 import type { NodePool } from '../api/nodepool.ts';
 import type { Command } from '../engine/disruption/command.ts';
 import type { DisruptionEvent, MethodInput, MethodResult } from '../engine/disruption/method.ts';
@@ -11,13 +11,13 @@ import type { ListMessage } from './copied-lists.ts';
 import type { TypesMessage } from './instance-type-lists.ts';
 import type { SharedBoard } from './progress-board.ts';
 
-/** What a worker gets when it starts. */
+/** Data that a worker receives at its start. */
 export interface WorkerData {
   readonly name: EngineThreadName;
   readonly board: SharedBoard;
 }
 
-/** The lists of a snapshot of which a worker keeps copies. */
+/** Lists of a snapshot that a worker keeps copies of. */
 export const COPIED = [
   'nodes',
   'pendingPods',
@@ -30,35 +30,35 @@ export const COPIED = [
 ] as const;
 export type CopiedName = (typeof COPIED)[number];
 
-/** A NodePool with the number that its list of instance types goes by. */
+/** A NodePool with the number of its list of instance types. */
 export interface NumberedPool {
   readonly nodePool: NodePool;
   readonly types: number;
   readonly extras: NodeExtras | undefined;
 }
 
-/** What of a snapshot is small enough to be sent each time; its lists are those that the worker holds. */
+/** Parts of a snapshot that are small enough to be sent with each request. The worker has the lists of the snapshot. */
 export interface SerializedSnapshot {
   readonly rest: Omit<Snapshot, CopiedName | 'pools'>;
   readonly pools: readonly NumberedPool[];
 }
 
-/** Functions stay where they are. */
+/** Solve options without functions, because functions cannot be cloned. */
 export type SerializedSolveOptions = Omit<SolveOptions, 'elapsedMs' | 'working'>;
 
 export interface SerializedSimulationInput {
   readonly snapshot: SerializedSnapshot;
   readonly nodePools: readonly NodePool[];
   readonly solve: SerializedSolveOptions;
-  /** Pods that no simulation moves, by namespaced name, and why. */
+  /** Pods that no simulation moves, by namespaced name, with the reason. */
   readonly untouched: ReadonlyMap<string, string>;
 }
 
-/** What a worker is to hold from now on. There is no answer to it. */
+/** Data that a worker must store. The worker does not respond to it. */
 export type StateMessage =
   | ListMessage
   | TypesMessage
-  /** From here on, `simulate` and `decide` are about this cluster. */
+  /** Cluster for the `simulate` and `decide` requests that follow. */
   | { readonly kind: 'simulation-input'; readonly input: SerializedSimulationInput };
 
 export interface SolveRequest {
@@ -67,12 +67,12 @@ export interface SolveRequest {
 }
 
 export interface SimulateRequest {
-  /** Provider ids of the nodes to do without. */
+  /** Provider ids of the nodes to remove in the simulation. */
   readonly without: readonly string[];
   readonly options: SimulationOptions;
 }
 
-/** A method's input, with provider ids for candidates. */
+/** Input of a disruption method, with provider ids instead of candidates. */
 export interface DecideRequest
   extends Pick<
     MethodInput,
@@ -83,12 +83,12 @@ export interface DecideRequest
   readonly pools: readonly NumberedPool[];
 }
 
-/** A simulation without what the operator knows anyway. */
+/** A simulation without the data that the operator already has. */
 export type SerializedSimulation = Omit<Simulation, 'pools'>;
 
 export type SerializedEvaluation = Omit<Evaluation, 'nodePool'> & { readonly nodePool: string };
 
-/** A method's result, with provider ids for candidates and names for NodePools. */
+/** Result of a disruption method, with provider ids instead of candidates and names instead of NodePools. */
 export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 'events' | 'evaluations' | 'weighed'> {
   readonly commands: readonly (Omit<Command, 'candidates'> & { readonly candidates: readonly string[] })[];
   readonly events: readonly (Omit<DisruptionEvent, 'candidate' | 'nodePool'> & {
@@ -104,17 +104,17 @@ export interface Requests {
   readonly solve: SolveRequest;
   readonly simulate: SimulateRequest;
   readonly decide: DecideRequest;
-  /** To collect garbage. */
+  /** Requests a garbage collection. */
   readonly collect: undefined;
 }
 
-/** What it answers. */
+/** Results of a worker, by kind of request. */
 export interface Results {
   readonly solve: Plan;
-  /** Undefined when a node that was to be done without is being deleted already. */
+  /** Undefined if one of the removed nodes is already being deleted. */
   readonly simulate: SerializedSimulation | undefined;
   readonly decide: SerializedMethodResult;
-  /** Milliseconds, unless its heap is too large for it. */
+  /** Duration of the collection in milliseconds; undefined if the heap is too large for a collection. */
   readonly collect: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** A disruption method's input and result as they are sent to and from a worker, whose objects are copies. */
+/** Input and result of a disruption method in the form that is sent to and from a worker. The worker's objects are copies. */
 
 import type { NodePool } from '../api/nodepool.ts';
 import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
@@ -41,7 +41,7 @@ export function serializedResult({
   };
 }
 
-/** With the candidates and NodePools of the input. @throws Error when the worker names others */
+/** Restores the candidates and NodePools of the input. @throws Error if the result refers to unknown candidates or NodePools */
 export function deserializedResult(result: SerializedMethodResult, input: MethodInput): MethodResult {
   const { commands, events, evaluations, weighed, ...rest } = result;
   const byId = new Map(input.candidates.map((candidate) => [candidate.providerId, candidate]));

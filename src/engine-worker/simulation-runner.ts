@@ -1,4 +1,4 @@
-/** Where disruption's simulations run: in this thread, or in an engine worker (`worker-simulation-runner.ts`). */
+/** Interface of disruption's simulations. They run in this thread or in an engine worker (`worker-simulation-runner.ts`). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NodePool } from '../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
@@ -8,39 +8,39 @@ import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { Reports } from './supervision.ts';
 
-/** The cluster at a moment, on which simulations run. */
+/** State of the cluster at one time, for simulations. */
 export interface SimulationInput {
-  /** Its pending pods are those that wait now. */
+  /** Its pending pods are the currently pending pods. */
   readonly snapshot: Snapshot;
-  /** All NodePools, those too that buy nothing for pods. */
+  /** All NodePools, including NodePools that launch no nodes for pods. */
   readonly nodePools: readonly NodePool[];
   readonly solve: Omit<SolveOptions, 'elapsedMs' | 'working'>;
 }
 
 export interface SimulationRunner {
   /**
-   * What would happen to the pods if some nodes, by provider id, were gone. Undefined when one of them is being deleted
-   * already.
+   * Simulates the removal of nodes, by provider id, and returns the resulting placement of pods. Returns undefined if one of the
+   * nodes is already being deleted.
    */
   simulate(
     input: SimulationInput,
     without: readonly string[],
     options: SimulationOptions,
   ): Promise<Simulation | undefined>;
-  /** What the method decides. Rejects when `signal` aborts. */
+  /** Runs a disruption method and returns its decision. Rejects if `signal` aborts. */
   decide(input: SimulationInput, method: Method, methodInput: MethodInput, signal: AbortSignal): Promise<MethodResult>;
-  /** Has it log and count there what happens to it. */
+  /** Sets the log and the metrics for reports about the runner. */
   reportTo?(reports: Reports): void;
-  /** @throws Error when it has no chance of answering any more in this process */
+  /** @throws Error if the runner cannot recover within this process */
   check?(): void;
 }
 
 export interface LocalSimulationOptions {
-  /** Monotonic milliseconds, for the deadline of a solve alone. Default: the machine's. */
+  /** Monotonic milliseconds, only for the deadline of a solve. Default: the machine's clock. */
   readonly now?: () => number;
 }
 
-/** Simulations in this thread, one turn of the event loop for each. */
+/** Runs simulations in this thread, with one turn of the event loop for each simulation. */
 export function localSimulationRunner({
   now = () => performance.now(),
 }: LocalSimulationOptions = {}): SimulationRunner {

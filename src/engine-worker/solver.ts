@@ -8,15 +8,15 @@ import type { Reports } from './supervision.ts';
 
 export interface Solver {
   (snapshot: Snapshot, options: SolveOptions): Promise<Plan>;
-  /** Told where to log and count what happens to it, if it is interested. */
+  /** Sets the log and the metrics for reports about the solver. */
   reportTo?(reports: Reports): void;
-  /** @throws Error when it has no chance of answering any more in this process */
+  /** @throws Error if the solver cannot recover within this process */
   check?(): void;
-  /** Pods that it leaves out for a while, if it ever does. */
+  /** Returns the current hold of a pod. Undefined if the solver never holds pods. */
   readonly holdOf?: HoldOf;
 }
 
-/** Solves in this process, one turn of the event loop for each solve. `now` is monotonic, for the deadline alone. */
+/** Solves in this thread, with one turn of the event loop for each solve. `now` is monotonic and only used for the deadline. */
 export const localSolver =
   (now: () => number = () => performance.now()): Solver =>
   async (snapshot, options) => {
@@ -25,12 +25,12 @@ export const localSolver =
     return solve(snapshot, { ...options, elapsedMs: () => now() - startedMs });
   };
 
-/** Options that come from the process settings. */
+/** Returns the solve options from the process settings. */
 export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallback'): SolveOptions => ({
   preferencePolicy: settings.preferencePolicy,
   minValuesPolicy: settings.minValuesPolicy,
   reservedMode: settings.featureGates.reservedCapacity ? reservedMode : 'off',
   ignoreDraRequests: settings.ignoreDraRequests,
-  // a simulation asks whether ONE node can take the place of others: splitting it up to save money would say no
+  // a simulation checks if ONE node can replace other nodes, so a solution with several cheaper nodes would be a failure
   packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
 });

@@ -1,6 +1,6 @@
 /**
- * What follows from the end of an engine's thread: the pods that are suspected of it are left out for a while, the next
- * thread starts after a pause that grows while they go on ending, and the end is reported.
+ * Handles the unexpected end of an engine thread. The suspected pods are held for some time. The next thread starts after a
+ * pause, which grows with each consecutive end. The end is reported.
  */
 import { formatDuration } from '../api/duration.ts';
 import type { Pod } from '../api/kubernetes.ts';
@@ -15,7 +15,7 @@ import type { EngineWorkerEnd } from './watchdog.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Each further end that names no pod suspects so many times more of the heaviest ones. */
+/** Growth factor of the number of heavy suspects, for each further end without a named pod. */
 const GROWTH = 4;
 
 export interface Reports {
@@ -23,7 +23,7 @@ export interface Reports {
   readonly metrics: Metrics;
 }
 
-/** Pods that threads did not come back from. Both threads know the same ones. */
+/** Pods that may have ended a thread. Both threads share them. */
 export class Suspects {
   readonly #holds: PodHolds;
 
@@ -38,7 +38,7 @@ export class Suspects {
 
   readonly holdOf: HoldOf = (pod) => this.#holds.heldNow(pod);
 
-  /** Why pods are left out now, by namespaced name. */
+  /** Returns the reasons of the current holds, by namespaced name. */
   among(pods: readonly Pod[]): ReadonlyMap<string, string> {
     if (this.#holds.size === 0) return new Map();
     return new Map(
@@ -51,20 +51,20 @@ export class Suspects {
 }
 
 /**
- * A worker is given up when its threads have ended so often, and over so long a time, without an answer in between and
- * with no more pods to leave out. With the pauses between them ten ends take four minutes at least.
+ * Limits for consecutive ends of a worker's threads without a response in between and without further pods to hold. If both
+ * limits are reached, the worker has failed permanently. With the pauses, ten ends take at least four minutes.
  */
 export const GIVEN_UP = { ends: 10, spanMs: 10 * 60_000 } as const;
 
-/** Ends of threads that worked on the same request, since one of them answered it. */
+/** Ends of threads that worked on the same request, since a thread last responded to it. */
 interface Ends {
   readonly all: number;
-  /** Those that named no pod. */
+  /** Ends without a named pod. */
   readonly nameless: number;
 }
 const NO_ENDS: Ends = { all: 0, nameless: 0 };
 
-/** Ends since any answer after which there was nothing new to leave out: the next thread is given the same work again. */
+/** Ends since the last response that revealed no further pods to hold. After such an end, the next thread gets the same work. */
 interface InVain {
   readonly ends: number;
   readonly firstMs: number;
@@ -79,7 +79,7 @@ export class Supervision {
   readonly #clock: Clock;
   readonly suspects: Suspects;
   #reports: Reports | undefined;
-  /** By request. That others are answered says nothing of one that threads end of. */
+  /** Ends by request, because a response to another request does not show that this request is safe. */
   readonly #ends = new Map<string, Ends>();
   #inVain: InVain | undefined;
 
@@ -88,24 +88,24 @@ export class Supervision {
     this.suspects = suspects;
   }
 
-  /** From now on, ends of threads are logged and counted there. */
+  /** Sets the log and the metrics for future ends of threads. */
   reportTo(reports: Reports): void {
     this.#reports = reports;
   }
 
-  /** To be awaited before a thread is started. */
+  /** Waits before the start of a thread. */
   async pause(): Promise<void> {
     const ends = Math.max(0, ...[...this.#ends.values()].map(({ all }) => all));
     if (ends > 0) await this.#clock.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (ends - 1), LONGEST_PAUSE_MS));
   }
 
-  /** A thread has answered such a request: if one ends of it from here on, that is a new case. */
+  /** Records a response to a request. A later end in the same request then counts as a new case. */
   answered(request: string): void {
     this.#ends.delete(request);
     this.#inVain = undefined;
   }
 
-  /** @throws Error when threads end again and again without an answer, and a new process is the last resort */
+  /** @throws Error if threads end repeatedly without a response, so that only a new process can help */
   check(): void {
     if (this.#inVain === undefined || !isGivenUp(this.#inVain)) return;
     const { ends, firstMs, last } = this.#inVain;
@@ -115,7 +115,7 @@ export class Supervision {
     );
   }
 
-  /** Leaves the suspects out from now on. `pods` are all that the request was about. */
+  /** Holds the suspected pods from now on. `pods` are all pods of the request. */
   died(death: EngineWorkerEnd, pods: readonly Pod[], request: string): void {
     const suspects = this.#suspectsOf(death, pods, request);
     const isProgress = this.suspects.among(suspects).size < suspects.length;
@@ -146,8 +146,8 @@ export class Supervision {
   }
 
   /**
-   * The pod that the thread did not come back from. One that was merely being worked on when memory ran out is suspected
-   * only if it is heavy; where no pod is named, so many of the heaviest, and more each time.
+   * Returns the suspected pods. Normally this is the pod that the thread was working on. If memory ran out, this pod is suspected
+   * only if it is heavy. If no pod is suspected this way, a growing number of the heaviest pods is suspected.
    */
   #suspectsOf({ reason, pod: key }: EngineWorkerEnd, pods: readonly Pod[], request: string): readonly Pod[] {
     const { all, nameless } = this.#ends.get(request) ?? NO_ENDS;
@@ -157,7 +157,7 @@ export class Supervision {
       return [named];
     }
     this.#ends.set(request, { all: all + 1, nameless: nameless + 1 });
-    // the cause may be permanent: a cluster that has outgrown the thread's memory is not the fault of a pod
+    // the cause may be permanent: if a cluster no longer fits into the memory of the thread, no pod is the cause
     const count = nameless === 0 ? 0 : GROWTH ** (nameless - 1);
     return pods
       .filter(isHeavy)

@@ -1,4 +1,4 @@
-/** Builds the engine's input from objects that informers hold. A worker's copy of a cluster is much smaller for it. */
+/** Builds the engine's input from objects of the informers. This makes a worker's copy of a cluster much smaller. */
 import type { Node, Pod, PodStatus } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import {
@@ -54,7 +54,7 @@ const trimmedNodeObject = ({ apiVersion, kind, metadata }: Node): EngineNodeObje
   metadata: picked(metadata, NODE_METADATA),
 });
 
-/** Leaves out the requirements, which name the sixty instance types that the NodeClaim could have had. */
+/** Omits the requirements, because they list the sixty instance types that were possible for the NodeClaim. */
 function trimmedClaim({ apiVersion, kind, metadata, spec, status = {} }: NodeClaim): EngineClaim {
   const { lastPodEventTime, conditions = [] } = status;
   return {

@@ -1,17 +1,17 @@
-/** Ends an engine worker that does not answer in time, and reports what it was working on when it ended. */
+/** Terminates an engine worker that does not respond in time, and reports its work at that time. */
 
 import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { podOnBoard, type SharedBoard } from './progress-board.ts';
 
-/** Codes are public: values of a metric's label. */
+/** Public codes: values of a metric's label. */
 export type EndReason = 'hung' | 'out-of-memory' | 'failed';
 
 /** The unexpected end of an engine worker. */
 export class EngineWorkerEnd extends Error {
   readonly worker: string;
   readonly reason: EndReason;
-  /** Namespaced name of the pod that was being worked on, where one was. */
+  /** Namespaced name of the pod in progress, if any. */
   readonly pod: string | undefined;
 
   constructor(
@@ -28,7 +28,7 @@ export class EngineWorkerEnd extends Error {
   }
 }
 
-/** What a thread ended of: by the error that it ended with, or without one. */
+/** Returns the error for the end of a thread, with or without an error of the thread. */
 export function endOf(worker: string, board: SharedBoard, error?: unknown): EngineWorkerEnd {
   const isMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
   const why = messageOf(error);
@@ -39,13 +39,13 @@ export function endOf(worker: string, board: SharedBoard, error?: unknown): Engi
 }
 
 /**
- * Watches requests that a thread answers one after the other: each has its time from when those before it have been
- * answered. `fire` is called once, for the first that is late.
+ * Monitors requests that a thread processes sequentially. The time of each request starts after the response to the previous
+ * request. `fire` is called once, for the first late request.
  */
 export class Watchdog {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #fire: (mostMs: number) => void;
-  /** Longest times of the requests without an answer, in their order. */
+  /** Time limits of the pending requests, in their order. */
   readonly #waiting = new Map<number, number>();
   #cancel: (() => void) | undefined;
 

@@ -1,5 +1,5 @@
 /**
- * Runs disruption's simulations in an engine worker. Provisioning has another one, so that pending pods never wait for a
+ * Runs disruption's simulations in an engine worker. Provisioning has a separate worker, so that pending pods never wait for a
  * long search.
  */
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
@@ -13,22 +13,22 @@ import { type Reports, Supervision, Suspects } from './supervision.ts';
 import { EngineWorkerEnd } from './watchdog.ts';
 
 export interface WorkerSimulationRunner extends SimulationRunner, Returning {
-  /** Ends of the worker are logged and counted there. */
+  /** Sets the log and the metrics for ends of the worker. */
   reportTo(reports: Reports): void;
-  /** @throws Error when its workers end again and again without an answer */
+  /** @throws Error if the workers end repeatedly without a response */
   check(): void;
-  /** Ends the worker. Simulations under way fail. */
+  /** Terminates the worker. Simulations in progress fail. */
   close(): Promise<void>;
 }
 
-/** What a simulation, or all of a search, may take beyond its own end. */
+/** Additional time for a simulation or a search beyond its own time limit, in milliseconds. */
 const MARGIN_MS = 30_000;
-/** The longest that a search goes on by itself, its last simulation included. */
+/** Maximum duration of a search, including its last simulation, in milliseconds. */
 const LONGEST_SEARCH_MS = 4 * 60_000;
-/** For simulations without a deadline of their own. */
+/** Default deadline of a simulation, in milliseconds. */
 const DEADLINE_MS = 60_000;
 
-/** The worker starts with the first request, never keeps the process alive by itself, and starts anew after it failed. */
+/** Creates a runner. Its worker starts with the first request, does not keep the process alive, and restarts after a failure. */
 export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimulationRunner {
   const clock = options.clock ?? realClock();
   const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
@@ -40,7 +40,7 @@ export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimul
     return latest;
   }
 
-  /** A request that a worker ends of fails, and so does the round that made it: the next one leaves the suspects out. */
+  /** Runs a request. If the worker ends, the request and its disruption round fail, and the next round excludes the suspects. */
   async function supervised<T>(
     { snapshot }: SimulationInput,
     request: string,
@@ -79,9 +79,9 @@ export function workerSimulationRunner(options: WorkerOptions = {}): WorkerSimul
 
 class SimulationWorker {
   readonly worker: EngineWorker;
-  /** The cluster that the worker simulates on. */
+  /** Cluster that the worker currently simulates on. */
   #sent: SimulationInput | undefined;
-  /** Its end has been reported: several requests can fail of it. */
+  /** True after the end of the worker was reported, because several requests can fail with the same end. */
   isReported = false;
   readonly #suspects: Suspects;
 
@@ -113,7 +113,7 @@ class SimulationWorker {
     signal: AbortSignal,
   ): Promise<MethodResult> {
     signal.throwIfAborted();
-    // a search cannot be interrupted from outside but with its worker
+    // only the end of the worker can interrupt a search from outside
     const stop = (): void => void this.worker.close();
     signal.addEventListener('abort', stop, { once: true });
     try {

@@ -1,6 +1,5 @@
 /**
- * Runs the engine's solver in an engine worker, so that the operator goes on answering watches, leases and probes while a large
- * solve takes its time.
+ * Runs the engine's solver in an engine worker, so that the operator can serve watches, leases and probes during a long solve.
  */
 import type { Plan, PodRefusal, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
@@ -12,22 +11,22 @@ import type { Solver } from './solver.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
 import { EngineWorkerEnd } from './watchdog.ts';
 
-/** What a solve may take beyond its deadline, for what comes before and after the placing of pods. */
+/** Additional time for a solve beyond its deadline, in milliseconds, for the work before and after the placement of pods. */
 const MARGIN_MS = 30_000;
-/** For a solve without a deadline of its own. */
+/** Default deadline of a solve, in milliseconds. */
 const DEADLINE_MS = 60_000;
-/** Workers that one solve may use up. */
+/** Maximum number of workers for one solve. */
 const TRIES = 3;
-/** The only kind of request. */
+/** Only kind of request. */
 const SOLVE = 'solve';
 
 export interface WorkerSolver extends Returning {
   readonly solve: Solver;
-  /** Ends the worker. Solves under way fail. */
+  /** Terminates the worker. Solves in progress fail. */
   close(): Promise<void>;
 }
 
-/** The worker starts with the first solve, never keeps the process alive by itself, and starts anew after it failed. */
+/** Creates a solver. Its worker starts with the first solve, does not keep the process alive, and restarts after a failure. */
 export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
   const clock = options.clock ?? realClock();
   const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
@@ -36,7 +35,7 @@ export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
   async function ask(snapshot: Snapshot, solveOptions: SerializedSolveOptions): Promise<Plan> {
     if (worker === undefined || worker.failed) worker = new EngineWorker('solver', options);
     const present = worker;
-    // solving looks at no disruption budgets
+    // the solver does not use disruption budgets
     const needed = { ...snapshot, podDisruptionBudgets: [] };
     const plan = await present.ask(
       'solve',

@@ -1,4 +1,4 @@
-/** What an engine worker holds between requests: its copy of the cluster. */
+/** State of an engine worker between requests: its copy of the cluster. */
 
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
@@ -15,7 +15,7 @@ import {
   type StateMessage,
 } from './protocol.ts';
 
-/** The cluster that simulations run on. */
+/** Cluster for simulations. */
 export interface Simulated {
   readonly snapshot: Snapshot;
   readonly simulator: Simulator;
@@ -27,7 +27,7 @@ export class WorkerState {
   readonly #working: SolveOptions['working'];
   #simulated: Simulated | undefined;
 
-  /** @param working is called with each pod that a simulation places */
+  /** @param working called with each pod that a simulation places */
   constructor(working: SolveOptions['working']) {
     this.#working = working;
   }
@@ -38,7 +38,7 @@ export class WorkerState {
     else this.#lists.receive(message);
   }
 
-  /** @throws Error when a pool's list of types has not come, or has been forgotten */
+  /** @throws Error if a pool's list of instance types was not received or was removed */
   withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
     return pools.map(({ nodePool, types, extras }) => {
       const instanceTypes = this.#types.list(types);
@@ -48,14 +48,14 @@ export class WorkerState {
     });
   }
 
-  /** With the lists as they are now. */
+  /** Builds a snapshot with the current lists. */
   snapshot({ rest, pools }: SerializedSnapshot): Snapshot {
-    // what was put under a name has the type of its list
+    // each list has the type of its name
     const held = Object.fromEntries(COPIED.map((list) => [list, this.#lists.items(list)])) as object;
     return { ...rest, ...(held as Pick<Snapshot, CopiedName>), pools: this.withTypes(pools) };
   }
 
-  /** @throws Error when no cluster has been sent for it */
+  /** @throws Error if no cluster was sent for simulations */
   get simulated(): Simulated {
     if (this.#simulated === undefined) throw new Error('Cannot simulate: the worker has been given no cluster for it');
     return this.#simulated;

@@ -1,4 +1,4 @@
-/** The program of an engine worker's thread: holds a copy of the cluster, and answers requests about it. */
+/** Program of an engine worker's thread. It keeps a copy of the cluster and processes requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { described } from '../engine/disruption/candidates/candidates.ts';
 import { committedUse } from '../engine/disruption/committed-use.ts';
@@ -26,10 +26,10 @@ import type {
 import { serializedResult } from './serialized-results.ts';
 import { WorkerState } from './worker-state.ts';
 
-// Node.js passes the console of a thread on to the streams of the process, which the log reads
+// Node.js forwards the console of a thread to the streams of the process, and the log reads these streams
 logWarnings((text) => console.error(text));
 const { name, board: sharedBoard } = workerData as WorkerData;
-/** Says on which pod this thread works, to those who watch it. */
+/** Publishes the pod that this thread works on to threads that monitor it. */
 const board = boardWriter(sharedBoard);
 
 const state = new WorkerState(board.working);

@@ -1,7 +1,7 @@
 /**
- * What the operator knows about the cluster beyond single objects: nodes joined with their claims and pods, claims that
- * were created a moment ago, nominations and deletion marks. Everything that the API server knows too is derived from
- * the informers' stores, so a restart loses nothing but the marks, which their owners put back.
+ * State of the cluster beyond single objects: nodes joined with their claims and pods, claims that were just created, nominations
+ * and deletion marks. Data of the API server is derived from the informers' stores. A restart therefore loses only the marks, and
+ * the components that set the marks restore them.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -38,26 +38,26 @@ import { VirtualPods } from './virtual-pods.ts';
 export interface ClusterOptions {
   readonly informers: Informers;
   readonly clock: Timepiece;
-  /** Whether the cloud provider serves NodeClasses of this kind; claims on others are none of our business. */
+  /** Returns true if the cloud provider serves NodeClasses of this kind. Claims with other NodeClasses are ignored. */
   readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
   /** Topology spread constraints for pods that declare none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
-  /** Whether claims of dynamic resources count. Default false. */
+  /** True if claims of dynamic resources count. Default false. */
   readonly devices?: boolean;
 }
 
-/** A clock that is this far from where it was was set; less is drift. */
+/** Minimum change of the clock's difference that counts as a set clock. Smaller changes are drift. */
 const SET_MS = 1_000;
-/** A consolidation memo is never older than this: what it did not foresee is looked at again. */
+/** Maximum age of a consolidation memo. After this time, consolidation is evaluated again even without a recorded change. */
 const MEMO_MS = 5 * 60_000;
-/** Deletions that are remembered. */
+/** Maximum number of remembered deletions. */
 const MOST_REASONS = 10_000;
 
 export class ClusterState {
   readonly stores: Stores;
   readonly podTimings = new PodTimings();
   readonly registrationHealth = new RegistrationHealth();
-  /** Claims of static NodePools that were granted and do not exist yet, by NodePool. */
+  /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());
   readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
@@ -65,9 +65,9 @@ export class ClusterState {
   onCreated: (claim: NodeClaim, pods: readonly string[]) => void = () => undefined;
   /** Reasons of deletions of NodeClaims by this process, by name of the NodeClaim. */
   readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
-  /** Undefined while dynamic resources are ignored. */
+  /** Undefined if dynamic resources are ignored. */
   readonly resourceClaims: Store<ResourceClaim> | undefined;
-  /** Undefined when no constraints are given by default. */
+  /** Returns undefined if no default constraints are configured. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 
   readonly #clock: Timepiece;
@@ -77,12 +77,12 @@ export class ClusterState {
   /** Provider ids whose pods changed since their state node was built. */
   readonly #stale = new Set<string>();
   #list: readonly StateNode[] | undefined;
-  /** What was summed up of the last list of nodes, by NodePool, and of the list before. */
+  /** Totals of the last list of nodes, by NodePool, and of the previous list. */
   #totals: { readonly nodes: readonly StateNode[]; readonly byPool: Totals; readonly before: Totals } | undefined;
-  /** Claims that this process created and the store has not shown yet, by name. */
+  /** Claims that this process created and the store does not contain yet, by name. */
   readonly #inFlight = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
   readonly #marks = new Set<string>();
-  /** Ends of nominations, by `monotonicMs`, which lies `#aheadMs` behind the time of the clock. */
+  /** Ends of nominations by `monotonicMs`. The time of the clock is `#aheadMs` ahead of `monotonicMs`. */
   readonly #nominations = new Map<string, number>();
   #aheadMs: number;
   #bufferPods: ReadonlyMap<string, number> = new Map();
@@ -96,7 +96,7 @@ export class ClusterState {
     this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
-    // the operator's default role cannot read them
+    // the operator's default role does not permit reading ResourceClaims
     this.resourceClaims = devices ? informers.store(RESOURCE_CLAIM, {}, { optional: true }) : undefined;
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
     for (const store of listed) store.subscribe(() => this.changed());
@@ -113,14 +113,14 @@ export class ClusterState {
     pods.subscribe((event, pod, before) => this.#podChanged(event === 'deleted', pod, before));
     csiNodes.subscribe((_, csiNode) => this.#stalePods(csiNode.metadata.name));
     nodePools.subscribe((event, pool, before) => {
-      // A NodePool is not ready for a moment after each edit: what was not found without it may be found with it.
+      // A NodePool is not ready for a moment after each edit. A search that failed without it may succeed with it.
       if (event !== 'updated' || before === undefined || isOther(pool, before)) this.markChanged();
     });
   }
 
   /**
-   * Whether a decision may be based on this state: the first lists are complete, and no launch is under way. Claims whose
-   * launch is overdue are not waited for: see `UnlaunchedClaims`.
+   * Returns true if a decision may be based on this state: the first lists are complete, and no launch is in progress. Claims
+   * with an overdue launch do not block decisions: see `UnlaunchedClaims`.
    */
   synced(): boolean {
     const { pods, nodes, nodeClaims, nodePools, daemonSets } = this.stores;
@@ -130,8 +130,8 @@ export class ClusterState {
   }
 
   /**
-   * Increases with every change of what this object returns, and at least every five minutes. Equal revisions mean that only
-   * the time has changed: nominations have ended, or launches are overdue.
+   * Increases with every change of the results of this object, and at least every five minutes. If two revisions are equal, only
+   * time has passed: nominations may have ended, or launches may be overdue.
    */
   get revision(): number {
     this.#followTime();
@@ -139,12 +139,12 @@ export class ClusterState {
     return this.#revision;
   }
 
-  /** Records a change of which no store reports, such as a disruption command that starts or ends. */
+  /** Records a change that no store reports, such as the start or end of a disruption command. */
   changed(): void {
     this.#revision++;
   }
 
-  /** Every node, managed or not, and every claim that has an instance. Objects are shared: never change them. */
+  /** Returns every node, managed or not, and every claim with an instance. Callers share the objects and must not change them. */
   nodes(): readonly StateNode[] {
     this.#followTime();
     for (const providerId of this.#stale) this.#rebuild(providerId);
@@ -169,12 +169,12 @@ export class ClusterState {
     return claim.status?.providerID ? this.nodeByProviderId(claim.status.providerID) : undefined;
   }
 
-  /** A claim as this process last saw it, those included that it created and the store does not show yet. */
+  /** Returns a claim by name. Includes claims that this process created and the store does not contain yet. */
   claim(name: string): NodeClaim | undefined {
     return this.stores.nodeClaims.get({ name }) ?? this.#inFlight.get(name)?.claim;
   }
 
-  /** The managed claims of a NodePool, those included that this process created and the store does not show yet. */
+  /** Returns the managed claims of a NodePool. Includes claims that this process created and the store does not contain yet. */
   claimsOfPool(nodePool: string): readonly NodeClaim[] {
     const shown = this.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, nodePool);
     const created = [...this.#inFlight.values()].map(({ claim }) => claim);
@@ -187,13 +187,16 @@ export class ClusterState {
     ].filter((claim) => this.#manages(claim.spec.nodeClassRef));
   }
 
-  /** The Nodes that carry a claim's provider id: none before it joined, more than one when something is wrong. */
+  /**
+   * Returns the Nodes with a claim's provider id. Normally this is one Node after the node has joined. Several Nodes indicate an
+   * error.
+   */
   nodesOfClaim(claim: NodeClaim): readonly Node[] {
     const providerId = claim.status?.providerID;
     return providerId ? this.stores.nodes.byIndex(NODES_BY_PROVIDER_ID, providerId) : [];
   }
 
-  /** The managed claims that carry a node's provider id. */
+  /** Returns the managed claims with a node's provider id. */
   claimsOfNode(node: Node): readonly NodeClaim[] {
     const providerId = node.spec?.providerID;
     if (!providerId) return [];
@@ -206,7 +209,7 @@ export class ClusterState {
     return this.#manages(nodeClass);
   }
 
-  /** Remembers a claim from its creation until the store shows it, and the pods that it is for until it is launched. */
+  /** Tracks a claim from its creation until the store contains it, and the pods of the claim until it is launched. */
   track(claim: NodeClaim, pods: readonly string[] = []): void {
     this.changed();
     this.unlaunched.created(claim.metadata.name, pods);
@@ -215,26 +218,26 @@ export class ClusterState {
     this.#inFlight.set(claim.metadata.name, { claim, sinceMs: monotonicMs(this.#clock) });
   }
 
-  /** Forgets a tracked claim that is known to be gone. */
+  /** Removes a tracked claim that no longer exists. */
   untrack(name: string): void {
     this.changed();
     this.#inFlight.delete(name);
     this.unlaunched.forget(name);
   }
 
-  /** Names of the tracked claims that the store has not shown for this long. */
+  /** Returns the names of claims that have been tracked for at least `ms` and that the store does not contain yet. */
   trackedLongerThan(ms: number): readonly string[] {
     const limitMs = monotonicMs(this.#clock) - ms;
     return [...this.#inFlight].filter(([, { sinceMs }]) => sinceMs <= limitMs).map(([name]) => name);
   }
 
-  /** Expects pending pods on a node for a while, which protects it from disruption. */
+  /** Nominates a node for pending pods for some time. A nomination protects the node from disruption. */
   nominate(providerId: string, forMs: number): void {
     this.#nominations.set(providerId, monotonicMs(this.#clock) + forMs);
     this.#rebuild(providerId);
   }
 
-  /** Nominations are given as times of the clock, and given anew when it was set. */
+  /** Rebuilds nominated nodes if the clock was set, because nominations are reported as times of the clock. */
   #followTime(): void {
     const aheadMs = this.#clock.now() - monotonicMs(this.#clock);
     if (Math.abs(aheadMs - this.#aheadMs) < SET_MS) return;
@@ -242,7 +245,7 @@ export class ClusterState {
     for (const providerId of [...this.#nominations.keys()]) this.#rebuild(providerId);
   }
 
-  /** A marked node takes no pods, and its pods are provided for elsewhere. */
+  /** Marks nodes for deletion. A marked node accepts no pods, and the scheduler provides other capacity for its pods. */
   markForDeletion(...providerIds: readonly string[]): void {
     for (const providerId of providerIds) {
       this.#marks.add(providerId);
@@ -257,28 +260,30 @@ export class ClusterState {
     }
   }
 
-  /** Replaces the numbers of virtual capacity-buffer pods that the last solve put on existing nodes. */
+  /** Sets the numbers of virtual capacity-buffer pods that the last solve placed on existing nodes. */
   setBufferPods(counts: ReadonlyMap<string, number>): void {
     const touched = new Set([...this.#bufferPods.keys(), ...counts.keys()]);
     this.#bufferPods = counts;
     for (const providerId of touched) this.#rebuild(providerId);
   }
 
-  /** Stands for the last change that could make a consolidation possible; equal values mean nothing happened between. */
+  /**
+   * Returns a value for the last change that could make a consolidation possible. Equal values mean that no such change occurred.
+   */
   consolidationState(): number {
     const nowMs = monotonicMs(this.#clock);
     if (nowMs - this.#changedMs >= MEMO_MS) this.markChanged();
     return this.#changedMs;
   }
 
-  /** Records that something happened which could make a consolidation possible. */
+  /** Records a change that could make a consolidation possible. */
   markChanged(): void {
     this.changed();
-    // A clock that stands still between two changes must not make them look like none.
+    // The value must differ after each change, even if the clock does not advance between two changes.
     this.#changedMs = Math.max(monotonicMs(this.#clock), this.#changedMs + 1);
   }
 
-  /** Capacity of a NodePool's nodes that stay, `nodes` being their number. */
+  /** Returns the capacity of a NodePool's nodes that are not marked for deletion. The resource `nodes` is their number. */
   poolTotals(nodePool: string): Resources {
     const nodes = this.nodes();
     if (this.#totals?.nodes !== nodes)
@@ -289,7 +294,7 @@ export class ClusterState {
     const of: Resources[] = [];
     for (const node of nodes)
       if (node.labels[NODEPOOL_LABEL] === nodePool && !node.markedForDeletion) of.push(node.capacity);
-    // most changes are of the nodes' pods
+    // most changes concern only the pods of the nodes
     const last = before.get(nodePool);
     const sum = last !== undefined && sameItems(last.of, of) ? last.sum : addResources(...of);
     byPool.set(nodePool, { of, sum });
@@ -368,16 +373,16 @@ export class ClusterState {
   }
 }
 
-/** Sums of capacities with what was added up, by NodePool. */
+/** Sums of capacities with their summands, by NodePool. */
 type Totals = Map<string, { readonly of: readonly Resources[]; readonly sum: Resources }>;
 
-/** Whether an update of a NodePool may let nodes go that could not go before. */
+/** Returns true if an update of a NodePool may permit the disruption of nodes that were blocked before. */
 const isOther = (pool: NodePool, before: NodePool): boolean =>
   pool.metadata.generation !== before.metadata.generation || isTrue(pool, READY) !== isTrue(before, READY);
 
 /**
- * Whether a claim is ending and no instance can come of it any more, whoever else still holds it back: launches are
- * asked for under our finalizer alone, which then stays until the instance is gone.
+ * Returns true if a claim is being deleted and can no longer get an instance, even if other finalizers remain. The operator
+ * requests launches only while its own finalizer is set, and this finalizer stays until the instance is gone.
  */
 const isLetGo = ({ metadata }: NodeClaim): boolean =>
   metadata.deletionTimestamp !== undefined && !(metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);

@@ -1,18 +1,18 @@
-/** Keeps together what default topology spread constraints need to know of Services and workloads. */
+/** Collects the Services and workloads that default topology spread constraints need. */
 import { type Kind, REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../api/kinds.ts';
 import type { KubeObject, ReplicationController, TopologySpreadConstraint, Workload } from '../api/kubernetes.ts';
 import type { DefaultSpread, SpreadWorkload } from '../engine/default-spread.ts';
 import type { Informers, Store } from '../kube/client.ts';
 
-/** The operator's default role cannot read Services: without them, selectors are deduced from workloads alone. */
+/** The operator's default role cannot read Services. Without Services, selectors are derived only from workloads. */
 const OPTIONAL = { optional: true } as const;
 
 const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? 'default';
 
 /**
- * Answers the constraints with what there is now to deduce selectors from; the same object until something changes.
- * Nothing is watched when there are no constraints.
- * @param changed is called if the result changes
+ * Returns a function for the constraints and the objects from which their selectors are derived. The function returns the same
+ * object until a change. If there are no constraints, nothing is watched.
+ * @param changed called if the result changes
  */
 export function watchDefaultSpread(
   informers: Informers,
@@ -24,7 +24,7 @@ export function watchDefaultSpread(
   const open = <T extends KubeObject>(kind: Kind<T>): Store<T> => {
     const store = informers.store(kind, {}, OPTIONAL);
     store.subscribe((event, object, before) => {
-      // a change of status is none of ours; Services have no generation
+      // changes of only the status do not matter; Services have no generation
       const { generation } = object.metadata;
       const isStatus = event === 'updated' && generation !== undefined && generation === before?.metadata.generation;
       if (isStatus) return;

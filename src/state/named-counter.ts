@@ -1,9 +1,9 @@
-/** Counts by name what is under way and shows nowhere else yet. */
+/** Counts work in progress by name, until other state shows this work. */
 export class NamedCounter {
   readonly #counts = new Map<string, number>();
   readonly #changed: () => void;
 
-  /** @param changed is called if a count changes */
+  /** @param changed called if a count changes */
   constructor(changed: () => void) {
     this.#changed = changed;
   }

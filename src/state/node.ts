@@ -1,4 +1,4 @@
-/** Joins a Node and a NodeClaim into what the engine sees of one machine. */
+/** Joins a Node and a NodeClaim into the engine's view of one node. */
 
 import { isTrue } from '../api/conditions.ts';
 import type { CSINode, Node, Pod, QuantityList, Taint } from '../api/kubernetes.ts';
@@ -22,13 +22,13 @@ export interface Halves {
   readonly nodeClaim?: NodeClaim | undefined;
   readonly pods: readonly Pod[];
   readonly csiNode?: CSINode | undefined;
-  /** Marked by this process: a disruption command has taken it. */
+  /** True if this process marked the node because a disruption command includes it. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
   readonly bufferPods: number;
 }
 
-/** Taints that every node starts with and loses by itself. */
+/** Taints that every node has at its start and loses without action of the operator. */
 const EPHEMERAL: readonly Taint[] = [
   { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
   { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' },
@@ -41,7 +41,10 @@ const READINESS_PREFIX = 'readiness.k8s.io/';
 export const isEphemeralTaint = (taint: Taint): boolean =>
   taint.key.startsWith(READINESS_PREFIX) || EPHEMERAL.some((known) => sameTaint(known, taint));
 
-/** The key of a Node in cluster state; undefined while too little is known about it, so that it is no place for pods. */
+/**
+ * Returns the key of a Node in the cluster state. Undefined if the Node lacks the labels that scheduling needs, so that the Node
+ * cannot accept pods yet.
+ */
 export function providerIdOf(node: Node): string | undefined {
   const labels = node.metadata.labels ?? {};
   if (!labels[NODEPOOL_LABEL]) return node.spec?.providerID || node.metadata.name;
@@ -49,7 +52,7 @@ export function providerIdOf(node: Node): string | undefined {
   return described ? node.spec?.providerID || undefined : undefined;
 }
 
-/** @throws Error when there is neither half */
+/** Joins the halves. @throws Error if both halves are missing */
 export function stateNode(halves: Halves): StateNode {
   const { node, nodeClaim, providerId, csiNode } = halves;
   const registered = node !== undefined && (nodeClaim === undefined || hasLabel(node, REGISTERED_LABEL));
@@ -78,12 +81,15 @@ export function stateNode(halves: Halves): StateNode {
   };
 }
 
-/** A node counts under limits of nodes. */
+/** Adds the resource `nodes`, because a node counts toward limits on `nodes`. */
 const withItself = remembering((capacity: Resources): Resources => ({ ...capacity, nodes: 1 }));
 
 const hasLabel = (node: Node, label: string): boolean => own(node.metadata.labels, label) === 'true';
 
-/** A managed Node's own deletion does not count: its NodeClaim is deleted in response and counts then. */
+/**
+ * Returns true if the node is being deleted. The deletion of a managed Node itself does not count: its NodeClaim is deleted in
+ * response and then counts.
+ */
 function isLeaving(node: Node | undefined, nodeClaim: NodeClaim | undefined): boolean {
   if (nodeClaim === undefined) return node?.metadata.deletionTimestamp !== undefined;
   return nodeClaim.metadata.deletionTimestamp !== undefined || isTrue(nodeClaim, 'InstanceTerminating');
@@ -101,12 +107,15 @@ function effectiveTaints(
   return taints.filter((taint) => !isEphemeralTaint(taint) && !startup.some((expected) => sameTaint(expected, taint)));
 }
 
-/** Of lists that are read again with every change of a node's pods. */
+/** Parses each list only once, because lists are read again after every change of a node's pods. */
 const readOnce = remembering((list: QuantityList): Resources => readableResources(list));
 
 const amountsIn = (list: QuantityList | undefined): Resources => (list === undefined ? {} : readOnce(list));
 
-/** Until a managed node is initialised, its kubelet may not have reported everything: the claim's promise fills in. */
+/**
+ * Returns the amounts of a node. Before a managed node is initialized, its kubelet may not have reported all resources, so the
+ * amounts of the NodeClaim fill the gaps.
+ */
 function amounts(halves: Halves, initialized: boolean, field: 'capacity' | 'allocatable'): Resources {
   const reported = amountsIn(halves.node?.status?.[field]);
   if (halves.nodeClaim === undefined || initialized) return reported;

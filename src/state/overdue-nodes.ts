@@ -1,4 +1,4 @@
-/** Claims whose launch is overdue, as the engine counts them. */
+/** Converts claims with an overdue launch to nodes for the engine. */
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { requirementsOf } from '../engine/instance-types.ts';
@@ -7,12 +7,13 @@ import { Requirements } from '../engine/requirements.ts';
 import { maxResources, readableResources } from '../engine/resources.ts';
 import type { OverdueClaim } from './unlaunched.ts';
 
-/** Takes no pods. */
+/** Resources of a node that accepts no pods. */
 const CLOSED: Resources = { pods: -1 };
 
 /**
- * Nodes of the largest size that the claims can have, so that their NodePools' limits hold. Pods are put on none whose
- * own are known; of the others, which an earlier process made, only the room that was requested is taken to be there.
+ * Returns a node of the largest possible size for each claim, so that the limits of NodePools hold. If the pods of a claim are
+ * known, its node accepts no further pods. A claim of an earlier process has unknown pods, so its node offers only the requested
+ * resources.
  */
 export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly PoolInput[]): readonly StateNode[] {
   const typesOf = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]));

@@ -1,7 +1,7 @@
 /**
- * Pods that provisioning leaves out of its solves for a while, because placing them has failed in a way that would repeat.
- * Each hold lasts twice as long as the one before. A hold is one of all pods that are alike: to delete a pod and to make
- * it anew does not end it.
+ * Holds pods that provisioning excludes from its solves for some time, because placing them has failed and would fail again. Each
+ * hold lasts twice as long as the previous hold. A hold applies to all similar pods, so deleting and recreating a pod does not
+ * end the hold.
  */
 import { LRUCache } from 'lru-cache';
 import type { Pod } from '../api/kubernetes.ts';
@@ -11,44 +11,44 @@ import { likenessOf } from './pod-likeness.ts';
 
 export const FIRST_HOLD_MS = 5 * 60_000;
 export const LONGEST_HOLD_MS = 60 * 60_000;
-/** Holds that are remembered. Beyond it the pods that were held longest ago are let go first. */
+/** Maximum number of holds. Beyond this number, the least recently used hold ends first. */
 const MOST_HOLDS = 10_000;
 
-/** Codes are public. */
+/** Public codes. */
 export type HoldCode =
-  /** Nodes that a NodePool launched for such pods served no purpose. See `LaunchBudget`. */
+  /** Nodes that a NodePool launched for such pods remained unused. See `LaunchBudget`. */
   | 'not-bound'
-  /** The engine did not answer in time, or its worker died, while it placed the pod. */
+  /** The engine did not respond in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
 
 interface PodHold {
   readonly code: HoldCode;
-  /** For events and logs. */
+  /** Text for events and logs. */
   readonly text: string;
-  /** Begin and end of the hold, by `monotonicMs`. */
+  /** Start and end of the hold, by `monotonicMs`. */
   readonly sinceMs: number;
   readonly untilMs: number;
-  /** How often in succession such pods have been held. */
+  /** Number of consecutive holds of such pods. */
   readonly times: number;
 }
 
-/** Why the pod is left out now; undefined when it is not. */
+/** Returns the current hold of a pod, or undefined if the pod is not held. */
 export type HoldOf = (pod: Pod) => PodHold | undefined;
 
-/** A number of `monotonicMs` as the time that it is to people. */
+/** Formats a value of `monotonicMs` as a wall-clock time for people. */
 export const wallTimeOf = (clock: Timepiece, atMs: number): string =>
   timestamp(clock.now() + atMs - monotonicMs(clock));
 
 export class PodHolds {
   readonly #clock: Timepiece;
-  /** By what pods that are alike have in common. */
+  /** Holds by the likeness of pods. */
   readonly #holds = new LRUCache<string, PodHold>({ max: MOST_HOLDS });
 
   constructor(clock: Timepiece) {
     this.#clock = clock;
   }
 
-  /** Leaves the pod, and those like it, out from now on. */
+  /** Starts a hold of a pod and of all similar pods. */
   hold(pod: Pod, { code, text }: Pick<PodHold, 'code' | 'text'>): PodHold {
     const likeness = likenessOf(pod);
     const nowMs = monotonicMs(this.#clock);
@@ -61,8 +61,8 @@ export class PodHolds {
   }
 
   /**
-   * Why the pod is left out now; undefined when it is not. A hold that has ended counts for the next one for as long as
-   * the longest lasts.
+   * Returns the current hold of a pod, or undefined if the pod is not held. After a hold has ended, it still counts for the
+   * duration of the next hold, for as long as the longest hold.
    */
   heldNow(pod: Pod): PodHold | undefined {
     if (this.#holds.size === 0) return undefined;

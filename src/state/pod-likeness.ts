@@ -1,11 +1,11 @@
 /**
- * Pods that are alike: of one namespace, with the same demands on a node. Replicas, the pods that a controller makes anew
- * under other names, and those of each run of a CronJob share the fate of the one that was tried before them.
+ * Likeness of pods: pods of one namespace with the same demands on a node. It covers replicas, pods that a controller recreates
+ * under other names, and the pods of each run of a CronJob. If placing one of them fails, placing the next would fail too.
  */
 import { createHash } from 'node:crypto';
 import type { Pod } from '../api/kubernetes.ts';
 
-/** Specs never change under the same object, and some are large. */
+/** Likeness by pod object. Specs never change within an object, and some specs are large. */
 const known = new WeakMap<Pod, string>();
 
 const containersOf = (containers: Pod['spec']['containers'] | undefined): unknown =>
@@ -15,7 +15,7 @@ const containersOf = (containers: Pod['spec']['containers'] | undefined): unknow
     'restartPolicy' in rest ? rest.restartPolicy : undefined,
   ]);
 
-/** Which kinds of volumes a pod has. Their names differ between the replicas of a StatefulSet. */
+/** Returns the kinds of a pod's volumes. Volume names are ignored, because they differ between the replicas of a StatefulSet. */
 const volumesOf = ({ spec }: Pod): readonly string[] =>
   (spec.volumes ?? []).map((volume) =>
     Object.keys(volume)
@@ -33,7 +33,7 @@ function demandsOf(pod: Pod): unknown {
   ];
 }
 
-/** The same text for pods that are alike. */
+/** Returns a text that is equal for similar pods. */
 export function likenessOf(pod: Pod): string {
   let likeness = known.get(pod);
   if (likeness === undefined) {

@@ -1,15 +1,18 @@
-/** When the provisioner first saw, decided on and could place each pod. Keys are `namespace/name`, times epoch ms. */
+/**
+ * Times at which the provisioner first saw each pod, first decided on it, and first could place it. Keys are `namespace/name`,
+ * and times are epoch milliseconds.
+ */
 
 export interface PodTiming {
   /** First seen provisionable. */
   readonly acknowledgedMs?: number;
-  /** First scheduling decision, good or bad. */
+  /** First scheduling decision, successful or not. */
   readonly decidedMs?: number;
-  /** First successful simulation that still holds. */
+  /** First successful simulation that is still valid. */
   readonly schedulableMs?: number;
-  /** The same on a NodePool whose nodes are known to register. */
+  /** First successful simulation that is still valid, on a NodePool whose nodes are known to register. */
   readonly healthySchedulableMs?: number;
-  /** NodeClaim that was made for the pod. */
+  /** NodeClaim that was created for the pod. */
   readonly nodeClaim?: string;
 }
 
@@ -31,7 +34,9 @@ export class PodTimings {
     if (known.acknowledgedMs === undefined) this.#timings.set(pod, { ...known, acknowledgedMs: nowMs });
   }
 
-  /** Answers the milliseconds from acknowledgement to this decision when it is the pod's first. */
+  /**
+   * Returns the milliseconds from acknowledgement to this decision if it is the pod's first decision, and undefined otherwise.
+   */
   refused(pod: string, nowMs: number): number | undefined {
     const { acknowledgedMs, decidedMs } = this.get(pod);
     this.#timings.set(pod, {
@@ -41,7 +46,9 @@ export class PodTimings {
     return firstDecision(acknowledgedMs, decidedMs, nowMs);
   }
 
-  /** As `refused`. `healthy` says whether nodes of the pod's NodePool are known to register. */
+  /**
+   * Records a placement. Returns the same as `refused`. `healthy` is true if nodes of the pod's NodePool are known to register.
+   */
   placed(pod: string, healthy: boolean, nowMs: number): number | undefined {
     const { healthySchedulableMs, ...known } = this.get(pod);
     this.#timings.set(pod, {

@@ -1,14 +1,17 @@
-/** The outcomes of each NodePool's last few registrations, by the pool's UID. Kept in memory alone. */
+/** Outcomes of the last few registrations of each NodePool, by the pool's UID. Kept only in memory. */
 
 type Health = 'unknown' | 'healthy' | 'unhealthy';
 
 const RING = 4;
-/** Failures divided by the ring's size, not by the outcomes in it: one failure after a restart proves nothing. */
+/**
+ * Maximum share of failures. The divisor is the size of the ring, not the number of outcomes, because one failure after a restart
+ * is not significant.
+ */
 const UNHEALTHY_SHARE = 0.5;
 
 interface Outcome {
   readonly success: boolean;
-  /** What it is the outcome of; undefined for one that nobody reports again. */
+  /** Subject of the outcome; undefined if the outcome is reported only once. */
   readonly of: string | undefined;
 }
 
@@ -19,12 +22,12 @@ export class RegistrationHealth {
     return judge(this.#rings.get(poolUid) ?? []);
   }
 
-  /** What the status would be after one more outcome. */
+  /** Returns the status after one additional outcome. */
   statusWith(poolUid: string, success: boolean, of?: string): Health {
     return judge(this.#with(poolUid, { success, of }));
   }
 
-  /** The same outcome `of` the same thing is there once, however often the step that reports it is retried. */
+  /** Records an outcome. An outcome of the same subject is recorded only once, even if the reporting step is retried. */
   record(poolUid: string, success: boolean, of?: string): void {
     this.#rings.set(poolUid, this.#with(poolUid, { success, of }));
   }

@@ -16,9 +16,9 @@ export interface SnapshotParts {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
   readonly idlePools?: readonly IdlePool[];
-  /** Taken before the pods were listed, so that a pod bound meanwhile is counted at most once too often. */
+  /** Read before the pods were listed, so that a pod that is bound in the meantime is counted at most twice. */
   readonly nodes: readonly StateNode[];
-  /** Taken together with the nodes, so that a claim that is launched meanwhile is counted once. */
+  /** Read together with the nodes, so that a claim that is launched in the meantime is counted once. */
   readonly overdue: readonly OverdueClaim[];
   readonly pendingPods: readonly Pod[];
   readonly withheld?: readonly WithheldLaunch[];
@@ -51,8 +51,8 @@ const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[
   uid === undefined ? [] : stores.pods.byIndex(PODS_BY_DAEMON_SET, uid);
 
 /**
- * The newest live one of a DaemonSet's pods, which shows what admission made of the template; else one from the template.
- * The same object as long as it is made of the same: the engine knows by it what it has looked at already.
+ * Returns the newest active pod of a DaemonSet, because this pod includes the changes of admission. Without an active pod, builds
+ * a pod from the template. Returns the same object for the same input, so that the engine can cache its results by object.
  */
 export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
   const newest = newestActive(pods);
@@ -60,7 +60,7 @@ export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod 
   return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
 }
 
-/** The first of those that were created last. */
+/** Returns the first of the pods with the latest creation time. */
 const newestActive = remembering((pods: readonly Pod[]): Pod | undefined => {
   let newest: Pod | undefined;
   let newestMs = Number.NEGATIVE_INFINITY;
@@ -73,7 +73,7 @@ const newestActive = remembering((pods: readonly Pod[]): Pod | undefined => {
   return newest;
 });
 
-/** The DaemonSet controller pins each pod to its node by affinity: the template's own terms take its place. */
+/** Restores the affinity of the template. The DaemonSet controller pins each pod to its node by affinity. */
 const unpinned = remembering((pod: Pod, template: NodeAffinity | undefined): Pod => {
   const required = template?.requiredDuringSchedulingIgnoredDuringExecution;
   const { nodeName: _, ...spec } = pod.spec;
@@ -86,7 +86,9 @@ const unpinned = remembering((pod: Pod, template: NodeAffinity | undefined): Pod
   return { ...pod, spec: { ...spec, affinity: { ...spec.affinity, nodeAffinity } } };
 });
 
-/** The controller's pin names the node by a field, which no template can satisfy before it exists. */
+/**
+ * Returns true for the controller's pin. The pin selects the node by a field, and a node that does not exist yet cannot match it.
+ */
 const isPin = (required: NodeAffinity['requiredDuringSchedulingIgnoredDuringExecution']): boolean =>
   (required?.nodeSelectorTerms ?? []).some((term) => (term.matchFields ?? []).length > 0);
 

@@ -1,4 +1,4 @@
-/** The stores that cluster state reads, with the indexes that it and the controllers look things up by. */
+/** Stores that the cluster state reads, with the indexes that the cluster state and the controllers use. */
 import {
   CSI_NODE,
   DAEMON_SET,
@@ -29,7 +29,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
 import type { Informers, Store } from '../kube/client.ts';
 
-/** Pods by `spec.nodeName`; the empty string files those that are not bound. */
+/** Pods by `spec.nodeName`. Pods that are not bound have the empty string. */
 export const PODS_BY_NODE = 'nodeName';
 /** Pods of DaemonSets by the UID of the DaemonSet. */
 export const PODS_BY_DAEMON_SET = 'daemonSetUid';

@@ -1,19 +1,19 @@
 /**
- * Claims without an instance. A launch under way is waited for: nobody knows the size and place of its instance yet.
- * A launch that failed and is tried again, or that takes long, is not: its claim is counted as it is, and the pods that
- * it was made for stay with it until it has an instance or is gone.
+ * Claims without an instance. Decisions wait for a launch in progress, because the size and zone of its instance are not known
+ * yet. Decisions do not wait for a launch that failed and is retried, or that takes long. In this case, the claim counts with its
+ * current data. The pods of the claim stay assigned to it until it has an instance or is deleted.
  */
 import { getCondition } from '../api/conditions.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 
-/** Longest time for which everybody waits for one launch. */
+/** Maximum wait of decisions for one launch. */
 export const LONGEST_WAIT_MS = 60_000;
 const NOT_TRIED = 'AwaitingReconciliation';
 
 export interface OverdueClaim {
   readonly claim: NodeClaim;
-  /** Namespaced names of the pods that it was made for; undefined for a claim that an earlier process made. */
+  /** Namespaced names of the pods that the claim was created for; undefined if an earlier process created the claim. */
   readonly pods: ReadonlySet<string> | undefined;
 }
 
@@ -24,34 +24,34 @@ const hasFailed = (claim: NodeClaim): boolean => {
 
 export class UnlaunchedClaims {
   readonly #clock: Timepiece;
-  /** By name, with the time since when it is known, by `monotonicMs`. */
+  /** Waiting claims by name, with the time of their first appearance by `monotonicMs`. */
   readonly #waiting = new Map<string, { readonly claim: NodeClaim; readonly sinceMs: number }>();
-  /** By name of the claim, from its creation until it is launched or gone. */
+  /** Pods by the name of their claim, from its creation until it is launched or deleted. */
   readonly #pods = new Map<string, ReadonlySet<string>>();
 
   constructor(clock: Timepiece) {
     this.#clock = clock;
   }
 
-  /** Remembers what a claim was made for. */
+  /** Records the pods that a claim was created for. */
   created(name: string, pods: readonly string[]): void {
     this.#pods.set(name, new Set(pods));
   }
 
-  /** Takes in a claim without an instance, or a newer version of it. */
+  /** Adds a claim without an instance, or updates its version. */
   put(claim: NodeClaim): void {
     const { name } = claim.metadata;
     const sinceMs = this.#waiting.get(name)?.sinceMs ?? monotonicMs(this.#clock);
     this.#waiting.set(name, { claim, sinceMs });
   }
 
-  /** Forgets a claim that has an instance, or is gone. */
+  /** Removes a claim that has an instance or does not exist. */
   forget(name: string): void {
     this.#waiting.delete(name);
     this.#pods.delete(name);
   }
 
-  /** Whether a launch is under way that is worth waiting for. */
+  /** Returns true if decisions must wait for a launch in progress. */
   get isAwaited(): boolean {
     return [...this.#waiting.values()].some((waiting) => !this.#isOverdue(waiting));
   }
@@ -62,7 +62,9 @@ export class UnlaunchedClaims {
       .map(({ claim }) => ({ claim, pods: this.#pods.get(claim.metadata.name) }));
   }
 
-  /** Namespaced names of the pods that stay with overdue claims: they are not to be bought for again. */
+  /**
+   * Returns the namespaced names of the pods that stay assigned to overdue claims. No further nodes must be launched for them.
+   */
   podsOfOverdueClaims(): ReadonlySet<string> {
     const staying = this.overdue().filter(({ claim }) => claim.metadata.deletionTimestamp === undefined);
     return new Set(staying.flatMap(({ pods = [] }) => [...pods]));

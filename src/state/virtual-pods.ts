@@ -1,14 +1,14 @@
-/** Pods that do not exist and that room is kept for, by the capacity buffer that asks for it. */
+/** Virtual pods that reserve room, by their capacity buffer. */
 import type { Pod } from '../api/kubernetes.ts';
 
 export class VirtualPods {
-  /** False from the start of the process until every buffer was looked at: nothing should be decided before. */
+  /** Returns false from the start of the process until every buffer was processed. No decisions should be made before. */
   isKnown: () => boolean = () => true;
   readonly #byBuffer = new Map<string, readonly Pod[]>();
   #list: readonly Pod[] | undefined;
   readonly #changed: () => void;
 
-  /** @param changed is called if the pods change */
+  /** @param changed called if the pods change */
   constructor(changed: () => void) {
     this.#changed = changed;
   }
@@ -18,7 +18,7 @@ export class VirtualPods {
     return this.#list;
   }
 
-  /** Number of those that other buffers ask for. */
+  /** Returns the number of virtual pods of all other buffers. */
   countBeside(buffer: string): number {
     return this.list().length - (this.#byBuffer.get(buffer)?.length ?? 0);
   }
