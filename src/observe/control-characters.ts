@@ -1,18 +1,18 @@
 /**
- * Filter for everything that the program prints. Names, messages and headers come from users, and a terminal acts on the
- * control characters in them: it moves the cursor, hides text, or sets its title.
+ * Filter for all output of the program. Names, messages and headers come from users, and a terminal interprets control characters
+ * in them: they can move the cursor, hide text, or set the title.
  */
 import { StringDecoder } from 'node:string_decoder';
 
 /**
- * C0 but tab, line feed and the carriage return before it; DEL, C1, and the characters that turn the direction of text.
- * Whole sequences that only make text bold or dim, as the program's own output does, stay.
+ * Matches C0 except tab, line feed and the carriage return before a line feed; DEL, C1, and characters that change the text
+ * direction. Keeps complete sequences that only make text bold or dim, because the program's own output contains them.
  */
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
   /\u001b\[(?:1|2|22)m|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\r(?!\n)/g;
 
-/** Writes control characters as `\u001b`. In JSON and in quoted YAML that is the same string. */
+/** Replaces control characters with the form `\u001b`. JSON and quoted YAML parse this form as the same string. */
 export const escapeControls = (text: string): string =>
   text.replace(CONTROLS, (found) =>
     found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -28,7 +28,7 @@ export interface Output {
 /** Unfiltered `write` of each filtered output. */
 const unfiltered = new WeakMap<object, Write>();
 
-/** Escapes control characters in whatever the process writes to the outputs from now on. */
+/** Escapes control characters in all text that the process writes to the outputs from now on. */
 export function filterOutputs(outputs: readonly Output[] = [process.stdout, process.stderr]): void {
   for (const output of outputs) {
     if (unfiltered.has(output)) continue;
@@ -43,7 +43,7 @@ export function filterOutputs(outputs: readonly Output[] = [process.stdout, proc
   }
 }
 
-/** Writes a control sequence of the program's own. */
+/** Writes a control sequence of the program itself, without the filter. */
 export function writeControl(output: { write(text: string): unknown }, sequence: string): void {
   const write = unfiltered.get(output);
   if (write === undefined) output.write(sequence);

@@ -1,10 +1,10 @@
-/** Which controller the present step belongs to, for metrics that distinguish callers far above them. */
+/** Name of the controller that runs the current step, for metrics whose labels depend on a caller far up the stack. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 const current = new AsyncLocalStorage<string>();
 
-/** Runs a step of a controller; everything it awaits knows its name. */
+/** Runs a step of a controller. All work that the step awaits has access to this name. */
 export const inController = <T>(name: string, step: () => T): T => current.run(name, step);
 
-/** Name of the controller whose step this is; empty outside of steps. */
+/** Returns the name of the controller of the current step, or an empty text outside of steps. */
 export const currentController = (): string => current.getStore() ?? '';

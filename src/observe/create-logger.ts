@@ -14,9 +14,9 @@ export interface LoggerOptions {
   readonly level: 'debug' | 'info' | 'error';
   /** `stdout`, `stderr` or files. */
   readonly outputPaths: readonly string[];
-  /** Where failures of writing the log itself go. */
+  /** Outputs for errors about writing the log itself. */
   readonly errorOutputPaths: readonly string[];
-  /** Source revision; its first seven characters are on every line. Left out or empty when unknown. */
+  /** Source revision. Every line contains its first seven characters. Absent or empty if the revision is unknown. */
   readonly commit?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
@@ -26,13 +26,13 @@ export interface LoggerOptions {
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** Of identical lines, per second. */
+/** Number of identical lines per second that are all written. After this, every 100th line is written. */
 const FIRST_LINES = 100;
 const EVERY_NTH_LINE = 100;
 
 const DESCRIPTORS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
 
-/** @throws Error that names the output path that cannot be opened */
+/** Creates the logger. @throws Error with the output path that cannot be opened */
 export function createLogger(options: LoggerOptions): Logger {
   const now = options.now ?? Date.now;
   const backend = pino(
@@ -46,7 +46,7 @@ export function createLogger(options: LoggerOptions): Logger {
     destination(options),
   );
   const isKept = sampler(now);
-  // whoever debugs wants to see each try
+  // the level debug must show each try
   const repeats: RepeatedLines = options.level === 'debug' ? () => ({}) : repeatedLines(now);
   const revision = options.commit ? { commit: shorten(options.commit) } : {};
 
@@ -58,7 +58,7 @@ export function createLogger(options: LoggerOptions): Logger {
       const repeated = repeats(identityOf(level, message, said));
       if (repeated === undefined) return;
       const remedy = level === 'error' ? defined({ remedy: remedyFor(message, said) }) : {};
-      // the message is an ordinary field, so that the fields stand in the documented order
+      // the message is passed as a field, so that the fields have the documented order
       backend[level]({ logger: 'controller', ...caller, message, ...revision, ...remedy, ...said, ...repeated });
     };
     return {
@@ -73,8 +73,8 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 /**
- * Keeps a chatty line from drowning the log: answers whether this occurrence of a line is written. Of identical lines these
- * are, per second, the first 100 and then every 100th.
+ * Limits frequent lines. The returned function returns true if a line must be written: per second, the first 100 identical lines
+ * and then every 100th.
  */
 function sampler(now: () => number): (line: string) => boolean {
   let second = Number.NaN;
@@ -91,7 +91,7 @@ function sampler(now: () => number): (line: string) => boolean {
   };
 }
 
-/** Errors become text, wherever they stand; AWS failures add their codes, those of the API server their request. */
+/** Converts errors in fields to text. AWS failures add their codes, and API server failures add their request. */
 function plain(fields: LogFields): LogFields {
   const entries = Object.entries(fields);
   if (!entries.some(([, value]) => value instanceof Error)) return fields;
@@ -114,7 +114,7 @@ function destination(options: LoggerOptions): pino.DestinationStream {
   const streams = options.write ? [{ write: options.write }] : openAll(options);
   return {
     write(line) {
-      // pino escapes C0 alone
+      // pino escapes only C0
       const text = escapeControls(line);
       for (const stream of streams) stream.write(text);
     },
@@ -132,14 +132,14 @@ function openAll({ outputPaths, errorOutputPaths }: LoggerOptions): readonly pin
   });
 }
 
-/** Writes to the file descriptor: the streams of the process lead back into the log. */
+/** Writes to the file descriptor directly, because the log captures the streams of the process. */
 function reportTo(descriptor: number, error: Error): void {
   const time = new Date().toISOString();
   const line = { level: 'ERROR', time, logger: 'controller', message: 'cannot write log', error: error.message };
   try {
     writeSync(descriptor, `${JSON.stringify(line)}\n`);
   } catch {
-    // there is no other place to report it
+    // no other output is available for this failure
   }
 }
 

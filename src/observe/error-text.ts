@@ -1,8 +1,11 @@
-/** How failures look in the log: one text with its causes, and the codes that AWS puts on its failures. */
+/** Text of failures in the log: one text with all causes, and the codes of AWS failures. */
 import { defined } from '../lib/defined.ts';
 import type { LogFields } from './logger.ts';
 
-/** The error's message followed by those of its causes, or of the errors it gathers, that it does not repeat. */
+/**
+ * Returns the error's message, followed by the messages of its causes or of the errors in an AggregateError. Skips messages that
+ * are already part of the text.
+ */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : JSON.stringify(error);
   const own = error.message === '' ? error.name : error.message;
@@ -14,7 +17,7 @@ export function errorText(error: unknown): string {
   return own.includes(cause) ? own : `${own}, ${cause}`;
 }
 
-/** The shape of an AWS SDK service exception, as far as the log shows it. */
+/** Fields of an AWS SDK service exception that the log shows. */
 interface AwsFailure extends Error {
   readonly $metadata: { readonly httpStatusCode?: number; readonly requestId?: string };
   readonly $service?: string;
@@ -24,7 +27,7 @@ interface AwsFailure extends Error {
 
 const isAwsFailure = (error: Error): error is AwsFailure => '$metadata' in error && error.$metadata !== null;
 
-/** Fields `aws-…` of the first AWS failure among an error and its causes; empty when there is none. */
+/** Returns the `aws-…` fields of the first AWS failure among an error and its causes, or no fields without an AWS failure. */
 export function awsFields(error: unknown): LogFields {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if (!isAwsFailure(at)) continue;
@@ -40,7 +43,7 @@ export function awsFields(error: unknown): LogFields {
   return {};
 }
 
-/** Field `kube-request` with the request to the API server that an error, or one of its causes, is about. */
+/** Returns the field `kube-request` with the API server request of an error or of one of its causes. */
 export function requestField(error: unknown): LogFields {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ('request' in at && typeof at.request === 'string') return { 'kube-request': at.request };

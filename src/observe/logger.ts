@@ -6,11 +6,11 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   /** For a state that needs attention although the operator continues. The field `remedy` names the next step. */
   warn(message: string, fields?: LogFields): void;
-  /** `fields.error` may be an Error: its text is written, and AWS failures add their codes. */
+  /** `fields.error` may be an Error. Its text is written, and AWS failures add their codes. */
   error(message: string, fields?: LogFields): void;
-  /** A logger that adds these fields to every line. */
+  /** Returns a logger that adds these fields to every line. */
   with(fields: LogFields): Logger;
 }
 
-/** Writes nothing. */
+/** Logger without output. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, with: () => silent };

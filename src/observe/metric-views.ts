@@ -1,7 +1,7 @@
 /**
- * What is served of a metric. `karpenter` is all of it; `budget`, the default, is what its declaration says (`Share`), so
- * that a cluster of any size costs Prometheus a known number of series. To Prometheus, a label without a value is the
- * same as no label: the budget's view leaves those out, and with them the labels that it sums over.
+ * Views of metrics. The view `karpenter` serves all series. The default view `budget` serves the series that the declaration
+ * permits (`Share`), so that a cluster of any size has a known number of series in Prometheus. For Prometheus, a label without a
+ * value is equal to an absent label. The view `budget` omits such labels and the labels that it sums over.
  */
 
 import type { Share } from './metrics/declaration.ts';
@@ -9,20 +9,20 @@ import type { Labels, Series } from './samples.ts';
 
 export type MetricsView = 'budget' | 'karpenter';
 
-/** Most series that a cluster of so many nodes costs in the default view: 3,000 at 3 nodes, 19,949 at 1,000. */
+/** Returns the maximum number of series in the default view for a number of nodes: 3,000 at 3 nodes, 19,949 at 1,000. */
 export const seriesBudget = (nodes: number): number => 2_949 + 17 * nodes;
 
-/** Says that there is nothing yet: reading goes on after a pause. */
+/** Yielded if there is no output yet. The caller pauses before it reads on. */
 export const PAUSE: unique symbol = Symbol('pause');
 
-/** Series that are read without a pause when nothing is written of them. */
+/** Number of series without output that are read without a pause. */
 const READ_AT_ONCE = 100;
 
-/** Whether the view serves the metric at all. */
+/** Returns true if the view serves any series of the metric. */
 export const isServed = (view: MetricsView, share: Share | undefined): boolean =>
   view === 'karpenter' || share?.kind !== 'none';
 
-/** What the view serves of a metric's series. */
+/** Yields the series of a metric that the view serves. */
 export function* viewed(
   view: MetricsView,
   share: Share | undefined,
@@ -71,7 +71,7 @@ function* combined(
   yield* found.values();
 }
 
-/** Of the labels that the samples of an object share: one and the same answer for all of them. */
+/** Labels with values, by the label object that the samples of an object share. The cached object is the same for all of them. */
 const shared = new WeakMap<Labels, Labels>();
 
 function sharedWithValues(labels: Labels): Labels {

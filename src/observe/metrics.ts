@@ -1,6 +1,6 @@
 /**
- * The operator's metrics over one registry, as `metrics/` declares them. Nothing is global: several operators may run in
- * one process. A metric is registered on first use; later uses get the same one.
+ * Metrics of the operator in one registry, as `metrics/` declares them. No state is global, so several operators may run in one
+ * process. A metric is registered on first use. Later uses return the same metric.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import type { MetricsView } from './metric-views.ts';
@@ -23,34 +23,34 @@ export interface Metrics {
   histogram<Label extends string>(declaration: HistogramDeclaration<Label>): Histogram<Label>;
   summary<Label extends string>(declaration: SummaryDeclaration<Label>): Summary<Label>;
   /**
-   * A gauge whose samples are read at each scrape. For gauges with series for every pod or node: prom-client holds some
-   * 3 kB for each series. No two samples may have the same labels.
+   * Declares a gauge whose samples are read at each scrape. Use it for gauges with series for every pod or node, because
+   * prom-client needs about 3 kB for each series. No two samples may have the same labels.
    */
   readAtScrape(declaration: GaugeDeclaration, read: () => Iterable<Sample>): void;
-  /** Calls `update` before each scrape, to set gauges that change by the mere passing of time. Promises are waited for. */
+  /** Calls `update` before each scrape, to set gauges that change with time. Waits for returned promises. */
   beforeScrape(update: () => void | Promise<void>): void;
-  /** Removes the series that have this value in one of the labels, but for those that are read at each scrape. */
+  /** Removes the series with this value in one of the labels, except series that are read at each scrape. */
   endSeries(labels: readonly string[], value: string): Promise<void>;
-  /** Adds those of the process, as Node's Prometheus client names them. They measure until the process ends. */
+  /** Adds the default process metrics of Node's Prometheus client. They are collected until the process ends. */
   processDefaults(): void;
-  /** Serves how many series there are from now on, and reports it after each scrape. */
+  /** Serves the number of series from now on, and reports this number after each scrape. */
   watchSeries(watch: SeriesWatch): void;
-  /** Everything that the view serves, in Prometheus text format. */
+  /** Returns all metrics of the view in Prometheus text format. */
   text(): Promise<string>;
-  /** The same in pieces, between which others have their turn: there may be tens of thousands of lines. */
+  /** Yields the same text in parts, so that other work can run in between. There may be tens of thousands of lines. */
   parts(): AsyncIterable<string>;
-  /** Of all metrics, in the order in which they are served. */
+  /** Returns the names of all metrics, in the order of the output. */
   names(): readonly string[];
-  /** Undefined when there is no metric of that name. */
+  /** Returns the state of a metric, or undefined if the metric does not exist. */
   state(name: string): Promise<MetricState | undefined>;
   readonly contentType: string;
 }
 
-/** A summary forgets values older than this, so that its quantiles speak of the recent past. */
+/** Limits a summary to recent values, so that its quantiles describe the recent past. */
 const SUMMARY_AGE = { maxAgeSeconds: 600, ageBuckets: 5 };
 
 interface MetricsOptions {
-  /** What is served; by default all that there is. */
+  /** View to serve. Default: all series. */
   readonly view?: MetricsView;
 }
 
@@ -112,7 +112,7 @@ export function createMetrics({ view = 'karpenter' }: MetricsOptions = {}): Metr
   };
 }
 
-/** Makes each metric once, and notes what it shares. */
+/** Creates each metric once, and records its share. */
 const registering =
   (registry: Registry, shares: Map<string, Share>) =>
   <T>({ name, share }: MetricDeclaration, known: abstract new (...args: never[]) => T, make: () => T): T => {
@@ -128,7 +128,7 @@ const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Nam
   registers: [registry],
 });
 
-/** What prom-client's types leave out of metrics. */
+/** Members of metrics that prom-client's types omit. */
 interface Removable {
   readonly labelNames: readonly string[];
   get(): Promise<{ readonly values: readonly Value[] }>;
@@ -141,7 +141,7 @@ async function endSeries(registry: Registry, labels: readonly string[], value: s
     if (named.length === 0) continue;
     for (const { labels: found } of (await metric.get()).values) {
       if (!named.some((label) => found[label] === value)) continue;
-      // the buckets and quantiles of a series go with it
+      // also removes the buckets and quantiles of a series
       const { le: _, quantile: __, ...series } = found;
       metric.remove(series);
     }
@@ -151,7 +151,7 @@ async function endSeries(registry: Registry, labels: readonly string[], value: s
 interface Value {
   readonly value: number;
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
-  /** Of a histogram or summary. */
+  /** Name of the series in a histogram or summary. */
   readonly metricName?: string;
 }
 

@@ -1,4 +1,4 @@
-/** The series of a gauge that belong to one object, so that they can be replaced and removed together. */
+/** Series of a gauge that belong to one object, so that they can be replaced and removed together. */
 import type { GaugeDeclaration } from './metrics/declaration.ts';
 import type { Metrics } from './metrics.ts';
 import { type Sample, seriesText } from './samples.ts';
@@ -9,7 +9,7 @@ export class OwnedSeries {
   readonly #byOwner = new Map<string, readonly Sample[]>();
   readonly #isDetail: ((owner: string) => boolean) | undefined;
 
-  /** @param isDetail asked at each scrape: whether the default view leaves out all that the owner has */
+  /** @param isDetail called at each scrape: returns true if the default view omits all series of the owner */
   constructor(
     metrics: Pick<Metrics, 'readAtScrape'>,
     declaration: GaugeDeclaration,
@@ -19,10 +19,7 @@ export class OwnedSeries {
     metrics.readAtScrape(declaration, () => this.#samples());
   }
 
-  /**
-   * Sets an owner's series; those that it had before and has no longer disappear. No two owners may have a series with the
-   * same labels.
-   */
+  /** Replaces an owner's series. Different owners must not have series with the same labels. */
   set(owner: string, samples: readonly Sample[]): void {
     if (samples.length > 0) this.#byOwner.set(owner, samples);
     else this.#byOwner.delete(owner);
@@ -37,7 +34,7 @@ export class OwnedSeries {
   }
 
   *#samples(): Generator<Sample> {
-    // as of now: who is removed and set again while others have their turn would be read twice
+    // copies the list first: an owner that is removed and set again during a pause would be read twice
     if (this.#isDetail === undefined) {
       yield* differentSamples([...this.#byOwner.values()]);
       return;
@@ -49,15 +46,18 @@ export class OwnedSeries {
   }
 }
 
-/** The samples of objects, a list for each: no two of a list with the same labels. */
+/** Yields the samples of objects, with one list for each object. Removes samples with equal labels within a list. */
 export function* differentSamples(lists: Iterable<readonly Sample[]>): Generator<Sample> {
   for (const samples of lists) yield* different(samples);
 }
 
-/** The last of those with the same labels, such as of resources that differ in case: Prometheus would drop one with a warning. */
+/**
+ * Keeps only the last sample with the same labels, such as of resources that differ in case. Prometheus would drop one of them
+ * with a warning.
+ */
 const different = (samples: readonly Sample[]): Iterable<Sample> =>
   samples.length === 1 ? samples : new Map(samples.map((sample) => [identityOf(sample), sample])).values();
 
-/** Samples of an owner that have labels of their own share the others. */
+/** Returns a text that identifies a sample within its owner. Samples with `own` labels share all other labels. */
 const identityOf = (sample: Sample): string =>
   sample.own === undefined ? seriesText(sample) : Object.values(sample.own).join('\n');

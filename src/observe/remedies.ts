@@ -1,6 +1,6 @@
 /**
- * What to do about an error line, for the field `remedy`. A denied call says which permission it needs; other lines by
- * their message. A line whose code knows better brings its own.
+ * Remedies for error lines, for the field `remedy`. For a denied call, the remedy is the missing permission. For other lines, it
+ * depends on the message. A call with a more specific remedy passes its own.
  */
 import { own } from '../lib/own.ts';
 import type { LogFields } from './logger.ts';
@@ -11,7 +11,7 @@ const AWS_ANSWER = 'nothing to do: the others are used; report it if it lasts, w
 const API_SERVER = 'look at the health of the API server, and at the network between it and the operator';
 const HTTP_CLIENT = 'look at who asks: it ends its connection, or asks for what cannot be made now';
 
-/** By message. Every message that `log.error` is given is here, or its call names a remedy. */
+/** Remedies by message. Each message of `log.error` is listed here, unless its call passes a remedy. */
 export const REMEDIES: Readonly<Record<string, string>> = {
   'Reconciler error': 'it is tried again; if it lasts, look at the conditions and events of the object',
   'writes conflict again and again, retrying': 'look for another controller that writes the same object',
@@ -102,7 +102,7 @@ const DENIED: ReadonlySet<unknown> = new Set([
   'AuthorizationError',
 ]);
 
-/** @param fields of the line, those of its context included, with what `error` has become */
+/** @param fields all fields of the line, including its context, with `error` already as text */
 export function remedyFor(message: string, fields: LogFields): string | undefined {
   if (DENIED.has(fields['aws-error-code']))
     return `allow ${String(fields['aws-service-name']).toLowerCase()}:${fields['aws-operation-name']} in the policies of the operator's role`;

@@ -1,30 +1,33 @@
 /**
- * Keeps what lasts from filling the log: a line that says the same about the same object as one before is left out, but for
- * one now and then that says how often. What changes is written at once.
+ * Prevents lasting conditions from filling the log. Omits a line that repeats an earlier line about the same object, except for
+ * an occasional line with the number of repetitions. Changes are written immediately.
  */
 import type { LogFields } from './logger.ts';
 
 const MINUTE = 60_000;
-/** From one line to the next of the same: twice as long each time, up to the longest. */
+/** Minimum time between two equal lines. The time doubles after each written line, up to the maximum. */
 const FIRST_MS = 5 * MINUTE;
 const LONGEST_MS = 60 * MINUTE;
-/** Back-off ends at 17 minutes: what has not come back after this long is over, and is written when it comes again. */
+/**
+ * Time after which a line is no longer a repetition. Back-off ends at 17 minutes, so a condition that did not recur within this
+ * time is over. If it recurs later, the line is written again.
+ */
 const FORGET_MS = 30 * MINUTE;
-/** Lines that are remembered; the oldest go first. */
+/** Maximum number of lines in the cache. The oldest lines are evicted first. */
 const MOST = 4_096;
 
 interface Repeated {
   writtenMs: number;
   seenMs: number;
   pauseMs: number;
-  /** Left out since the last that was written. */
+  /** Number of omitted lines since the last written line. */
   leftOut: number;
 }
 
-/** Answers the fields to add to a line, or undefined when it is left out. */
+/** Returns the fields to add to a line, or undefined if the line must be omitted. */
 export type RepeatedLines = (line: string | undefined) => LogFields | undefined;
 
-/** @param now milliseconds */
+/** @param now returns the time in milliseconds */
 export function repeatedLines(now: () => number): RepeatedLines {
   const known = new Map<string, Repeated>();
   return (line) => {
@@ -50,16 +53,19 @@ export function repeatedLines(now: () => number): RepeatedLines {
   };
 }
 
-/** Differ from one failure to the next of the same cause: digits, and ids of requests and objects. */
+/** Parts that vary between failures with the same cause: digits, and ids of requests and objects. */
 const VARYING = /[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g;
 
-/** Tell of something that happened, even where all of it is the same. */
+/** Lines about events. Each of them is written, even if all fields are equal. */
 export const REPEATED_EVENTS: ReadonlySet<string> = new Set([
   'computed new nodeclaim(s) to fit pod(s)',
   'an engine worker ended, starting another',
 ]);
 
-/** What a line says, and about what. Undefined for one that tells of an event: it is written however often it happens. */
+/**
+ * Returns the identity of a line: its message and its objects. Returns undefined for a line about an event, because such lines
+ * are always written.
+ */
 export function identityOf(level: string, message: string, fields: LogFields): string | undefined {
   const { controller, namespace, name, error } = fields;
   if (REPEATED_EVENTS.has(message) || (level !== 'error' && controller === undefined)) return undefined;

@@ -4,14 +4,14 @@ export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Sample {
   readonly labels: Labels;
-  /** What tells the sample from others of an object, which share `labels`: those are written once and remembered. */
+  /** Labels that distinguish the sample from other samples of an object. The samples share `labels`, whose text is cached. */
   readonly own?: Labels;
   readonly value: number;
-  /** One of many that few look at: the default view leaves it out. */
+  /** True for a rarely used sample. The default view omits it. */
   readonly isDetail?: boolean;
 }
 
-/** A sample with its name, which has a suffix in histograms and summaries. */
+/** A sample with its name. The name has a suffix in histograms and summaries. */
 export interface Series extends Sample {
   readonly name: string;
 }
@@ -20,7 +20,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '
 const escaped = (value: string | number): string =>
   String(value).replace(/[\\\n"]/g, (character) => ESCAPES[character] ?? character);
 
-/** A help text may hold quotes. */
+/** Escapes a help text. Quotes are valid in a help text. */
 export const helpText = (help: string): string =>
   help.replace(/[\\\n]/g, (character) => ESCAPES[character] ?? character);
 
@@ -48,7 +48,7 @@ function sharedText(labels: Labels): string {
   return text;
 }
 
-/** As prom-client writes numbers. */
+/** Formats a number like prom-client. */
 export function valueText(value: number): string {
   if (Number.isNaN(value)) return 'Nan';
   if (Number.isFinite(value)) return String(value);

@@ -1,4 +1,4 @@
-/** A scrape: every metric as the view serves it, in Prometheus' text format, written in small steps. */
+/** A scrape: all metrics of the view in Prometheus' text format, written in small steps. */
 
 import type { Logger } from './logger.ts';
 import { isServed, type MetricsView, PAUSE, seriesBudget, viewed } from './metric-views.ts';
@@ -6,26 +6,26 @@ import type { GaugeDeclaration, Share } from './metrics/declaration.ts';
 import { METRICS_SERIES, METRICS_SERIES_BUDGET } from './metrics/process.ts';
 import { helpText, lineText, type Series } from './samples.ts';
 
-/** What there is of a metric now, whatever the view serves of it. */
+/** Current state of a metric, independent of the view. */
 export interface MetricState {
   readonly name: string;
   readonly help: string;
   readonly type: string;
   readonly share: Share | undefined;
-  /** Read one after the other as they are asked for. */
+  /** Series, read one by one on demand. */
   readonly series: Iterable<Series>;
 }
 
-/** A scrape, to who watches over the number of series. */
+/** Number of series of a scrape, for monitoring. */
 interface ScrapeCount {
   readonly series: number;
-  /** Undefined where there is none, as in the view `karpenter`. */
+  /** Undefined without a budget, as in the view `karpenter`. */
   readonly budget: number | undefined;
   readonly byMetric: ReadonlyMap<string, number>;
 }
 
 export interface SeriesWatch {
-  /** Nodes of the cluster, by which the budget grows. */
+  /** Number of nodes in the cluster. The budget depends on it. */
   readonly nodes: () => number;
   readonly scraped: (count: ScrapeCount) => void;
 }
@@ -34,12 +34,12 @@ interface ScrapeOptions {
   readonly view: MetricsView;
   readonly names: () => readonly string[];
   readonly state: (name: string) => Promise<MetricState | undefined>;
-  /** Called, and waited for, at the start. */
+  /** Functions to run before the scrape. The scrape waits for them. */
   readonly updates: readonly (() => void | Promise<void>)[];
   readonly watch: SeriesWatch | undefined;
 }
 
-/** In pieces, of which none takes long to make; some are empty. */
+/** Yields the text in parts. Each part takes little time, and some parts are empty. */
 export async function* scrape({ view, names, state, updates, watch }: ScrapeOptions): AsyncGenerator<string> {
   await Promise.all(updates.map((update) => update()));
   const byMetric = new Map<string, number>();
@@ -57,7 +57,7 @@ export async function* scrape({ view, names, state, updates, watch }: ScrapeOpti
   if (watch !== undefined) yield separator + ownText(view, watch, byMetric);
 }
 
-/** Comes last, because it counts the others. */
+/** Returns the metrics about the number of series. They come last, because they count all other series. */
 function ownText(view: MetricsView, { nodes, scraped }: SeriesWatch, byMetric: ReadonlyMap<string, number>): string {
   const budget = view === 'budget' ? seriesBudget(nodes()) : undefined;
   const others = [...byMetric.values()].reduce((sum, count) => sum + count, 0);
@@ -73,7 +73,7 @@ const gaugeText = ({ name, help, type }: GaugeDeclaration, value: number): strin
 const headOf = ({ name, help, type }: Pick<MetricState, 'name' | 'help' | 'type'>): string =>
   `# HELP ${name} ${helpText(help)}\n# TYPE ${name} ${type}\n`;
 
-/** Lines that are written at once. */
+/** Number of lines in one part. */
 const LINES = 50;
 
 function* linesOf(
@@ -94,10 +94,13 @@ function* linesOf(
   if (lines > 0) yield { lines, text };
 }
 
-/** Metrics with the most series that the log names. */
+/** Number of metrics in the log line about the largest metrics. */
 const NAMED = 3;
 
-/** Logs once when scrapes exceed their budget of series, and again after they have been within it. */
+/**
+ * Creates a report function. It logs when scrapes start to exceed their budget of series, and again only after scrapes were
+ * within the budget.
+ */
 export function reportSeries(log: Logger): (count: ScrapeCount) => void {
   let isOver = false;
   return ({ series, budget, byMetric }) => {

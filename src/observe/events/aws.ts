@@ -100,7 +100,7 @@ interface HeldCollection {
   readonly count: number;
   readonly total: number;
   readonly plural: string;
-  /** RFC 3339. */
+  /** RFC 3339 timestamp. */
   readonly until: string;
   readonly ids: string;
 }

@@ -1,4 +1,4 @@
-/** Events of NodeClaims, and of the Nodes that go with them. */
+/** Events of NodeClaims and of their Nodes. */
 import { event } from './declaration.ts';
 
 export const INSUFFICIENT_CAPACITY_ERROR = event({

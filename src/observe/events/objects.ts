@@ -1,9 +1,9 @@
-/** Events that objects of several kinds have in common, and the Lease. */
+/** Events of several kinds of objects, and events of the Lease. */
 import { event } from './declaration.ts';
 
 const KINDS = ['NodeClaim', 'NodePool', 'Node', 'EC2NodeClass', 'CapacityBuffer'] as const;
 
-/** One per type of condition, which is its reason. */
+/** Declares the event for a type of condition. The reason of the event is the type. */
 export const conditionChanged = (type: string) =>
   event({
     reason: type,

@@ -1,4 +1,4 @@
-/** Events of pods: what is bought for them, why nothing is, how they leave a Node. */
+/** Events of pods: launches of nodes for them, reasons for missing launches, and evictions from Nodes. */
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
 import { event, MINUTE } from './declaration.ts';
 
@@ -18,7 +18,7 @@ export const NOMINATED = event({
   about: ['Pod'],
   meaning: 'The pod is expected on this NodeClaim or Node.',
   key: 'uid of the pod',
-  // a large scale-up must not crowd out everything else
+  // a large scale-up must not displace other events
   limit: { name: 'nominated', qps: 5, burst: 10 },
   message: (places: readonly string[]) => `Pod should schedule on: ${places.join(', ')}`,
 });

@@ -1,6 +1,6 @@
-/** What each NodePool has cost, hour by hour, for 35 days. */
+/** Hourly cost of each NodePool, for 35 days. */
 
-/** USD per hour, on average over the samples of an hour. */
+/** USD per hour, as an average over the samples of an hour. */
 export interface PoolCost {
   readonly effective: number;
   readonly list: number;
@@ -9,19 +9,19 @@ export interface PoolCost {
 }
 
 export interface CostHour {
-  /** Its begin, milliseconds since the epoch. */
+  /** Start of the hour, in milliseconds since the epoch. */
   readonly hourMs: number;
-  /** Number of samples that its averages are of, one a minute. */
+  /** Number of samples in the averages. One sample is taken per minute. */
   readonly samples: number;
   readonly nodePools: ReadonlyMap<string, PoolCost>;
 }
 
 export const HOUR_MS = 3_600_000;
-/** 35 days: a month and some days, to compare with. */
+/** Number of hours that are kept: 35 days, which is a month and some days for comparison. */
 export const MOST_HOURS = 35 * 24;
-/** NodePools that an hour keeps apart: the dearest. The others are summed up. */
+/** Maximum number of NodePools in one hour. The NodePools with the highest cost are kept separately; all others are summed up. */
 export const MOST_POOLS = 30;
-/** Name of the sum. No NodePool can be called so. */
+/** Name of the sum. It is not a valid name of a NodePool. */
 export const OTHER_POOLS = '__others__';
 
 const FREE: PoolCost = { effective: 0, list: 0, idle: 0, daemonSets: 0 };
@@ -34,27 +34,27 @@ const combined = (a: PoolCost, b: PoolCost, by: (a: number, b: number) => number
 });
 
 export class CostHours {
-  /** Oldest first. */
+  /** Oldest hour first. */
   #hours: CostHour[] = [];
   #changes = 0;
 
-  /** Grows with each change. */
+  /** Increases with each change. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Oldest first; the last is not over. */
+  /** Oldest hour first. The last hour is not complete. */
   get hours(): readonly CostHour[] {
     return this.#hours;
   }
 
-  /** Enters what the NodePools cost now. */
+  /** Adds a sample of the current cost of the NodePools. */
   sample(nowMs: number, nodePools: ReadonlyMap<string, PoolCost>): void {
     this.#add({ hourMs: Math.floor(nowMs / HOUR_MS) * HOUR_MS, samples: 1, nodePools });
     this.#changes += 1;
   }
 
-  /** Enters what an earlier process had seen, before or within the hours of this one. */
+  /** Adds the hours of an earlier process, before or within the hours of this process. */
   restore(hours: readonly CostHour[]): void {
     for (const hour of hours) this.#add(hour);
   }
@@ -64,12 +64,12 @@ export class CostHours {
     const known = this.#hours[at];
     if (known?.hourMs === hour.hourMs) this.#hours[at] = merged(known, hour);
     else this.#hours.splice(at + 1, 0, { ...hour, nodePools: dearest(hour.nodePools) });
-    // time may have been set back: what is kept is the number of hours
+    // limits the number of hours instead of their age, because the time may have been set back
     this.#hours.splice(0, Math.max(0, this.#hours.length - MOST_HOURS));
   }
 }
 
-/** Averages by their numbers of samples; a NodePool that one of them lacks cost nothing then. */
+/** Averages two records of an hour, weighted by their samples. A NodePool that is missing from a record has zero cost in it. */
 function merged(a: CostHour, b: CostHour): CostHour {
   const samples = a.samples + b.samples;
   const names = new Set([...a.nodePools.keys(), ...b.nodePools.keys()]);

@@ -1,6 +1,6 @@
 /**
- * What the operator has decided, latest last: what it bought, what it gave back, what was taken from it. Bounded; of
- * objects only names are kept.
+ * Decisions of the operator, latest last: launches, disruptions, and instances that AWS interrupted. The number of entries is
+ * limited. Objects are stored only by name.
  */
 
 /** A NodeClaim was created. */
@@ -10,50 +10,50 @@ export interface Bought {
   readonly at: string;
   readonly nodeClaim: string;
   readonly nodePool: string;
-  /** `provisioned` for pending pods, else why a node is replaced, such as `underutilized`. */
+  /** `provisioned` for pending pods, otherwise the reason for replacing a node, such as `underutilized`. */
   readonly reason: string;
-  /** Number of pods that it was made for. */
+  /** Number of pods that the NodeClaim was created for. */
   readonly pods: number;
-  /** `namespace/name` of the first few. */
+  /** Names of the first few pods, as `namespace/name`. */
   readonly examples: readonly string[];
   /** Planned price of the cheapest instance type. */
   readonly usdPerHour: number;
-  /** What was launched; absent before that. */
+  /** Launched instance type; absent before the launch. */
   readonly instanceType?: string;
   readonly zone?: string;
   readonly capacityType?: string;
 }
 
-/** A command of disruption was carried out: its nodes are deleted. */
+/** A disruption command was executed: its nodes are deleted. */
 export interface Disrupted {
   readonly kind: 'disrupted';
   readonly at: string;
   readonly id: string;
   readonly method: string;
   readonly decision: 'delete' | 'replace';
-  /** Such as `underutilized`. */
+  /** Disruption reason, such as `underutilized`. */
   readonly reason: string;
-  /** What was done, in words. */
+  /** Description of the executed command. */
   readonly command: string;
   readonly nodePools: readonly string[];
   readonly nodes: number;
   readonly replacements: number;
-  /** Pods that had to move. */
+  /** Number of pods that had to move. */
   readonly pods: number;
-  /** What the nodes cost less from then on. */
+  /** Predicted reduction of the cost. */
   readonly predictedUsdPerHour: number;
-  /** What became of it in the time for which moves are watched; only of consolidation, and absent before that. */
+  /** Outcome during the observation time of a consolidation. Absent for other commands and before the end of this time. */
   readonly outcome?: MoveOutcome;
 }
 
 export interface MoveOutcome {
   readonly predictedUsd: number;
   readonly realisedUsd: number;
-  /** Why it did not last. */
+  /** Reason why the consolidation did not last. */
   readonly undone?: string;
 }
 
-/** A NodeClaim was deleted for a reason of its own: it expired, its node was unhealthy, its instance was gone. */
+/** A NodeClaim was deleted individually: it expired, its node was unhealthy, or its instance did not exist. */
 export interface Deleted {
   readonly kind: 'deleted';
   readonly at: string;
@@ -63,13 +63,13 @@ export interface Deleted {
   readonly pods: number;
 }
 
-/** AWS takes an instance back, or is about to stop it. */
+/** AWS interrupts an instance, or is about to stop it. */
 export interface Interrupted {
   readonly kind: 'interrupted';
   readonly at: string;
   readonly nodeClaim: string;
   readonly nodePool: string;
-  /** Such as `spot_interrupted`. */
+  /** Reason of the interruption, such as `spot_interrupted`. */
   readonly reason: string;
   readonly pods: number;
   readonly instanceType: string;
@@ -79,14 +79,14 @@ export interface Interrupted {
 
 export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted;
 
-/** Entries that are kept; about 300 bytes each. */
+/** Maximum number of entries. An entry has about 300 bytes. */
 export const MOST_DECISIONS = 2_000;
 
 export class DecisionLog {
   #entries: LoggedDecision[] = [];
   #changes = 0;
 
-  /** Grows with each change, so that somebody can see whether there was one. */
+  /** Increases with each change, so that callers can detect changes. */
   get changes(): number {
     return this.#changes;
   }
@@ -102,22 +102,22 @@ export class DecisionLog {
     this.#changes += 1;
   }
 
-  /** Enters what was launched for a NodeClaim. */
+  /** Adds the launched instance to the entry of a NodeClaim. */
   launched(nodeClaim: string, what: Pick<Bought, 'instanceType' | 'zone' | 'capacityType'>): void {
     this.#replace((entry) => entry.kind === 'bought' && entry.nodeClaim === nodeClaim, what);
   }
 
-  /** Enters what became of a command. */
+  /** Adds the outcome to the entry of a command. */
   ended(id: string, outcome: MoveOutcome): void {
     this.#replace((entry) => entry.kind === 'disrupted' && entry.id === id, { outcome });
   }
 
-  /** Puts what an earlier process had decided before what this one has. */
+  /** Inserts the decisions of an earlier process before the decisions of this process. */
   restore(entries: readonly LoggedDecision[]): void {
     this.#entries = [...entries, ...this.#entries].slice(-MOST_DECISIONS);
   }
 
-  /** The entry that is looked for is mostly among the latest. */
+  /** Updates an entry. Searches from the end, because most updates concern recent entries. */
   #replace(isMeant: (entry: LoggedDecision) => boolean, more: Partial<LoggedDecision>): void {
     const at = this.#entries.findLastIndex(isMeant);
     const entry = this.#entries[at];

@@ -1,13 +1,13 @@
-/** The history as the text that survives restarts. */
+/** The history in the text form that survives restarts. */
 import { own } from '../../lib/own.ts';
 import { timeOf } from '../../lib/times.ts';
 import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
 import { DecisionLog, type LoggedDecision, type MoveOutcome } from './decision-log.ts';
 
-/** Name of the ConfigMap that keeps it, in the namespace of the operator. */
+/** Name of the ConfigMap with the history, in the namespace of the operator. */
 export const HISTORY_NAME = 'karpenter-history';
 
-/** What the operator remembers of what it did and what that cost. */
+/** History of the operator's decisions and costs. */
 export interface OperatorHistory {
   readonly decisions: DecisionLog;
   readonly hours: CostHours;
@@ -29,7 +29,7 @@ interface Stored {
 const PARTS = ['effective', 'list', 'idle', 'daemonSets'] as const;
 const MICRO = 1e6;
 
-/** The history as text, and ever shorter forms of it without its older part, for who has no room for all of it. */
+/** Yields the history as text, and then increasingly shorter forms without the older entries, for storage with less room. */
 export function* historyTexts({ decisions, hours }: OperatorHistory): Generator<string> {
   for (let part = 1; part > 1 / 1_000; part /= 2) {
     yield JSON.stringify({
@@ -51,7 +51,7 @@ const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][n
   ),
 });
 
-/** Puts what a text holds before what is known. Entries that cannot be read are left out. @throws Error when it is no history */
+/** Inserts the stored history before the current history. Skips invalid entries. @throws Error if the text is not a history */
 export function restoreHistory({ decisions, hours }: OperatorHistory, text: string): void {
   const stored = JSON.parse(text) as Partial<Stored> | null;
   if (stored?.version !== 1 || !Array.isArray(stored.hours) || !Array.isArray(stored.decisions))
@@ -78,7 +78,7 @@ function readCost(values: unknown): PoolCost | undefined {
   return { effective: effective ?? 0, list: list ?? 0, idle: idle ?? 0, daemonSets: daemonSets ?? 0 };
 }
 
-/** What entries of each kind must have. */
+/** Mandatory fields of entries, by kind. */
 const FIELDS: Readonly<
   Record<LoggedDecision['kind'], { readonly texts: readonly string[]; readonly numbers: readonly string[] }>
 > = {

@@ -14,7 +14,7 @@ import * as traces from './traces.ts';
 
 interface MetricArea {
   readonly title: string;
-  /** What is to be known of all of them. */
+  /** Information about all metrics of the area. */
   readonly note?: string;
   readonly metrics: readonly MetricDeclaration[];
 }

@@ -1,15 +1,15 @@
 /**
- * How a metric is declared: its name as it is scraped, its help, its labels, and buckets or quantiles. The registry
- * (`metrics.ts`) takes nothing else. Constants are called as the metric, without `karpenter_` and `_total`.
+ * Declaration of a metric: its name in a scrape, its help, its labels, and buckets or quantiles. The registry (`metrics.ts`)
+ * accepts only declarations. Constants are named after the metric, without `karpenter_` and `_total`.
  */
 import { defined } from '../../lib/defined.ts';
 
-/** What only the functions below can give, so that a literal at a call site is no declaration. */
+/** Brand that only the functions below can set, so that a literal at a call site cannot serve as a declaration. */
 const DECLARED: unique symbol = Symbol('declared');
 
 /**
- * What the default view serves of a metric, so that the number of series stays within a budget: nothing, one series for
- * all those that differ in some labels only (their sum or the largest), or some of a histogram's buckets.
+ * Part of a metric that the default view serves, so that the number of series stays within a budget: no series, one series for
+ * all series that differ only in some labels (their sum or maximum), or some buckets of a histogram.
  */
 export type Share =
   | { readonly kind: 'none' }
@@ -19,11 +19,11 @@ export type Share =
 interface Declaration<Type extends string, Label extends string> {
   readonly [DECLARED]: true;
   readonly type: Type;
-  /** As it is scraped. */
+  /** Name in a scrape. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly Label[];
-  /** Absent: the default view serves all of it. */
+  /** If absent, the default view serves all series. */
   readonly share?: Share;
 }
 
@@ -47,14 +47,14 @@ interface Fields<Label extends string> {
   readonly share?: Share;
 }
 
-/** Buckets in seconds of most durations. */
+/** Buckets of most durations, in seconds. */
 export const DURATION_BUCKETS: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
 ];
-/** Those of `DURATION_BUCKETS` that the default view serves, if a histogram says nothing else. */
+/** Subset of `DURATION_BUCKETS` that the default view serves, unless a histogram declares another share. */
 export const FEW_DURATION_BUCKETS: readonly number[] = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600];
-/** Their sum and count tell the mean. */
+/** Serves only sum and count, which are sufficient for the mean. */
 export const NO_BUCKETS = { kind: 'buckets', buckets: [] } as const satisfies Share;
 
 /** Prometheus' own default buckets, in seconds. */
@@ -62,7 +62,7 @@ export const LIBRARY_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1
 
 const QUANTILES: readonly number[] = [0, 0.5, 0.9, 0.99, 1];
 
-/** As many buckets as `count`, each twice the one before. */
+/** Returns `count` buckets. Each bucket is twice the previous bucket. */
 export const powersOfTwo = (count: number, first = 1): readonly number[] =>
   Array.from({ length: count }, (_, exponent) => first * 2 ** exponent);
 
@@ -77,7 +77,7 @@ export const counter = <Label extends string = never>(fields: Fields<Label>): Co
 export const gauge = <Label extends string = never>(fields: Fields<Label>): GaugeDeclaration<Label> =>
   declare('gauge', fields);
 
-/** In seconds by default: `DURATION_BUCKETS`. */
+/** Declares a histogram. The default buckets are `DURATION_BUCKETS`, in seconds. */
 export const histogram = <Label extends string = never>({
   buckets = DURATION_BUCKETS,
   ...fields

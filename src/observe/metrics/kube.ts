@@ -1,13 +1,13 @@
-/** Metrics of controllers, their queues and the API server's client, under the names that dashboards of controllers know. */
+/** Metrics of controllers, their queues and the API server client, with the names that dashboards of controllers use. */
 import { counter, DURATION_BUCKETS, gauge, histogram, NO_BUCKETS } from './declaration.ts';
 
 /** Ten microseconds to a thousand seconds, in powers of ten. */
 const QUEUE_BUCKETS = Array.from({ length: 9 }, (_, index) => 10 ** (index - 5));
-/** 20 buckets from a millisecond, each half as long again as the one before. */
+/** 20 buckets from one millisecond. Each bucket is 1.5 times the previous bucket. */
 const REQUEST_BUCKETS = Array.from({ length: 20 }, (_, index) => 0.001 * 1.5 ** index);
-/** From 5 ms to 2.2 s: every fourth, and the last. */
+/** Every fifth bucket, from 5 ms to 2.2 s. */
 const SHOWN_REQUEST_BUCKETS = REQUEST_BUCKETS.filter((_, index) => index % 5 === 4);
-/** Both have the same value: some dashboards ask for the one, some for the other. */
+/** Labels of queue metrics. Both labels have the same value, because different dashboards use different labels. */
 const QUEUE_LABELS = ['name', 'controller'] as const;
 
 export const LEADER_ELECTION_MASTER_STATUS = gauge({
@@ -52,7 +52,7 @@ export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
   help: 'Time the work on a key took',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
-  // `controller_runtime_reconcile_time_seconds` has those of the same work
+  // `controller_runtime_reconcile_time_seconds` has buckets for the same work
   share: NO_BUCKETS,
 });
 
@@ -130,6 +130,6 @@ export const CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS = histogram({
   help: 'Duration of reconciles',
   labels: ['controller'],
   buckets: DURATION_BUCKETS.filter((bucket) => bucket <= 60),
-  // there are more controllers than of anything else; `workqueue_longest_running_processor_seconds` shows one that is stuck
+  // There are very many controllers. `workqueue_longest_running_processor_seconds` shows a controller that is stuck.
   share: { kind: 'buckets', buckets: [0.1, 1, 10] },
 });

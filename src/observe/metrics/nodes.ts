@@ -2,14 +2,14 @@
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { counter, gauge, histogram, type Share, summary } from './declaration.ts';
 
-/** Label of a metric for a label of a node: the part after the slash. */
+/** Returns the metric label for a node label: the part after the slash. */
 export const nodeLabelName = (label: string): string =>
   label
     .slice(label.indexOf('/') + 1)
     .toLowerCase()
     .replaceAll('-', '_');
 
-/** Labels of gauges of single nodes. */
+/** Labels of gauges for individual nodes. */
 export const NODE_LABELS: readonly string[] = [
   ...[...WELL_KNOWN_LABELS].map(nodeLabelName),
   'node_name',

@@ -1,6 +1,6 @@
 /**
- * The status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. Their
- * names depend on the kind, and the kinds on the provider, so that they are declared by a function.
+ * Status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. A function
+ * declares them, because their names depend on the kind, and the kinds depend on the provider.
  */
 import { defined } from '../../lib/defined.ts';
 import {
@@ -32,16 +32,16 @@ const STATUS_BUCKETS = {
 } as const;
 
 export interface StatusFields {
-  /** `operator_nodeclaim`, or `operator` for the form that names the kind by labels. */
+  /** `operator_nodeclaim`, or `operator` for the form with the kind in labels. */
   readonly prefix: string;
-  /** Label names beside those of conditions. */
+  /** Additional label names, besides the labels of conditions. */
   readonly labels: readonly string[];
   readonly buckets: keyof typeof STATUS_BUCKETS;
-  /** What the default view serves: series of each object, of all objects of the kind together, or nothing. */
+  /** Series in the default view: separate series of each object, combined series of all objects of the kind, or no series. */
   readonly shown: 'objects' | 'together' | 'nothing';
 }
 
-/** What the metrics of a kind are called; `kind` in lower case. */
+/** Returns the prefix of a kind's metrics. `kind` is in lower case. */
 export const statusPrefix = (kind: string): string => `operator_${kind}`;
 export const SHARED_STATUS_PREFIX = 'operator';
 
@@ -99,7 +99,7 @@ interface Shares {
 }
 
 const NOTHING: Share = { kind: 'none' };
-/** Of the powers of two, those of four. */
+/** Powers of four among the powers of two. */
 const FEW_BUCKETS: Share = { kind: 'buckets', buckets: [1, 4, 16, 64, 256, 1024, 4096] };
 
 function sharesOf({ shown, buckets }: Pick<StatusFields, 'shown' | 'buckets'>): Shares {

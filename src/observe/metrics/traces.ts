@@ -1,4 +1,4 @@
-/** Metrics of traces; there are none of them while no collector is set. */
+/** Metrics of traces. They exist only if a collector is configured. */
 import { counter } from './declaration.ts';
 
 export const TRACES_SPANS = counter({

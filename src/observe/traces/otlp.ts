@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector over OTLP, with OpenTelemetry's SDK: in the background, from a queue with an end, and without
- * ever holding up or failing what they are about. Loaded by those alone who want traces.
+ * Sends spans to a collector over OTLP, with OpenTelemetry's SDK. Spans are sent in the background from a bounded queue, and
+ * never block or fail the traced work. This module is loaded only if traces are enabled.
  */
 import { ROOT_CONTEXT, type Span as SdkSpan, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
@@ -21,17 +21,17 @@ import type { Metrics } from '../metrics.ts';
 import type { TracingSettings } from './settings.ts';
 import type { Attributes, Span, SpanStart, Tracer } from './tracer.ts';
 
-/** Who stops the operator waits no longer for its last spans. */
+/** Maximum wait for the last spans at the end of the process, in milliseconds. */
 const LAST_EXPORT_MS = 3_000;
 const BATCH = 512;
 const LONGEST_FAILURE = 300;
 
-/** The exporter's name for `gzip` and `none`. */
+/** Type of the exporter for `gzip` and `none`. */
 type Compression = NonNullable<NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>['compression']>;
 
 export interface OtlpOptions {
   readonly settings: TracingSettings;
-  /** Of the service; what the user sets comes before it. */
+  /** Attributes of the service. Attributes of the user take precedence. */
   readonly attributes: Attributes;
   readonly version: string;
   readonly log: Logger;
@@ -39,7 +39,7 @@ export interface OtlpOptions {
 }
 
 export interface OtlpTracer extends Tracer {
-  /** Sends what is left, for three seconds at most. */
+  /** Sends the remaining spans, within three seconds. */
   close(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function openTracer(options: OtlpOptions): OtlpTracer {
   });
   const sdk = provider.getTracer('karpenter', version);
   return {
-    // times as dates: of numbers the SDK takes the small ones as times since the start of the process
+    // passes times as dates, because the SDK interprets small numbers as times since the start of the process
     start(name, { atMs, parent, isRequest, attributes: given = {} }: SpanStart) {
       const context = parent instanceof OtlpSpan ? trace.setSpan(ROOT_CONTEXT, parent.sdk) : ROOT_CONTEXT;
       const kind = isRequest ? SpanKind.CLIENT : SpanKind.INTERNAL;
@@ -90,12 +90,15 @@ class OtlpSpan implements Span {
   end(atMs: number, failure?: string): void {
     if (failure !== undefined)
       this.sdk.setStatus({ code: SpanStatusCode.ERROR, message: failure.slice(0, LONGEST_FAILURE) });
-    // the machine's clock may have been set back meanwhile
+    // the machine's clock may have been set back in the meantime
     this.sdk.end(new Date(Math.max(this.#fromMs, atMs)));
   }
 }
 
-/** The SDK's queue and its exporter, with what they do not say: how many spans were dropped, and why exports fail. */
+/**
+ * Wraps the SDK's queue and its exporter, and adds missing reports: the number of dropped spans, and the reasons of failed
+ * exports.
+ */
 class SpanQueue implements SpanProcessor {
   readonly #options: OtlpOptions;
   readonly #processor: BatchSpanProcessor;
@@ -105,7 +108,7 @@ class SpanQueue implements SpanProcessor {
   constructor(options: OtlpOptions) {
     const { url, headers, timeoutMs, compression, queueSize, delayMs } = options.settings;
     this.#options = options;
-    // what is not given here, such as files of certificates, the exporter reads from the environment itself
+    // the exporter reads other settings from the environment, such as certificate files
     const timeoutMillis = timeoutMs;
     this.#exporter = new OTLPTraceExporter({
       url,
@@ -121,7 +124,7 @@ class SpanQueue implements SpanProcessor {
       maxQueueSize: queueSize,
       maxExportBatchSize: Math.min(BATCH, queueSize),
       scheduledDelayMillis: delayMs,
-      // the exporter ends by itself, and answers why
+      // the exporter has its own timeout, which reports a reason
       exportTimeoutMillis: 2 * timeoutMs,
     });
     for (const result of ['exported', 'failed', 'queue_full', 'over_limit']) this.#count(result, 0);
@@ -152,12 +155,14 @@ class SpanQueue implements SpanProcessor {
       const isSent = result.code === ExportResultCode.SUCCESS;
       this.#count(isSent ? 'exported' : 'failed', spans.length);
       if (!isSent) this.#report(result.error, spans.length);
-      // the queue has nothing to do about a failure but to throw it where nobody catches it
+      // reports success, because the queue would throw a failure without a handler
       done({ code: ExportResultCode.SUCCESS });
     });
   }
 
-  /** Of the answer only its status: what a collector says may repeat the headers that it was sent. */
+  /**
+   * Reports a failed export. Includes only the status of the response, because the text of a collector may repeat secret headers.
+   */
   #report(error: Error | undefined, spans: number): void {
     const { log, settings } = this.#options;
     const { origin, pathname } = new URL(settings.url);

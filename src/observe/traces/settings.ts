@@ -1,13 +1,13 @@
-/** Where traces go and which: OpenTelemetry's own environment variables, of which those count that are listed here. */
+/** Settings of traces. They use OpenTelemetry's environment variables, but only the variables in this list. */
 import { quoted } from '../../lib/quoted.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Both forms of what is set for all signals, or for traces alone. */
+/** Returns both names of a setting: for all signals, and only for traces. */
 const forTraces = (name: string): string =>
   `OTEL_EXPORTER_OTLP_${name}, or OTEL_EXPORTER_OTLP_TRACES_${name} for traces alone`;
 
-/** For the reference page; by the name that is documented first. */
+/** Descriptions for the reference page, by the first documented name. */
 export const TRACING_VARIABLES: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'URL of a collector, to which `/v1/traces` is added; empty for no traces',
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'URL that traces are sent to as it is; before the other',
@@ -31,22 +31,22 @@ export const TRACING_VARIABLES: Readonly<Record<string, string>> = {
 
 export interface TracingSettings {
   readonly url: string;
-  /** A function, so that tokens are in no copy of the settings that somebody prints. */
+  /** A function, so that tokens do not appear if the settings are printed. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly compression: 'gzip' | 'none';
   readonly serviceName: string | undefined;
   readonly resourceAttributes: Readonly<Record<string, string>>;
-  /** Part of the traces that are sent, from 0 to 1. */
+  /** Share of the traces that are sent, from 0 to 1. */
   readonly ratio: number;
   readonly queueSize: number;
   readonly delayMs: number;
 }
 
 interface ParsedTracing {
-  /** Undefined: no traces. */
+  /** Undefined if traces are off. */
   readonly tracing: TracingSettings | undefined;
-  /** Values that cannot be used, each with its remedy. Nobody's nodes shall be missing because of a trace. */
+  /** Invalid values, each with a remedy. They are not errors, because a trace setting must never prevent the launch of nodes. */
   readonly problems: readonly string[];
 }
 
@@ -82,7 +82,7 @@ function isWanted(env: Environment): boolean {
   return hasEndpoint && !isOff;
 }
 
-/** Reads variables, and remembers what is wrong with them. */
+/** Reads variables and collects their problems. */
 class Reader {
   readonly problems: string[] = [];
   readonly #env: Environment;
@@ -95,7 +95,7 @@ class Reader {
     this.problems.push(problem);
   }
 
-  /** OpenTelemetry takes a variable that is empty as one that is not set. */
+  /** Returns the value of a variable. OpenTelemetry treats an empty variable as not set. */
   value(name: string): string | undefined {
     return this.#env[name]?.trim() || undefined;
   }
@@ -113,7 +113,10 @@ class Reader {
     return fallback;
   }
 
-  /** Of all variables, of which the later ones come first. Values may be tokens: no problem shows one. */
+  /**
+   * Reads name-value pairs from all variables. Later variables take precedence. Values may be tokens, so problems must not
+   * contain them.
+   */
   pairs(...names: readonly string[]): Readonly<Record<string, string>> {
     const found: [string, string][] = [];
     for (const name of names) {
@@ -157,7 +160,10 @@ function compression(reader: Reader): 'gzip' | 'none' {
   return 'none';
 }
 
-/** The operator's traces have no parents elsewhere: what samplers do with these makes no difference. */
+/**
+ * Returns the share of traces to send. The operator's traces have no remote parents, so the parent settings of samplers have no
+ * effect.
+ */
 function ratio(reader: Reader): number {
   const name = reader.value('OTEL_TRACES_SAMPLER') ?? 'always_on';
   const root = name.replace(/^parentbased_/, '');

@@ -1,19 +1,19 @@
-/** Spans as those see them who report what they do. `otlp.ts` sends them with OpenTelemetry's SDK. */
+/** Tracing interface for instrumented code. `otlp.ts` sends the spans with OpenTelemetry's SDK. */
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Something that took a while. Times are milliseconds since the epoch. */
+/** An operation with a duration. Times are milliseconds since the epoch. */
 export interface Span {
   set(attributes: Attributes): void;
-  /** @param failure what went wrong, in one line; undefined when nothing did */
+  /** @param failure description of the failure, in one line; undefined after success */
   end(atMs: number, failure?: string): void;
 }
 
 export interface SpanStart {
   readonly atMs: number;
-  /** Undefined: it begins a trace. */
+  /** If undefined, the span starts a trace. */
   readonly parent?: Span | undefined;
-  /** Whether it is a request to a service. Default false. */
+  /** True for a request to a service. Default false. */
   readonly isRequest?: boolean | undefined;
   readonly attributes?: Attributes | undefined;
 }
@@ -22,7 +22,7 @@ export interface Tracer {
   start(name: string, options: SpanStart): Span;
 }
 
-/** A span that is over. */
+/** A completed span. */
 export interface FinishedSpan extends Omit<SpanStart, 'atMs' | 'parent'> {
   readonly name: string;
   readonly fromMs: number;
@@ -30,7 +30,7 @@ export interface FinishedSpan extends Omit<SpanStart, 'atMs' | 'parent'> {
   readonly failure?: string | undefined;
 }
 
-/** Takes what was done for a NodeClaim, from those who know of it nothing but its UID. */
+/** Receives the steps for a NodeClaim, from code that has only its UID. */
 export interface StepTraces {
   step(claimUid: string, step: FinishedSpan): void;
 }
