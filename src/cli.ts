@@ -1,4 +1,4 @@
-/** The command line: `karpenter` and `kubectl karpenter`. Verbs load when they are used, so that each starts fast. */
+/** The command line: `karpenter` and `kubectl karpenter`. Each verb loads on its use, so that every verb starts fast. */
 
 import { Command, CommanderError } from 'commander';
 import { showExamples } from './cli/describe.ts';
@@ -7,7 +7,7 @@ import { own } from './lib/own.ts';
 import { filterOutputs } from './observe/control-characters.ts';
 import { VERSION } from './version.ts';
 
-/** Each verb with a line for the help, and where its command lives. */
+/** Verbs, each with a summary for the help and a loader of its command. */
 export const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
   demo: [
     'run the whole product on this machine: local cluster, local AWS, the operator, a workload',
@@ -87,14 +87,14 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
   ],
 };
 
-/** Run until they are stopped, and say themselves what they are at. */
+/** Verbs that run until they are stopped and print their own progress. */
 const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot']);
 
 const named = (): Command =>
   new Command('karpenter')
     .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
     .version(VERSION)
-    // options after a nested verb are its own
+    // options after a nested verb belong to this verb
     .enablePositionalOptions();
 
 function overview(): Command {
@@ -103,27 +103,30 @@ function overview(): Command {
   return program;
 }
 
-/** The command line with all verbs, as reference pages and shell completion describe it. */
+/** Returns the command line with all verbs, for reference pages and shell completion. */
 export async function wholeProgram(): Promise<Command> {
   const verbs = await Promise.all(Object.values(VERBS).map(([, load]) => load()));
   return verbs.reduce((program, verb) => program.addCommand(verb), named());
 }
 
-/** Errors end up here as exceptions, those of nested commands too. */
+/** Makes a command and its nested commands throw exceptions instead of exiting the process. */
 function strict(command: Command): Command {
   for (const nested of command.exitOverride().commands) strict(nested);
   return command;
 }
 
-/** `karpenter help explain node` is `karpenter explain node --help`. */
+/** Converts `karpenter help explain node` to `karpenter explain node --help`. */
 const withoutHelp = (args: readonly string[]): readonly string[] =>
   args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 
-/** What a command line that is not understood ends with: with `--exit-code`, 2 says that something would change; of `migrate status`, that something is left. */
+/**
+ * Returns the exit code for an invalid command line. Normally this is 2. With `--exit-code`, 2 already means that there are
+ * changes, and for `migrate status` that work remains, so the code is 1.
+ */
 const misuse = (args: readonly string[]): number =>
   args.includes('--exit-code') || (args[0] === 'migrate' && args[1] === 'status') ? 1 : 2;
 
-/** Runs one command line and returns the exit code. 2 means that it was not understood. */
+/** Runs one command line and returns the exit code. Normally 2 means that the command line is invalid. */
 export async function runCommandLine(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
@@ -145,7 +148,7 @@ export async function runCommandLine(given: readonly string[]): Promise<number> 
     return 0;
   } catch (error) {
     endProgress();
-    // Commander has printed what was wrong; its help counts as a success.
+    // Commander has already printed the error. Its help counts as a success.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : misuse(args);
     process.stderr.write(`karpenter ${first}: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
@@ -157,7 +160,7 @@ export async function runCommandLine(given: readonly string[]): Promise<number> 
 /** Runs the command line of this process, and sets its exit code. */
 export async function main(): Promise<void> {
   filterOutputs();
-  // A reader such as `head` that has seen enough is no failure.
+  // a reader that closes the pipe early, such as `head`, is not a failure
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;

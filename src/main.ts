@@ -1,9 +1,9 @@
 /**
- * The operator's entry point: settings → wiring → run. The one file that sees everything.
+ * Entry point of the operator: settings → wiring → run. Only this file depends on all parts.
  *
  *   starting ──endpoints, client, AWS discovery──▶ standby ──lease won──▶ leading ──stop or lease lost──▶ stopped
  *
- * A replica is ready from the end of its start, whatever becomes of AWS later. A start can be interrupted at any point.
+ * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
  */
 
 import { NODE } from './api/kinds.ts';
@@ -56,15 +56,15 @@ export interface OperatorOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The machine's clock. Default: real time. */
   readonly clock?: Clock;
-  /** Default: in this thread. */
+  /** Solver. Default: a solver in this thread. */
   readonly solver?: Solver;
-  /** Where disruption runs its simulations. Default: in this thread. */
+  /** Runner of disruption's simulations. Default: a runner in this thread. */
   readonly simulations?: SimulationRunner;
-  /** Takes log lines instead of the configured outputs. */
+  /** Receives log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
-  /** Default: a log on the configured outputs. */
+  /** Logger. Default: a logger for the configured outputs. */
   readonly log?: Logger;
-  /** Interrupts the start, or stops the operator. */
+  /** Interrupts the start or stops the operator. */
   readonly signal?: AbortSignal;
 }
 
@@ -74,15 +74,15 @@ export interface Operator {
   readonly healthProbePort: number;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Settles when the operator has ended: by `stop`, or by losing its lease. */
+  /** Settles when the operator has ended: after `stop`, or after the loss of its lease. */
   readonly done: Promise<'stopped' | 'lease lost'>;
-  /** Finishes the steps in hand, releases the lease, closes everything. */
+  /** Finishes the steps in progress, releases the lease, and closes all resources. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts an operator and answers when it serves its endpoints and stands by for the lease.
- * @throws SettingsError, the error of the step of starting up that failed, or the reason of the signal that interrupts it
+ * Starts an operator. Resolves when the operator serves its endpoints and waits for the lease.
+ * @throws SettingsError, the error of the startup step that failed, or the reason of the signal that interrupts the start
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
   const { argv, env, clock: machine = realClock(), solver, simulations, signal } = options;
@@ -104,7 +104,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     log,
     metrics,
   });
-  // Ends the watches: after the controllers, whose steps in hand still read from the stores.
+  // ends the watches after the controllers, because their steps in progress still read from the stores
   const closing = new AbortController();
   const closers = new Closers();
   closers.add(() => client.close());
@@ -130,7 +130,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   }
 }
 
-/** Of the sources; empty when it is not known. */
+/** Returns the revision of the sources, or an empty text if it is unknown. */
 const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
 
 export const openLog = (settings: Settings, clock: Clock, { env, write }: OperatorOptions): Logger =>
@@ -143,7 +143,10 @@ export const openLog = (settings: Settings, clock: Clock, { env, write }: Operat
     ...defined({ write }),
   });
 
-/** Anybody may probe: what that costs comes out of a budget of its own, neither the controllers' nor the lease's. */
+/**
+ * Creates the client for probes. Any client may send probes, so they have a separate rate limit. They do not use the limits of
+ * the controllers or of the lease.
+ */
 function probeClient(env: OperatorOptions['env'], clock: Clock, closing: AbortSignal): HttpKubeReader {
   const probes = connectReader({
     kubeconfig: env.KUBECONFIG,
@@ -173,7 +176,7 @@ function openEndpoints(parts: Omit<Parts, 'endpoints'>): Promise<Endpoints> {
   });
 }
 
-/** What to serve for looking inside, by path. */
+/** Debug pages, by path. */
 type Debug = Record<string, Look>;
 
 interface Parts {
@@ -185,7 +188,7 @@ interface Parts {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
-  /** Permits writes, to Kubernetes and to AWS. */
+  /** Permits writes to Kubernetes and to AWS. */
   readonly leadership: Fence;
   readonly informers: ProcessInformers;
   readonly endpoints: Endpoints;
@@ -201,7 +204,7 @@ async function run(parts: Parts): Promise<Operator> {
   const recorder = eventRecorder({ client, clock, log });
   closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
-  // The namespace is looked for now rather than when everything else has started.
+  // determines the namespace now, so that a missing namespace fails before the rest of the start
   if (!settings.disableLeaderElection)
     clock.reportTo(tap.events, { name: settings.leaderElectionName, namespace: leaseNamespace(parts) });
   const working = new AbortController();
@@ -231,7 +234,7 @@ async function run(parts: Parts): Promise<Operator> {
     await runControllers({ controllers: all, informers, clock, log, metrics, signal }).done;
   };
 
-  // while the lease is held: later writes are refused
+  // runs while the lease is held, because later writes are refused
   const leaving = async (): Promise<void> => {
     traces?.stop();
     await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper], parts), recorder.stop()]);
@@ -259,16 +262,19 @@ async function run(parts: Parts): Promise<Operator> {
   };
 }
 
-/** Time to close everything after the loss of the lease, in milliseconds. */
+/** Time to close all resources after the loss of the lease, in milliseconds. */
 const LOST_MS = 500;
 
-/** What controllers and provider need beside the parts. */
+/** Additional dependencies of the controllers and the provider. */
 interface Wiring {
   readonly events: EventRecorder;
   readonly traces: NodeTraces | undefined;
 }
 
-/** Every controller, on the provider's contract and the cluster's state; and what they let see of themselves. */
+/**
+ * Creates all controllers from the provider and the cluster state, and returns them with the objects that debug pages and the
+ * live page show.
+ */
 async function wireControllers(
   parts: Parts,
   wiring: Wiring,
@@ -309,7 +315,7 @@ async function wireControllers(
   return { all, viewed };
 }
 
-/** Who hears what the provider notices: the provider is there before who listens. */
+/** Late-bound callback: the provider is constructed before the controllers that handle interruptions. */
 interface Hearing {
   interrupted: (claim: NodeClaim, kind: string) => void;
 }
@@ -340,7 +346,7 @@ interface Viewed {
   readonly costHistory: KeptHistory | undefined;
 }
 
-/** Loaded by those alone who want it. */
+/** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
   { settings, clock, log, metrics, leadership, closing }: Parts,
   { deps, history }: Viewed,
@@ -366,7 +372,7 @@ async function openLivePage(
   return page;
 }
 
-/** @throws SettingsError as `leaseNamespace` does */
+/** @throws SettingsError for the same reason as `leaseNamespace` */
 const leadOptions = (parts: Parts, leadership: Leadership): LeadOptions => ({
   kubeconfig: parts.env.KUBECONFIG,
   userAgent: `karpenter/${VERSION}`,
@@ -378,7 +384,7 @@ const leadOptions = (parts: Parts, leadership: Leadership): LeadOptions => ({
   name: parts.settings.leaderElectionName,
 });
 
-/** @throws SettingsError outside a cluster when no setting names the namespace */
+/** Returns the namespace of the lease. @throws SettingsError outside a cluster if no setting names the namespace */
 function leaseNamespace({ settings, client }: Parts): string {
   const namespace = settings.leaderElectionNamespace || settings.systemNamespace || client.namespace;
   if (namespace) return namespace;
@@ -387,5 +393,5 @@ function leaseNamespace({ settings, client }: Parts): string {
   );
 }
 
-/** Baked in by the bundler; absent in a checkout. */
+/** Set by the bundler; absent in a checkout. */
 const revision = process.env.SOURCE_REVISION;

@@ -16,7 +16,7 @@ import { logStrayOutput } from './process/stray-output.ts';
 type Options = Pick<OperatorOptions, 'argv' | 'env'>;
 
 /**
- * Runs until a signal or a lost lease ends the operator. Returns the exit code.
+ * Runs until a signal or the loss of the lease ends the operator. Returns the exit code.
  * @param stopping aborts with the first signal
  */
 export async function runProcess({ argv, env }: Options, stopping: AbortSignal): Promise<number> {
@@ -28,7 +28,7 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     logDefects(log);
     guardHeap(log);
     const { workerLimits, start } = watchProcess(settings.memoryLimit);
-    // a pod that ended one thread is left out of the other thread too
+    // a suspected pod of one thread is excluded from the other thread too
     const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
     const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
     stopping.addEventListener('abort', () => endLater(log), { once: true });
@@ -40,10 +40,10 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
   }
 }
 
-/** Kubernetes kills the container 30 seconds after the signal. */
+/** Time to stop, in milliseconds. Kubernetes kills the container 30 seconds after the signal. */
 const STOP_MS = 25_000;
 
-/** Ends a process that waits too long for its work in hand, such as calls that AWS does not answer. */
+/** Ends a process whose work in progress takes too long, for example if AWS does not respond to calls. */
 function endLater(log: Logger): void {
   const end = (): void => {
     log.error('work in hand did not finish in time, ending the process', { 'after-seconds': STOP_MS / 1_000 });
@@ -52,11 +52,11 @@ function endLater(log: Logger): void {
   setTimeout(end, STOP_MS).unref();
 }
 
-/** For failures before the settings are known. */
+/** Creates the logger for failures before the settings are known. */
 const lastResortLog = (): Logger =>
   createLogger({ level: 'info', outputPaths: ['stdout'], errorOutputPaths: ['stderr'] });
 
-/** Reports why the operator did not start. */
+/** Reports the reason why the operator did not start, and returns the exit code. */
 function exitCodeOf(
   error: unknown,
   { log, stopping }: { readonly log: Logger; readonly stopping: AbortSignal },
@@ -75,7 +75,7 @@ function exitCodeOf(
   return EXIT.failed;
 }
 
-/** Reports an error that no code handles, and ends the process: its state is unknown. */
+/** Reports an error that no code handles, and ends the process, because its state is unknown. */
 function logDefects(log: Logger): void {
   process.on('uncaughtException', (error) => {
     log.error('ending the process after an error that no code handles', { error, stack: error.stack });

@@ -1,4 +1,4 @@
-/** Who may see the live page. It has no writes; what it shows of a cluster is still nobody else's business. */
+/** Access control of the live page. The page permits no writes, but the cluster data that it shows is confidential. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Foreign, foreignnessOf } from '../process/foreign-pages.ts';
@@ -6,13 +6,13 @@ import { type Foreign, foreignnessOf } from '../process/foreign-pages.ts';
 const COOKIE = 'karpenter_live';
 
 export interface Access {
-  /** Served on loopback alone: the Host header has to say so. */
+  /** True if the page is served only on loopback. The Host header must then name a loopback host. */
   readonly isLocal: boolean;
-  /** Empty: none is asked for. */
+  /** Required token. Empty if no token is required. */
   readonly token: string;
 }
 
-/** `enter` sets the cookie and takes the token out of the address. */
+/** `enter` sets the cookie and removes the token from the address. */
 type Admission = 'admitted' | 'enter' | 'no-token' | Foreign;
 
 export function admission({ headers }: IncomingMessage, query: URLSearchParams, { isLocal, token }: Access): Admission {
@@ -24,7 +24,7 @@ export function admission({ headers }: IncomingMessage, query: URLSearchParams, 
   return isSame(query.get('token') ?? undefined, token) ? 'enter' : 'no-token';
 }
 
-/** For the answer to `enter`. The cookie proves that the token was known, and is not the token. */
+/** Returns the cookie for the response to `enter`. The cookie proves knowledge of the token but does not contain it. */
 export const cookieFor = (token: string): string => `${COOKIE}=${proofOf(token)}; Path=/; HttpOnly; SameSite=Strict`;
 
 const proofOf = (token: string): string => createHash('sha256').update(`karpenter live page ${token}`).digest('hex');
@@ -34,7 +34,7 @@ function cookieOf(header: string | undefined): string | undefined {
   return pairs.find(([name]) => name === COOKIE)?.[1];
 }
 
-/** Takes the same time wherever the two differ. */
+/** Compares two texts in a time that does not depend on the position of the first difference. */
 function isSame(given: string | undefined, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return given !== undefined && timingSafeEqual(digest(given), digest(expected));

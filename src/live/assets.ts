@@ -1,4 +1,4 @@
-/** The files of the page, which lie beside the sources and, in a bundle, beside the program. */
+/** Files of the page. They are next to the sources and, in a bundle, next to the program. */
 import { readFileSync } from 'node:fs';
 
 interface Asset {
@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** All that is served; nothing else can be asked for. */
+/** All files that the server serves. */
 const FILES = [
   'index.html',
   'style.css',
@@ -26,7 +26,7 @@ const FILES = [
   'details.js',
 ];
 
-/** By path. @throws Error when the installation lacks one */
+/** Reads the files by path. @throws Error if a file is missing from the installation */
 export function readAssets(): ReadonlyMap<string, Asset> {
   const files = FILES.map((file): readonly [string, Asset] => {
     const body = readFileSync(new URL(`./page/${file}`, import.meta.url));

@@ -1,22 +1,22 @@
-/** What the nodes cost, now and over the last hours. */
+/** Cost of the nodes, now and over the last hours. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { poolNameOf } from '../api/object-fields.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { CostSample } from './model.ts';
 
-/** Two samples a minute, for twelve hours. */
+/** Interval of the samples: two per minute, for twelve hours. */
 const SAMPLE_MS = 30_000;
 const MOST = 12 * 120;
 
-/** USD per hour of the claims of a NodePool, in their order; undefined where nobody knows it. */
+/** Returns the USD per hour of a NodePool's claims, in the order of the claims. Undefined if a price is unknown. */
 export type PricesOf = (pool: NodePool, claims: readonly NodeClaim[]) => Promise<readonly (number | undefined)[]>;
 
 export class Costs {
   readonly #pricesOf: PricesOf;
   readonly #log: Logger;
   readonly #samples: CostSample[] = [];
-  /** By the name of the NodeClaim. */
+  /** Prices by the name of the NodeClaim. */
   #prices: ReadonlyMap<string, number> = new Map();
 
   constructor(pricesOf: PricesOf, log: Logger) {
@@ -24,7 +24,7 @@ export class Costs {
     this.#log = log;
   }
 
-  /** Looks prices up anew; what cannot be looked up keeps the price that it had. */
+  /** Updates the prices. If a price cannot be looked up, keeps the previous price. */
   async refresh(pools: readonly NodePool[], claims: readonly NodeClaim[]): Promise<void> {
     const byPool = Map.groupBy(claims, poolNameOf);
     const prices = new Map<string, number>();
@@ -50,7 +50,7 @@ export class Costs {
     return nodeClaim === undefined ? undefined : this.#prices.get(nodeClaim);
   }
 
-  /** Keeps what all nodes cost now, unless the last sample is younger than that. */
+  /** Records the current cost of all nodes, unless the last sample is more recent than the interval. */
   sample(atMs: number, usdPerHour: number): void {
     const [lastMs = Number.NEGATIVE_INFINITY] = this.#samples.at(-1) ?? [];
     if (atMs - lastMs < SAMPLE_MS) return;

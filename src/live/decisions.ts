@@ -1,12 +1,12 @@
-/** The last decisions of the operator, from its events and from the NodeClaims that come and go. */
+/** Last decisions of the operator, from its events and from created and deleted NodeClaims. */
 import type { EventNote } from '../observe/events/declaration.ts';
 import type { LiveDecision } from './model.ts';
 
 const MOST = 500;
-/** The same said again within this time counts up, and is no new line. */
+/** Within this time, a repeated decision increases a count instead of adding a line. */
 const SAME_MS = 10 * 60_000;
 
-/** Said of every node all the time: the nodes show it themselves. */
+/** Reasons of events that every node receives repeatedly. The rows of the nodes show the same information. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'DisruptionVerdict',
   'Unconsolidatable',
@@ -23,10 +23,10 @@ const INTERRUPTIONS: ReadonlySet<string> = new Set([
   'TerminatingOnInterruption',
 ]);
 const DISRUPTIONS = /^(Disruption|Consolidation|Expired$)/;
-/** Of conditions that are set, which are events of their own. */
+/** Message of condition changes. They have separate events. */
 const CONDITION_CHANGE = /^Status condition transitioned/;
 
-/** Objects whose fate decides on nodes; what is said of pods is shown with the pods. */
+/** Kinds of objects with decisions about nodes. Events of pods are shown with the pods. */
 const KINDS: ReadonlySet<string> = new Set([
   'NodeClaim',
   'Node',
@@ -40,12 +40,12 @@ export class LiveDecisions {
   readonly #decisions: LiveDecision[] = [];
   #lastId = 0;
 
-  /** Oldest first. */
+  /** Oldest decision first. */
   list(): readonly LiveDecision[] {
     return this.#decisions;
   }
 
-  /** Those that came, or were said again, after the one with this id. */
+  /** Returns the decisions that were added or repeated after the decision with this id. */
   since(id: number): readonly LiveDecision[] {
     return this.#decisions.filter((decision) => decision.id > id);
   }
@@ -65,10 +65,10 @@ export class LiveDecisions {
     if (this.#decisions.length > MOST) this.#decisions.shift();
   }
 
-  /** An event that is published, if it tells of a decision. */
+  /** Records a published event if it is about a decision. */
   note({ object, type, reason, message }: EventNote, atMs: number): void {
     if (!KINDS.has(object.kind) || LEFT_OUT.has(reason) || CONDITION_CHANGE.test(message)) return;
-    // the same is said of the NodeClaim
+    // the NodeClaim has the same event
     if (object.kind === 'Node' && (INTERRUPTIONS.has(reason) || DISRUPTIONS.test(reason))) return;
     this.add({ atMs, topic: topicOf(type, reason), object: `${object.kind}/${object.metadata.name}`, text: message });
   }

@@ -9,7 +9,7 @@ import type { LiveDecision, LiveNode } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
 
-/** Pods of a node; further ones are counted. */
+/** Maximum number of pods of a node in the list. Further pods are only counted. */
 const MOST_PODS = 500;
 
 interface PodLine {
@@ -76,11 +76,11 @@ const lineOf = (pod: Pod): PodLine => ({
 interface PodDetails extends PodLine {
   readonly node: string;
   readonly sinceMs: number;
-  /** What kube-scheduler says. */
+  /** Scheduling condition, as kube-scheduler reports it. */
   readonly scheduling: string;
-  /** What the operator said of it last: why no node is bought, NodePool by NodePool. */
+  /** Last message of the operator about the pod: for each NodePool, the reason why no node is launched. */
   readonly reason?: string;
-  /** NodeClaim that was made for it. */
+  /** NodeClaim that was created for the pod. */
   readonly nodeClaim?: string;
   readonly owner: string;
 }

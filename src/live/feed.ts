@@ -1,4 +1,7 @@
-/** The state of the cluster as the live page's clients receive it. However many clients connect, a revision is serialized once. */
+/**
+ * The state of the cluster as the live page's clients receive it. Each revision is serialized once, regardless of the number of
+ * clients.
+ */
 import type { LiveChange, LiveNode, LiveState } from './model.ts';
 import type { LiveView } from './view.ts';
 
@@ -17,13 +20,13 @@ export class LiveFeed {
     this.advance();
   }
 
-  /** The message with the whole state of this revision. The buffer is shared and must not be changed. */
+  /** Returns the message with the whole state of this revision. The buffer is shared and must not be changed. */
   state(): Buffer {
     this.#state ??= Buffer.from(this.#serialize());
     return this.#state;
   }
 
-  /** Moves on to the revision of now, and returns the differences from the last one. */
+  /** Advances to the current revision and returns the differences from the previous revision. */
   advance(): LiveChange {
     const view = this.#view;
     const present = view.nodes();
@@ -55,7 +58,7 @@ export class LiveFeed {
       summary: this.#summary,
       nodes: `[${[...this.#rows.values()].join(',')}]`,
       pending: this.#pending,
-      // later ones are part of the next change
+      // later entries are part of the next change
       decisions: JSON.stringify(decisions.list().filter(({ id }) => id <= this.#lastDecision)),
       costs: JSON.stringify(costs.filter(([atMs]) => atMs <= this.#lastSampleMs)),
     };
@@ -64,5 +67,5 @@ export class LiveFeed {
   }
 }
 
-/** A server-sent event. */
+/** Formats a server-sent event. */
 export const message = (event: 'state' | 'change', data: string): string => `event: ${event}\ndata: ${data}\n\n`;

@@ -1,22 +1,22 @@
-/** The live page: what the operator decides and what it costs, in a browser, as it happens. */
+/** The live page: a browser view of the operator's current decisions and costs. */
 import type { EventNote } from '../observe/events/declaration.ts';
 import { type LivePageOptions, serveLivePage } from './server.ts';
 import { type LiveSources, LiveView } from './view.ts';
 
 export type LiveOptions = LiveSources &
   Omit<LivePageOptions, 'view'> & {
-    /** Ends its looking for prices; the server is closed by `close`. */
+    /** Ends the price updates. Use `close` to stop the server. */
     readonly signal: AbortSignal;
   };
 
 export interface LivePage {
   readonly url: string;
-  /** Takes in events that the operator publishes. */
+  /** Receives the events that the operator publishes. */
   readonly note: (...notes: readonly EventNote[]) => void;
   close(): Promise<void>;
 }
 
-/** @throws Error that names the setting when the port cannot be taken */
+/** Opens the live page. @throws Error with the name of the setting if the port is not available */
 export async function openLive(options: LiveOptions): Promise<LivePage> {
   const view = new LiveView(options);
   const { url, close } = await serveLivePage({ ...options, view });

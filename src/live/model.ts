@@ -1,6 +1,6 @@
-/** What the live page shows, as its server sends it: plain data, with no field that could hold a secret. */
+/** Data of the live page, as its server sends it: plain data, without fields that could hold a secret. */
 
-/** Requested of what can be had, in the resource's unit of {@link Resources}. */
+/** Requested and allocatable amount, in the resource's unit of {@link Resources}. */
 export type RequestedShare = readonly [requested: number, allocatable: number];
 
 export interface LiveNode {
@@ -10,14 +10,14 @@ export interface LiveNode {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** USD per hour; absent while nobody knows it. */
+  /** USD per hour; absent if the price is unknown. */
   readonly usdPerHour?: number;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
   readonly pods: number;
   readonly shares: Readonly<Record<string, RequestedShare>>;
-  /** Whether it would be disrupted, and if not, what stands in the way: the code and the text of the verdict. */
+  /** Verdict about disruption of the node. If the node would not be disrupted, the code and the text give the reason. */
   readonly verdict?: { readonly code: string; readonly text: string; readonly object?: string };
 }
 
@@ -25,22 +25,22 @@ export interface PendingPod {
   /** `namespace/name`. */
   readonly pod: string;
   readonly sinceMs: number;
-  /** What the operator said of it last. */
+  /** Last message of the operator about the pod. */
   readonly reason?: string;
 }
 
-/** Something that the operator decided, or that happened to what it looks after. */
+/** A decision of the operator, or an event of an object that it manages. */
 export interface LiveDecision {
-  /** Grows with time. */
+  /** Increases with time. */
   readonly id: number;
   readonly atMs: number;
   readonly topic: 'bought' | 'given-back' | 'disruption' | 'interruption' | 'problem' | 'other';
-  /** Such as `NodeClaim/default-x2b9f`. */
+  /** Object of the decision, such as `NodeClaim/default-x2b9f`. */
   readonly object: string;
   readonly text: string;
-  /** USD per hour that are paid more from then on; negative for what is saved. */
+  /** Change of the cost in USD per hour; negative for savings. */
   readonly usdPerHour?: number;
-  /** How often it was said. */
+  /** Number of occurrences. */
   readonly times: number;
 }
 
@@ -50,34 +50,34 @@ export type CostSample = readonly [atMs: number, usdPerHour: number];
 export interface LiveSummary {
   readonly clusterName: string;
   readonly atMs: number;
-  /** False on a replica that stands by: it sees the cluster and decides nothing. */
+  /** False on a standby replica, which observes the cluster but makes no decisions. */
   readonly isLeading: boolean;
   readonly nodes: number;
   readonly pods: number;
   readonly pendingPods: number;
   readonly usdPerHour: number;
-  /** Nodes whose price nobody knows. */
+  /** Number of nodes without a known price. */
   readonly unpriced: number;
 }
 
 export interface LiveState {
   readonly summary: LiveSummary;
   readonly nodes: readonly LiveNode[];
-  /** The longest waiting; the summary counts all. */
+  /** Pods with the longest waits. The summary counts all pending pods. */
   readonly pending: readonly PendingPod[];
-  /** Oldest first. */
+  /** Oldest decision first. */
   readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];
 }
 
-/** What has changed since the last one. */
+/** Changes since the previous message. */
 export interface LiveChange {
   readonly summary: LiveSummary;
   readonly nodes: readonly LiveNode[];
-  /** Names of nodes that are gone. */
+  /** Names of removed nodes. */
   readonly gone: readonly string[];
   readonly pending?: readonly PendingPod[];
-  /** New ones, and those that were said again. */
+  /** New and repeated decisions. */
   readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];
 }

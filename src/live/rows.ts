@@ -9,12 +9,12 @@ import { own } from '../lib/own.ts';
 import { timeOf } from '../lib/times.ts';
 import type { LiveNode, RequestedShare } from './model.ts';
 
-/** What every node has; others are shown where a node offers them. */
+/** Resources that every node has. Further resources are shown only if a node offers them. */
 const ALWAYS = ['cpu', 'memory', 'pods'];
-/** Nearly every node has these, and hardly any pod asks for them. */
+/** Resources that are never shown, because nearly every node has them and pods rarely request them. */
 const NEVER = /^(hugepages-|ephemeral-storage$|attachable-volumes-)/;
 
-/** What the row of a node rests on does not change under the same object. */
+/** Rows by node object. The data of a row never changes within an object. */
 const known = new WeakMap<StateNode, Omit<LiveNode, 'usdPerHour' | 'verdict'>>();
 
 export function nodeRow(node: StateNode, usdPerHour: number | undefined, verdict: Verdict | undefined): LiveNode {
@@ -70,7 +70,7 @@ function sharesOf({ allocatable, pods }: StateNode): Readonly<Record<string, Req
   );
 }
 
-/** Since when a pod waits, milliseconds since the epoch; 0 when it does not say. */
+/** Returns the start of a pod's wait in milliseconds since the epoch, or 0 if it is unknown. */
 export function waitsSince({ metadata, status }: Pod): number {
   const { lastTransitionTime } = status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
   const sinceMs = timeOf(lastTransitionTime ?? metadata.creationTimestamp);

@@ -1,25 +1,27 @@
-/** Searches in turns: one pass over nodes and pods serves every text that waits, and passes take a share of the thread. */
+/**
+ * Searches in batches. One pass over nodes and pods serves all waiting texts, and passes use only a share of the thread's time.
+ */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { nodeNameOf } from '../api/object-fields.ts';
 import { podKey } from '../engine/pods.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { nodeRow } from './rows.ts';
 
-/** Findings of a search; further ones are left out. */
+/** Maximum number of results of a search. Further results are omitted. */
 const MOST_FOUND = 50;
-/** Texts that wait for the next pass. */
+/** Maximum number of texts that wait for the next pass. */
 const MOST_WAITING = 20;
-/** Passes may take a twentieth of the thread, and gather requests meanwhile. */
+/** Inverse share of the thread's time for passes, which is a twentieth. Requests collect during the pauses. */
 const SHARE = 20;
 const LEAST_PAUSE_MS = 50;
-/** Objects between two looks at the time, and milliseconds after which other work has its turn. */
+/** Number of objects between two checks of the time, and milliseconds after which other work can run. */
 const OBJECTS = 200;
 const STEP_MS = 4;
 
 interface Found {
   readonly kind: 'node' | 'pod';
   readonly name: string;
-  /** Such as the node of a pod. */
+  /** Additional text, such as the node of a pod. */
   readonly text: string;
 }
 
@@ -33,7 +35,7 @@ interface Search {
 
 export class Searches {
   readonly #cluster: ClusterState;
-  /** By text. Equal texts share a search. */
+  /** Waiting searches by text. Equal texts share a search. */
   readonly #waiting = new Map<string, Search>();
   #isRunning = false;
 

@@ -1,4 +1,4 @@
-/** Serves the live page: its files, what it shows as server-sent events, and single nodes and pods as JSON. */
+/** Serves the live page: its files, its data as server-sent events, and individual nodes and pods as JSON. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -18,7 +18,7 @@ import type { LiveView } from './view.ts';
 
 export interface LivePageOptions {
   readonly address: Address;
-  /** Empty: none is asked for. */
+  /** Required token. Empty if no token is required. */
   readonly token: string;
   readonly view: LiveView;
   readonly cluster: ClusterState;
@@ -27,12 +27,12 @@ export interface LivePageOptions {
 }
 
 interface LivePageServer {
-  /** Without a token. */
+  /** URL without a token. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Nothing from elsewhere is loaded, run, framed or sent to. */
+/** Headers that forbid loading, running, framing and sending anything from or to other origins. */
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -42,15 +42,15 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
 };
-/** Names of Kubernetes objects, a namespace and a slash included, are shorter. */
+/** Maximum length of a query value. Names of Kubernetes objects, including a namespace and a slash, are shorter. */
 const LONGEST_QUERY = 520;
-/** Seconds after which a client that is one too many should try again. */
+/** Seconds after which a client should reconnect if the server has too many clients. */
 const RECONNECT_SECONDS = 10;
 const SEARCH_SECONDS = 1;
-/** Result of a search that has no place in the queue. */
+/** Result of a search if the queue is full. */
 const BUSY = Symbol('busy');
 
-/** @throws Error that names the setting when the port cannot be taken */
+/** Starts the server. @throws Error with the name of the setting if the port is not available */
 export async function serveLivePage(options: LivePageOptions): Promise<LivePageServer> {
   const { address, token, log, metrics } = options;
   const access: Access = { isLocal: isLoopback(address.host), token };
@@ -93,7 +93,7 @@ async function show(request: IncomingMessage, response: ServerResponse, found: u
   await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
 }
 
-/** Answers 503, with the seconds after which the client should try again. */
+/** Responds with status 503 and the seconds after which the client should try again. */
 function busy(response: ServerResponse, seconds: number, text: string): void {
   response.setHeader('retry-after', String(seconds));
   answer(response, 503, text);

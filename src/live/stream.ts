@@ -1,4 +1,4 @@
-/** Sends server-sent events to the pages that are open: the whole state first, then changes. */
+/** Sends server-sent events to the open pages: first the whole state, then changes. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/logger.ts';
@@ -6,24 +6,27 @@ import { LiveFeed, message } from './feed.ts';
 import type { LiveChange } from './model.ts';
 import type { LiveView } from './view.ts';
 
-/** Between two looks for changes. They may take a twentieth of the thread. */
+/** Minimum time between two checks for changes. Checks may use a twentieth of the thread's time. */
 const LOOK_MS = 1_000;
 const SHARE = 20;
-/** Proxies close connections on which no data is sent. */
+/** Maximum time without data, because proxies close silent connections. */
 const SILENCE_MS = 15_000;
 const MOST_WATCHERS = 20;
-/** Bounds the cost of reconnecting: clients beyond this number between two looks wait for the next look. */
+/** Limits the cost of reconnects. Further clients between two checks wait for the next check. */
 const MOST_AT_ONCE = 4;
-/** A client that has not read so many bytes of changes is disconnected; it connects again and gets the whole state. */
+/**
+ * Maximum number of unread bytes of changes. A client beyond this limit is disconnected, reconnects, and receives the whole
+ * state.
+ */
 const MOST_UNREAD_BYTES = 4 * 2 ** 20;
 
 export class LiveStream {
   readonly #view: LiveView;
   readonly #log: Logger;
   readonly #watchers = new Set<ServerResponse>();
-  /** Clients that have not been sent the state. */
+  /** Clients that have not received the state yet. */
   readonly #waiting = new Set<ServerResponse>();
-  /** Kept from the first client until a look finds no clients. */
+  /** Kept from the first client until a check finds no clients. */
   #feed: LiveFeed | undefined;
   #isLooking = false;
   #atOnce = 0;
@@ -39,7 +42,7 @@ export class LiveStream {
     return this.#watchers.size + this.#waiting.size;
   }
 
-  /** Returns false if as many clients are connected as the stream serves. */
+  /** Adds a client. Returns false if the maximum number of clients is already connected. */
   watch(response: ServerResponse): boolean {
     if (this.watchers >= MOST_WATCHERS) return false;
     response.once('close', () => {
@@ -54,7 +57,7 @@ export class LiveStream {
     return true;
   }
 
-  /** Looks for changes while clients are connected. After an error the clients are disconnected, and connect again. */
+  /** Checks for changes while clients are connected. An error disconnects the clients, which then reconnect. */
   async #lookOut(): Promise<void> {
     this.#isLooking = true;
     while (this.watchers > 0) {
@@ -65,7 +68,7 @@ export class LiveStream {
         this.#log.error('failed refreshing the live page, trying again', { error });
         this.#disconnect();
       }
-      // the timer does not keep a process alive that has closed its servers
+      // the timer does not keep a process alive after its servers are closed
       await pause(Math.max(LOOK_MS, (performance.now() - startedMs) * SHARE), undefined, { ref: false });
     }
     this.#feed = undefined;
@@ -92,7 +95,7 @@ export class LiveStream {
     }
   }
 
-  /** Sends the state to as many waiting clients as may have it now. */
+  /** Sends the state to as many waiting clients as currently permitted. */
   #admit(): void {
     for (const response of this.#waiting) {
       if (this.#feed === undefined || this.#atOnce <= 0) return;
@@ -113,7 +116,7 @@ export class LiveStream {
   }
 }
 
-/** The time alone is not a change. */
+/** Returns true if more than the time has changed. */
 function isChange({ nodes, gone, pending, decisions, costs }: LiveChange): boolean {
   return nodes.length + gone.length + decisions.length + costs.length > 0 || pending !== undefined;
 }

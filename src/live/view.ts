@@ -1,4 +1,4 @@
-/** The state of the cluster as the live page shows it. */
+/** State of the cluster for the live page. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
@@ -20,24 +20,24 @@ export interface LiveSources {
   readonly clock: Clock;
   readonly log: Logger;
   readonly pricesOf: PricesOf;
-  /** What disruption says of every node, each time anew. */
+  /** Computes the current verdicts of disruption about all nodes. */
   readonly verdicts: () => readonly Verdict[];
   readonly isLeading: () => boolean;
 }
 
-/** Verdicts of all nodes take a while: between two looks at them. */
+/** Minimum time between two computations of all verdicts, because a computation takes some time. */
 const VERDICTS_MS = 5_000;
 const PRICES_MS = 10_000;
-/** Pods that are shown; the summary counts all. */
+/** Maximum number of pods in the list. The summary counts all pending pods. */
 const MOST_PENDING = 200;
-/** What was said of pods that waited; the oldest is forgotten. */
+/** Maximum number of messages about waiting pods. The oldest messages are removed first. */
 const MOST_SAID = 5_000;
 
 export class LiveView {
   readonly decisions = new LiveDecisions();
   readonly #sources: LiveSources;
   readonly #costs: Costs;
-  /** What was said last of a pod, by its name. */
+  /** Last message about each pod, by the name of the pod. */
   readonly #said = new Map<string, string>();
   #verdicts: ReadonlyMap<string, Verdict> = new Map();
   #verdictsMs = Number.NEGATIVE_INFINITY;
@@ -52,7 +52,7 @@ export class LiveView {
     nodeClaims.subscribe((event, claim, before) => this.#claimChanged(event, claim, before));
   }
 
-  /** Looks prices up, and keeps what all costs, until the signal aborts. */
+  /** Updates prices and records the total cost until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, cluster, log } = this.#sources;
     while (!signal.aborted) {
@@ -67,7 +67,7 @@ export class LiveView {
     }
   }
 
-  /** Takes in events that the operator publishes. */
+  /** Receives the events that the operator publishes. */
   note(...notes: readonly EventNote[]): void {
     for (const each of notes) {
       this.decisions.note(each, this.#sources.clock.now());
@@ -75,7 +75,7 @@ export class LiveView {
     }
   }
 
-  /** What was said last of a pod that waits. */
+  /** Returns the last message about a waiting pod. */
   saidOf(pod: string): string | undefined {
     return this.#said.get(pod);
   }
@@ -123,7 +123,7 @@ export class LiveView {
       });
   }
 
-  /** Oldest first. */
+  /** Oldest sample first. */
   get costs(): readonly CostSample[] {
     return this.#costs.samples;
   }
@@ -159,7 +159,7 @@ export class LiveView {
     if (before !== undefined && isLaunched(claim) && !isLaunched(before)) void this.#tellBought(claim);
   }
 
-  /** With the price of its offering, which nobody has looked up yet. */
+  /** Records a launch with the price of its offering, which the regular update has not looked up yet. */
   async #tellBought(claim: NodeClaim): Promise<void> {
     const { cluster, pricesOf } = this.#sources;
     const poolName = poolNameOf(claim);
