@@ -1,7 +1,7 @@
 /**
- * Spares disruption methods decisions that would find nothing. A method does not decide again on a snapshot in which it found
- * nothing. A consolidation method does not search again until the cluster changes in a way that can make a consolidation
- * possible, which is Karpenter's rule, or until five minutes have passed.
+ * Skips decisions of disruption methods that would find no command. A method does not decide again on a snapshot if its last
+ * run on this snapshot found no command. A consolidation method does not search again until the cluster changes in a way that
+ * can make a consolidation possible, which is Karpenter's rule, or until five minutes have passed.
  */
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import type { ClusterState } from '../../state/cluster.ts';
@@ -15,7 +15,7 @@ const NO_POOLS: ReadonlySet<string> = new Set();
 interface Search {
   /** `consolidationState` of the cluster. */
   readonly state: number;
-  /** Returns true if a search with this input would find nothing either. */
+  /** Returns true if a search with this input would find no command. */
   readonly covers: (input: MethodInput) => boolean;
 }
 
@@ -37,7 +37,7 @@ export class DecisionMemo {
     this.#cluster = cluster;
   }
 
-  /** Returns the methods that have not yet found nothing in this snapshot. */
+  /** Returns the methods that must still run on this snapshot, because no run on it has finished without a command. */
   due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
     return methods.filter((method) => this.#entry(method).snapshot !== snapshot);
   }
@@ -51,7 +51,7 @@ export class DecisionMemo {
       this.#entry(method).snapshot = outcome === 'nothing' ? snapshot : undefined;
   }
 
-  /** Returns true if a search of a consolidation method would find nothing. */
+  /** Returns true if a search of a consolidation method would find no command. */
   isCovered(method: Method, input: MethodInput): boolean {
     const { search } = this.#entry(method);
     if (method.consolidationType === '' || search?.state !== this.#cluster.consolidationState()) return false;
@@ -85,7 +85,7 @@ export class DecisionMemo {
 
 /**
  * A complete search covers every subset of its candidates. In Karpenter it also covers candidates that become consolidatable,
- * or that a PodDisruptionBudget allows, after the search: these wait for the next change of the cluster.
+ * or that a PodDisruptionBudget allows, after the search. Such candidates wait for the next change of the cluster.
  */
 function coversNoMoreThan({ candidates, consolidation }: MethodInput): Search['covers'] {
   if (consolidation === 'compatible') return () => true;

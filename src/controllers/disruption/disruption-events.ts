@@ -28,7 +28,7 @@ import {
 import { capitalized } from '../text.ts';
 import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
 
-/** The engine names its events by their reason. */
+/** Events by the name that the engine uses. */
 const BY_KIND: Readonly<Record<DisruptionEvent['kind'], KeyedEvent>> = {
   Unconsolidatable: UNCONSOLIDATABLE,
   DisruptionBlocked: DISRUPTION_BLOCKED,
@@ -37,7 +37,7 @@ const BY_KIND: Readonly<Record<DisruptionEvent['kind'], KeyedEvent>> = {
   ConsolidationRejected: CONSOLIDATION_REJECTED,
 };
 
-/** The same event on a node's Node and NodeClaim, as far as they exist. */
+/** Creates the same event for the Node and the NodeClaim of a node, if they exist. */
 const onBoth = (
   { node, nodeClaim }: Pick<StateNode, 'node' | 'nodeClaim'>,
   event: KeyedEvent,
@@ -78,7 +78,7 @@ export function publishBlockedPool(
   events.publish(eventOf(DISRUPTION_BLOCKED_OF_NODEPOOL, pool, { message, dedupe: [uidOf(pool), reason] }));
 }
 
-/** A move is published on the NodePool of its first node: the nodes themselves are gone. */
+/** Creates an event on the NodePool of a move's first node, because the nodes of the move no longer exist. */
 const onPool = ({ id, nodePool }: Move, event: KeyedEvent, message: string): readonly EventNote[] =>
   nodePool === undefined ? [] : [eventOf(event, nodePool, { message, dedupe: [id] })];
 

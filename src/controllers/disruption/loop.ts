@@ -1,4 +1,4 @@
-/** The loop that looks for nodes to give back or replace. */
+/** The loop that removes or replaces nodes. */
 import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -27,24 +27,27 @@ import type { VerdictHistory } from './verdict-history.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
-/** For so long a pass waits for NodePools to be Ready after an edit: a search without them would find no place for any pod. */
+/**
+ * Maximum time that a pass waits for NodePools to be Ready after an edit. Without these NodePools, a search would find no place
+ * for their pods.
+ */
 const READY_WITHIN_MS = 10_000;
 const ABNORMAL_MS = 15 * 60_000;
 const AT_ONCE = 20;
-/** A command that fails to start leaves marks, which the next pass must clean up soon, but not in a tight loop. */
+/** Back-off after a command fails to start. The next pass must remove the marks of the command soon, but not in a tight loop. */
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const LOOP = 'disruption-loop';
 
 interface DisruptionParts {
   readonly queue: DisruptionQueue;
-  /** In the order in which they run; the first that starts a command ends the pass. */
+  /** Methods in the order in which they run. A pass ends at the first method that starts a command. */
   readonly methods: readonly Method[];
-  /** Where simulations run. */
+  /** Runs simulations. */
   readonly simulations: SimulationRunner;
-  /** Keeps what the methods say of every node. */
+  /** Keeps the verdicts of the methods on each node. */
   readonly history: VerdictHistory;
   readonly launches: Pick<LaunchBudget, 'withheldFromSimulations' | 'room'>;
-  /** Memory of earlier passes. Replays have their own. */
+  /** Results of earlier passes. Replays pass their own. */
   readonly memo?: DecisionMemo | undefined;
 }
 
@@ -58,9 +61,9 @@ export class DisruptionLoop implements Singleton {
   readonly #runner: MethodRunner;
   readonly #snapshots: Snapshots;
   readonly #memo: DecisionMemo;
-  /** By `monotonicMs`. */
+  /** Time of the last run by name, by `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
-  /** Since when each NodePool has been waited for without a pause, by `monotonicMs` and its UID. */
+  /** Start of the current wait for each NodePool, by UID of the NodePool and by `monotonicMs`. */
   #awaitedFromMs: ReadonlyMap<string | undefined, number> = new Map();
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
@@ -109,7 +112,7 @@ export class DisruptionLoop implements Singleton {
     return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
   }
 
-  /** Whether some NodePool may be Ready in a moment. One that is edited again and again is not waited for any longer. */
+  /** Returns true if a NodePool may soon be Ready. The wait has a time limit, even if a NodePool is edited repeatedly. */
   #awaits(pools: readonly NodePool[]): boolean {
     const { informers, clock } = this.#deps;
     const nowMs = monotonicMs(clock);
@@ -127,7 +130,10 @@ export class DisruptionLoop implements Singleton {
     this.#known = present;
   }
 
-  /** Nodes that carry marks of a command which this process knows nothing of: it failed to start, or died with us. */
+  /**
+   * Removes marks from nodes that are not part of a command of this process. Their command failed to start, or an earlier
+   * process started it.
+   */
   async #cleanStaleMarks(): Promise<void> {
     const { tainted, withReason } = markedAmong(this.#deps.cluster.nodes());
     const isOutdated = (node: StateNode): boolean => !this.#queue.has(node.providerId) && !node.markedForDeletion;
@@ -147,20 +153,23 @@ export class DisruptionLoop implements Singleton {
   }
 }
 
-/** Whether what a NodePool says of its readiness is from before its last edit: in a moment it is not Ready, until it is looked at again. */
+/**
+ * Returns true if a NodePool was edited after its readiness was last evaluated. Such a NodePool may soon be reported as not
+ * Ready, until its next evaluation.
+ */
 function isEditedSince(pool: NodePool): boolean {
   const { deletionTimestamp, generation } = pool.metadata;
   const observed = getCondition(pool, READY)?.observedGeneration;
   return deletionTimestamp === undefined && observed !== undefined && observed !== generation;
 }
 
-/** Nodes that carry marks, by the list of all nodes, which is another one after each change. */
+/** Nodes with marks. The cache key is the list of all nodes, because each change of the cluster creates a new list. */
 const markedAmong = remembering((nodes: readonly StateNode[]) => ({
   tainted: nodes.filter(isTainted),
   withReason: nodes.filter(hasReason),
 }));
 
-/** @throws Requeue when others only wrote first, else an Error that names the step */
+/** @throws Requeue if only write conflicts occurred, otherwise an Error that names the step */
 async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

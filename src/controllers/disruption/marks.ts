@@ -1,4 +1,4 @@
-/** Marking nodes for all to see: a taint that keeps new pods away, and a condition that says why. */
+/** Marks disrupted nodes: a taint keeps new pods away, and a condition states the reason. */
 import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
@@ -18,7 +18,7 @@ type Writer = Pick<Deps, 'client' | 'clock' | 'random'>;
 const carriesTaint = (node: Node): boolean =>
   (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
 
-/** Adds or removes the taint. A tainted Node that is being deleted is left as it is: its own drain put it there. */
+/** Adds or removes the taint. Does not change a tainted Node that is being deleted, because node termination added the taint. */
 async function setTaint(writer: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
   if (node === undefined || nodeClaim === undefined) return;
   const { client } = writer;
@@ -61,10 +61,13 @@ export const untaint = (writer: Writer, stateNode: StateNode): Promise<void> => 
 export const withdrawReason = (writer: Writer, stateNode: StateNode): Promise<void> =>
   changeStatus(writer, stateNode, (claim) => clearCondition(claim, NODECLAIM_CONDITIONS, REASON, writer.clock.now()));
 
-/** Whether a node carries the taint, as far as the cache knows. Nodes without a claim are not ours to clean. */
+/**
+ * Returns true if the cache shows the taint on a node. Ignores nodes without a NodeClaim, because the operator does not manage
+ * them.
+ */
 export const isTainted = ({ node, nodeClaim }: StateNode): boolean =>
   node !== undefined && nodeClaim !== undefined && carriesTaint(node);
 
-/** Whether the claim of an initialised node says why it is disrupted, as far as the cache knows. */
+/** Returns true if the cache shows a disruption reason on the NodeClaim of an initialized node. */
 export const hasReason = ({ initialized, nodeClaim }: StateNode): boolean =>
   initialized && nodeClaim !== undefined && getCondition(nodeClaim, REASON) !== undefined;

@@ -44,7 +44,7 @@ export function setAllowance(metrics: Metrics, nodepool: string, reason: Disrupt
   consuming(metrics).set({ nodepool, reason }, allowance.disrupting);
 }
 
-/** Takes back what is shown of a NodePool that is gone. */
+/** Removes the series of a NodePool that no longer exists. */
 export function forgetAllowances(metrics: Metrics, nodepool: string): void {
   for (const reason of REASONS) {
     allowed(metrics).remove({ nodepool, reason });
@@ -74,18 +74,21 @@ export function countFailedValidations(metrics: Metrics, method: Method, count: 
 
 const queueFailures = (metrics: Metrics) => metrics.counter(VOLUNTARY_DISRUPTION_QUEUE_FAILURES);
 
-/** `count`: replacements of a command that was rolled back. Karpenter's `consolidation_type` has the decision. */
+/**
+ * Counts the replacements of a command that was rolled back. As in Karpenter, the label `consolidation_type` contains the
+ * decision.
+ */
 export function countQueueFailures(metrics: Metrics, command: Command, count: number): void {
   const decision = decisionOf(command);
   queueFailures(metrics).inc({ decision, reason: snakeCase(command.reason), consolidation_type: decision }, count);
 }
 
-/** Moves whose watch is over. */
+/** Counts a move at the end of its observation period. */
 export function countMove(metrics: Metrics, { decision, reason }: Move, outcome: 'kept' | 'undone'): void {
   metrics.counter(VOLUNTARY_DISRUPTION_MOVES).inc({ decision, reason: reason.toLowerCase(), outcome });
 }
 
-/** A gauge because what was realised may be negative. */
+/** Records savings in a gauge, because realised savings may be negative. */
 export function recordSavings(
   metrics: Metrics,
   { reason }: Move,
@@ -100,7 +103,7 @@ const timeouts = (metrics: Metrics) => metrics.counter(VOLUNTARY_DISRUPTION_CONS
 export const countTimeout = (metrics: Metrics, { consolidationType }: Method): void =>
   timeouts(metrics).inc({ consolidation_type: consolidationType });
 
-/** Series that exist from the start, so that their first increase shows. */
+/** Creates the series at the start, so that their first increase is visible. */
 export function initDisruptionCounters(metrics: Metrics, methods: readonly Method[]): void {
   for (const consolidation_type of ['multi', 'single']) timeouts(metrics).inc({ consolidation_type }, 0);
   for (const { consolidationType } of methods)
@@ -111,8 +114,9 @@ export function initDisruptionCounters(metrics: Metrics, methods: readonly Metho
 }
 
 /**
- * Each pool's view of each move; scores exist under the Balanced policy alone. Single nodes are weighed one by one; what
- * other methods weigh is one move of several pools, which counts as rejected when one of them rejects it.
+ * Records the evaluation of each move by each NodePool. Only the Balanced policy computes scores. Single-node consolidation
+ * evaluates each node separately. The other methods evaluate one move of several NodePools, which counts as rejected if one of
+ * these NodePools rejects it.
  */
 export function observeEvaluations(metrics: Metrics, method: Method, { evaluations = [] }: MethodResult): void {
   const isOneMove = method.consolidationType !== 'single';

@@ -1,4 +1,4 @@
-/** Follows what becomes of moves: who is gone, what was bought, whether it lasted, and what it saved. */
+/** Follows moves after they are carried out: deleted nodes, launched nodes, duration and savings. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
@@ -16,7 +16,7 @@ import { publishSavings, publishUndone } from './disruption-events.ts';
 import { countMove, recordSavings } from './measures.ts';
 import { type Move, type MoveHistory, savingsUntil, type Undoing } from './moves.ts';
 
-/** Times in the accounts are exact to this. */
+/** Precision of the times in the accounts. */
 const INTERVAL_MS = 10_000;
 
 interface DatedClaim {
@@ -32,7 +32,7 @@ export class MoveWatch implements Singleton {
   readonly #deps: Deps;
   readonly #history: MoveHistory;
   readonly #prices: CostTracker;
-  /** By the list of all claims, which is another one after each change: every move that is watched asks for the same. */
+  /** Cache by the list of all NodeClaims, because each change creates a new list. All observed moves read the same entries. */
   readonly #stayingByPool = remembering((_: readonly NodeClaim[]) => new Map<string, readonly DatedClaim[]>());
 
   constructor(deps: Deps, history: MoveHistory) {
@@ -67,9 +67,10 @@ export class MoveWatch implements Singleton {
   }
 
   /**
-   * Claims that were launched since for pods of the same workloads, unless they only stand in for others: as commands'
-   * replacements, or for nodes that were drifted, too old or interrupted, which leaves the NodePools no larger. A claim
-   * undoes one move, and a move is undone by as many claims as it gave at the most: what is beyond is growth.
+   * Returns NodeClaims that were launched after the move for pods of the same workloads. Excludes NodeClaims that only replace
+   * nodes: replacements of commands, and replacements of drifted, expired or interrupted nodes, because they do not enlarge the
+   * NodePools. A NodeClaim undoes at most one move. At most as many NodeClaims as the move deleted count as undoing it, because
+   * further NodeClaims are growth.
    */
   #boughtAgain(move: Move, workloadsOf: WorkloadsOf): readonly NodeClaim[] {
     const { orderedMs, replacements, nodePools: names, nodesLeft, workloads, given, taken } = move;
@@ -77,7 +78,7 @@ export class MoveWatch implements Singleton {
     const pools = [...names].map((name) => this.#stayingIn(name));
     const count = pools.reduce((sum, claims) => sum + claims.length, 0);
     if (count <= nodesLeft) return [];
-    const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // objects know when they were made to the second
+    const sinceMs = Math.floor(orderedMs / 1_000) * 1_000; // creation timestamps have a precision of one second
     return pools
       .flatMap((claims) => claims.slice(claims.findLastIndex(({ bornMs }) => bornMs < sinceMs) + 1))
       .filter(({ claim }) => isTrue(claim, 'Launched') && !this.#history.isReplacement(claim.metadata.name))
@@ -88,7 +89,7 @@ export class MoveWatch implements Singleton {
       .map(({ claim }) => claim);
   }
 
-  /** Claims of a NodePool that nobody deletes, the oldest first. */
+  /** Returns the NodeClaims of a NodePool that are not being deleted, oldest first. */
   #stayingIn(nodePool: string): readonly DatedClaim[] {
     const { nodeClaims } = this.#deps.cluster.stores;
     const byPool = this.#stayingByPool(nodeClaims.list());
@@ -100,7 +101,7 @@ export class MoveWatch implements Singleton {
     return staying;
   }
 
-  /** Enters the rent of a claim once it is launched. */
+  /** Records the cost of a NodeClaim once it is launched. */
   async #take(move: Move, claim: NodeClaim): Promise<void> {
     if (move.taken.has(claim.metadata.name) || !isTrue(claim, 'Launched')) return;
     const launchedText = getCondition(claim, 'Launched')?.lastTransitionTime ?? '';
@@ -115,11 +116,11 @@ export class MoveWatch implements Singleton {
     try {
       return await this.#prices.usdPerHour(pool, [claim]);
     } catch {
-      return 0; // prices cannot be had at the moment; the metric of the cost tracker counts such failures
+      return 0; // prices are not available now; the metric of the cost tracker counts such failures
     }
   }
 
-  /** Ends the rents of claims that are gone. */
+  /** Ends the cost of NodeClaims that no longer exist. */
   #settle<T extends Given>(rents: Map<string, T>, nowMs: number): void {
     const { cluster } = this.#deps;
     for (const [name, rent] of rents) {
@@ -127,7 +128,7 @@ export class MoveWatch implements Singleton {
     }
   }
 
-  /** A replacement that is taken away again, unless that has another reason. */
+  /** Returns the name of a replacement that is deleted or being deleted, unless the deletion has an unrelated reason. */
   #lostReplacement({ replacements }: Move): string | undefined {
     return replacements.find((name) => {
       const claim = this.#deps.cluster.claim(name);
@@ -156,7 +157,10 @@ export class MoveWatch implements Singleton {
   }
 }
 
-/** Answers whose pods a claim was made for, or holds. What that takes is computed on first use. */
+/**
+ * Returns a function that lists the workloads of pods that a NodeClaim was created for or runs. Computes the required index on
+ * first use.
+ */
 function workloadsByClaim(cluster: ClusterState): WorkloadsOf {
   let planned: ReturnType<typeof plannedPods> | undefined;
   return (claim) => {
@@ -166,7 +170,7 @@ function workloadsByClaim(cluster: ClusterState): WorkloadsOf {
   };
 }
 
-/** The pods that claims were made for, as `namespace/name`, by the claim's name. */
+/** Returns the pods that NodeClaims were created for, as `namespace/name`, by the name of the NodeClaim. */
 function plannedPods({ podTimings }: ClusterState): ReadonlyMap<string, readonly string[]> {
   const planned = new Map<string, string[]>();
   for (const [key, { nodeClaim }] of podTimings.entries()) {
@@ -178,7 +182,7 @@ function plannedPods({ podTimings }: ClusterState): ReadonlyMap<string, readonly
   return planned;
 }
 
-/** One of which nobody knows when it was made was not made since any move. */
+/** Returns the creation time. A NodeClaim with an unknown creation time counts as older than every move. */
 function bornMs({ metadata }: NodeClaim): number {
   const ms = timeOf(metadata.creationTimestamp);
   return Number.isNaN(ms) ? Number.NEGATIVE_INFINITY : ms;

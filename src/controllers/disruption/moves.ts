@@ -1,9 +1,9 @@
 /**
- * Remembers what consolidation has moved, in this process: whether it lasted, what it saved, and which moves are not to
- * be repeated soon. `move-watch.ts` follows the moves.
+ * Keeps the moves of consolidation by this process: duration, savings, and the moves that should not be repeated soon.
+ * `move-watch.ts` follows the moves.
  *
  *   watched ──30 minutes──▶ kept
- *      └──capacity bought again for its pods, or a replacement gone──▶ undone
+ *      └──capacity launched again for its pods, or a replacement gone──▶ undone
  */
 import type { NodePool } from '../../api/nodepool.ts';
 import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
@@ -13,53 +13,56 @@ import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { Order } from './order.ts';
 
-/** A move that lasts this long has succeeded, and its savings are reported. */
+/** Observation period of a move. A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;
-/** How long an undone move makes its repetition dearer. */
+/** Time for which an undone move requires higher savings for a repetition. */
 const MEMORY_MS = 60 * 60_000;
 const MOST_MOVES = 200;
 const MOST_EXCUSED = 5_000;
 
-/** Why a move did not last. */
+/** Reason why a move did not last. */
 export interface Undoing {
   readonly atMs: number;
-  /** `bought-again`: one more node was bought for its pods; `replacement-gone`: one of its own nodes was deleted again. */
+  /** `bought-again`: another node was launched for its pods; `replacement-gone`: one of its replacements was deleted. */
   readonly code: 'bought-again' | 'replacement-gone';
   readonly nodeClaim: string;
 }
 
-/** A command that was carried out. Of its objects only what is needed, or the pods of long ago would stay in memory. */
+/**
+ * Command that was carried out. Keeps only the required fields of its objects, because whole objects would keep old pods in
+ * memory.
+ */
 export interface Move {
   readonly id: string;
   readonly command: string;
   readonly method: string;
   readonly decision: Decision;
   readonly reason: DisruptionReason;
-  /** Names of the NodeClaims that were created for it. */
+  /** Names of the NodeClaims that the command created. */
   readonly replacements: readonly string[];
   readonly predictedUsdPerHour: number;
   /** NodePool of its first node, on which events are published. */
   readonly nodePool: NodePool | undefined;
-  /** When its candidates were marked. */
+  /** Time at which the candidates were marked. */
   readonly orderedMs: number;
-  /** When its candidates were deleted. */
+  /** Time at which the candidates were deleted. */
   readonly startedMs: number;
   readonly endsMs: number;
   readonly nodePools: ReadonlySet<string>;
   readonly workloads: ReadonlySet<string>;
-  /** How often it had been undone before it was made once more. */
+  /** Number of times that the move was undone before this repetition. */
   readonly level: number;
-  /** NodeClaims of its NodePools after it, its replacements included. */
+  /** Number of NodeClaims of its NodePools after the move, including its replacements. */
   readonly nodesLeft: number;
   /** Candidates by the name of their NodeClaim. */
   readonly given: Map<string, Given>;
-  /** What was bought for it and after it, by the name of the NodeClaim. */
+  /** NodeClaims that were launched for the move and after it, by name. */
   readonly taken: Map<string, Taken>;
   undoing?: Undoing;
   isOver: boolean;
 }
 
-/** A move at `/debug/moves`. Money is in USD; `engine/disruption/pricing/savings.ts` defines `realisedUsd`. */
+/** Move as `/debug/moves` shows it. Amounts are in USD; `engine/disruption/pricing/savings.ts` defines `realisedUsd`. */
 export interface MoveView {
   readonly id: string;
   readonly command: string;
@@ -67,13 +70,13 @@ export interface MoveView {
   readonly decision: string;
   readonly state: 'watched' | 'kept' | 'undone';
   readonly startedAt: string;
-  /** Until when it is watched, and up to when its savings count. */
+  /** End of the observation period and of the savings that count. */
   readonly endsAt: string;
   readonly nodePools: readonly string[];
   readonly workloads: readonly string[];
   readonly undoneBefore: number;
   readonly undone?: { readonly at: string; readonly because: Undoing['code']; readonly nodeClaim: string };
-  /** Until when a repetition has to be worth more. */
+  /** End of the time in which a repetition must save more. */
   readonly dearerUntil?: string;
   readonly predictedUsdPerHour: number;
   readonly predictedUsd: number;
@@ -85,12 +88,15 @@ export class MoveHistory {
   readonly #replacements = new Set<string>();
   readonly #excused = new Set<string>();
 
-  /** Claims that a command of any method created: they are bought in place of others. */
+  /** Records the NodeClaims that a command of any method created as replacements. */
   created(claims: readonly string[]): void {
     for (const name of claims) this.#replacements.add(name);
   }
 
-  /** Claims that a command takes away without undoing the move that bought them: they are empty, or drifted. */
+  /**
+   * Records NodeClaims that a command deletes because they are empty or drifted. Such a deletion does not undo the move that
+   * launched them.
+   */
   excused(claims: readonly string[]): void {
     for (const name of claims) this.#excused.add(name);
     for (const name of this.#excused) {
@@ -107,12 +113,15 @@ export class MoveHistory {
     return this.#replacements.has(claim);
   }
 
-  /** Forgets replacements that are gone. */
+  /** Removes replacements that no longer exist. */
   forget(isGone: (claim: string) => boolean): void {
     for (const name of this.#replacements) if (isGone(name)) this.#replacements.delete(name);
   }
 
-  /** A command whose candidates have just been deleted, and the number of nodes that its NodePools keep. */
+  /**
+   * Records a command whose candidates were just deleted.
+   * @param nodesLeft number of nodes that its NodePools keep
+   */
   enter(order: Order, nodesLeft: number, nowMs: number): void {
     const { candidates, reason } = order.command;
     const undone = this.undone(nowMs);
@@ -140,12 +149,15 @@ export class MoveHistory {
     this.#moves = [...this.#moves, move].slice(-MOST_MOVES);
   }
 
-  /** Those that are still watched, oldest first. */
+  /** Moves in their observation period, oldest first. */
   get watched(): readonly Move[] {
     return this.#moves.filter(({ isOver }) => !isOver);
   }
 
-  /** Moves whose repetition is dearer now. Emptiness moves nothing, so it may be repeated as often as nodes are empty. */
+  /**
+   * Returns moves whose repetition must save more now. Excludes emptiness: it moves no pods, so it may be repeated as often as
+   * nodes are empty.
+   */
   undone(nowMs: number): readonly Undone[] {
     const undone: Undone[] = [];
     for (const move of this.#moves) {
@@ -157,13 +169,13 @@ export class MoveHistory {
     return undone;
   }
 
-  /** Latest first. */
+  /** Returns all moves, latest first. */
   views(nowMs: number): readonly MoveView[] {
     return this.#moves.toReversed().map((move) => viewOf(move, nowMs));
   }
 }
 
-/** Predicted and realised savings up to now, or to the end of the watch. */
+/** Returns predicted and realised savings until now, or until the end of the observation period if it is earlier. */
 export function savingsUntil(move: Move, nowMs: number): { readonly predicted: number; readonly realised: number } {
   const account = {
     predictedUsdPerHour: move.predictedUsdPerHour,
@@ -175,7 +187,7 @@ export function savingsUntil(move: Move, nowMs: number): { readonly predicted: n
   return { predicted: predictedUsd(account, untilMs), realised: realisedUsd(account, untilMs) };
 }
 
-/** Until when the move makes its repetition dearer; undefined when it does not. */
+/** Returns the end of the time in which a repetition must save more, or undefined if there is no such time. */
 export const dearerUntilMs = ({ undoing, reason }: Move): number | undefined =>
   undoing && reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
 

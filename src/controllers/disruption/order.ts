@@ -8,11 +8,11 @@ export interface Order {
   readonly id: string;
   readonly command: Command;
   readonly method: Method;
-  /** By the clock's time, as NodeClaims record when they were made. */
+  /** Start time, comparable with the creation times of NodeClaims. */
   readonly startedMs: number;
-  /** Names of the NodeClaims that were created to replace the candidates. */
+  /** Names of the NodeClaims that replace the candidates. */
   readonly replacements: readonly string[];
   readonly fields: LogFields;
-  /** Undefined: nobody wants traces. */
+  /** Undefined if tracing is disabled. */
   readonly trace?: CommandTrace | undefined;
 }

@@ -1,4 +1,7 @@
-/** Prepares a disruption method on the cluster as it is now, and reports which nodes are left alone, and why. */
+/**
+ * Prepares a disruption method on the current state of the cluster, and reports the nodes that it does not disrupt, with
+ * reasons.
+ */
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -16,12 +19,12 @@ import { managedPools, type Snapshots } from './snapshots.ts';
 interface MethodRequest {
   readonly method: Method;
   readonly log: Logger;
-  /** NodePools that the method's last search had no time for. */
+  /** NodePools that the method's last search did not reach before its time limit. */
   readonly unseenPools: ReadonlySet<string>;
 }
 
 interface PreparedMethod extends Preparation {
-  /** What the method decides. Rejects when the signal aborts. */
+  /** Decides on commands. Rejects if the signal aborts. */
   readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
 }
 
@@ -63,7 +66,7 @@ export class MethodPreparer {
       elapsedMs: () => monotonicMs(clock) - startedMs,
     };
     const isFirst = !surveys.has(method.class);
-    // by the cluster's clock: in virtual time the machine's speed must not decide who has a turn first
+    // uses the clock of the cluster: in virtual time, the speed of the machine must not change the order of work
     const pause = yielding(() => monotonicMs(clock));
     const preparation = await prepare(method, pass, { surveys, pause });
     if (isFirst) await this.#reportBlocks(preparation.blocks, pass, pause);
@@ -78,14 +81,14 @@ export class MethodPreparer {
     };
   }
 
-  /** Events and metrics of what the preparation found. */
+  /** Publishes events and metrics about the result of the preparation. */
   async #report({ method, declined, candidates, allowances }: Preparation, pause: Pause): Promise<void> {
     const { events, metrics } = this.#deps;
     for (const { candidate, reason, isReported } of declined.values()) {
       if (isReported) publishUnconsolidatable(events, candidate, reason.text);
       await pause();
     }
-    // budgets keep nobody back where there is nobody
+    // without candidates, budgets block no node
     if (candidates.length === 0) return;
     for (const pool of managedPools(this.#deps)) {
       const allowance = allowances.get(pool.metadata.name);
@@ -95,7 +98,7 @@ export class MethodPreparer {
     }
   }
 
-  /** Reports blocked nodes. Blocks are the same for all methods of a class. */
+  /** Reports blocked nodes. Blocks are the same for all methods of a disruption class. */
   async #reportBlocks(
     blocks: Preparation['blocks'],
     { nodes, nowMs }: { readonly nodes: readonly StateNode[]; readonly nowMs: number },

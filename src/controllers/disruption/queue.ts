@@ -1,9 +1,9 @@
 /**
- * Carries commands out: waits until the replacements are initialised, then deletes the candidates; puts everything back
- * when that cannot succeed.
+ * Carries out commands: waits until the replacements are initialized, then deletes the candidates. Rolls the command back if it
+ * cannot succeed.
  *
- *   started ──replacements initialised──▶ candidates deleted ──▶ done
- *      └──a replacement is gone, or too much time has passed──▶ rolled back
+ *   started ──replacements initialized──▶ candidates deleted ──▶ done
+ *      └──a replacement is gone, or the command timed out──▶ rolled back
  */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
@@ -31,31 +31,31 @@ const PER_CANDIDATE_MS = 80;
 const LEAST_TIME_MS = 10 * 60_000;
 const MOST_TIME_MS = 60 * 60_000;
 
-/** Nothing that the queue could wait for will make the command succeed. */
+/** The command cannot succeed, however long the queue waits. */
 class Unrecoverable extends Error {
   override readonly name = 'Unrecoverable';
 }
 
-/** A command of a hundred nodes would otherwise fill the decision log with their names. */
+/** Maximum length of a command in the decision log. The text of a command for a hundred nodes would be too long. */
 const MOST_TEXT = 200;
 const clipped = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT - 1)}…`);
 
-/** How long a command may take: the more nodes the queue holds, the longer. */
+/** Returns the maximum time for a command. This time increases with the number of nodes in the queue. */
 export const limitMs = (candidates: number): number =>
   Math.min(MOST_TIME_MS, Math.max(LEAST_TIME_MS, PER_CANDIDATE_MS * candidates));
 
 export class DisruptionQueue {
   readonly #deps: Deps;
-  /** Records what was carried out by methods that make the cluster cheaper. */
+  /** Records commands of consolidation methods that were carried out. */
   readonly moves: MoveHistory;
   readonly #orders = new Map<string, Order>();
-  /** When the orders came, by `monotonicMs`. */
+  /** Time at which each order was added, by `monotonicMs`. */
   readonly #sinceMs = new Map<string, number>();
   readonly #byProviderId = new Map<string, string>();
   #providerIds: ReadonlySet<string> | undefined;
-  /** Replacements seen initialised; what becomes of them later does not matter. */
+  /** Replacements that were initialized once. Their later state does not matter. */
   readonly #initialized = new Set<string>();
-  /** UIDs of candidates' claims that are deleted while others of their command could not be yet. */
+  /** UIDs of candidates' NodeClaims that are deleted while the deletion of another candidate of the same command is still due. */
   readonly #deleted = new Set<string | undefined>();
   #add: (id: string) => void = () => undefined;
 
@@ -64,7 +64,7 @@ export class DisruptionQueue {
     this.moves = moves;
   }
 
-  /** The same set until another command comes, or one ends. */
+  /** Returns the same set until a command is added or ends. */
   get providerIds(): ReadonlySet<string> {
     this.#providerIds ??= new Set(this.#byProviderId.keys());
     return this.#providerIds;
@@ -121,7 +121,7 @@ export class DisruptionQueue {
     return settled;
   }
 
-  /** Answers whether the command is carried out. @throws Unrecoverable when it never will be */
+  /** Returns true if the command is carried out. @throws Unrecoverable if the command cannot succeed */
   async #attempt(order: Order, log: Logger): Promise<boolean> {
     const waiting = order.replacements.filter((name) => !this.#isReady(order, name));
     if (waiting.length > 0) return false;
@@ -182,7 +182,7 @@ export class DisruptionQueue {
     });
   }
 
-  /** Claims that the NodePools of a command keep, now that its candidates are deleted. */
+  /** Returns the number of NodeClaims that the NodePools of a command keep after the deletion of its candidates. */
   #nodesLeft({ command: { candidates } }: Order): number {
     const { nodeClaims } = this.#deps.cluster.stores;
     const gone = new Set(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
@@ -201,7 +201,7 @@ export class DisruptionQueue {
     const { cluster, metrics, traces } = this.#deps;
     if (trace) traces?.commandFailed(trace, error);
     countQueueFailures(metrics, command, replacements.filter((name) => !this.#initialized.has(name)).length);
-    // What cannot be undone now is undone by the next run of the disruption loop, which finds the nodes in no command.
+    // If a removal fails, the next pass of the disruption loop removes the marks, because the nodes are not part of a command.
     const nodes = command.candidates.map(({ stateNode }) => stateNode);
     await Promise.allSettled(nodes.map((node) => untaint(this.#deps, node)));
     await Promise.allSettled(nodes.map((node) => withdrawReason(this.#deps, node)));

@@ -1,4 +1,4 @@
-/** Lets one disruption method decide, checks its commands again after a while, and starts them. */
+/** Runs one disruption method, validates its commands again after a delay, and starts them. */
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Method, MethodResult, Validated, ValidationFailure } from '../../engine/disruption/method.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
@@ -27,7 +27,7 @@ const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
 
 interface Evaluated {
   readonly commands: readonly Command[];
-  /** Whether the same cluster would be decided on in the same way again. */
+  /** True if the method would decide the same on an unchanged cluster. */
   readonly isOver: boolean;
 }
 
@@ -70,7 +70,7 @@ export class MethodRunner {
     try {
       const { commands: decided, isOver } = await this.#decide(method, context);
       const commands = this.#launchable(method, decided);
-      // one that no longer holds leaves room for others
+      // a command that failed validation leaves room for other commands
       return { commands: await this.#confirmed(method, commands, context), isOver: isOver && decided.length === 0 };
     } finally {
       observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
@@ -97,7 +97,7 @@ export class MethodRunner {
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
   }
 
-  /** Commands whose replacements the launch budgets of their NodePools have room for. */
+  /** Returns the commands whose replacements fit into the launch budgets of their NodePools. */
   #launchable(method: Method, commands: readonly Command[]): readonly Command[] {
     const rooms = new Map<string, number>();
     return commands.filter(({ candidates, replacements }) => {
@@ -128,7 +128,10 @@ export class MethodRunner {
     log.debug(timeout.message, { ...timeout.fields, ...(found && describe(found)) });
   }
 
-  /** What is left of commands once they have stood for a while: the world may have moved on. All are held against one cluster. */
+  /**
+   * Returns the commands that are still valid after the validation delay. Validates all commands against the same state of the
+   * cluster.
+   */
   async #confirmed(
     method: Method,
     commands: readonly Command[],
@@ -145,7 +148,7 @@ export class MethodRunner {
     return held.filter((command) => command !== undefined);
   }
 
-  /** Records what came of a command's validation. */
+  /** Records the result of a command's validation. */
   #held(
     method: Method,
     command: Command,
@@ -177,7 +180,7 @@ export class MethodRunner {
   }
 }
 
-/** What the Balanced policy made of each move that was weighed. */
+/** Logs how the Balanced policy scored each move. */
 function logScores(log: Logger, { evaluations = [], weighed = evaluations }: MethodResult): void {
   for (const { nodePool, score, approved, figures } of weighed) {
     if (score === undefined) continue;

@@ -1,4 +1,4 @@
-/** Snapshots of the cluster that disruption decides on: always the same one until something changes. */
+/** Snapshots of the cluster for disruption decisions. The same snapshot is reused until its inputs change. */
 import { isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -43,7 +43,7 @@ export interface DisruptionSnapshot
 
 /** Inputs of a snapshot besides the time. */
 interface Sources {
-  /** Of the cluster. */
+  /** Revision of the cluster. */
   readonly revision: number;
   /** Every managed NodePool. */
   readonly pools: readonly PoolInput[];
@@ -73,7 +73,7 @@ export class Snapshots {
   readonly #launches: Pick<LaunchBudget, 'withheldFromSimulations'> | undefined;
   #taken: Taken | undefined;
 
-  /** @param launches holds back replacements in the same way as provisioning's launches */
+  /** @param launches withholds replacements in the same way as launches of the provisioner */
   constructor(
     deps: Deps,
     queue: Pick<DisruptionQueue, 'providerIds' | 'moves'>,
@@ -84,7 +84,7 @@ export class Snapshots {
     this.#launches = launches;
   }
 
-  /** Returns the last snapshot as long as nothing has changed, and time alone changes no decision. */
+  /** Returns the last snapshot if no input has changed and if the passage of time has changed no decision. */
   async current(log: Logger): Promise<DisruptionSnapshot> {
     const pools = await this.#poolInputs(log);
     const { cluster, cloud } = this.#deps;
@@ -150,7 +150,7 @@ export class Snapshots {
     return {
       snapshot: takeSnapshot(cluster, {
         ...{ ...parts, nowMs },
-        // Simulations come by the hundred; what is wrong with pools is reported where decisions are made.
+        // Silent because hundreds of simulations may run. The decisions report problems of NodePools.
         pools: activePools(this.#deps, silent).flatMap((pool) => byPool.get(pool) ?? []),
         nodes: cluster.nodes(),
       }),
@@ -159,7 +159,10 @@ export class Snapshots {
     };
   }
 
-  /** Problems of NodePools without nodes are not logged: they have nothing to disrupt, and their NodeClass may not be ready. */
+  /**
+   * Lists the inputs of all managed NodePools. Does not log problems of NodePools without nodes, because they have no nodes to
+   * disrupt and their NodeClass may not be ready.
+   */
   #poolInputs(log: Logger): Promise<readonly PoolInput[]> {
     const { cluster, settings } = this.#deps;
     const inUse = poolsInUse(cluster.nodes());
@@ -181,7 +184,7 @@ export class Snapshots {
       const types = await this.#deps.cloud.instanceTypes(pool);
       return this.#deps.settings.consolidation === 'compatible' ? withoutSpotRisk(types) : types;
     } catch (error) {
-      // of a pool that is not ready nothing else is to be expected
+      // this error is expected if the NodePool is not ready
       if (error instanceof OverlaysNotEvaluated)
         log.debug('skipping, node overlays are not applied', { NodePool, error });
       else log[isTrue(pool, READY) ? 'error' : 'debug']('failed listing instance types', { NodePool, error });
@@ -189,7 +192,7 @@ export class Snapshots {
     }
   }
 
-  /** Claims that are about to be created take up room under their pool's limit of nodes. */
+  /** Adds NodeClaims that are about to be created, because they count towards the node limit of their NodePool. */
   #withReserved(counts: ReadonlyMap<string, ClaimCounts>): ReadonlyMap<string, ClaimCounts> {
     const { reservedNodes } = this.#deps.cluster;
     return new Map(

@@ -1,4 +1,4 @@
-/** Starts a command: marks its candidates, creates what replaces them, and hands it to the queue. */
+/** Starts a command: marks its candidates, creates the replacements, and adds the command to the queue. */
 import { randomUUID } from 'node:crypto';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
@@ -26,7 +26,7 @@ interface Start {
   readonly method: Method;
 }
 
-/** @throws Error when nothing was started; marks that remain are cleaned by the next run of the loop */
+/** @throws Error if the command was not started; the next pass of the loop removes remaining marks */
 export async function startCommand(
   deps: Deps,
   queue: DisruptionQueue,
@@ -48,14 +48,15 @@ export async function startCommand(
     throw error;
   });
   trace?.started(marked, deps.clock.now());
-  // Only now: the pods of a marked node are provided for by the provisioner, which must already see the replacements.
+  // Must come after the creation of the replacements: the provisioner plans for pods of marked nodes and must see the
+  // replacements.
   deps.cluster.markForDeletion(...marked.candidates.map(({ providerId }) => providerId));
   recordPlan(deps, command);
   queue.enqueue({ id, command: marked, method, startedMs: deps.clock.now(), replacements, fields, trace });
   countDecision(deps.metrics, marked, method);
 }
 
-/** Meanwhile, nobody else takes the room that the replacements need under the limits of static NodePools. */
+/** Reserves the nodes that the replacements need under the limits of static NodePools while `work` runs. */
 async function holdingRoom<T>({ cluster }: Deps, command: Command, work: () => Promise<T>): Promise<T> {
   const fixed = new Set(
     command.candidates.flatMap(({ nodePool: { spec, metadata } }) =>
@@ -71,7 +72,10 @@ async function holdingRoom<T>({ cluster }: Deps, command: Command, work: () => P
   }
 }
 
-/** A pure deletion goes on with the candidates that could be marked; a replacement is planned for all or none. */
+/**
+ * Marks the candidates. A command without replacements continues with the candidates that could be marked. A command with
+ * replacements fails unless all candidates could be marked.
+ */
 async function markCandidates(deps: Deps, command: Command): Promise<Command> {
   const results = await Promise.allSettled(
     command.candidates.map(({ stateNode }) => mark(deps, stateNode, command.reason)),
@@ -114,7 +118,7 @@ function recordPlan(deps: Deps, { plan }: Command): void {
   }
 }
 
-/** What a command is made of, for the log; without an id while it is only considered. */
+/** Returns the fields of a command for the log. A command that is only considered has no id. */
 export function describe(command: Command, id?: string): LogFields {
   const { candidates, replacements } = command;
   return {
@@ -138,7 +142,7 @@ export function describe(command: Command, id?: string): LogFields {
 
 const LAUNCH_ORDER = ['reserved', 'spot', 'on-demand'];
 
-/** What will be tried first. */
+/** Returns the capacity type that is launched first. */
 const capacityTypeOf = ({ requirements }: PlannedClaim): string => {
   const wanted = Requirements.fromRequirements(requirements).get(CAPACITY_TYPE_LABEL);
   return LAUNCH_ORDER.find((type) => wanted.has(type)) ?? 'on-demand';

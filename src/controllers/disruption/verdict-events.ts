@@ -1,6 +1,6 @@
 /**
- * Publishes on each Node why disruption leaves it alone: one event when a reason has settled, and the next one only when
- * another reason has. What the last pass said of every node is served at `/debug/verdicts`.
+ * Publishes an event on each Node with the reason why disruption does not disrupt it. Publishes the next event only after
+ * another reason has settled. `/debug/verdicts` serves the last verdict on each node.
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
@@ -14,17 +14,17 @@ import { capitalized } from '../text.ts';
 import type { VerdictHistory } from './verdict-history.ts';
 
 const INTERVAL_MS = 10_000;
-/** A reason that lasts less is the middle of something, such as a pass that is not finished. */
+/** Minimum duration of a reported reason. Shorter reasons are transient, for example because a pass is not finished. */
 const SETTLED_MS = 10_000;
-/** Most events of one interval, so that a change that concerns every node of a large cluster is published step by step. */
+/** Maximum number of events per interval, so that events about every node of a large cluster are published gradually. */
 const AT_ONCE = 100;
 
-/** These have events of their own, and do not last. */
+/** Verdicts with their own events, or that do not last. */
 const UNREPORTED: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
 
-/** What is known of a node. */
+/** State of the reports on a node. */
 interface NodeReport {
-  /** The reason of the last look, and since when, by `monotonicMs`, it is that. */
+  /** Reason of the last check. `sinceMs` is the time since which it applies, by `monotonicMs`. */
   reason: string;
   sinceMs: number;
   /** The reason of the last event. */
@@ -36,7 +36,7 @@ type Wanted = Pick<Deps, 'clock' | 'events'> & { readonly cluster: Pick<Deps['cl
 export function verdictEvents({ clock, cluster, events }: Wanted, history: VerdictHistory): Singleton {
   const known = new Map<string, NodeReport>();
 
-  /** Answers whether the verdict is due to be published. */
+  /** Returns true if the verdict is due to be published. */
   function isDue(verdict: Verdict): boolean {
     const reason = reasonOf(verdict);
     const lookedMs = monotonicMs(clock);
@@ -73,7 +73,7 @@ export function verdictEvents({ clock, cluster, events }: Wanted, history: Verdi
 
 const objectOf = (node: StateNode | undefined): KubeObject | undefined => node?.node ?? node?.nodeClaim;
 
-/** What makes two verdicts different: how near a miss was does not. */
+/** Returns the identity of a verdict. Verdicts with different near misses have the same identity. */
 const reasonOf = ({ code, object }: Verdict): string =>
   object === undefined ? code : [code, object.kind, object.namespace ?? '', object.name].join('/');
 

@@ -1,4 +1,4 @@
-/** What the disruption methods said last of every node. */
+/** Last verdicts of the disruption methods on each node. */
 import type { Method, MethodResult } from '../../engine/disruption/method.ts';
 import { type MethodReview, type Verdict, verdictsOf } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -8,13 +8,16 @@ const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 export class VerdictHistory {
   readonly #reviews = new Map<string, MethodReview>();
 
-  /** Records what a method says now. Without a result it did not run, since nothing has changed: its last result holds. */
+  /**
+   * Records the review of a method. Without a result, the method did not run because its input has not changed, so its last
+   * result remains valid.
+   */
   record({ result, ...review }: Omit<MethodReview, 'result'> & { readonly result?: MethodResult | undefined }): void {
     const { name } = review.method;
     this.#reviews.set(name, { ...review, result: result ?? this.#reviews.get(name)?.result ?? NOTHING });
   }
 
-  /** A command that did not stand the test of time leaves its candidates where they are. */
+  /** Removes the commands for nodes from the last result after a failed validation. */
   withdraw({ name }: Method, providerIds: readonly string[], text: string): void {
     const review = this.#reviews.get(name);
     if (review === undefined) return;
@@ -28,7 +31,7 @@ export class VerdictHistory {
     });
   }
 
-  /** In the order in which the methods run. */
+  /** Returns the verdicts, in the order in which the methods run. */
   verdicts(nodes: readonly StateNode[], nowMs: number): readonly Verdict[] {
     return verdictsOf(nodes, [...this.#reviews.values()], nowMs);
   }

@@ -1,4 +1,4 @@
-/** What an operator serves at `/debug/budgets` and `/debug/blockers`: what nodes that could go wait for. */
+/** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */
 import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
 import type { NodeBlockers } from '../../engine/blockers/blocker.ts';
 import { blockersIn } from '../../engine/blockers/report.ts';
@@ -10,7 +10,7 @@ import { managedPools } from './snapshots.ts';
 export const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
   poolBudgets(cluster.nodes(), managedPools({ cluster }), clock.now());
 
-/** Each node is looked at when it is written. Events are not kept here: a wait for nothing has no beginning. */
+/** Finds the blockers of each node when the iterator reaches it. Keeps no history, so blockers have no start time. */
 export async function blockerViews({
   cluster,
   clock,
