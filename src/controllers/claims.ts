@@ -1,4 +1,4 @@
-/** Turns planned claims into NodeClaim objects. */
+/** Creates NodeClaims for planned claims. */
 
 import { formatDuration, readDurationOrNever } from '../api/duration.ts';
 import { apiVersionOf, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
@@ -20,15 +20,15 @@ import { firstFew } from './text.ts';
 import type { TracedDecision } from './traces/decision.ts';
 
 interface Creation extends ReconcileContext {
-  /** For the metric of created NodeClaims. */
+  /** Reason in the metric of created NodeClaims. */
   readonly reason: string;
-  /** What led to it, for its trace. */
+  /** Decision that the trace of the NodeClaim refers to. */
   readonly decision?: TracedDecision | undefined;
 }
 
 /**
- * Creates the NodeClaim and remembers it at once, so that no second one is planned for the same pods.
- * @throws Error when the NodePool is gone or already over its limits
+ * Creates the NodeClaim and tracks it immediately, so that no second NodeClaim is planned for the same pods.
+ * @throws Error if the NodePool is gone or already over its limits
  */
 export async function createClaim(
   {
@@ -51,7 +51,7 @@ export async function createClaim(
   if (exceeded) throw new Error(exceeded);
   const claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, nodeClaimOf(planned, pool));
   cluster.track(claim, planned.pods);
-  // pods of capacity buffers do not exist: nothing would ever end their entries
+  // pods of capacity buffers do not exist, so their entries would never be removed
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);
   log.info('created nodeclaim', {
     NodePool: { name: planned.nodePool },
@@ -80,7 +80,7 @@ export async function createClaim(
   return claim;
 }
 
-/** Pods that the decision log names of each purchase. */
+/** Maximum number of pods that the decision log names for each launch. */
 const EXAMPLES = 3;
 
 const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean => {
@@ -88,7 +88,10 @@ const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean 
   return stores.pods.get({ namespace, name }) !== undefined;
 };
 
-/** Usage equal to a limit passes: the planner has kept what it planned within the rest. */
+/**
+ * Returns an error text if usage exceeds a limit. Usage equal to a limit is valid, because the planner keeps launches within
+ * the limits.
+ */
 function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>): string | undefined {
   for (const [name, limit] of Object.entries(resourcesOf(pool.spec.limits))) {
     const used = amountIn(usage, name);
@@ -100,15 +103,15 @@ function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>):
 }
 
 /**
- * As Karpenter writes it, whatever the NodePool's form: people and tools compare texts. One that cannot be read, which the
- * NodePool's validation reports, stays as it is.
+ * Formats a duration as Karpenter writes it, because people and tools compare texts. Keeps a text that cannot be parsed,
+ * because the validation of the NodePool reports it.
  */
 function canonicalText(duration: string): string {
   const ms = readDurationOrNever(duration);
   return ms === undefined || !Number.isFinite(ms) ? duration : formatDuration(ms);
 }
 
-/** The object to create. */
+/** Builds the object to create. */
 export function nodeClaimOf(planned: PlannedClaim, pool: NodePool): NodeClaim {
   const { nodeClassRef, taints, startupTaints, terminationGracePeriod, expireAfter } = pool.spec.template.spec;
   return {

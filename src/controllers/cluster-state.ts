@@ -1,4 +1,4 @@
-/** The cluster's state, as the settings and the cloud want it. */
+/** Creates the cluster state for the settings and the cloud provider. */
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -1,11 +1,11 @@
-/** How many keys controllers work on at once, and how fast, by the CPU that the operator was given. */
+/** Computes the concurrency and rate limits of controllers from the CPU request of the operator. */
 import type { RateLimit } from '../kube/reconciler.ts';
 import type { Settings } from '../process/settings.ts';
 
 interface ConcurrencyRange {
-  /** At one CPU. */
+  /** Concurrency with one CPU. */
   readonly min: number;
-  /** At sixty CPUs and more. */
+  /** Concurrency with 60 or more CPUs. */
   readonly max: number;
 }
 
@@ -16,7 +16,7 @@ export function concurrency({ cpuRequests }: Cpu, { min, max }: ConcurrencyRange
   return Math.min(max, Math.max(min, Math.floor(((max - min) / 59) * (cpus - 1)) + min));
 }
 
-/** One bucket over all keys that grows with the concurrency. `baseQps` is the rate at one CPU. */
+/** Returns one rate limit for all keys, which increases with the concurrency. `baseQps` is the rate with one CPU. */
 export function globalLimit(cpu: Cpu, range: ConcurrencyRange, baseQps: number): RateLimit {
   const qps = Math.ceil((concurrency(cpu, range) * baseQps) / range.min);
   return { qps, burst: 10 * qps };

@@ -1,10 +1,12 @@
-/** Conditions of capacity buffers: plain ones, none of which sums up the others. */
+/**
+ * Conditions of capacity buffers. Unlike other kinds, capacity buffers have no condition that summarizes the other conditions.
+ */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { timestamp } from '../../lib/times.ts';
 
-/** The time of transition moves with the status only. */
+/** Sets a condition. The transition time changes only if the status changes. */
 export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {
   const { type, status, reason = type, message = '' } = update;
   const before = getCondition(buffer, type);

@@ -1,4 +1,4 @@
-/** Keeps the virtual pods of each capacity buffer up to date, and says in its status what room it asks for. */
+/** Updates the virtual pods of each capacity buffer, and writes the requested capacity to its status. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
@@ -44,7 +44,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   readonly #deps: Deps;
   readonly #provisioning: Provisioning;
   readonly #store: Store<CapacityBuffer>;
-  /** What the virtual pods of a buffer were made from. */
+  /** Inputs of the virtual pods of each buffer. */
   readonly #made = new Map<string, string>();
   readonly #seen = new Set<string>();
   #isKnown = false;
@@ -89,7 +89,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     return after(REVIEW_MS);
   }
 
-  /** Whether the virtual pods are those of all buffers that there are; once they were, they stay so. */
+  /** Returns true if the virtual pods of all active buffers are known. The result never becomes false again. */
   #areAllSeen(): boolean {
     const isSeen = (buffer: CapacityBuffer): boolean => !isActive(buffer) || this.#seen.has(bufferKey(buffer));
     this.#isKnown ||= this.#store.synced && this.#store.list().every(isSeen);
@@ -110,7 +110,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     }
   }
 
-  /** Pods that are the same as before stay the same objects. */
+  /** Updates the virtual pods of a buffer. Keeps the same objects if the input is unchanged. */
   #provide(buffer: CapacityBuffer, template: PodTemplate['template'], replicas: number): void {
     const { clock, cluster } = this.#deps;
     const key = bufferKey(buffer);
@@ -154,7 +154,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 }
 
-/** What kind of pods a capacity buffer keeps room for. @throws what the API server answers, except that something does not exist */
+/** Finds the pod template of a capacity buffer. @throws errors of the API server, except if an object does not exist */
 async function findTarget(client: KubeClient, buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
   const source = bufferSource(buffer);
   if (isProblem(source)) return source;
@@ -168,7 +168,7 @@ async function findTarget(client: KubeClient, buffer: CapacityBuffer): Promise<B
   return found === undefined ? notFound(source, namespace) : workloadTarget(found);
 }
 
-/** How many pods room is kept for, or why that is not known. */
+/** Returns the number of pods to reserve capacity for, or the reason why it is unknown. */
 function replicasOf(
   { spec }: CapacityBuffer,
   { template, current }: BufferTarget,
@@ -183,7 +183,7 @@ function replicasOf(
   }
 }
 
-/** A changed PodTemplate wakes the buffers that name it. */
+/** Triggers the buffers that refer to a changed PodTemplate. */
 const ofTemplates = (buffers: () => readonly CapacityBuffer[]): Trigger => ({
   kind: POD_TEMPLATE,
   keysFor: ({ metadata }) =>

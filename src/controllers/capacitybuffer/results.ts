@@ -1,4 +1,4 @@
-/** Writes back what a provisioning run did with the virtual pods of capacity buffers. */
+/** Writes the results of a provisioning run to the capacity buffers. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { CAPACITY_BUFFER } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -20,8 +20,8 @@ import { withCondition } from './conditions.ts';
 const AT_ONCE = 10;
 
 /**
- * Sets the buffers' conditions, and the numbers of virtual pods on nodes, which keep those nodes from being given back as
- * empty. A failure is logged: the next run writes again.
+ * Sets the conditions of buffers, and the number of virtual pods on each node, which keeps consolidation from removing the
+ * nodes as empty. Logs failures, because the next run writes again.
  */
 export async function recordBuffers(
   deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers' | 'random'>,
@@ -31,7 +31,7 @@ export async function recordBuffers(
 ): Promise<void> {
   const { client, clock, cluster, informers } = deps;
   const { byBuffer, byNode } = bufferOutcomes(plan, virtual);
-  // without a plan nobody knows where the room is: it is taken to be where it was
+  // without a plan, the virtual pods are assumed to stay on the same nodes
   if (plan !== undefined || virtual.length === 0) cluster.setBufferPods(byNode);
 
   const withOutcome = (buffer: CapacityBuffer, outcome: BufferOutcome | undefined): CapacityBuffer => {

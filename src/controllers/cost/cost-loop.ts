@@ -1,4 +1,4 @@
-/** Measures every minute what the nodes cost: for the metric, and for the history. */
+/** Measures the cost of the nodes every minute, for the metric and for the history. */
 import type { CostGroup, CostReport } from '../../engine/cost/report.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import type { CostHours, PoolCost } from '../../observe/history/cost-hours.ts';
@@ -7,7 +7,7 @@ import { OwnedSeries } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
 import { readCost } from './cost-reader.ts';
 
-/** A history counts samples of one a minute. */
+/** The history expects one sample per minute. */
 const INTERVAL_MS = 60_000;
 
 export class CostLoop implements Singleton {

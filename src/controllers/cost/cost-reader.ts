@@ -1,4 +1,4 @@
-/** Reads what the nodes cost now, and who it is spent on. */
+/** Reads the current cost of the nodes and its distribution. */
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostReport } from '../../engine/cost/report.ts';
@@ -6,12 +6,12 @@ import { yielding } from '../../lib/yielding.ts';
 import type { Deps } from '../deps.ts';
 import { poolInputs } from '../pool-inputs.ts';
 
-/** In small steps. NodePools whose prices cannot be had now have nodes without a price. */
+/** Computes in small steps. If prices of a NodePool are not available now, its nodes have no price. */
 export async function readCost(
   deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
 ): Promise<CostReport> {
   const { cluster, clock, cloud } = deps;
-  // nodes have their volumes, however they are decided on
+  // volumes count in every mode
   const pools = await poolInputs(deps, 'thorough');
   const nodes = cluster.nodes();
   const prices = nodePrices(nodes, pools, cloud.commitments?.());

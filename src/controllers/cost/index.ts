@@ -1,4 +1,4 @@
-/** What the nodes cost: measured, and remembered over restarts. */
+/** Measures the cost of the nodes and keeps its history across restarts. */
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import type { Controller } from '../../kube/reconciler.ts';
@@ -12,12 +12,12 @@ import {
 import type { Deps } from '../deps.ts';
 import { CostLoop } from './cost-loop.ts';
 
-/** A history, and who keeps it over restarts; nobody where no namespace is known. */
+/** History, and the controller that saves it across restarts. The controller is undefined if no namespace is known. */
 export interface KeptHistory extends OperatorHistory {
   readonly keeper?: DocumentKeeper;
 }
 
-/** None where the settings want none. */
+/** Returns undefined if the settings disable the history. */
 export function openHistory(
   { settings, client, log }: Pick<Deps, 'settings' | 'client' | 'log'>,
   namespace: string | undefined,

@@ -1,4 +1,4 @@
-/** Ends a deleted claim: its Nodes first, which drains them, then its instance, then the finalizer. */
+/** Terminates a deleted NodeClaim: deletes its Nodes first, which drains them, then its instance, then removes the finalizer. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
@@ -27,7 +27,7 @@ import type { LaunchedInstances } from './launched.ts';
 import { withCondition } from './step.ts';
 import { type UnreadableFields, unreadableFields } from './unreadable.ts';
 
-/** How often the operator checks with the cloud whether the instance is gone. */
+/** Interval at which the operator checks if the cloud has terminated the instance. */
 const POLL_MS = 5000;
 
 export class ClaimTermination {
@@ -61,7 +61,7 @@ export class ClaimTermination {
     return settled;
   }
 
-  /** Fixes the time after which remaining pods are deleted, once. */
+  /** Sets the deadline after which remaining pods are deleted. Sets it only once. */
   async #stampDeadline(claim: NodeClaim, { log }: ReconcileContext): Promise<NodeClaim | undefined> {
     const { annotations = {}, deletionTimestamp } = claim.metadata;
     const grace = claim.spec.terminationGracePeriod;
@@ -82,7 +82,10 @@ export class ClaimTermination {
     return stored;
   }
 
-  /** Answers whether there are Nodes to wait for. An instance that never registered drains nothing. */
+  /**
+   * Deletes the Nodes. Returns true if the NodeClaim must wait for Nodes. An instance that never registered has no Node to
+   * drain.
+   */
   async #deleteNodes(claim: NodeClaim): Promise<boolean> {
     const { client, cluster } = this.#deps;
     const nodes = isTrue(claim, 'Registered') ? cluster.nodesOfClaim(claim) : [];
@@ -91,7 +94,7 @@ export class ClaimTermination {
     return nodes.length > 0;
   }
 
-  /** Answers whether the instance is gone. */
+  /** Returns true if the instance is gone. */
   async #terminateInstance(claim: NodeClaim): Promise<boolean> {
     try {
       await this.#deps.cloud.delete(claim);
@@ -102,13 +105,14 @@ export class ClaimTermination {
     }
   }
 
-  /** Answers whether it was us who let the claim go, just now. */
+  /** Removes the finalizer. Returns true if this call removed it. */
   async #release(claim: NodeClaim, { log }: ReconcileContext): Promise<boolean> {
     const finalizers = (claim.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const stored = await this.#write(claim, { ...claim, metadata: { ...claim.metadata, finalizers } }, 'object');
     this.#launched.forget(claim);
     this.#unreadable.forget(claim.metadata.name);
-    // Gone already: the cache has yet to learn of our earlier release, which was reported and counted.
+    // The NodeClaim is already gone: the cache does not show an earlier removal by this process yet, which was reported and
+    // counted.
     if (stored === undefined) return false;
     log.info('deleted nodeclaim', {
       'provider-id': claim.status?.providerID,
@@ -151,7 +155,7 @@ function withDeadline(claim: NodeClaim, deadline: string): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** An instance that was bought just before the deletion may be known to this process alone. */
+/** Adds the provider ID of an instance that was launched just before the deletion, because only this process may know the ID. */
 function withKnownInstance(claim: NodeClaim, created: NodeClaim | undefined): NodeClaim {
   const providerID = claim.status?.providerID || created?.status?.providerID;
   return providerID ? { ...claim, status: { ...claim.status, providerID } } : claim;

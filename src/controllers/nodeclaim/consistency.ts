@@ -1,4 +1,4 @@
-/** Compares what a node turned out to be with what was bought. */
+/** Compares the capacity of a node with the capacity of its instance type. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
@@ -15,12 +15,12 @@ import type { Deps } from '../deps.ts';
 import { withCondition } from './step.ts';
 
 const INTERVAL_MS = 10 * 60_000;
-/** Kubelets report a little less memory than the type has. */
+/** Minimum share of the expected capacity. Kubelets report a little less memory than the instance type has. */
 const TOLERATED_SHARE = 0.9;
 
 export function consistency(deps: Deps): Reconciler<NodeClaim> {
   const { client, clock, cluster, events, settings } = deps;
-  /** By `monotonicMs`. */
+  /** Time of the last check by name, by `monotonicMs`. */
   const scannedMs = new Map<string, number>();
 
   return {
@@ -57,7 +57,7 @@ export function consistency(deps: Deps): Reconciler<NodeClaim> {
       try {
         await writeChanges(client, NODE_CLAIM, versions, { part: 'status', lock: true });
       } catch (error) {
-        scannedMs.delete(claim.metadata.name); // a refused write must not cost the whole interval
+        scannedMs.delete(claim.metadata.name); // a rejected write must not delay the next check by the whole interval
         throw error;
       }
       return after(INTERVAL_MS);

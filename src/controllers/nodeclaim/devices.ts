@@ -1,4 +1,7 @@
-/** Devices that a node was bought for: it is fit for use once their drivers have published all that they have there. */
+/**
+ * Checks the devices that a NodeClaim requested. A node is ready for use after the drivers have published all devices of the
+ * node.
+ */
 import { NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
 import type { Node, ResourceSlice } from '../../api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
@@ -7,7 +10,7 @@ import type { Informers } from '../../kube/client.ts';
 import type { Trigger } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 
-/** What a Node still lacks, as a condition shows it. */
+/** Resource that a Node does not have yet, as a condition shows it. */
 export interface MissingDevice {
   readonly reason: string;
   readonly message: string;
@@ -15,17 +18,17 @@ export interface MissingDevice {
 
 const BY_NODE = 'node';
 
-/** Names of the nodes that a slice is about: the one that it names, or that owns it. */
+/** Returns the names of the nodes that a slice describes: the node in its spec and the nodes that own it. */
 const nodesOf = ({ metadata, spec }: ResourceSlice): readonly string[] => {
   const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === NODE.kind).map(({ name }) => name);
   return [...new Set([...(spec.nodeName ? [spec.nodeName] : []), ...owners])];
 };
 
-/** Watches slices. A cluster that does not serve them, or lets us not read them, counts as one without any. */
+/** Watches resource slices. If the cluster does not serve slices or denies access, it counts as a cluster without slices. */
 export function deviceDrivers(informers: Informers) {
   const slices = informers.store(RESOURCE_SLICE, { [BY_NODE]: nodesOf }, { optional: true });
   return {
-    /** The first driver that the claim asks for and that has not published a complete pool for the node. */
+    /** Returns the first driver that the NodeClaim requests and that has not published a complete pool for the node. */
     lack(claim: NodeClaim, { metadata }: Node): MissingDevice | undefined {
       const wanted = (claim.metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION] ?? '')
         .split(',')
@@ -40,7 +43,7 @@ export function deviceDrivers(informers: Informers) {
   };
 }
 
-/** A pool is complete when it has as many slices of its latest generation as they say that there are. */
+/** Returns true if a pool is complete. A complete pool has as many slices of its latest generation as these slices specify. */
 function hasCompletePool(slices: readonly ResourceSlice[]): boolean {
   const pools = Map.groupBy(slices, ({ spec }) => spec.pool.name);
   return [...pools.values()].some((pool) => {
@@ -51,7 +54,7 @@ function hasCompletePool(slices: readonly ResourceSlice[]): boolean {
   });
 }
 
-/** Wakes the claims of the nodes that a slice is about. */
+/** Triggers the NodeClaims of the nodes that a slice describes. */
 export const claimsOfSlices = ({ cluster }: Pick<Deps, 'cluster'>): Trigger => ({
   kind: RESOURCE_SLICE,
   optional: true,

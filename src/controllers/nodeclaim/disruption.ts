@@ -1,4 +1,4 @@
-/** Keeps the conditions that make a claim eligible for voluntary disruption: Drifted and Consolidatable. */
+/** Updates the conditions that make a NodeClaim eligible for voluntary disruption: Drifted and Consolidatable. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
@@ -29,13 +29,13 @@ import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { driftCheck } from './drift.ts';
 
-/** AWS sends no events about its changes. */
+/** Polling interval, because AWS sends no events about drift. */
 const DRIFT_INTERVAL_MS = 5 * 60_000;
 
 interface Change {
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
-  /** Thrown once the other change is written: what ails drift must not hold consolidation up. */
+  /** Error to throw after the write of the other change, because a drift error must not delay consolidation. */
   readonly error?: unknown;
 }
 
@@ -85,7 +85,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
     try {
       reason = await this.#drift(claim, pool);
     } catch (error) {
-      // An instance that is gone neither drifts nor stops to; garbage collection will see to its claim.
+      // The drift of a terminated instance does not change. Garbage collection deletes its NodeClaim.
       return causeOf(error, NodeClaimNotFound) ? { claim, outcome } : { claim, outcome, error };
     }
     if (reason !== undefined && !isTrue(claim, 'Drifted')) log.debug('marking drifted', { reason });
@@ -103,7 +103,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   }
 }
 
-/** A changed NodePool wakes its claims, unless only its status changed, as it does with every node that comes and goes. */
+/** Triggers the NodeClaims of a changed NodePool. Ignores changes of the status, because the status changes with every node. */
 const claimsOfPool = (nodeClaims: Store<NodeClaim>): Trigger => ({
   kind: NODE_POOL,
   keysFor: (pool, _, before) =>
@@ -119,7 +119,7 @@ const asksTheSame = ({ metadata: now }: KubeObject, { metadata: before }: KubeOb
     (annotation) => own(now.annotations, annotation) === own(before.annotations, annotation),
   );
 
-/** A changed NodeClass wakes the claims that refer to it. */
+/** Triggers the NodeClaims that refer to a changed NodeClass. */
 const claimsOfNodeClass = (nodeClaims: Store<NodeClaim>, kind: Kind): Trigger => ({
   kind,
   keysFor: ({ metadata }) =>

@@ -1,4 +1,4 @@
-/** Why a claim no longer is what its NodePool and NodeClass ask for. */
+/** Finds the reason why a NodeClaim has drifted from its NodePool or NodeClass. */
 import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -10,11 +10,11 @@ import type { Deps } from '../deps.ts';
 
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 
-/** Answers the first reason, or undefined. @throws NodeClaimNotFound when the cloud no longer knows the instance */
+/** Returns the first drift reason, or undefined. @throws NodeClaimNotFound if the cloud does not find the instance */
 type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
 
 export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
-  /** By `monotonicMs`. */
+  /** Time of the last check by UID, by `monotonicMs`. */
   const verifiedMs = new Map<string, number>();
 
   async function hasLostItsType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
@@ -24,7 +24,7 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
     const sinceMs = checkedMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY);
     if (ageMs < TYPE_CHECK_AGE_MS || sinceMs < TYPE_CHECK_INTERVAL_MS) return false;
     const types = await cloud.instanceTypes(pool);
-    // No list at all: the pool's NodeClass is gone or going, and nothing is known of any type.
+    // An empty list means that the NodeClass is deleted or being deleted, so instance types are unknown.
     if (types.length === 0) return false;
     if (lostItsType(claim, types)) return true;
     for (const [known, ms] of verifiedMs) if (checkedMs - ms > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);

@@ -1,4 +1,4 @@
-/** Deletes claims that have outlived `spec.expireAfter`. Draining their nodes is the finalizer's work. */
+/** Deletes NodeClaims that are older than `spec.expireAfter`. The finalizer drains their nodes. */
 import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';

@@ -1,4 +1,4 @@
-/** Deletes registered claims whose instance the cloud no longer knows. */
+/** Deletes registered NodeClaims if the cloud no longer has their instance. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -18,7 +18,7 @@ const AT_ONCE = 20;
 export function garbageCollection(deps: Deps): Singleton {
   const { client, cloud, cluster } = deps;
 
-  /** Lists may lag, or be cut short: what one lacks is requested by its id. */
+  /** Returns true if the cloud does not find the instance by its ID. Instance lists may be outdated or truncated. */
   async function isGone(providerId: string): Promise<boolean> {
     try {
       return (await cloud.get(providerId)).metadata.deletionTimestamp !== undefined;
@@ -30,7 +30,7 @@ export function garbageCollection(deps: Deps): Singleton {
 
   async function collect(claim: NodeClaim, log: Logger): Promise<void> {
     const [node, ...others] = cluster.nodesOfClaim(claim);
-    // A kubelet that still reports knows better than a list that may lag.
+    // A Ready node is more reliable evidence than a list that may be outdated.
     if (node && others.length === 0 && isTrue(node, 'Ready')) return;
     if (!(await isGone(claim.status?.providerID ?? ''))) return;
     const pods = reschedulablePods(deps, claim);
@@ -48,7 +48,8 @@ export function garbageCollection(deps: Deps): Singleton {
     singleton: true,
     backOff: { baseMs: 1000, maxMs: INTERVAL_MS },
     async reconcile({ log }) {
-      // Claims before instances: an instance that is bought in between must not look like a claim without one.
+      // Reads NodeClaims before instances: an instance that is launched in between must not look like a NodeClaim without an
+      // instance.
       const claims = cluster.stores.nodeClaims.list();
       const alive = (await cloud.list()).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
       const instances = new Set(alive.map(({ status }) => status?.providerID));
@@ -65,15 +66,12 @@ export function garbageCollection(deps: Deps): Singleton {
   };
 }
 
-/**
- * Forgets claims that this process created and that were deleted before the informers could show them. Without it
- * cluster state would wait for their launch for ever.
- */
+/** Time after which a NodeClaim that the informers have not shown is checked, in milliseconds. */
 const UNSEEN_MS = 15_000;
 
 /**
- * Forgets claims that this process created and that were deleted before the informers could show them. Otherwise cluster
- * state would wait for their launch for ever.
+ * Removes NodeClaims that this process created and that were deleted before the informers could show them. Otherwise the
+ * cluster state would wait forever for their launch.
  */
 export function stateGarbageCollection({ client, cluster }: Deps): Singleton {
   return {

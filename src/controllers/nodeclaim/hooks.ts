@@ -1,4 +1,4 @@
-/** Asks the provider's registration hooks whether a node that has joined may be declared registered. */
+/** Runs the provider's registration hooks, which decide if a node that has joined may be registered. */
 
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
@@ -6,16 +6,16 @@ import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
 
 export interface HookResults {
-  /** The claim with the labels that hooks found out. */
+  /** NodeClaim with the labels that the hooks returned. */
   readonly claim: NodeClaim;
-  /** Names of hooks that wait or failed, in the provider's order. */
+  /** Names of hooks that wait or failed, in the order of the provider. */
   readonly pending: readonly string[];
-  /** Until the first of the waiting hooks wants to run again; undefined when none waits. */
+  /** Time until the first waiting hook must run again, in milliseconds. Undefined if no hook waits. */
   readonly waitMs: number | undefined;
   readonly error: Error | undefined;
 }
 
-/** Asks all hooks at the same time. Never throws: what a hook throws is in the results. */
+/** Runs all hooks concurrently. Never throws: the result contains the errors of hooks. */
 export async function askHooks({ registrationHooks = [] }: CloudProvider, claim: NodeClaim): Promise<HookResults> {
   const answers = await Promise.allSettled(registrationHooks.map((hook) => hook.ask(claim)));
   const pending: string[] = [];

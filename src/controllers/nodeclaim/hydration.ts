@@ -1,4 +1,4 @@
-/** Gives claims made by older versions the label that names their NodeClass. */
+/** Adds the label with the name of the NodeClass to NodeClaims that older versions created. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { writeChanges } from '../../kube/patch.ts';

@@ -1,4 +1,4 @@
-/** Declares a registered Node fit for use, once it has all that its claim promised. */
+/** Marks a registered Node as initialized once it has everything that its NodeClaim requires. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
@@ -27,7 +27,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
       done(withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
     const [node, ...others] = cluster.nodesOfClaim(claim);
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
-    // without the startup taints that registration has just given it, perhaps; the Node's event brings us back
+    // the cached Node may not show the startup taints that registration added; the event of the Node triggers another run
     if (nodeWrites.isBehind(node)) return done(claim);
     const missing = lack(claim, node) ?? devices?.lack(claim, node);
     if (missing) return waiting(missing);

@@ -1,6 +1,6 @@
 /**
- * When a claim whose launch failed may be tried again. The queue's back-off alone does not hold it: what went wrong is
- * written into the claim's status, and the event of that write brings the claim back at once.
+ * Delays further launch attempts of a NodeClaim after a failure. The queue's back-off is not sufficient: the failure is written
+ * to the status of the NodeClaim, and the event of this write triggers the NodeClaim immediately.
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { backOffMs } from '../../kube/backoff.ts';
@@ -19,7 +19,7 @@ export class LaunchRetries {
   readonly #clock: Clock;
   readonly #random: (() => number) | undefined;
   readonly #backOff: BackOff;
-  /** Shared by all claims. */
+  /** Shared by all NodeClaims. */
   readonly #limiter: Limiter;
   readonly #byName = new Map<string, Failed>();
 
@@ -30,7 +30,7 @@ export class LaunchRetries {
     this.#limiter = limiter(clock, qps, burst);
   }
 
-  /** Milliseconds until the claim may be launched; zero or less when it may be now. */
+  /** Returns the milliseconds until the NodeClaim may be launched. The value is zero or less if it may be launched now. */
   restMs(claim: NodeClaim): number {
     const failed = this.#failed(claim);
     return failed === undefined ? 0 : failed.notBeforeMs - monotonicMs(this.#clock);
@@ -43,7 +43,7 @@ export class LaunchRetries {
     this.#byName.set(name, { uid, failures: failures + 1, notBeforeMs: monotonicMs(this.#clock) + waitMs });
   }
 
-  /** Once the claim is launched, or gone. */
+  /** Removes the entry. Must be called once the NodeClaim is launched or gone. */
   forget(name: string): void {
     this.#byName.delete(name);
   }

@@ -1,4 +1,4 @@
-/** Buys the claim's instance. */
+/** Launches the instance of a NodeClaim. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -29,7 +29,10 @@ const offeringOf = ({ metadata: { labels = {} } }: NodeClaim) => ({
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): LifecycleStep {
   const { client, cloud, clock, events, traces } = deps;
 
-  /** A claim that cannot be served now makes room for another: its pods are planned again, around what is missing. */
+  /**
+   * Deletes a NodeClaim that cannot be launched now. The provisioner then plans again for its pods and avoids the unavailable
+   * capacity.
+   */
   async function giveUp(
     claim: NodeClaim,
     error: unknown,
@@ -93,7 +96,10 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
   };
 }
 
-/** What the claim asked for wins over the provider's labels; the provider's annotations describe what was bought. */
+/**
+ * Adds the launched instance to the NodeClaim. Labels of the NodeClaim take precedence over the provider's labels. Annotations
+ * of the provider take precedence, because they describe the instance.
+ */
 function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): NodeClaim {
   const { providerID, imageID, allocatable, capacity } = created.status ?? {};
   const launched: NodeClaim = {

@@ -1,6 +1,6 @@
 /**
- * Instances that were bought but whose NodeClaims do not show it yet, by the claim's UID: the answer to a failed status
- * write is to write again, not to buy again.
+ * Launched instances that their NodeClaims do not show yet, by UID of the NodeClaim. After a failed status write, the operator
+ * must write again instead of launching a second instance.
  */
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';

@@ -1,4 +1,4 @@
-/** Orders the steps of a NodeClaim's life: launch, registration, initialization, liveness; and its end. */
+/** Runs the lifecycle steps of a NodeClaim: launch, registration, initialization, liveness, and termination. */
 
 import { initConditions, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
@@ -108,7 +108,10 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     return soonest(results.map(({ outcome }) => outcome));
   }
 
-  /** Both writes are locked: other controllers keep conditions in the same list. */
+  /**
+   * Writes the object and the status. Both writes use optimistic locking, because other controllers keep conditions in the same
+   * list.
+   */
   async #write(before: NodeClaim, after: NodeClaim): Promise<boolean> {
     const { client } = this.#deps;
     const object = await writeChanges(client, NODE_CLAIM, { before, after }, { part: 'object', lock: true });
@@ -120,7 +123,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
   }
 }
 
-/** A step that throws changes nothing; the others run all the same. */
+/** Runs a step. If the step throws, the NodeClaim stays unchanged and the remaining steps still run. */
 async function attempt(step: Promise<LifecycleStepResult>, claim: NodeClaim): Promise<LifecycleStepResult> {
   try {
     return await step;
@@ -129,7 +132,7 @@ async function attempt(step: Promise<LifecycleStepResult>, claim: NodeClaim): Pr
   }
 }
 
-/** Write conflicts matter only when nothing worse happened. */
+/** Combines errors. Write conflicts count only if there is no other error. */
 function combined(errors: readonly unknown[]): unknown {
   const defects = errors.filter((error) => !(error instanceof Requeue));
   if (defects.length < 2) return defects[0] ?? errors[0];

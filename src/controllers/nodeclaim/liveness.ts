@@ -1,4 +1,4 @@
-/** Gives up on claims whose instance does not come, or does not join. */
+/** Deletes NodeClaims with an instance that does not launch or register in time. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
@@ -45,7 +45,7 @@ export function liveness(deps: Deps): LifecycleStep {
       await recordRegistration(deps, claim, false, type);
     } catch (error) {
       if (error instanceof Requeue) throw error;
-      // a NodePool that cannot be written must not keep an instance that never joins
+      // a NodePool that cannot be updated must not keep an instance that never joins
       log.error('failed recording registration failure', { error });
     }
     log.debug('terminating due to timeout', { timeout: formatDuration(ms), reason });
@@ -68,7 +68,7 @@ export function liveness(deps: Deps): LifecycleStep {
   };
 }
 
-/** Since when the condition is as it is, which for one that never changed is the claim's creation. */
+/** Returns the time of the condition's last transition, or the creation time of the NodeClaim if the condition never changed. */
 function sinceMs(claim: NodeClaim, type: string): number {
   const since = getCondition(claim, type)?.lastTransitionTime ?? claim.metadata.creationTimestamp;
   return timeOf(since) || 0;

@@ -1,4 +1,4 @@
-/** Records on a claim when pods last came to its node or left it, for `consolidateAfter`. */
+/** Records on a NodeClaim the time of the last pod event on its node, for `consolidateAfter`. */
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -10,11 +10,11 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { timeOf, timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 
-/** Pods that come or go within this time of each other are recorded once. */
+/** Pod events within this time of each other are recorded once. */
 const RESOLUTION_MS = 10_000;
 
 export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
-  /** When this process wrote, which the store may not show yet, by claim UID, in `monotonicMs`. */
+  /** Time of the last write by this process, by UID of the NodeClaim, in `monotonicMs`. The store may not show the write yet. */
   const written = new Map<string, number>();
   cluster.stores.nodeClaims.subscribe((event, claim) => {
     if (event === 'deleted') written.delete(uidOf(claim));
@@ -44,13 +44,15 @@ export function podEvents({ client, clock, cluster }: Deps): Reconciler<Pod> {
   };
 }
 
-/** A time in the future was recorded by a clock that was ahead, and is recorded anew. */
+/**
+ * Returns true if the recorded time is recent. A time in the future comes from a clock that was ahead, so it is recorded again.
+ */
 function isRecent({ status }: NodeClaim, nowMs: number): boolean {
   const agoMs = nowMs - timeOf(status?.lastPodEventTime);
   return agoMs >= 0 && agoMs < RESOLUTION_MS;
 }
 
-/** Whether the pod was bound, finished or began to go away. */
+/** Returns true if the pod was bound, finished or began to terminate. */
 function isTelling(pod: Pod, before: Pod): boolean {
   if (!isScheduled(pod)) return false;
   const became = (is: (pod: Pod) => boolean): boolean => is(pod) && !is(before);

@@ -1,4 +1,4 @@
-/** Records on a NodePool whether its nodes manage to register. */
+/** Records on a NodePool if its nodes register successfully. */
 import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -11,9 +11,10 @@ import { retried } from '../retry.ts';
 const TYPE = 'NodeRegistrationHealthy';
 
 /**
- * Many nodes of a pool may register at the same moment, so a write that loses the race is tried again on the pool as it
- * is then. A claim's outcome at a stage counts once, although the step that reports it may have to be retried.
- * @throws Requeue when it keeps losing: the outcome is not recorded then
+ * Records the registration outcome of a NodeClaim. Many nodes of a NodePool may register at the same time, so a write that
+ * conflicts is retried on the current NodePool. The outcome of a NodeClaim at a stage counts once, even if the reporting step
+ * is retried.
+ * @throws Requeue if the write conflicts repeatedly: the outcome is not recorded then
  */
 export async function recordRegistration(
   deps: Deps,

@@ -1,4 +1,4 @@
-/** Welcomes the Node that the instance became: gives it the claim's labels and taints, then lifts the arrival taint. */
+/** Registers the Node of an instance: adds the labels and taints of the NodeClaim, then removes the unregistered taint. */
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { apiVersionOf, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node, Taint } from '../../api/kubernetes.ts';
@@ -27,7 +27,7 @@ import { done, type LifecycleStep, type LifecycleStepResult, refreshed, withCond
 
 const TYPE = 'Registered';
 
-/** `nodeWrites` learns how new a Node has to be to show what it was given here. */
+/** @param nodeWrites records the version that a Node must have to show the writes of this step */
 export function registration(deps: Deps, nodeWrites: OwnWrites): LifecycleStep {
   const step = new Registration(deps, nodeWrites);
   return (claim, context) => step.run(claim, context);
@@ -57,10 +57,10 @@ class Registration {
     return hooks.pending.length > 0 ? this.#held(node, hooks) : this.#register(node, before, hooks.claim, log);
   }
 
-  /** `claim` is what the hooks made of the one that was before about. */
+  /** @param claim the NodeClaim `before` with the changes of the hooks */
   async #register(node: Node, before: NodeClaim, claim: NodeClaim, log: Logger): Promise<LifecycleStepResult> {
     if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(before);
-    // the Node is in use from here on: a NodePool that cannot be updated must not keep its claim from saying so
+    // the Node is in use from here on: if the NodePool cannot be updated, the NodeClaim must still be marked as registered
     const error = await failureOf(recordRegistration(this.#deps, claim, true));
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
     return {
@@ -92,7 +92,7 @@ class Registration {
     this.#deps.events.publish(eventOf(UNREGISTERED_TAINT_MISSING, claim, { message, dedupe }));
   }
 
-  /** The node gets everything but the leave to be used. */
+  /** Updates the Node but does not register it. */
   async #held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<LifecycleStepResult> {
     await this.#write(node, synced(node, claim));
     return {
@@ -129,8 +129,9 @@ const failureOf = (work: Promise<void>): Promise<unknown> =>
   );
 
 /**
- * The Node with everything that its claim says about it; where both say something, the claim wins, except on taints.
- * Those are given once, together with the owner: an agent may have removed its startup taint when we come again.
+ * Returns the Node with the metadata and taints of its NodeClaim. If both define a label or annotation, the NodeClaim takes
+ * precedence. Taints are added only once, together with the owner, because an agent may already have removed its startup taint
+ * at the next run.
  */
 function synced(node: Node, claim: NodeClaim): Node {
   const { metadata } = node;

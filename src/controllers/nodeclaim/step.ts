@@ -1,17 +1,17 @@
-/** The contract between the lifecycle controller and its steps. */
+/** Interface between the lifecycle controller and its steps. */
 import { type ConditionUpdate, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 
 export interface LifecycleStepResult {
-  /** The claim as it should be; what differs is written once all steps have run. */
+  /** Desired NodeClaim. The controller writes the differences after all steps have run. */
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
-  /** What went wrong; the changes are written all the same, then the step is tried again. */
+  /** Error of the step. The controller still writes the changes, then retries the step. */
   readonly error?: unknown;
-  /** The claim was deleted by the step: its cached version is not to be acted on again. */
+  /** True if the step deleted the NodeClaim. The controller must not process the cached version again. */
   readonly deleted?: boolean;
-  /** Told once the changes are written, so that a write conflict counts and logs nothing twice. */
+  /** Called after the changes are written, so that a write conflict does not count or log twice. */
   readonly written?: () => void;
 }
 
@@ -22,7 +22,7 @@ export const done = (claim: NodeClaim): LifecycleStepResult => ({ claim, outcome
 export const withCondition = (claim: NodeClaim, update: ConditionUpdate, nowMs: number): NodeClaim =>
   setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 
-/** A step that has ended only has its observed generation brought up to date; undefined while it has not. */
+/** Updates the observed generation of the condition if the step has finished. Returns undefined if the step has not finished. */
 export function refreshed(claim: NodeClaim, type: string, nowMs: number): NodeClaim | undefined {
   const condition = getCondition(claim, type);
   if (condition === undefined || condition.status === 'Unknown') return undefined;
@@ -31,6 +31,6 @@ export function refreshed(claim: NodeClaim, type: string, nowMs: number): NodeCl
 
 const MESSAGE_LIMIT = 300;
 
-/** Errors of the cloud can be long; conditions and events show their beginning. */
+/** Shortens a message for conditions and events, because errors of the cloud can be long. */
 export const shortened = (text: string): string =>
   text.length > MESSAGE_LIMIT ? `${text.slice(0, MESSAGE_LIMIT)}...` : text;

@@ -1,4 +1,4 @@
-/** Durations of a NodeClaim that cannot be read: reported once each, as a NodeClaim's spec never changes. */
+/** Reports durations of a NodeClaim that cannot be parsed. Reports each NodeClaim once, because its spec never changes. */
 import { durationOrNever } from '../../api/duration.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { messageOf } from '../../lib/error-message.ts';
@@ -9,18 +9,18 @@ import type { Deps } from '../deps.ts';
 
 interface UnreadableField {
   readonly field: 'expireAfter' | 'terminationGracePeriod';
-  /** What the operator does instead of what the field was to say. */
+  /** Behavior of the operator without a value of the field. */
   readonly consequence: string;
 }
 
 export interface UnreadableFields {
   report(claim: NodeClaim, field: UnreadableField, log: Logger): void;
-  /** Once the claim is gone. */
+  /** Removes the entry. Must be called once the NodeClaim is gone. */
   forget(name: string): void;
 }
 
 export function unreadableFields({ events }: Pick<Deps, 'events'>): UnreadableFields {
-  /** Uids by name: no more than there are claims. */
+  /** UIDs by name. Contains at most one entry per NodeClaim. */
   const reported = new Map<string, string | undefined>();
   return {
     report(claim, { field, consequence }, log) {

@@ -1,16 +1,16 @@
-/** Collects what arrives close together into one provisioning run. */
+/** Collects triggers that arrive close together into one provisioning run. */
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 
 interface BatchWindow {
-  /** Silence that closes a window. */
+  /** Time without a trigger after which a window closes, in milliseconds. */
   readonly idleMs: number;
-  /** Longest time that a window stays open. */
+  /** Maximum duration of a window, in milliseconds. */
   readonly maxMs: number;
-  /** How long `wait` looks out for a first trigger. Default: a second. */
+  /** Time for which `wait` waits for a first trigger, in milliseconds. Default: one second. */
   readonly lookoutMs?: number | undefined;
 }
 
-/** A window that is closed, by the clock's time. */
+/** Start and end of a closed window, by the clock's time. */
 interface BatchSpan {
   readonly fromMs: number;
   readonly toMs: number;
@@ -22,12 +22,12 @@ export class PodBatcher {
   readonly #clock: Clock;
   readonly #window: BatchWindow;
   readonly #seen = new Set<string>();
-  /** When the last trigger came that others may follow; monotonic. */
+  /** Time of the last trigger that further triggers may follow, by `monotonicMs`. */
   #noiseMs = Number.NEGATIVE_INFINITY;
-  /** The same of triggers that {@link settled} makes up for. */
+  /** Time of the last unsettled trigger, by `monotonicMs`. A call of {@link settled} resets it. */
   #unsettledMs = Number.NEGATIVE_INFINITY;
   #armed = false;
-  /** When the window that is open now had its first trigger, by the clock's time. */
+  /** Time of the first trigger in the open window, by the clock's time. */
   #openedMs: number | undefined;
   #last: BatchSpan | undefined;
   #wake: (() => void) | undefined;
@@ -37,23 +37,23 @@ export class PodBatcher {
     this.#window = window;
   }
 
-  /** Opens a window, or keeps the open one open. The same id counts once per window. */
+  /** Opens a window, or extends the open window. The same id counts once per window. */
   trigger(id: string): void {
     if (this.#isNew(id)) this.#noiseMs = this.#arm();
   }
 
-  /** The same for what others of its kind may follow in a moment, until {@link settled} says that none will. */
+  /** Like `trigger`, for a trigger that similar triggers may soon follow. {@link settled} ends the wait for such triggers. */
   triggerUnsettled(id: string): void {
     if (this.#isNew(id)) this.#unsettledMs = this.#arm();
   }
 
-  /** Opens a window that waits for nobody but those who still arrive: what a run depends on is known now. */
+  /** Opens a window that no longer waits for unsettled triggers, because the input of the run is complete. */
   settled(): void {
     this.#unsettledMs = Number.NEGATIVE_INFINITY;
     this.#arm();
   }
 
-  /** Answers true once a window has closed, false when nothing arrived for a while or the process stops. */
+  /** Returns true once a window has closed. Returns false if no trigger arrived in time or if the process stops. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const opened = await this.#signalled(this.#window.lookoutMs ?? LOOKOUT_MS, signal);
     const closesMs = monotonicMs(this.#clock) + this.#window.maxMs;
@@ -92,7 +92,7 @@ export class PodBatcher {
     return monotonicMs(this.#clock);
   }
 
-  /** Waits for a trigger; one that came before the call counts. */
+  /** Waits for a trigger. A trigger before the call counts too. */
   async #signalled(ms: number, signal: AbortSignal): Promise<boolean> {
     if (!this.#armed) {
       const stop = new AbortController();

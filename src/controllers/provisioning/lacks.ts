@@ -1,6 +1,6 @@
 /**
- * What of a node keeps kube-scheduler from binding a pod to it. This looks at the Node as it is, by kube-scheduler's rules
- * and under the names that the pod uses, not at what the solver expects of it.
+ * Finds the property of a node that keeps kube-scheduler from binding a pod to it. Checks the actual Node by kube-scheduler's
+ * rules and with the label names that the pod uses, not the node that the solver expects.
  */
 import type { NodeSelectorRequirement, Pod, Taint } from '../../api/kubernetes.ts';
 import { DISRUPTED_TAINT, normalizeLabel } from '../../api/labels.ts';
@@ -16,7 +16,7 @@ import { affinityTerms, isSatisfied, selectorRequirements } from '../../engine/w
 import { own } from '../../lib/own.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 
-/** Property of a node that keeps kube-scheduler from binding a pod to it, whatever else runs there. */
+/** Property of a node that keeps kube-scheduler from binding a pod to it, independent of the pods that run there. */
 interface Lack {
   readonly text: string;
   readonly cause: LaunchCause;
@@ -25,12 +25,15 @@ interface Lack {
 type Suitability =
   /** The node could never have held the pod. */
   | ({ readonly kind: 'lacking' } & Lack)
-  /** Other pods have what the pod needs. */
+  /** Other pods use the resources that the pod needs. */
   | { readonly kind: 'taken' }
-  /** Nothing of the node speaks against the pod. */
+  /** The node is suitable for the pod. */
   | { readonly kind: 'free' };
 
-/** Where a label is looked up: a node that has not joined has no aliases yet. */
+/**
+ * Reads labels of a node. A node that has not joined does not have alias labels yet, so the reader also tries the normalized
+ * name.
+ */
 const labelReader =
   ({ registered, labels }: StateNode) =>
   (key: string): string | undefined =>
@@ -44,7 +47,10 @@ const labelText = (requirement: NodeSelectorRequirement, value: string | undefin
     ? `it has no label ${requirement.key}, and the pod selects ${wanted(requirement)}`
     : `its label ${requirement.key} is "${value}", and the pod selects ${wanted(requirement)}`;
 
-/** The first label that the pod's selector, or all of its affinity's terms, do not find. */
+/**
+ * Returns the first label that the node selector requires and the node does not have. If every affinity term fails, returns the
+ * first label of these.
+ */
 function missingLabel(pod: Pod, labelOf: (key: string) => string | undefined): Lack | undefined {
   const isMissed = (requirement: NodeSelectorRequirement): boolean =>
     !isSatisfied(requirement, labelOf(requirement.key));
@@ -60,7 +66,10 @@ function missingLabel(pod: Pod, labelOf: (key: string) => string | undefined): L
   return first === undefined || failures.length < terms.length ? undefined : lackOfLabels(first, failures);
 }
 
-/** A node that has joined is judged by its own taints: those that go by themselves have gone when it is initialized. */
+/**
+ * Returns the first taint that the pod does not tolerate. For an initialized node, reads the taints of the Node, because
+ * ephemeral taints are removed before the initialization.
+ */
 function refusedTaint({ spec }: Pod, node: StateNode): Taint | undefined {
   const taints = (node.initialized ? node.node?.spec?.taints : undefined) ?? node.taints;
   return untolerated(
@@ -69,7 +78,7 @@ function refusedTaint({ spec }: Pod, node: StateNode): Taint | undefined {
   )[0];
 }
 
-/** A pod of up to this many times the size is expected on a node of the same size. */
+/** A pod with at most this many times the requests is expected on a node of the same size. */
 const SAME_SIZE = 2;
 
 function shortOf(pod: Pod, { allocatable }: StateNode, running: readonly Pod[]): Lack | undefined {
@@ -124,7 +133,10 @@ const hasRoom = (pod: Pod, node: StateNode, volumes: () => Volumes): boolean => 
   return new VolumeSlots(node.csiNode, used).hasRoomFor(volumes().claimsOf(pod));
 };
 
-/** Rules between pods change with every pod that comes or goes: where others run, they may be why this one does not. */
+/**
+ * Returns true if rules between pods may keep the pod away. Such rules depend on the pods that run on the node, and pods come
+ * and go.
+ */
 const maybeKeptAway = (pod: Pod, node: StateNode): boolean => {
   const { affinity, topologySpreadConstraints = [] } = pod.spec;
   const hasRules = affinity?.podAffinity !== undefined || affinity?.podAntiAffinity !== undefined;
@@ -139,7 +151,7 @@ export function suitability(pod: Pod, node: StateNode, volumes: () => Volumes): 
   return hasRoom(pod, node, volumes) && !maybeKeptAway(pod, node) ? { kind: 'free' } : { kind: 'taken' };
 }
 
-/** For events about a node that nothing speaks against. */
+/** Text for events about a node that is suitable for the pod. */
 export const unexplained = ({ spec }: Pod): string =>
   `nothing of the node speaks against it: the scheduler ${spec.schedulerName ?? 'default-scheduler'} has not bound it, ` +
   'rules between pods keep it away, or an admission webhook has changed it';

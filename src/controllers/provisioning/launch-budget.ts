@@ -84,7 +84,7 @@ export class LaunchBudget implements Outcomes {
     return standing.map((each) => this.#withheld(each, standing, pods));
   }
 
-  /** As `withheld`, for simulations of disruption. Returns the same objects until something changes. */
+  /** Like `withheld`, for simulations of disruption. Returns the same objects until a change. */
   withheldFromSimulations(pods: readonly Pod[]): readonly WithheldLaunch[] {
     const held = this.#standing().filter(({ state }) => state === 'held');
     const withheld = held.map((each) => {

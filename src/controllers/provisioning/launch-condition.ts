@@ -116,7 +116,7 @@ const SEPARATOR = '; ';
 /** Longest message that the CRD allows, without room for the last segment of `joinCauses`. */
 const LONGEST_MESSAGE = 32_768 - 64;
 
-/** Joins as many texts as a message may hold, and counts the others. A pod may select hundreds of labels. */
+/** Joins as many texts as a message may hold, and counts the remaining texts. A pod may select hundreds of labels. */
 function joinCauses(texts: readonly string[]): string {
   let room = LONGEST_MESSAGE;
   const kept = texts.filter((text) => {

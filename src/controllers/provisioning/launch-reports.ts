@@ -120,7 +120,7 @@ export class LaunchReports {
     });
   }
 
-  /** The price is not known if the cloud cannot be asked; then the node counts as free of charge. */
+  /** Reads the price of a launch. If the cloud does not return a price, the node counts as free of charge. */
   async #readPrice(launch: Launch, pool: NodePool): Promise<void> {
     if (launch.usdPerHour !== undefined) return;
     try {

@@ -1,4 +1,4 @@
-/** Evidence about launches before they are judged: nodes that show a cause, and pods whose like runs on the nodes. */
+/** Evidence about launches before they are judged: nodes that show a cause, and pods of which similar pods run on the nodes. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';

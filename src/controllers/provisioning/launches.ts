@@ -124,7 +124,7 @@ export class Launches {
       if (launch.nodePool === nodePool && launch.unproductive === undefined) yield launch;
   }
 
-  /** Launches that were counted for the cause, until their NodeClaims are gone. */
+  /** Returns launches that were counted for the cause, until their NodeClaims are gone. */
   *unproductiveOf(nodePool: string, key: string): Generator<Launch> {
     for (const launch of this.#watched.values())
       if (launch.nodePool === nodePool && launch.unproductive === key) yield launch;

@@ -1,4 +1,4 @@
-/** What provisioning runs measure of themselves: how long they take, how much work is left, where pods can go. */
+/** Measurements of provisioning runs: duration, remaining work, and placement of pods. */
 import { randomUUID } from 'node:crypto';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
@@ -18,11 +18,11 @@ import { pendingPods } from './workload.ts';
 const CONTROLLER = { controller: 'provisioner' };
 
 export interface ProvisioningMeasures {
-  /** Times a whole run; call the answer at its end. */
+  /** Starts the timer of a run. The run must call the returned function at its end. */
   started(): () => void;
-  /** Times each solve, and shows while it lasts how many pods it has to place and for how long it has been at it. */
+  /** Measures each solve. While a solve runs, reports the number of pods to place and the elapsed time. */
   solve: Solver;
-  /** Counts what a plan says of pods, and what of it still holds at each scrape. */
+  /** Records the refusals of a plan. Each scrape counts the refusals that still apply. */
   count(plan: Plan): void;
 }
 
@@ -37,11 +37,11 @@ export function provisioningMeasures(
   const ignored = metrics.gauge(SCHEDULER_IGNORED_PODS_COUNT);
   const unschedulable = metrics.gauge(SCHEDULER_UNSCHEDULABLE_PODS_COUNT);
   let refused: readonly (readonly [pod: string, refusal: PodRefusal])[] = [];
-  /** When solves under way began, by their id. */
+  /** Start time of each running solve, by id. */
   const running = new Map<string, number>();
   metrics.beforeScrape(() => {
     const waiting = pendingPods(cluster);
-    // pods that were deleted or got a place meanwhile start no run that could take them off the counts
+    // a deleted or scheduled pod starts no run that could update the counts
     if (waiting.length === 0) zones.reset();
     const present = new Set([...waiting, ...cluster.virtualPods.list()].map(podKey));
     const codes = refused.filter(([pod]) => present.has(pod)).map(([, { code }]) => code);
@@ -68,7 +68,7 @@ export function provisioningMeasures(
       } finally {
         finished();
         running.delete(labels.scheduling_id);
-        // of a solve that has ended nothing is left to show
+        // a finished solve must not leave series
         depth.remove(labels);
         unfinished.remove(labels);
       }

@@ -1,4 +1,4 @@
-/** Reports that a pod is not bound to a node that is initialized: on the pod, and on the NodePool that bought the node. */
+/** Reports that a pod is not bound to an initialized node: on the pod, and on the NodePool of the node. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';

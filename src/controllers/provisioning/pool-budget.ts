@@ -128,7 +128,7 @@ export class PoolBudget {
     // the latest cause is the last one
     this.#records.delete(key);
     this.#records.set(key, record);
-    // it was launched before the outcome of the others was known
+    // the node was launched before the outcome of the earlier launches was known
     if (createdMs < record.heldMs) return { isHeld: false };
     this.#allowances = Math.max(0, this.allowances - 1);
     record.failures += 1;

@@ -1,4 +1,4 @@
-/** The NodePools that may buy nodes now, with what they can buy, and why the others may not. */
+/** NodePools that may launch nodes now, with their instance types, and the reasons why other NodePools may not. */
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
@@ -11,7 +11,7 @@ import { findNodeClass } from '../node-classes.ts';
 import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 
-/** Dynamic, ready NodePools that are not being deleted. Those that are not ready are logged. */
+/** Returns dynamic, ready NodePools that are not being deleted. Logs NodePools that are not ready. */
 export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): readonly NodePool[] {
   return cluster.stores.nodePools.list().filter((pool) => {
     if (!cluster.manages(pool.spec.template.spec.nodeClassRef)) return false;
@@ -28,13 +28,13 @@ type PoolDeps = Pick<Deps, 'cluster' | 'informers'>;
 const managedPools = ({ cluster }: PoolDeps): readonly NodePool[] =>
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
 
-/** Whether some NodePool may be Ready in a moment: until then there is no reason to give for a pod that waits. */
+/** Returns true if a NodePool may soon be Ready. Until then, a pending pod has no final reason for a refusal. */
 export const someAwaitReadiness = (deps: PoolDeps): boolean =>
   managedPools(deps).some((pool) =>
     awaitsReadiness(pool, findNodeClass(deps.informers, pool.spec.template.spec.nodeClassRef)),
   );
 
-/** The managed NodePools that {@link activePools} leaves out, by name. */
+/** Returns the managed NodePools that {@link activePools} excludes, sorted by name. */
 export function idlePools(deps: PoolDeps): readonly IdlePool[] {
   return managedPools(deps)
     .flatMap((pool) => {
@@ -45,8 +45,8 @@ export function idlePools(deps: PoolDeps): readonly IdlePool[] {
 }
 
 /**
- * A pool whose types cannot be found out takes part without any, so that its emptiness is reported. Of one that is not
- * ready nothing else is to be expected.
+ * Adds the instance types to NodePools. If the instance types of a NodePool cannot be listed, the NodePool takes part with no
+ * instance types, so that it is reported as empty. This error is expected for a NodePool that is not ready.
  */
 export async function withInstanceTypes(
   deps: Pick<Deps, 'cloud' | 'settings'>,

@@ -1,4 +1,4 @@
-/** Logs, once an hour for the same pods, which preferences will keep nodes from being consolidated. */
+/** Logs preferences of pods that can prevent consolidation. Logs the same pods at most once per hour. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { podKey } from '../../engine/pods.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';

@@ -1,4 +1,4 @@
-/** The loop that buys nodes for pending pods. */
+/** The loop that launches nodes for pending pods. */
 
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -30,9 +30,9 @@ import { isWithheld, publishHeld, recordNoPools, recordResults, type Solved } fr
 import { UnboundPods } from './unbound-pods.ts';
 import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
-/** Longest time that one solve may take; what it has then is used, the rest goes first in the next run. */
+/** Time limit of one solve. The run uses the result up to this limit, and the next run starts with the remaining pods. */
 const DEADLINE_MS = 60_000;
-/** Pods wait while it lasts: failures must not add up to minutes. */
+/** Short, because pods wait during the back-off: several failures must not add up to minutes. */
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
 
@@ -42,11 +42,11 @@ interface ProvisionerParts {
   readonly launches: LaunchBudget;
 }
 
-/** What a run has to place, and the state of the cluster that goes with it. */
+/** Pods that a run must place, and the matching state of the cluster. */
 interface Workload extends Pick<SnapshotParts, 'nowMs' | 'nodes' | 'overdue' | 'withheld'> {
   readonly pending: readonly Pod[];
   readonly deleting: readonly Pod[];
-  /** The virtual pods of capacity buffers included. */
+  /** Includes the virtual pods of capacity buffers. */
   readonly all: readonly Pod[];
 }
 
@@ -58,12 +58,12 @@ export class Provisioner implements Singleton {
   readonly #batcher: PodBatcher;
   readonly #launches: LaunchBudget;
   readonly #keepsBuffers: boolean;
-  /** Claims for capacity buffers: once they are launched, the room that they bring is found to be there. */
+  /** NodeClaims for capacity buffers. After the launch, another run finds that the buffers' capacity is available. */
   readonly #forBuffers = new Set<string>();
   readonly #measures: ProvisioningMeasures;
   readonly #unbound: UnboundPods;
   readonly #warnOfPreferences: ReturnType<typeof preferenceWarnings>;
-  /** Pods that the last solve had no time for. */
+  /** Pods that the last solve did not reach before its time limit. */
   #first: readonly string[] = [];
 
   constructor(deps: Deps, { batcher, solver, launches }: ProvisionerParts) {
@@ -87,7 +87,7 @@ export class Provisioner implements Singleton {
     const { cluster, clock } = this.#deps;
     if (!(await this.#batcher.wait(context.signal))) return settled;
     if (!cluster.synced()) {
-      // A launch is under way. The batch is kept: it opens the next window.
+      // A launch is in progress. The trigger keeps the batch for the next window.
       this.#batcher.trigger('unsynced');
       return settled;
     }
@@ -128,7 +128,7 @@ export class Provisioner implements Singleton {
 
   #workload(virtual: readonly Pod[]): Workload {
     const { cluster, clock } = this.#deps;
-    // Nodes before pods: a pod that is bound in between is then seen once, as bound, or not at all.
+    // Reads nodes before pods: a pod that is bound in between then appears once, as bound, or not at all.
     const nodes = cluster.nodes();
     const overdue = cluster.unlaunched.overdue();
     const nowMs = clock.now();
@@ -176,13 +176,16 @@ export class Provisioner implements Singleton {
         this.#create(planned, solved.pods, { ...context, decision }),
       );
     } catch (error) {
-      // the pods wait for claims that do not exist: the next run comes when the back-off is over
+      // pods wait for NodeClaims that do not exist: the next run starts after the back-off
       this.#batcher.trigger('claims not created');
       throw new Error(`creating node claim, ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** Publishes on pods that fit nowhere because launches for them are held back, until when that lasts. */
+  /**
+   * Publishes an event on each pod that cannot be placed because launches for it are held back. The event contains the end of
+   * the hold.
+   */
   #reportHeld({ plan, pods }: Solved): void {
     const held = [...plan.refusals].flatMap(([key, refusal]) => (isWithheld(refusal) ? (pods.get(key) ?? []) : []));
     if (held.length === 0) return;
@@ -205,7 +208,7 @@ export class Provisioner implements Singleton {
     log.info('launches wait for an allowance of their nodepool', { nodeclaims: claims.length });
   }
 
-  /** For the traces of the NodeClaims; undefined when nobody wants them. */
+  /** Returns the decision for the traces of the NodeClaims, or undefined if tracing is disabled. */
   #decision({ plan, pods, solve }: Solved): TracedDecision | undefined {
     const { cluster, traces } = this.#deps;
     if (traces === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Reports what a solve decided, to users and to the cluster state. */
+/** Reports the result of a solve to users and to the cluster state. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -18,13 +18,16 @@ import { nominateNode, publishNominated } from '../nomination.ts';
 
 export interface Solved {
   readonly plan: Plan;
-  /** The pods of the snapshot that exist, by namespaced name: those of capacity buffers get no events and no nodes. */
+  /**
+   * Existing pods of the snapshot, by namespaced name. Excludes pods of capacity buffers, because they get no events and no
+   * nodes.
+   */
   readonly pods: ReadonlyMap<string, Pod>;
-  /** When the solve began and ended, by the clock's time. */
+  /** Start and end of the solve, by the clock's time. */
   readonly solve: { readonly fromMs: number; readonly toMs: number };
 }
 
-/** Records what does not need new NodeClaims: refusals, and pods for nodes that exist or are launching. */
+/** Records results that need no new NodeClaims: refusals, and placements on existing or launching nodes. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
   const { packingError: error } = solved.plan;
@@ -36,7 +39,7 @@ export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   recordTimings(deps, solved);
 }
 
-/** What the pod's event says, or undefined when the refusal is none of the user's business. */
+/** Returns the text for the pod's event, or undefined if the refusal does not concern the user. */
 function shown(refusal: PodRefusal): string | undefined {
   if (refusal.code === 'reserved-capacity') return undefined;
   return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusal.text;
@@ -71,7 +74,7 @@ function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
     if (refusal.code === 'reserved-capacity') deferred.push(key);
     else if (refusal.text === UNSUPPORTED) log.info(SKIPPED, { Pod: fields.Pod });
     else if (refusal.code === 'ignored') log.debug('ignoring pod', fields);
-    // reported when it began, by `LaunchBudget`
+    // `LaunchBudget` reported the start of the hold
     else if (isWithheld(refusal)) log.debug('launches for pod are held back', fields);
     else log.error('could not schedule pod', fields);
   }
@@ -108,12 +111,12 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
   }
 }
 
-/** What is to be said of pods when no NodePool takes part: decided on they are all the same. */
+/** Records refusals for all pods if no NodePool takes part. These refusals count as decisions too. */
 export function recordNoPools(deps: Deps, pods: Solved['pods'], idle: readonly IdlePool[]): void {
   const refusal = noPools(idle);
   const refusals = new Map([...pods.keys()].map((key) => [key, refusal]));
   recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
-  // without any NodePool nobody expects to hear of it
+  // a cluster without NodePools does not expect events about them
   if (idle.length > 0) for (const pod of pods.values()) publishRefusal(deps, pod, refusal);
 }
 
@@ -127,7 +130,10 @@ function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Decide
   const observe = (decisionMs: number | undefined): void => {
     if (decisionMs !== undefined) decisions.observe(decisionMs / 1000);
   };
-  /** A pod that went away during the solve has been forgotten: its entry would stay, or pass to another of its name. */
+  /**
+   * Returns a pod if it still exists. The state of a pod that was deleted during the solve was removed. A new entry would stay,
+   * or apply to another pod with the same name.
+   */
   const present = (key: string): Pod | undefined => {
     const pod = pods.get(key);
     return pod && stores.pods.get(pod.metadata)?.metadata.uid === pod.metadata.uid ? pod : undefined;

@@ -1,4 +1,7 @@
-/** Pending pods, nodes whose pods will need another place, and NodePools that can buy again open a provisioning run. */
+/**
+ * Triggers of provisioning runs: pending pods, nodes with pods that need another place, and NodePools that can launch nodes
+ * again.
+ */
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
 import type { Node, Pod } from '../../api/kubernetes.ts';
@@ -13,13 +16,15 @@ import type { PodBatcher } from './batcher.ts';
 import { someAwaitReadiness } from './pools.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from './untried-replicas.ts';
 
-/** A pod that a run did not help, because state was not synced or a launch failed, asks again this often. */
+/**
+ * Interval of further triggers for a pod that a run did not help, because the cluster state was not synced or a launch failed.
+ */
 const AGAIN_MS = 10_000;
 
-/** Kubernetes cuts its times to whole seconds. */
+/** Kubernetes truncates its timestamps to whole seconds. */
 const SECOND_MS = 1_000;
 
-/** When kube-scheduler tried it; never as far as one can see when it does not say. */
+/** Returns the time at which kube-scheduler tried the pod, or negative infinity if the pod does not show it. */
 function triedMs({ status }: Pod): number {
   const { lastTransitionTime } = status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
   const ms = timeOf(lastTransitionTime);
@@ -27,8 +32,8 @@ function triedMs({ status }: Pod): number {
 }
 
 /**
- * A pod that waits for a node opens a window, or keeps the open one open. Replicas count when they arrive and not again
- * when kube-scheduler has tried them: a window shall not stay open for as long as that takes for hundreds of them.
+ * Opens a window for a pending pod, or extends the open window. Replicas count when they arrive, but not again after
+ * kube-scheduler has tried them. Otherwise a window would stay open while kube-scheduler tries hundreds of replicas.
  */
 export function podTrigger({ clock, cluster }: Deps, batcher: PodBatcher): Reconciler<Pod> {
   const unschedulable = new UnschedulableReplicators(cluster.stores.pods);
@@ -36,7 +41,7 @@ export function podTrigger({ clock, cluster }: Deps, batcher: PodBatcher): Recon
     const replicator = replicatorOf(pod);
     return replicator !== undefined && unschedulable.has(replicator) && isUntried(pod);
   };
-  /** How long a place is still trusted that was found before kube-scheduler tried the pod. */
+  /** Returns the remaining time for which a placement from before kube-scheduler's attempt stays valid. */
   const trustedMs = (pod: Pod): number => {
     const { schedulableMs, decidedMs = 0 } = cluster.podTimings.get(podKey(pod));
     const isEarly = decidedMs < triedMs(pod) + SECOND_MS;
@@ -79,14 +84,17 @@ export function nodeTrigger(batcher: PodBatcher): Reconciler<Node> {
   };
 }
 
-/** A pool that became ready, or was edited while ready: what no pool would take before, it may take now. */
+/**
+ * Returns true if a NodePool became ready, or was edited while ready, because such a NodePool may accept pods that no NodePool
+ * accepted before.
+ */
 const mayTakeMore = (pool: NodePool, before: NodePool | undefined): boolean =>
   isTrue(pool, READY) &&
   (before === undefined || !isTrue(before, READY) || before.metadata.generation !== pool.metadata.generation);
 
 /**
- * Runs at once when no other NodePool is about to become ready: pods that came before have waited long enough. Otherwise
- * a run might buy from the first that is ready what another is preferred for.
+ * Runs immediately if no other NodePool is about to become ready, because earlier pods have waited long enough. Otherwise a run
+ * could launch nodes from the first ready NodePool although the pods prefer another NodePool.
  */
 export function poolTrigger(deps: Deps, batcher: PodBatcher): Reconciler<NodePool> {
   return {

@@ -1,4 +1,7 @@
-/** Pods that runs find a place for on an initialized node, again and again, although nothing holds their scheduler up. */
+/**
+ * Reports pods that several runs place on an initialized node but that their scheduler does not bind, although no property of
+ * the node prevents it.
+ */
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Plan, StateNode } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
@@ -8,7 +11,7 @@ import { suitability, unexplained } from './lacks.ts';
 import { publishNotBound } from './not-bound.ts';
 import { volumeReader } from './volume-reader.ts';
 
-/** After this long it is reported on the pod. */
+/** Time after which the pod gets an event. */
 const UNBOUND_MS = 2 * 60_000;
 
 interface Placed {
@@ -18,14 +21,14 @@ interface Placed {
 
 export class UnboundPods {
   readonly #deps: Deps;
-  /** When pods were first found a place on the node where they still are not, by uid. */
+  /** First placement of each pod on the node that it is still not bound to, by UID. */
   #known: ReadonlyMap<string, Placed> = new Map();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** A run has found these places on nodes that exist. */
+  /** Records the placements of a run on existing nodes. */
   placed(placements: Plan['placements'], pods: ReadonlyMap<string, Pod>): void {
     const nowMs = monotonicMs(this.#deps.clock);
     const volumes = volumeReader(this.#deps.cluster);

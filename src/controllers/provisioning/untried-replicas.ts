@@ -1,37 +1,40 @@
 /**
- * Pods that kube-scheduler has not looked at yet, and that are replicas of one that it found unschedulable: it will find
- * no place for these either. To buy for them along with the first saves the time in which it tries hundreds of replicas
- * one after the other (docs/decisions/0031).
+ * Finds replicas that kube-scheduler has not tried yet, if it found another replica unschedulable. It will find no place for
+ * these replicas either. Launching nodes for all replicas together saves the time in which kube-scheduler tries hundreds of
+ * replicas one after the other (docs/decisions/0031).
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isActive, isProvisionable, isScheduled } from '../../engine/pods.ts';
 import type { Store } from '../../kube/client.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 
-/** Their pods are made from one template and are interchangeable. Those of a StatefulSet have volumes of their own. */
+/**
+ * Kinds that create interchangeable pods from one template. Pods of a StatefulSet have their own volumes, so they are not
+ * interchangeable.
+ */
 const REPLICATING_KINDS: ReadonlySet<string> = new Set(['ReplicaSet', 'ReplicationController', 'Job']);
 
-/** UID of the controller whose pods are interchangeable with this one; undefined for any other pod. */
+/** Returns the UID of the controller if its pods are interchangeable with this pod, otherwise undefined. */
 export function replicatorOf({ metadata, spec }: Pod): string | undefined {
-  // who allocates devices decides for each pod
+  // device allocation decides separately for each pod
   if ((spec.resourceClaims ?? []).length > 0) return undefined;
   const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
   return owner !== undefined && REPLICATING_KINDS.has(owner.kind) ? owner.uid : undefined;
 }
 
-/** Waits for kube-scheduler's first look. */
+/** Returns true if the pod waits for kube-scheduler's first attempt. */
 export const isUntried = (pod: Pod): boolean =>
   isActive(pod) &&
   !isScheduled(pod) &&
   !pod.status?.nominatedNodeName &&
   !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
 
-/** Those of some unscheduled pods that have not been tried and are replicas of one that is provisionable. */
+/** Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod. */
 export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
   const untried = unscheduled.filter((pod) => isUntried(pod) && replicatorOf(pod) !== undefined);
   if (untried.length === 0) return [];
   const replicators = new Set(untried.map(replicatorOf));
-  // a template that was edited in place makes pods of other demands
+  // pods that were created after an edit of the template have different requirements
   const tried = new Set(
     unscheduled.filter((pod) => isProvisionable(pod) && replicators.has(replicatorOf(pod))).map(kindOfReplica),
   );
@@ -40,7 +43,7 @@ export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
 
 const kindOfReplica = (pod: Pod): string => `${replicatorOf(pod)} ${likenessOf(pod)}`;
 
-/** Which controllers have a provisionable pod, kept up to date with the store. */
+/** Index of controllers that have a provisionable pod. The index follows the store. */
 export class UnschedulableReplicators {
   /** Provisionable pods by the UID of their controller. */
   readonly #counts = new Map<string, number>();

@@ -1,9 +1,9 @@
-/** What is known of volumes, read at most once for as long as it is used, and only for pods with volumes. */
+/** Reads volumes at most once per reader, and only if a pod has volumes. */
 import { Volumes } from '../../engine/volumes.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 
-/** For a snapshot of which only volumes are needed. */
+/** Empty inputs for a snapshot that only provides volumes. */
 const NOTHING = { nowMs: 0, pools: [], nodes: [], overdue: [], pendingPods: [] };
 
 export function volumeReader(cluster: ClusterState): () => Volumes {
