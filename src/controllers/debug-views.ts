@@ -1,4 +1,4 @@
-/** What the controllers know, by the path under which the operator shows it. Only the replica that works can tell. */
+/** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
 import { NODE_POOL } from '../api/kinds.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
@@ -18,20 +18,23 @@ import type { LaunchBudget } from './provisioning/launch-budget.ts';
 
 interface DebugViewParts {
   readonly deps: Deps;
-  /** What the provider knows of offerings. */
+  /** Returns the provider's view of offerings. */
   readonly offerings: () => unknown;
   readonly history: VerdictHistory;
   readonly moves: MoveHistory;
   readonly launches: LaunchBudget;
   readonly costHistory: KeptHistory | undefined;
   readonly solver: Solver | undefined;
-  /** Whether this replica is the one that works. */
+  /** Returns true if this replica is the leader. */
   readonly isLeading: () => boolean;
-  /** The namespace of the lease that says which one does. */
+  /** Returns the namespace of the lease, which names the leader. */
   readonly leaseNamespace: () => string;
 }
 
-/** Each throws `Unavailable`, with the command that finds the replica to ask, while this one stands by. */
+/**
+ * Returns the views. On a replica that is not the leader, each view throws `Unavailable` with the command that finds the
+ * leader.
+ */
 export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
   const { deps, offerings, history, moves, launches, costHistory, solver } = parts;
   const { clock, cluster } = deps;
@@ -66,7 +69,10 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
   };
 }
 
-/** Types and prices of `cloud`, of those NodePools whose NodeClass is ready; before NodeOverlays when `cloud` is the provider. */
+/**
+ * Returns instance types and prices of `cloud` for each NodePool with a ready NodeClass. If `cloud` is the provider,
+ * NodeOverlays are not applied.
+ */
 export async function instanceTypeView({
   informers,
   cloud,

@@ -1,10 +1,10 @@
-/** Events for NodeClaims that the operator deletes of its own accord: why their nodes go. */
+/** Events for NodeClaims that the operator itself deletes, with the reason. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { uidOf } from '../api/object-fields.ts';
 import { eventOf, type KeyedEvent } from '../observe/events/declaration.ts';
 import type { Deps } from './deps.ts';
 
-/** Publishes an event on a claim that is deleted, and on its Nodes. */
+/** Publishes an event on a deleted NodeClaim and on its Nodes. */
 export function publishDeletion({ cluster, events }: Deps, claim: NodeClaim, event: KeyedEvent, message: string): void {
   const objects = [claim, ...cluster.nodesOfClaim(claim)];
   events.publish(...objects.map((object) => eventOf(event, object, { message, dedupe: [uidOf(object)] })));

@@ -1,4 +1,4 @@
-/** What every controller is built from. */
+/** Dependencies of all controllers. */
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -20,10 +20,10 @@ export interface Deps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly settings: Settings;
-  /** Takes what is decided; absent where no history is kept. */
+  /** Log of decisions. Undefined if no history is kept. */
   readonly decisions?: DecisionLog | undefined;
-  /** Numbers in [0, 1) for names and for waits after failures; the machine's own when left out. */
+  /** Returns numbers in [0, 1) for names and for back-offs. Default: the machine's random numbers. */
   readonly random?: (() => number) | undefined;
-  /** Undefined: nobody wants traces. */
+  /** Undefined if tracing is disabled. */
   readonly traces?: NodeTraces | undefined;
 }

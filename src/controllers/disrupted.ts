@@ -1,4 +1,4 @@
-/** Counting the NodeClaims that the operator takes out of service, and the pods that have to move for it. */
+/** Counts the NodeClaims that the operator disrupts, and the pods that must move because of it. */
 import { readDurationOrNever } from '../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -11,11 +11,11 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { Deps } from './deps.ts';
 
 interface DisruptedCount {
-  /** Such as `expired`, in snake case. */
+  /** Reason in snake case, for example `expired`. */
   readonly reason: string;
-  /** Pods that have to move; left out for disruptions that no pod counts are kept of. */
+  /** Number of pods that must move. Undefined for disruptions without pod counts. */
   readonly pods?: number;
-  /** The NodePool's policy in snake case; only for consolidation. */
+  /** Consolidation policy of the NodePool in snake case. Only for consolidation. */
   readonly policy?: string;
 }
 
@@ -36,7 +36,7 @@ export function countDisrupted(
   metrics.counter(PODS_DISRUPTION_INITIATED).inc(labels, pods);
 }
 
-/** Counts a NodeClaim that was deleted for a reason of its own, in no command of disruption, and logs the decision. */
+/** Counts a NodeClaim that was deleted outside a disruption command, and logs the decision. */
 export function recordDeleted(
   { metrics, clock, cluster, decisions }: Pick<Deps, 'metrics' | 'clock' | 'cluster' | 'decisions'>,
   claim: NodeClaim,
@@ -54,7 +54,7 @@ export function recordDeleted(
   });
 }
 
-/** Logs that AWS takes the instance of a NodeClaim, which has just been deleted for that. */
+/** Logs that AWS interrupts the instance of a NodeClaim, which was just deleted for this reason. */
 export function recordInterrupted(
   { clock, cluster, decisions }: Pick<Deps, 'clock' | 'cluster' | 'decisions'>,
   claim: NodeClaim,
@@ -74,14 +74,14 @@ export function recordInterrupted(
   });
 }
 
-/** Number of pods on the claim's node that need another place. */
+/** Returns the number of pods on the node of a NodeClaim that need another place. */
 export const reschedulablePods = ({ cluster }: Pick<Deps, 'cluster'>, claim: NodeClaim): number =>
   (cluster.nodeOfClaim(claim)?.pods ?? []).filter(isReschedulable).length;
 
 function terminationMode(claim: NodeClaim): string {
   const grace = claim.spec.terminationGracePeriod;
   if (grace === undefined) return 'graceful';
-  // one that cannot be read is treated as none
+  // a value that cannot be parsed counts as no grace period
   const graceMs = readDurationOrNever(grace) ?? Number.POSITIVE_INFINITY;
   if (graceMs === Number.POSITIVE_INFINITY) return 'graceful';
   return graceMs <= 0 ? 'forceful' : 'eventual';

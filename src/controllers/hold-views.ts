@@ -1,4 +1,4 @@
-/** What an operator serves at `/debug/holds`: the pods that wait and are left out for now, and why. Of public form. */
+/** Content of `/debug/holds`: pending pods that are held back for now, with reasons. The format is public. */
 import { podKey } from '../engine/pods.ts';
 import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
@@ -8,11 +8,11 @@ interface HoldView {
   /** `namespace/name`. */
   readonly pod: string;
   readonly code: HoldCode;
-  /** What the nodes lacked that were bought for such pods, or which engine worker did not answer. */
+  /** Property that the nodes for such pods lacked, or the engine worker that did not respond. */
   readonly text: string;
   readonly since: string;
   readonly until: string;
-  /** How often in succession such pods have been held. */
+  /** Number of successive holds of such pods. */
   readonly times: number;
 }
 

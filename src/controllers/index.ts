@@ -1,4 +1,4 @@
-/** The operator's controllers, those of the cloud provider aside. */
+/** Controllers of the operator, except the controllers of the cloud provider. */
 
 import { enabledMethods } from '../engine/disruption/review.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
@@ -38,22 +38,25 @@ import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 
-/** What others look at as well, or put something else in the place of. */
+/** Objects that other components share, or that replays and tests replace. */
 interface Parts {
-  /** In this thread when left out. */
+  /** Default: a solver in this thread. */
   readonly solver?: Solver | undefined;
   readonly simulations?: SimulationRunner | undefined;
-  /** What disruption says of every node. */
+  /** Verdicts of disruption on each node. */
   readonly history?: VerdictHistory | undefined;
-  /** What disruption did, and what became of it. */
+  /** Moves of disruption and their results. */
   readonly moves?: MoveHistory | undefined;
-  /** Launches that served no purpose, and what waits because of them. */
+  /** Unproductive launches, and the launches that are held back because of them. */
   readonly launches?: LaunchBudget | undefined;
-  /** Memory of earlier passes of disruption. Replays have their own. */
+  /** Results of earlier disruption passes. Replays pass their own. */
   readonly memo?: DecisionMemo | undefined;
-  /** How long the provisioner waits for pods at a time. Nothing depends on it but how often it says that it is there. */
+  /**
+   * Time for which the provisioner waits for pods, in milliseconds. Affects only how often the provisioner reports that it is
+   * alive.
+   */
   readonly lookoutMs?: number | undefined;
-  /** What was decided, and what the nodes cost. */
+  /** Decisions, and the cost of the nodes. */
   readonly costHistory?: KeptHistory | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Reports the objects that the engine did without. */
+/** Reports objects that the engine left out because they are invalid. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { LeftOut } from '../engine/model.ts';
 import { eventOf } from '../observe/events/declaration.ts';
@@ -7,7 +7,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
 
-/** An event on each of them, and a line in the log. */
+/** Publishes an event on each object and logs it. */
 export function reportLeftOut(
   { cluster, events }: Pick<Deps, 'cluster' | 'events'>,
   objects: readonly LeftOut[],

@@ -1,4 +1,4 @@
-/** NodeClasses as far as provider-neutral controllers know them. */
+/** NodeClasses, as provider-neutral controllers use them. */
 import { type Conditioned, type ConditionSet, EC2NODECLASS_RESERVED_CONDITIONS, READY } from '../api/conditions.ts';
 import { EC2_NODE_CLASS, type Kind } from '../api/kinds.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
@@ -9,23 +9,23 @@ interface NodeClassReference {
   readonly kind: string;
 }
 
-/** Every kind of NodeClass that some provider of this product serves. */
+/** All kinds of NodeClass that the providers of this product serve. */
 const KINDS: readonly Kind<Conditioned>[] = [EC2_NODE_CLASS];
 
 export const nodeClassKinds = (cloud: CloudProvider): readonly Kind<Conditioned>[] =>
   KINDS.filter((known) => cloud.nodeClassKinds.some((served) => isSame(known, served)));
 
-/** Conditions of a kind of NodeClass, those behind feature gates included. */
+/** Returns the conditions of a kind of NodeClass, including conditions behind feature gates. */
 export const nodeClassConditions = (kind: NodeClassReference): ConditionSet =>
   isSame(kind, EC2_NODE_CLASS) ? EC2NODECLASS_RESERVED_CONDITIONS : { root: READY, dependents: [] };
 
 export const isSame = (a: NodeClassReference, b: NodeClassReference): boolean =>
   a.group === b.group && a.kind === b.kind;
 
-/** The label on claims and nodes whose value is the name of their NodeClass. */
+/** Returns the label on NodeClaims and nodes that contains the name of their NodeClass. */
 export const nodeClassLabel = ({ group, kind }: NodeClassReference): string => `${group}/${kind.toLowerCase()}`;
 
-/** The NodeClass that a reference names; undefined when it does not exist or nobody serves its kind. */
+/** Returns the NodeClass of a reference, or undefined if it does not exist or no provider serves its kind. */
 export function findNodeClass(
   informers: Informers,
   reference: NodeClassReference & { readonly name: string },

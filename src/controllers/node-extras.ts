@@ -1,4 +1,4 @@
-/** What the nodes of a NodePool cost besides their instances, as settings, annotations and the cloud have it. */
+/** Computes the extra costs of nodes besides their instances, from settings, annotations and the cloud. */
 import { nodeHourlyFee } from '../api/node-hourly-fee.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
@@ -13,12 +13,12 @@ interface Parts {
   readonly log: Logger;
 }
 
-/** How something is decided: `compatible` as Karpenter does, which compares the prices of instances alone. */
+/** Decision mode. `compatible` compares only the prices of instances, as Karpenter does. */
 type Mode = Settings['packing'] | Settings['consolidation'];
 
 /**
- * What decisions of this mode count; nothing with a fee of 0, which asks for the prices of instances alone. A fee that
- * cannot be read, and charges that cannot be worked out, are logged and left out.
+ * Returns the extra costs for decisions of this mode. A fee of 0 disables all extra costs, so that only the prices of instances
+ * count. Logs and ignores a fee that cannot be parsed, and charges that cannot be computed.
  */
 export function nodeExtras({ cloud, settings, log }: Parts, nodePool: NodePool, mode: Mode): Pick<PoolInput, 'extras'> {
   if (mode === 'compatible') return {};

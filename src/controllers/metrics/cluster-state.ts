@@ -1,4 +1,4 @@
-/** Says whether decisions can be made: while cluster state is not synced, provisioning and disruption stand still. */
+/** Metrics that show if decisions can be made. While the cluster state is not synced, provisioning and disruption do not run. */
 import { monotonicMs } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import {
@@ -8,11 +8,11 @@ import {
 } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 
-/** A state that stays unsynced for longer than this is worth an error, this often. */
+/** Time without sync after which an error is logged, and the interval between such errors. */
 const PATIENCE_MS = 30_000;
 const REPEAT_MS = 10_000;
 
-/** Answers a function to call every few seconds with the number of nodes. */
+/** Returns a function to call every few seconds with the number of nodes. */
 export function clusterStateMetrics({ clock, cluster, metrics }: Deps): (nodes: number, log: Logger) => void {
   const count = metrics.gauge(CLUSTER_STATE_NODE_COUNT);
   const synced = metrics.gauge(CLUSTER_STATE_SYNCED);

@@ -1,10 +1,13 @@
-/** The status-condition metrics of one kind, in the form that names the kind and in the older form with labels for it. */
+/** Status-condition metrics of one kind, in the form with the kind in the name and in the older form with labels for the kind. */
 import type { Counter, Histogram } from 'prom-client';
 import { type StatusFields, statusDeclarations } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
 
-/** Of every object, at a scrape: nothing of it is held between scrapes, because there may be tens of thousands. */
+/**
+ * Samples of all objects, created during a scrape. The samples are not kept between scrapes, because there may be tens of
+ * thousands.
+ */
 export interface ConditionSamples {
   count(fixed: Labels | undefined): Iterable<readonly Sample[]>;
   seconds(fixed: Labels | undefined): Iterable<readonly Sample[]>;
@@ -15,15 +18,15 @@ export interface ConditionMetrics {
   readonly transitions: Pick<Counter, 'inc'>;
   readonly transitionSeconds: Pick<Histogram, 'observe'>;
   readonly terminationSeconds: Pick<Histogram, 'observe'>;
-  /** Labels that every series of this form carries in place of the object's own. */
+  /** Labels of every series of this form. They replace the labels of the object. */
   readonly fixed: Labels | undefined;
 }
 
 interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets' | 'shown'> {
   readonly metrics: Metrics;
-  /** Label names that are taken from the object's own labels. */
+  /** Names of labels that are read from the object. */
   readonly extra: readonly string[];
-  /** Labels that every series of this form carries in place of the object's own. */
+  /** Labels of every series of this form. They replace the labels of the object. */
   readonly fixed?: Labels;
   readonly samples: ConditionSamples;
 }

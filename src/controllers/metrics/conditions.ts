@@ -1,14 +1,14 @@
-/** What can be said about a change of an object's conditions. Pure. */
+/** Computes the transitions of an object's conditions. Has no side effects. */
 import type { Condition } from '../../api/kubernetes.ts';
 import { timeOf } from '../../lib/times.ts';
 
 export interface Transition {
   readonly condition: Condition;
-  /** The condition before; undefined when its type was not seen on this object before. */
+  /** Earlier condition. Undefined if the object did not have a condition of this type. */
   readonly from: Condition | undefined;
 }
 
-/** Conditions whose status changed, or whose type is new. A new reason or message alone is no transition. */
+/** Returns the conditions with a changed status or a new type. A new reason or message alone is not a transition. */
 export function transitions(before: readonly Condition[], now: readonly Condition[]): readonly Transition[] {
   return now.flatMap((condition): readonly Transition[] => {
     const from = before.find(({ type }) => type === condition.type);
@@ -16,7 +16,7 @@ export function transitions(before: readonly Condition[], now: readonly Conditio
   });
 }
 
-/** The text of a transition's event. */
+/** Returns the text of a transition's event. */
 export function transitionText({ condition, from }: Transition): string {
   const text =
     `Status condition transitioned, Type: ${condition.type}, Status: ${from?.status} -> ${condition.status}, ` +
@@ -24,7 +24,7 @@ export function transitionText({ condition, from }: Transition): string {
   return condition.message ? `${text}, Message: ${condition.message}` : text;
 }
 
-/** Seconds that the earlier status lasted; undefined when a time is missing. */
+/** Returns the duration of the earlier status in seconds, or undefined if a time is missing. */
 export function lastedSeconds({ condition, from }: Transition): number | undefined {
   const ms = timeOf(condition.lastTransitionTime) - timeOf(from?.lastTransitionTime);
   return Number.isNaN(ms) ? undefined : Math.max(0, ms) / 1_000;

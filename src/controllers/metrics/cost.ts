@@ -1,4 +1,4 @@
-/** What the nodes of a NodePool cost, by the prices of their offerings. */
+/** Computes the cost of the nodes of a NodePool from the prices of their offerings. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -8,21 +8,24 @@ import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';
 
-/** Prices are looked up again after an hour, or after a minute when one was missing; those of new offerings at once. */
+/**
+ * Prices are read again after one hour, or after one minute if a price was missing. Prices of new offerings are read
+ * immediately.
+ */
 const PRICES_AGE_MS = 3_600_000;
 const MISSING_AGE_MS = 60_000;
 
-/** Of offerings that are in use: a region sells thousands. Undefined where nobody knows one. */
+/** Prices of the offerings in use, because a region has thousands of offerings. An unknown price is undefined. */
 type Prices = ReadonlyMap<string, number | undefined>;
 
-/** Key of a price; undefined for a claim that does not say what it is. */
+/** Returns the key of a price, or undefined if the NodeClaim has no offering labels. */
 function offeringKey(claim: NodeClaim): string | undefined {
   const { labels = {} } = claim.metadata;
   const parts = [labels[INSTANCE_TYPE_LABEL], labels[CAPACITY_TYPE_LABEL], labels[ZONE_LABEL]];
   return parts.every((part) => part) ? parts.join('/') : undefined;
 }
 
-/** USD per hour by instance type, capacity type and zone. */
+/** Returns USD per hour by instance type, capacity type and zone. */
 export function pricesOf(types: readonly InstanceType[]): ReadonlyMap<string, number> {
   const prices = new Map<string, number>();
   for (const { name, offerings } of types) {
@@ -43,7 +46,7 @@ interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
   readonly clock: Timepiece;
 }
 
-/** Sums prices; claims whose offering is not known count nothing. */
+/** Sums prices. NodeClaims with an unknown price count as zero. */
 export class CostTracker {
   readonly #deps: CostDeps;
   readonly #clock: Timepiece;
@@ -54,13 +57,16 @@ export class CostTracker {
     this.#clock = deps.clock;
   }
 
-  /** USD per hour of a pool's claims, with what their nodes cost besides their instances. @throws what the cloud throws when it does not know prices */
+  /**
+   * Returns USD per hour of the NodeClaims, including extra costs of their nodes. @throws errors of the cloud if prices are
+   * unknown
+   */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const prices = await this.pricesOf(pool, claims);
     return prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0);
   }
 
-  /** USD per hour of each claim; undefined where nobody knows it. @throws what the cloud throws */
+  /** Returns USD per hour of each NodeClaim, or undefined if the price is unknown. @throws errors of the cloud */
   async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (number | undefined)[]> {
     const keys = claims.map(offeringKey);
     const known = keys.filter((key) => key !== undefined);
@@ -88,7 +94,7 @@ export class CostTracker {
     const wanted = new Set([...(known?.prices.keys() ?? []), ...keys]);
     const types = new Set([...wanted].map((key) => key.slice(0, key.indexOf('/'))));
     const fresh = pricesOf((await this.#deps.cloud.instanceTypes(pool)).filter((type) => types.has(type.name)));
-    // an offering that is no longer sold keeps its last price
+    // an offering that is no longer available keeps its last price
     const prices = new Map([...wanted].map((key) => [key, fresh.get(key) ?? known?.prices.get(key)]));
     this.#known.set(name, { prices, readMs: monotonicMs(this.#clock) });
     return prices;

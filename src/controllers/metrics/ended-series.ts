@@ -1,6 +1,6 @@
 /**
- * Ends the series of NodePools and NodeClasses that are gone. Counters and histograms would otherwise keep the series of
- * every name that a cluster ever had.
+ * Ends the series of NodePools and NodeClasses that no longer exist. Otherwise counters and histograms would keep the series of
+ * every name that ever existed in the cluster.
  */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
@@ -11,22 +11,22 @@ import type { Deps } from '../deps.ts';
 import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';
 import { labelName } from './status.ts';
 
-/** Several scrapes see the last values. */
+/** Long enough for several scrapes to read the last values. */
 const GRACE_MS = 10 * 60_000;
 
-/** Object whose name is the value of labels of metrics. */
+/** Object with a name that is the value of metric labels. */
 interface Owner {
   readonly name: string;
-  /** Labels of metrics that hold the name; the first tells kinds of owners apart. */
+  /** Metric labels that contain the name. The first label identifies the kind of owner. */
   readonly labels: readonly [string, ...string[]];
-  /** Whether the owner, or an object that is measured under its name, exists. */
+  /** Returns true if the owner exists, or an object that is measured under its name. */
   readonly isPresent: () => boolean;
 }
 
 export function endedSeries(deps: Deps): KeyedWorker {
   const { cluster, informers, cloud, clock, metrics } = deps;
   const { nodePools, nodeClaims } = cluster.stores;
-  /** Owners that were seen to go, and when. */
+  /** Deleted owners and the time of their deletion. */
   const gone = new Map<string, { readonly owner: Owner; readonly sinceMs: number }>();
 
   function watch(add: (key: string) => void): void {

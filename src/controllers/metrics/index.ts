@@ -1,4 +1,4 @@
-/** The controllers that measure: cluster state, and the conditions of every kind. */
+/** Controllers for metrics: cluster state, and the conditions of every kind. */
 import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -11,7 +11,7 @@ import { NodeMetrics } from './nodes.ts';
 import { podMetrics } from './pods.ts';
 import { StatusMetrics } from './status.ts';
 
-/** Without cluster state if the settings leave its observation out. */
+/** Returns the controllers. Excludes cluster state if the settings disable its observability. */
 export function metricsControllers(deps: Deps): readonly Controller[] {
   if (deps.settings.disableClusterStateObservability) return [endedSeries(deps)];
   const nodeClasses = nodeClassKinds(deps.cloud);

@@ -1,4 +1,4 @@
-/** Gauges of NodePools: limits, what is used of them, and what it costs. */
+/** Gauges of NodePools: limits, usage and cost. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { readableResources } from '../../engine/resources.ts';

@@ -1,6 +1,6 @@
 /**
- * Gauges of every node's resources and of the cluster's use of them, measured every few seconds. Samples are made at the
- * scrape: a large cluster has a hundred thousand of them.
+ * Gauges of the resources of each node and of the utilization of the cluster, measured every few seconds. The samples are
+ * created during the scrape, because a large cluster has a hundred thousand of them.
  */
 
 import type { Gauge } from 'prom-client';
@@ -39,12 +39,12 @@ import { clusterStateMetrics } from './cluster-state.ts';
 
 const INTERVAL_MS = 5_000;
 
-/** Processors are measured in cores, everything else in its base unit. */
+/** Converts an amount to the unit of the metrics: cores for CPU, the base unit for other resources. */
 export const inUnits = (resource: string, amount: number): number => (resource === 'cpu' ? amount / 1_000 : amount);
 
 export const resourceType = (resource: string): string => resource.toLowerCase().replaceAll('-', '_');
 
-/** What pods request: not disks, huge pages and volumes, of which every node has some. */
+/** Returns true for resources that pods typically request. Excludes disks, huge pages and volumes, which every node has. */
 const isMain = (resource: string): boolean => MAIN.has(resource) || resource.includes('/');
 const MAIN: ReadonlySet<string> = new Set(['cpu', 'memory', 'pods']);
 
@@ -61,7 +61,10 @@ const GAUGES = {
 type Amounts = Readonly<Record<keyof typeof GAUGES, Resources>>;
 const AMOUNTS = Object.keys(GAUGES) as readonly (keyof Amounts)[];
 
-/** A node as it was measured. Cluster state replaces its nodes when they change, so the same object needs no new series. */
+/**
+ * Measurement of a node. The cluster state replaces a node object if the node changes, so an identical object needs no new
+ * series.
+ */
 interface Measured {
   readonly node: StateNode;
   readonly labels: Labels;
@@ -108,7 +111,7 @@ export class NodeMetrics implements Singleton {
     for (const providerId of this.#known.keys()) if (!providerIds.has(providerId)) this.#known.delete(providerId);
   }
 
-  /** One node that cannot be measured keeps no others from it. */
+  /** Measures a node. A failure is logged and does not affect other nodes. */
   #measuredOrNone(node: StateNode, log: Logger): readonly Measured[] {
     try {
       return [this.#measure(node)];
@@ -126,7 +129,7 @@ export class NodeMetrics implements Singleton {
     return measured;
   }
 
-  /** As of now: a node that comes while others are read is not read. */
+  /** Reads a copy of the current nodes, so nodes that are added during the iteration are not included. */
   *#each(samplesOf: (measured: Measured) => readonly Sample[]): Generator<readonly Sample[]> {
     for (const measured of [...this.#known.values()]) yield samplesOf(measured);
   }

@@ -1,6 +1,6 @@
 /**
- * How long pods wait, from their creation and from the moment that a place was first found for them. A pod counts only
- * when this process saw it pending, so that a restart does not measure pods that started long ago again.
+ * Measures the waiting time of pods, from their creation and from the first placement. A pod counts only if this process
+ * observed it as pending, so that a restart does not measure old pods again.
  */
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -28,7 +28,7 @@ interface Observed {
   isBound: boolean;
 }
 
-/** One wait: a gauge while it lasts, a distribution of those that ended. */
+/** Metrics of one kind of wait: a gauge during the wait, and a distribution of completed waits. */
 interface Wait {
   readonly lasting: OwnedSeries;
   readonly ended: { observe(seconds: number): void };
@@ -40,7 +40,7 @@ export class PodWaits {
   readonly #provisioningStartup: Wait;
   readonly #provisioningBound: Wait;
   readonly #undecided: OwnedSeries;
-  /** Until all is known of them. */
+  /** Pods with waits that are not completed. */
   readonly #tracked = new Map<string, Observed>();
 
   constructor(metrics: Metrics) {
@@ -64,7 +64,7 @@ export class PodWaits {
     this.#undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
   }
 
-  /** Answers whether the pod still waits for something, so that its gauges change with time. */
+  /** Records the waits of a pod. Returns true if the pod still waits, so that its gauges change with time. */
   observe(pod: Pod, timing: PodTiming, nowMs: number): boolean {
     const key = podKey(pod);
     const { uid } = pod.metadata;
@@ -76,7 +76,7 @@ export class PodWaits {
     this.#tracked.set(key, observed);
     this.#observeStartup(pod, observed, timing, nowMs);
     this.#observeBinding(pod, observed, timing, nowMs);
-    // no pod becomes pending again
+    // a pod never becomes pending again
     if (observed.isBound && observed.isStarted) this.#tracked.delete(key);
     return isUndecided || !observed.isBound || !(observed.isStarted || isTerminal(pod));
   }
@@ -131,12 +131,12 @@ export class PodWaits {
   }
 }
 
-/** A wait that still lasts. */
+/** Updates the gauge of a wait that is not completed. */
 function last({ lasting }: Wait, pod: Pod, sinceMs: number | undefined, nowMs: number): void {
   lasting.set(podKey(pod), sinceMs === undefined ? [] : [sample(pod, nowMs - sinceMs)]);
 }
 
-/** A wait that is over. */
+/** Records a completed wait. */
 function end({ lasting, ended }: Wait, pod: Pod, sinceMs: number | undefined, endMs: number): void {
   lasting.remove(podKey(pod));
   if (sinceMs !== undefined) ended.observe(Math.max(0, endMs - sinceMs) / 1_000);

@@ -1,4 +1,4 @@
-/** Metrics of pods: where they are, and how long they waited to be placed and to start. */
+/** Metrics of pods: location, and the time until they are scheduled and started. */
 import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -16,7 +16,7 @@ const INTERVAL_MS = 30_000;
 
 export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
   const waits = new PodWaits(metrics);
-  /** A replica that stands by knows the pods as well, and measures none. */
+  /** False on a standby replica, which also caches pods but must not measure them. */
   let isMeasuring = false;
   metrics.readAtScrape(PODS_STATE, () => (isMeasuring ? stateSamples(cluster) : []));
 
@@ -29,13 +29,13 @@ export function podMetrics({ clock, cluster, metrics }: Deps): Reconciler<Pod> {
     async reconcile(pod) {
       isMeasuring = true;
       const isWaiting = waits.observe(pod, cluster.podTimings.get(podKey(pod)), clock.now());
-      // nothing about the others changes with time, and there are tens of thousands
+      // metrics of pods that do not wait do not change with time, and there are tens of thousands of pods
       return isWaiting ? after(INTERVAL_MS) : settled;
     },
   };
 }
 
-/** Made at the scrape: a sample takes more memory than the pod. */
+/** Creates samples during the scrape, because a sample takes more memory than the pod. */
 function* stateSamples(cluster: ClusterState): Generator<Sample> {
   for (const pod of cluster.stores.pods.list()) yield { labels: stateLabels(pod, cluster), value: 1 };
 }

@@ -1,4 +1,4 @@
-/** Measures and reports the conditions of one kind's objects: gauges, durations, and an event per transition. */
+/** Measures and reports the conditions of the objects of one kind: gauges, durations, and one event per transition. */
 
 import { type Conditioned, type ConditionSet, initConditions } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
@@ -16,20 +16,20 @@ import { type ConditionMetrics, type ConditionSamples, conditionMetrics } from '
 import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 
 interface StatusOptions {
-  /** Conditions that every object of the kind has, written or not. Default: none. */
+  /** Conditions of every object of the kind, even if they are not written yet. Default: none. */
   readonly conditions?: ConditionSet;
-  /** Labels of the objects that become labels of their series. */
+  /** Object labels to add to the series. */
   readonly labels?: readonly string[];
-  /** Also emits the older form without the kind in the metrics' names. */
+  /** If true, also emits the older form, without the kind in the metric names. */
   readonly older?: boolean;
   readonly buckets?: StatusFields['buckets'];
-  /** There are as many as nodes. */
+  /** True if the number of objects grows with the number of nodes. */
   readonly many?: boolean;
 }
 
 type StatusDeps = Pick<Deps, 'clock' | 'events' | 'metrics'>;
 
-/** What was last seen of an object. */
+/** Last observed state of an object. */
 interface Seen<T> {
   readonly object: T;
   readonly conditions: readonly Condition[];
@@ -39,7 +39,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
   readonly name: string;
   readonly watches: Kind<T>;
   readonly #deps: StatusDeps;
-  /** Labels of the objects that become labels of their series. */
+  /** Object labels to add to the series. */
   readonly #extra: readonly string[];
   readonly #forms: readonly ConditionMetrics[];
   readonly #set: ConditionSet | undefined;
@@ -56,11 +56,11 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
 
   async reconcile(object: T): Promise<Outcome> {
     const key = keyOf(object.metadata);
-    // of this object and of no namesake before it, whose removal was reported first
+    // state of this object only: the removal of an earlier object with the same name was reported before
     const known = this.#seen.get(key);
     const conditions = object.status?.conditions ?? [];
     this.#seen.set(key, { object, conditions });
-    // a dependent condition that is missing is Unknown since the creation of the object
+    // a missing dependent condition counts as Unknown since the creation of the object
     const before = known && (this.#set === undefined ? known.object : initConditions(known.object, this.#set));
     for (const change of transitions(before?.status?.conditions ?? [], conditions)) this.#count(object, change);
     if (known && object.metadata.deletionTimestamp) {
@@ -107,7 +107,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
     });
   }
 
-  /** As of now: an object that comes while others are read is not read. */
+  /** Reads a copy of the current objects, so objects that are added during the iteration are not included. */
   *#ofObjects(samplesOf: (seen: Seen<T>) => readonly Sample[]): Generator<readonly Sample[]> {
     for (const seen of [...this.#seen.values()]) yield samplesOf(seen);
   }
@@ -152,7 +152,7 @@ function formsOf(
   const shown = many ? 'together' : 'objects';
   const named = conditionMetrics({ metrics, extra: labels.map(labelName), buckets, prefix, shown, samples });
   if (!older) return [named];
-  // the label names of the older form are those of all kinds together, so it carries none of the objects' own
+  // all kinds share the label names of the older form, so it has no labels of the objects
   const shared = {
     metrics,
     samples,
@@ -169,5 +169,5 @@ const conditionLabels = ({ type, status, reason = '' }: Condition): Labels => ({
 const secondsSince = (time: string | undefined, nowMs: number): number =>
   time === undefined ? 0 : Math.max(0, nowMs - Date.parse(time)) / 1_000;
 
-/** Name of a label of objects as a label of metrics. */
+/** Converts the name of an object label to the name of a metric label. */
 export const labelName = (label: string): string => label.replace(/[/.-]/g, '_');

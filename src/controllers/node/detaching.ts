@@ -1,4 +1,7 @@
-/** Second step of a node's end: its volumes are detached, so that pods find them free elsewhere. */
+/**
+ * Second step of node termination: waits until the volumes of the node are detached, so that pods can attach them on other
+ * nodes.
+ */
 import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
 import { pendingAttachments } from '../../engine/drain/attachments.ts';
 import { eventOf } from '../../observe/events/declaration.ts';

@@ -1,12 +1,12 @@
-/** Events on Nodes that more than one step publishes. */
+/** Events on Nodes that several steps publish. */
 import type { Node } from '../../api/kubernetes.ts';
 import type { EventNote } from '../../kube/events.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { FAILED_DRAINING } from '../../observe/events/nodes.ts';
 
 /**
- * A drain that goes on for a while. The number of pods that wait and what holds one of them back are separate events: the
- * number is known first, each second, and would otherwise keep the reason from ever being published.
+ * Creates an event for a drain that takes long. The number of waiting pods and the obstacle of one pod are separate events: the
+ * number is published every second and would otherwise suppress the obstacle.
  */
 export const failedDraining = (node: Node, about: 'waiting' | 'budget', obstacle: string): EventNote =>
   eventOf(FAILED_DRAINING, node, {

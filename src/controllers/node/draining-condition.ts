@@ -1,4 +1,4 @@
-/** First step of a node's end: its pods leave. */
+/** First step of node termination: drains the node. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { timeOf } from '../../lib/times.ts';
@@ -10,7 +10,7 @@ import type { Evictions } from './pending-evictions.ts';
 import { conditioned, type TerminationStep } from './step.ts';
 
 const POLL_MS = 1_000;
-/** Pods that were scheduled just before the taint still have to show up. */
+/** Minimum duration of a drain, because pods that were scheduled just before the taint may not be visible yet. */
 const SHORTEST_DRAIN_MS = 5_000;
 
 export function draining({ clock, cluster, events }: Deps, evictions: Evictions): TerminationStep {
@@ -32,7 +32,7 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
   };
 }
 
-/** Whether the drain has only just begun. One that begins in the future has not: the clock was put back since. */
+/** Returns true if the drain has just started. A start in the future does not count, because the clock was set back. */
 function isYoung(drained: Condition | undefined, nowMs: number): boolean {
   const ageMs = nowMs - timeOf(drained?.lastTransitionTime);
   return drained?.status === 'Unknown' && ageMs >= 0 && ageMs < SHORTEST_DRAIN_MS;

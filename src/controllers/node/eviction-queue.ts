@@ -1,4 +1,7 @@
-/** Gets pods off draining nodes: through the Eviction API, which keeps to PodDisruptionBudgets, or by force in the end. */
+/**
+ * Removes pods from draining nodes: through the Eviction API, which respects PodDisruptionBudgets, or by forced deletion near
+ * the deadline.
+ */
 import type { Counter } from 'prom-client';
 import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
@@ -27,10 +30,13 @@ import type { Eviction, Evictions } from './pending-evictions.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 const FORCED = 'Forceful Termination';
-/** The API server's answer, a 500, for a pod that it cannot evict for this reason. */
+/** Message of the API server, with status 500, if several PodDisruptionBudgets select the pod. */
 const SEVERAL_BUDGETS =
   'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
-/** A server that is busy says so. Whoever else answers 429 holds the pod: a budget, or a webhook that moves it first. */
+/**
+ * Message of an overloaded API server. Any other response with status 429 holds the pod: a budget, or a webhook that first
+ * moves the pod.
+ */
 const BUSY = /too many requests/i;
 
 type Answer = 'evicted' | 'gone' | 'budget' | 'budgets';
@@ -73,13 +79,13 @@ export class EvictionQueue implements KeyedWorker {
     return outcome;
   }
 
-  /** One try; settles when there is nothing more to ask for, throws to try again. */
+  /** Tries once. Returns `settled` if no further request is necessary. @throws to try again */
   async #work(eviction: Eviction, context: ReconcileContext): Promise<Outcome> {
     const { clock, cluster } = this.#deps;
     const pod = cluster.stores.pods.get(eviction);
     if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
     const nowMs = clock.now();
-    // looked at anew each time: a pod that its budgets hold back is forced as soon as its deadline is near
+    // checked at each attempt: a pod that its budgets hold back is deleted as soon as its deadline is near
     if (needsForceDelete(pod, eviction.deadlineMs, nowMs)) {
       return canEndSooner(pod, eviction.deadlineMs, nowMs) ? this.#forceDelete(pod, eviction, context) : settled;
     }
@@ -154,7 +160,10 @@ export class EvictionQueue implements KeyedWorker {
     });
   }
 
-  /** Why the pod's node goes away; empty when the node or its one claim is not known. */
+  /**
+   * Returns the reason for the disruption of the pod's node. Returns an empty text if the node is unknown or does not have
+   * exactly one NodeClaim.
+   */
   #reasonFor(pod: Pod): string {
     const { cluster } = this.#deps;
     const node = cluster.stores.nodes.get({ name: nodeNameOf(pod) });

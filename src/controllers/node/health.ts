@@ -1,4 +1,4 @@
-/** Replaces nodes that stay broken, unless so many are broken that replacing them would make things worse. */
+/** Replaces nodes that stay unhealthy, unless so many are unhealthy that replacements would worsen the situation. */
 import type { Counter } from 'prom-client';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
@@ -23,7 +23,7 @@ import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
 
-/** Why nothing may be repaired now, and the keys under which it is published once. */
+/** Reason why repairs are blocked, and the deduplication keys of its events. */
 interface Obstacle {
   readonly message: string;
   readonly keys: readonly string[];
@@ -40,7 +40,7 @@ export class NodeHealth implements Reconciler<Node> {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#repaired = deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
-    // Shows from the start which conditions are repaired; the other labels are not known before a repair.
+    // Creates the series of repaired conditions at the start. The values of the other labels are unknown before a repair.
     for (const { conditionType } of deps.cloud.repairPolicies)
       this.#repaired.inc({ condition: snakeCase(conditionType), nodepool: '', capacity_type: '', image_id: '' }, 0);
     this.concurrency = concurrency(deps.settings, { min: 10, max: 1_000 });
@@ -68,7 +68,7 @@ export class NodeHealth implements Reconciler<Node> {
     return settled;
   }
 
-  /** Answers why nothing may be repaired now. */
+  /** Returns the reason why repairs are blocked, or undefined if they are allowed. */
   #obstacle(node: Node, claim: NodeClaim): Obstacle | undefined {
     const { cloud, cluster } = this.#deps;
     const pool = claim.metadata.labels?.[NODEPOOL_LABEL];
@@ -90,10 +90,10 @@ export class NodeHealth implements Reconciler<Node> {
     }
   }
 
-  /** The deadline of the drain is now: a broken node cannot be trusted to run its pods. */
+  /** Sets the drain deadline to the current time, because an unhealthy node may not run its pods. */
   async #stampDeadline(claim: NodeClaim): Promise<void> {
     const { client, clock } = this.#deps;
-    // one that is still to come is moved forward, and one that cannot be read would keep the node for ever
+    // replaces a deadline in the future, and a deadline that cannot be parsed, which would keep the node forever
     if (readDeadline(claim) <= clock.now()) return;
     const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: timestamp(clock.now()) };
     await unlessGone(client.patch(NODE_CLAIM, claim.metadata, { metadata: { annotations } }));

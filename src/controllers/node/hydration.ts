@@ -1,4 +1,4 @@
-/** Gives Nodes of older versions the label that names their NodeClass. */
+/** Adds the label with the name of the NodeClass to Nodes of older versions. */
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';

@@ -1,4 +1,4 @@
-/** The controllers of Nodes. */
+/** Controllers of Nodes. */
 import type { Controller } from '../../kube/reconciler.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
@@ -10,7 +10,7 @@ import { Evictions } from './pending-evictions.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
   const evictions = new Evictions(deps.clock);
-  // Also where nothing is repaired: alerts ask for it.
+  // Registers the counter even if repairs are disabled, because alerts refer to it.
   deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
   const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [

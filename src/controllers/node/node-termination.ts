@@ -1,4 +1,7 @@
-/** Ends deleted Nodes: taint, drain, detach volumes, terminate the instance, and only then let the Node go. */
+/**
+ * Terminates deleted Nodes: adds the taint, drains the node, waits for volumes, terminates the instance, and then removes the
+ * finalizer.
+ */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
@@ -40,7 +43,7 @@ import { conditioned, type Leaving, type TerminationProgress, type TerminationSt
 import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
-/** The Node's own events do not show when its claim's last change has arrived in the cache. */
+/** Retry interval, because events of the Node do not show if the cache has the last change of its NodeClaim. */
 const LAG_MS = 100;
 
 export class NodeTermination implements Reconciler<Node> {
@@ -52,7 +55,10 @@ export class NodeTermination implements Reconciler<Node> {
   readonly #deps: Deps;
   readonly #steps: readonly TerminationStep[];
   readonly #meter: TerminationMeter;
-  /** To claims: a conflict over a condition that is there already would cost one of the retries that all nodes share. */
+  /**
+   * Writes to NodeClaims. Prevents conflicts over conditions that are already set: each conflict would use one of the retries
+   * that all nodes share.
+   */
   readonly #writes = new OwnWrites();
 
   constructor(deps: Deps, evictions: Evictions) {
@@ -90,7 +96,10 @@ export class NodeTermination implements Reconciler<Node> {
     return progress.waitMs === undefined ? this.#release(tainted, claim, context) : after(progress.waitMs);
   }
 
-  /** Deletes the claim if nobody has; answers whether the cache shows that, and what else was written to it from here. */
+  /**
+   * Deletes the NodeClaim if it is not deleted yet. Returns true if the cache shows the deletion and all other writes of this
+   * controller.
+   */
   async #isKnownToEnd(claim: NodeClaim): Promise<boolean> {
     if (this.#writes.isBehind(claim)) return false;
     if (claim.metadata.deletionTimestamp) return true;
@@ -99,7 +108,7 @@ export class NodeTermination implements Reconciler<Node> {
     return false;
   }
 
-  /** Whether the cloud says that a node which is not Ready has lost its instance: then there is nothing to drain. */
+  /** Returns true if a node is not Ready and the cloud does not find its instance. Such a node needs no drain. */
   async #hasLostInstance(node: Node): Promise<boolean> {
     const providerId = node.spec?.providerID;
     if (isTrue(node, 'Ready') || !providerId) return false;
@@ -145,7 +154,7 @@ export class NodeTermination implements Reconciler<Node> {
   async #release(node: Node, claim: NodeClaim | undefined, { log }: ReconcileContext): Promise<Outcome> {
     const finalizers = (node.metadata.finalizers ?? []).filter((finalizer) => finalizer !== TERMINATION_FINALIZER);
     const stored = await this.#writeNode(node, { ...node, metadata: { ...node.metadata, finalizers } });
-    // Gone already: the cache has yet to learn of our earlier release, which was reported and counted.
+    // The Node is already gone: the cache does not show an earlier removal by this process yet, which was reported and counted.
     if (stored === undefined) return settled;
     const { labels } = node.metadata;
     this.#meter.terminated(node, labels?.[NODEPOOL_LABEL] ?? '', labels?.[ZONE_LABEL] ?? '');
@@ -161,7 +170,7 @@ export class NodeTermination implements Reconciler<Node> {
 const isLeaving = ({ metadata }: Node): boolean =>
   metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);
 
-/** Runs steps up to the first that has to wait or fails. What the earlier ones found out is kept in either case. */
+/** Runs the steps until a step must wait or fails. In both cases, the result keeps the changes of earlier steps. */
 async function inOrder(
   steps: readonly TerminationStep[],
   leaving: Leaving,
@@ -183,7 +192,7 @@ const names = (node: Node, claim: NodeClaim | undefined): Readonly<Record<string
   ...defined({ NodeClaim: claim && { name: claim.metadata.name } }),
 });
 
-/** Whether a Node is ours: labelled with a NodeClass of a kind that the provider serves. */
+/** Returns true if this operator manages the Node: it has a NodeClass label of a kind that the provider serves. */
 const isManagedNode = ({ metadata }: Node, { nodeClassKinds }: CloudProvider): boolean =>
   nodeClassKinds.some((kind) => own(metadata.labels, nodeClassLabel(kind)) !== undefined);
 
@@ -209,7 +218,7 @@ export function withDisruptedTaint(node: Node): Node {
 
 const POLL_MS = 5_000;
 
-/** Last step of a node's end: its instance is terminated. */
+/** Last step of node termination: terminates the instance. */
 function terminating({ clock, cloud }: Deps): TerminationStep {
   return async ({ claim }) => {
     if (claim === undefined) return { claim };

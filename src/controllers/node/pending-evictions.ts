@@ -1,4 +1,4 @@
-/** The pods that are to leave their nodes, and by when. Draining nodes add them, `eviction-queue.ts` evicts them. */
+/** Pods to evict, with deadlines. Draining nodes add pods, `eviction-queue.ts` evicts them. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
@@ -6,20 +6,25 @@ export interface Eviction {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Infinity when the pod may take as long as its budgets want. */
+  /** Infinity if there is no deadline and the budgets alone determine the duration. */
   readonly deadlineMs: number;
 }
 
-/** Names a pod and no other that ever had its name. */
+/** Returns a key that identifies one pod, even if another pod had the same name. */
 const evictionKey = (namespace: string, name: string, uid: string): string => `${namespace}/${name}/${uid}`;
 
-/** Longer than caches lag behind, shorter than anybody waits for a pod that stays although its end was promised. */
+/**
+ * Longer than the delay of caches, and shorter than an acceptable wait for a pod that stays although its deletion was accepted.
+ */
 const KEEP_MS = 30_000;
 
 export class Evictions {
   readonly #clock: Timepiece;
   readonly #byKey = new Map<string, Eviction>();
-  /** Pods whose end was granted a moment ago, with the end that the cache showed then; the oldest come first. */
+  /**
+   * Pods with a recently accepted deletion, and the deletion timestamp that the cache showed at that time. The oldest come
+   * first.
+   */
   readonly #granted = new Map<string, { readonly sinceMs: number; readonly shown: string | undefined }>();
   #enqueue: (key: string) => void = () => undefined;
 
@@ -27,15 +32,15 @@ export class Evictions {
     this.#clock = clock;
   }
 
-  /** Sets where keys of new evictions go. */
+  /** Sets the receiver for keys of new evictions. */
   bind(enqueue: (key: string) => void): void {
     this.#enqueue = enqueue;
     for (const key of this.#byKey.keys()) enqueue(key);
   }
 
   /**
-   * Adds pods; one that is here already only has its deadline moved forward, and one whose end was granted is not added
-   * as long as the cache does not show that.
+   * Adds pods. For a pod that is already added, only an earlier deadline is recorded. A pod with an accepted deletion is not
+   * added while the cache does not show the deletion.
    */
   add(pods: readonly Pod[], deadlineMs: number): void {
     this.#forgetOld();
@@ -59,7 +64,7 @@ export class Evictions {
     this.#byKey.delete(key);
   }
 
-  /** Records that the API server deletes the pod, or deletes it sooner, which the cache will show soon. */
+  /** Records that the API server deletes the pod, or deletes it sooner. The cache will show this change soon. */
   granted({ metadata }: Pod): void {
     const { name, namespace = '', uid = '', deletionTimestamp } = metadata;
     const key = evictionKey(namespace, name, uid);

@@ -1,20 +1,20 @@
-/** The contract between the node termination controller and its steps. */
+/** Interface between the node termination controller and its steps. */
 import { type ConditionUpdate, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 
 export interface Leaving {
   readonly node: Node;
-  /** Undefined for nodes that no claim, or more than one, belongs to. */
+  /** Undefined for nodes that do not have exactly one NodeClaim. */
   readonly claim: NodeClaim | undefined;
-  /** When the node has to be gone; Infinity without a terminationGracePeriod. */
+  /** Deadline for the deletion of the node. Infinity without a terminationGracePeriod. */
   readonly deadlineMs: number;
 }
 
 export interface TerminationProgress {
-  /** The claim with the conditions that the step set; written once all steps have run. */
+  /** NodeClaim with the conditions that the step set. The controller writes it after all steps have run. */
   readonly claim: NodeClaim | undefined;
-  /** Milliseconds until the step is tried again; undefined when it is finished and the next one may begin. */
+  /** Milliseconds until the step must run again. Undefined if the step is finished and the next step may start. */
   readonly waitMs?: number;
 }
 

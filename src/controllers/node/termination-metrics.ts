@@ -1,4 +1,4 @@
-/** Metrics of nodes that end. */
+/** Metrics of terminated nodes. */
 import type { Node } from '../../api/kubernetes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import {
