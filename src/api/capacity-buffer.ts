@@ -1,4 +1,4 @@
-/** CapacityBuffer: keeps room for pods that do not exist yet (gate CapacityBuffer). */
+/** CapacityBuffer: reserves capacity for pods that do not exist yet (feature gate CapacityBuffer). */
 import { type Declared, int32, int64, object, optional, quantityMap, rule, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';

@@ -1,24 +1,30 @@
-/** Status conditions: one condition, Ready, sums up those it depends on. Objects are never changed, only replaced. */
+/**
+ * Status conditions. The condition Ready summarizes the conditions that it depends on. Objects are never changed, only
+ * replaced.
+ */
 
 import { timeOf, timestamp } from '../lib/times.ts';
 import type { Condition, KubeObject } from './kubernetes.ts';
 
-/** The condition types of a kind. */
+/** Condition types of a kind. */
 export interface ConditionSet {
   readonly root: string;
-  /** Root is True while all of these are; they and root are always present and cannot be cleared. */
+  /**
+   * Conditions on which `root` depends: `root` is True if all of them are True. They and `root` are always present and cannot
+   * be cleared.
+   */
   readonly dependents: readonly string[];
 }
 
 export interface ConditionUpdate {
   readonly type: string;
   readonly status: Condition['status'];
-  /** The type itself when left out. */
+  /** Default: the type. */
   readonly reason?: string;
   readonly message?: string;
 }
 
-/** Any object whose status may carry conditions. */
+/** Object with optional conditions in its status. */
 export interface Conditioned extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
@@ -42,7 +48,7 @@ export const EC2NODECLASS_CONDITIONS: ConditionSet = {
     'PlacementGroupReady',
   ],
 };
-/** With the feature gate ReservedCapacity. */
+/** Conditions with the feature gate ReservedCapacity. */
 export const EC2NODECLASS_RESERVED_CONDITIONS: ConditionSet = {
   root: READY,
   dependents: [...EC2NODECLASS_CONDITIONS.dependents, 'CapacityReservationsReady'],
@@ -55,16 +61,22 @@ export const isTrue = (object: Conditioned, type: string): boolean => getConditi
 
 export const isFalse = (object: Conditioned, type: string): boolean => getCondition(object, type)?.status === 'False';
 
-/** Reasons of conditions that only wait for others. */
+/** Reasons of conditions that only wait for other conditions. */
 const WAITING: ReadonlySet<string | undefined> = new Set(['AwaitingReconciliation', 'DependenciesNotReady']);
 
-/** The conditions that keep an object from being Ready and say why; those that only wait for others are left out. */
+/**
+ * Returns the conditions with a message that keep an object from being Ready. Excludes conditions that only wait for other
+ * conditions.
+ */
 export const causesOf = (object: Conditioned): readonly Condition[] =>
   conditionsOf(object).filter(
     ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
   );
 
-/** Adds Ready and the conditions it depends on, as Unknown since the object's creation, where they are missing. */
+/**
+ * Adds Ready and the conditions that it depends on if they are missing. Added conditions are Unknown since the creation of the
+ * object.
+ */
 export function initConditions<T extends Conditioned>(object: T, set: ConditionSet): T {
   const isMissing = (type: string): boolean => getCondition(object, type) === undefined;
   if (!isMissing(set.root) && !set.dependents.some(isMissing)) return object;
@@ -83,9 +95,8 @@ export function initConditions<T extends Conditioned>(object: T, set: ConditionS
 }
 
 /**
- * Sets a condition and recomputes Ready; the same object comes back when nothing changes.
- *
- * The transition time moves only with the status; the observed generation becomes the object's.
+ * Sets a condition and recomputes Ready. Returns the same object if nothing changes.
+ * The transition time changes only with the status. The observed generation becomes the generation of the object.
  */
 export function setCondition<T extends Conditioned>(
   object: T,
@@ -98,7 +109,7 @@ export function setCondition<T extends Conditioned>(
   return update.type === set.root ? updated : replaceCondition(updated, set, rootOf(updated, set), nowMs);
 }
 
-/** Removes a condition; those that Ready depends on stay. */
+/** Removes a condition. Does not remove Ready or conditions on which Ready depends. */
 export function clearCondition<T extends Conditioned>(object: T, set: ConditionSet, type: string, nowMs: number): T {
   if (type === set.root || set.dependents.includes(type) || !getCondition(object, type)) return object;
   const rest = conditionsOf(object)
@@ -139,7 +150,7 @@ function replaceCondition<T extends Conditioned>(
   const all = conditionsOf(object).map((condition) =>
     object.metadata.deletionTimestamp ? { ...condition, observedGeneration: generationOf(object) } : condition,
   );
-  // Times are to the second. Within one, the order of the list says which status changed last.
+  // Times have a precision of one second. Within one second, the order of the list shows the latest change of status.
   const changed =
     before?.status === update.status
       ? all.map((condition) => (condition.type === update.type ? next : condition))
@@ -153,10 +164,10 @@ const sameCondition = (left: Condition, right: Condition): boolean =>
   (left.message ?? '') === right.message &&
   left.observedGeneration === right.observedGeneration;
 
-/** The API server refuses more than 32,768 characters, and with them the whole status. */
+/** The API server rejects a status with a message of more than 32,768 characters. */
 const MOST_MESSAGE = 8_192;
 
-/** A message that quotes what users wrote may be of any length. */
+/** Shortens a message, because a message that quotes user text may have any length. */
 export const conditionMessage = (text: string): string =>
   text.length <= MOST_MESSAGE
     ? text
@@ -173,7 +184,7 @@ function ordered(conditions: readonly Condition[], { root }: ConditionSet): Cond
   });
 }
 
-/** What Ready must say, given the conditions that it depends on. */
+/** Computes the condition Ready from the conditions that it depends on. */
 function rootOf(object: Conditioned, set: ConditionSet): ConditionUpdate {
   const generation = generationOf(object);
   const unhealthy = conditionsOf(object)

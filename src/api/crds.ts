@@ -1,4 +1,4 @@
-/** The CustomResourceDefinitions of all kinds that users write. */
+/** CustomResourceDefinitions of all kinds that users write. */
 
 import { defined } from '../lib/defined.ts';
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
@@ -53,10 +53,13 @@ export const DECLARATIONS: readonly ResourceDeclaration[] = [
   CAPACITY_BUFFER_DECLARATION,
 ];
 
-/** All definitions as plain JSON, ready to be created in a cluster. */
+/** Returns all definitions as plain JSON, ready to be created in a cluster. */
 export const customResourceDefinitions = (): readonly CustomResourceDefinition[] => DECLARATIONS.map(definitionOf);
 
-/** The definition of one kind, if there is one. The others, each of which takes a millisecond, are not made for it. */
+/**
+ * Returns the definition of one kind, or undefined for an unknown kind. Does not build the other definitions, because each
+ * takes a millisecond.
+ */
 export function customResourceDefinition(kind: string): CustomResourceDefinition | undefined {
   const declaration = DECLARATIONS.find((each) => each.kind === kind);
   return declaration && definitionOf(declaration);
@@ -109,10 +112,10 @@ const objectSchema = ({ description, spec, status, specMayBeAbsent }: ResourceDe
     ...(!specMayBeAbsent && { required: ['spec'] }),
   });
 
-/** The order in which a reader wants to see the keywords of a schema; others follow as they come. */
+/** Order of the first keywords of a schema, for readability. Further keywords follow in their original order. */
 const KEYWORDS = ['description', 'type', 'format', 'default', 'enum', 'items', 'properties', 'required'];
 
-/** A schema with sorted keywords, without what the schema builder keeps for itself. */
+/** Returns a schema with sorted keywords and without internal data of the schema builder. */
 const plainJson = (schema: unknown): OpenApiSchema =>
   JSON.parse(JSON.stringify(schema), (_key, value: unknown) =>
     isObject(value) && typeof value.type === 'string' ? sortedKeywords(value) : value,

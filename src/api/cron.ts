@@ -1,7 +1,7 @@
 /**
- * Schedules as the standard parser of Kubernetes' CronJobs reads them (https://pkg.go.dev/github.com/robfig/cron/v3). What
- * other cron dialects know besides (7 for Sunday, L, W, #) it refuses, and so do we: a budget that nobody else can read
- * must not be in force here at times of our own making.
+ * Cron schedules in the format of Kubernetes CronJobs (https://pkg.go.dev/github.com/robfig/cron/v3). Rejects extensions of
+ * other cron dialects (7 for Sunday, L, W, #), as that parser does. Otherwise a budget that other tools reject could be active
+ * here at unexpected times.
  */
 import { Cron } from 'croner';
 import { quoted } from '../lib/quoted.ts';
@@ -10,7 +10,7 @@ interface Field {
   readonly what: string;
   readonly first: number;
   readonly last: number;
-  /** Of the values from the first on, each with three letters. */
+  /** Names of the values from `first` on, with three letters each. */
   readonly names?: readonly string[];
 }
 
@@ -32,27 +32,27 @@ const SHORTCUTS: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ]);
 
-/** All values of all fields, listed one by one, need half of it. */
+/** Maximum length. A list of all values of all fields needs half of it. */
 const MAX_LENGTH = 1_000;
 
 /** `*`, `?`, a value or a range; `/` and a step. */
 const PART = /^(?:[*?]|(?<from>\w+)(?:-(?<to>\w+))?)(?:\/(?<step>\d+))?$/;
 
 /**
- * The hits of a schedule in UTC: five fields, or a shortcut. `5/10` stands for `5-59/10`. When both days are restricted,
- * either has to match.
- * @throws Error that names the schedule, and the part of it that cannot be read
+ * Parses a schedule in UTC: five fields, or a shortcut. `5/10` means `5-59/10`. If both day fields are restricted, one of them
+ * must match.
+ * @throws Error with the schedule and the part that cannot be parsed
  */
 export function parseCron(schedule: string): Cron {
   if (schedule.length > MAX_LENGTH) throw invalid(schedule, `at most ${MAX_LENGTH} characters`);
   const parts = (SHORTCUTS.get(schedule) ?? schedule).trim().split(/\s+/);
   if (parts.length !== FIELDS.length) throw invalid(schedule, 'five fields or a shortcut such as @daily');
   const fields = FIELDS.map((field, at) => spelledOut(parts[at] ?? '', field, schedule));
-  // the library has rules of its own for steps and for days that are restricted: it gets plain lists
+  // expands the fields to plain lists, because the library has different rules for steps and restricted days
   return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part' });
 }
 
-/** All values of a field with commas between them; `*` when it restricts nothing. */
+/** Returns all values of a field, separated by commas, or `*` if the field has no restriction. */
 function spelledOut(text: string, field: Field, schedule: string): string {
   const values = new Set<number>();
   let isFree = false;
@@ -65,7 +65,7 @@ function spelledOut(text: string, field: Field, schedule: string): string {
   return isFree ? '*' : [...values].join(',');
 }
 
-/** The values that a part of a list stands for, at least one; undefined when it cannot be read. */
+/** Returns the values of one part of a list, at least one. Returns undefined if the part is invalid. */
 function valuesOf(part: string, field: Field): readonly number[] | undefined {
   const groups = PART.exec(part)?.groups;
   if (groups === undefined) return undefined;
@@ -78,7 +78,7 @@ function valuesOf(part: string, field: Field): readonly number[] | undefined {
   return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => first + at * stride);
 }
 
-/** NaN when it is neither a number nor a name. */
+/** Returns NaN if the text is neither a number nor a name. */
 function numberOf(text: string, { first, names = [] }: Field): number {
   const at = names.indexOf(text.toLowerCase());
   if (at >= 0) return first + at;

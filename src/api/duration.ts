@@ -1,7 +1,7 @@
 /** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
 import { quoted } from '../lib/quoted.ts';
 
-/** Stands for no duration at all, where a field admits it. */
+/** Value for no duration, in fields that allow it. */
 export const NEVER = 'Never';
 
 const NANOS: Readonly<Record<string, bigint>> = {
@@ -15,15 +15,14 @@ const NANOS: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 const MAX_NANOS = 2n ** 63n - 1n;
-/** Far more than any duration needs that somebody wrote. */
+/** Maximum length, far above the length of realistic durations. */
 const MAX_LENGTH = 256;
 const FORM = /^([+-]?)(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 const TERM = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/gy;
 
 /**
- * The nanoseconds of a duration.
- *
- * @throws {RangeError} when the text is not a duration or does not fit 64 bits.
+ * Returns the nanoseconds of a duration.
+ * @throws {RangeError} if the text is not a duration or does not fit 64 bits.
  */
 export function durationNanos(text: string): bigint {
   if (text.length > MAX_LENGTH)
@@ -43,30 +42,32 @@ export function durationNanos(text: string): bigint {
 }
 
 /**
- * The milliseconds of a duration, with a fraction where it is finer.
- *
- * @throws {RangeError} when the text is not a duration.
+ * Returns the milliseconds of a duration, with a fraction if necessary.
+ * @throws {RangeError} if the text is not a duration.
  */
 export function parseDuration(text: string): number {
   const known = parsed.get(text);
   if (known !== undefined) return known;
   const nanos = durationNanos(text);
-  // whole milliseconds apart, because nanoseconds of a few months no longer fit a number
+  // converts whole milliseconds separately, because the nanoseconds of a few months exceed the precision of a number
   const ms = Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
   if (parsed.size >= MOST_PARSED) parsed.clear();
   parsed.set(text, ms);
   return ms;
 }
 
-/** Durations are read for each node in each pass, and there are few of them. */
+/** Cache, because durations are parsed for each node in each pass and there are few different durations. */
 const parsed = new Map<string, number>();
 const MOST_PARSED = 1_000;
 
-/** The milliseconds of a duration; `Infinity` for `Never` and for a duration that is not set. */
+/** Returns the milliseconds of a duration, or `Infinity` for `Never` and for an unset duration. */
 export const durationOrNever = (text: string | undefined): number =>
   text === undefined || text === NEVER ? Number.POSITIVE_INFINITY : parseDuration(text);
 
-/** As `durationOrNever`; undefined for a text that is no duration, where one object must not end work on all. */
+/**
+ * Like `durationOrNever`, but returns undefined for an invalid duration, so that one invalid object does not fail the work on
+ * all objects.
+ */
 export function readDurationOrNever(text: string | undefined): number | undefined {
   try {
     return durationOrNever(text);
@@ -75,7 +76,7 @@ export function readDurationOrNever(text: string | undefined): number | undefine
   }
 }
 
-/** Prints milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
+/** Formats milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
 export function formatDuration(ms: number): string {
   const whole = Math.trunc(Math.abs(ms));
   const nanos = BigInt(whole) * 1_000_000n + BigInt(Math.round((Math.abs(ms) - whole) * 1e6));

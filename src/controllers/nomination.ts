@@ -1,4 +1,4 @@
-/** Expecting pods on nodes: a nominated node is left alone until they have had the time to come. */
+/** Nominates nodes for pods: a nominated node is not disrupted until the pods have had time to be bound. */
 import type { KubeObject, Pod } from '../api/kubernetes.ts';
 import { uidOf } from '../api/object-fields.ts';
 import type { StateNode } from '../engine/model.ts';
@@ -12,7 +12,7 @@ export function nominateNode({ cluster, settings }: Pick<Deps, 'cluster' | 'sett
   cluster.nominate(node.providerId, Math.max(2 * settings.batchMaxMs, LEAST_MS));
 }
 
-/** Publishes on a pod which node is meant for it. */
+/** Publishes the nominated node of a pod. */
 export function publishNominated(
   { events }: Pick<Deps, 'events'>,
   pod: Pod,

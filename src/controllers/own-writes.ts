@@ -1,6 +1,6 @@
 /**
- * Keeps a controller from acting on a version of an object that is older than its own last write. The reconcile that
- * finds the cache behind simply ends: the event that brings the newer version starts the next one.
+ * Prevents a controller from acting on a version of an object that is older than its own last write. A reconcile with an
+ * outdated cache ends without an action, because the event with the newer version triggers the next reconcile.
  */
 import type { KubeObject } from '../api/kubernetes.ts';
 
@@ -8,7 +8,7 @@ export class OwnWrites {
   readonly #written = new Map<string, { readonly uid: string | undefined; readonly version: string }>();
   readonly #deleted = new Map<string, string | undefined>();
 
-  /** Takes the object as the API server answered the write. */
+  /** Records the object that the API server returned for a write. */
   wrote(object: KubeObject | undefined): void {
     const version = object?.metadata.resourceVersion;
     if (object && version !== undefined) this.#written.set(key(object), { uid: object.metadata.uid, version });
@@ -18,7 +18,7 @@ export class OwnWrites {
     this.#deleted.set(key(object), object.metadata.uid);
   }
 
-  /** Whether the cached object does not yet show this controller's last write or deletion. */
+  /** Returns true if the cached object does not show the last write or deletion of this controller yet. */
   isBehind(object: KubeObject): boolean {
     const { uid, resourceVersion = '', deletionTimestamp } = object.metadata;
     if (this.#deleted.has(key(object)) && this.#deleted.get(key(object)) === uid && !deletionTimestamp) return true;
@@ -37,6 +37,6 @@ const key = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/
 
 const NUMBER = /^\d+$/;
 
-/** Kubernetes promises that resource versions of one kind are whole numbers in the order of writes. */
+/** Compares resource versions. Kubernetes guarantees that resource versions of one kind are integers in the order of writes. */
 const isOlder = (version: string, than: string): boolean =>
   NUMBER.test(version) && NUMBER.test(than) && BigInt(version) < BigInt(than);

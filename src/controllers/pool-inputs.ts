@@ -1,4 +1,4 @@
-/** NodePools with what their nodes cost, for views of nodes that are there. */
+/** NodePools with the costs of their nodes, for views of existing nodes. */
 import type { InstanceType, PoolInput } from '../engine/model.ts';
 import type { Settings } from '../process/settings.ts';
 import type { Deps } from './deps.ts';
@@ -6,8 +6,8 @@ import { managedPools } from './disruption/snapshots.ts';
 import { nodeExtras } from './node-extras.ts';
 
 /**
- * Every managed NodePool with its instance types: none where those cannot be had now.
- * @param mode `compatible` counts the prices of instances alone
+ * Returns every managed NodePool with its instance types. The list of types is empty if the types are not available now.
+ * @param mode `compatible` counts only the prices of instances
  */
 export const poolInputs = (
   { cloud, cluster, settings, log }: Pick<Deps, 'cloud' | 'cluster' | 'settings' | 'log'>,

@@ -1,4 +1,4 @@
-/** A few quick retries inside one step, for writes that others may get in the way of. */
+/** A few quick retries within one step, for writes that may conflict. */
 import { isNotFound } from '../kube/client.ts';
 import type { Deps } from './deps.ts';
 
@@ -7,7 +7,7 @@ const FIRST_WAIT_MS = 10;
 const FACTOR = 5;
 const JITTER = 0.1;
 
-/** Tries up to four times; an object that is gone is not tried again. */
+/** Tries up to four times. Does not retry if the object no longer exists. */
 export async function retried<T>(
   { clock, random = Math.random }: Pick<Deps, 'clock' | 'random'>,
   work: () => Promise<T>,

@@ -1,8 +1,8 @@
-/** Whether what is known of a NodePool is what was known before. */
+/** Compares two inputs of a NodePool. */
 import { isDeepStrictEqual } from 'node:util';
 import type { PoolInput } from '../engine/model.ts';
 
-/** By identity: NodePools and lists of instance types never change. */
+/** Returns true if the inputs are equal. Compares by identity, because NodePools and lists of instance types never change. */
 export const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
   pool.nodePool === other?.nodePool &&
   pool.instanceTypes === other.instanceTypes &&

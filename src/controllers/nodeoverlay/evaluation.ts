@@ -1,4 +1,4 @@
-/** Decides which NodeOverlays are in force, all of them together, and reports it in their conditions. */
+/** Evaluates all NodeOverlays together, and reports in their conditions which overlays are in force. */
 import { type ConditionUpdate, isTrue, NODEOVERLAY_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
 import { NODE_OVERLAY, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -17,14 +17,14 @@ import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
 
 const REVIEW_MS = 6 * 3600_000;
-/** A pool whose instance types cannot be found out, because its NodeClass is not ready say, is evaluated again. */
+/** Interval of retries if the instance types of a NodePool cannot be listed, for example because its NodeClass is not ready. */
 const UNRESOLVED_MS = 10_000;
 const TYPE = 'ValidationSucceeded';
 const AT_ONCE = 10;
 
 /**
- * `deps.cloud` is the one without overlays. `onChange` is called when instance types look different to somebody from
- * now on.
+ * @param deps `deps.cloud` must be the cloud without overlays
+ * @param onChange called if the instance types of any NodePool change
  */
 export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () => void): KeyedWorker {
   const { client, clock, cloud, cluster, informers } = deps;

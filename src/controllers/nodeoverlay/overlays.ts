@@ -1,4 +1,4 @@
-/** The NodeOverlays in force, and the cloud as it looks under them. */
+/** NodeOverlays in force, and a cloud provider that applies them. */
 
 import { LRUCache } from 'lru-cache';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -18,10 +18,16 @@ import type { Timepiece } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
 import { inSlices } from '../../lib/yielding.ts';
 
-/** Views of one list of instance types that are kept; more NodePools with labels that overlays require share them. */
+/**
+ * Maximum number of cached views of one list of instance types. NodePools with equal values of the labels that overlays require
+ * share a view.
+ */
 const MOST_VIEWS = 1_000;
 
-/** Nobody has looked yet at what overlays make of a NodePool's instance types: buying by prices without them may be dear. */
+/**
+ * The overlays are not evaluated yet for the instance types of a NodePool. Launches at prices without overlays could be too
+ * expensive.
+ */
 export class OverlaysNotEvaluated extends Error {
   constructor(nodePool: string) {
     super(`node overlays are not evaluated yet for nodepool "${nodePool}"`);
@@ -34,16 +40,16 @@ export class Overlays {
   #accepted: readonly NodeOverlay[] = [];
   #evaluated: ReadonlySet<string> = new Set();
   #keys: ReadonlySet<string> = new Set();
-  /** Labels that overlays require. */
+  /** Values of the labels that overlays require, by NodePool. */
   #labels = new WeakMap<NodePool, Requirements>();
-  /** By list of types, then by the labels that overlays require: pools that see the same share a list. */
+  /** Views by list of instance types, then by the labels that overlays require. NodePools with equal inputs share a view. */
   #seen = new WeakMap<readonly InstanceType[], LRUCache<string, Promise<readonly InstanceType[]>>>();
 
   constructor(clock: Timepiece) {
     this.#clock = clock;
   }
 
-  /** Answers whether anything changes for somebody. */
+  /** Replaces the overlays in force. Returns true if the result changes for any NodePool. */
   replace(accepted: readonly NodeOverlay[], evaluated: ReadonlySet<string>): boolean {
     const same =
       accepted.length === this.#accepted.length &&
@@ -58,7 +64,7 @@ export class Overlays {
     return true;
   }
 
-  /** The pool's types under the overlays in force. @throws OverlaysNotEvaluated */
+  /** Applies the overlays in force to the instance types of a NodePool. @throws OverlaysNotEvaluated */
   async apply(pool: NodePool, types: readonly InstanceType[]): Promise<readonly InstanceType[]> {
     const { name } = pool.metadata;
     if (!this.#evaluated.has(name)) throw new OverlaysNotEvaluated(name);
@@ -79,7 +85,7 @@ export class Overlays {
 const isSameVersion = (a: KubeObject, b: KubeObject | undefined): boolean =>
   a.metadata.uid === b?.metadata.uid && a.metadata.generation === b?.metadata.generation;
 
-/** The cloud under the overlays in force: what it offers, and by which prices it launches. */
+/** Returns a cloud provider that applies the overlays in force to its instance types and to the prices of launches. */
 export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: Store<NodePool>): CloudProvider {
   const adjustFor = ({ metadata }: NodeClaim): AdjustTypes | undefined => {
     const pool = pools.get({ name: poolNameOf({ metadata }) });

@@ -1,4 +1,4 @@
-/** Publishes in a NodePool's status what its nodes hold. */
+/** Publishes the resources of a NodePool's nodes in its status. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { Resources } from '../../engine/model.ts';
@@ -13,7 +13,7 @@ const INTERVAL_MS = 5000;
 const UNSYNCED_MS = 1000;
 const ALWAYS_SHOWN = { cpu: 0, memory: 0, pods: 0, 'ephemeral-storage': 0, nodes: 0 };
 
-/** Totals are the same object until something in them changes. */
+/** Cached, because the totals are the same object until a value changes. */
 const shownOf = remembering((held: Resources): Pick<NonNullable<NodePool['status']>, 'resources' | 'nodes'> => {
   const totals = { ...ALWAYS_SHOWN, ...held };
   return { resources: quantityList(totals), nodes: totals.nodes };

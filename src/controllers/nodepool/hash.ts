@@ -1,4 +1,4 @@
-/** Writes the drift hash of a NodePool's template, and adopts claims whose hash an older version made. */
+/** Writes the drift hash of a NodePool's template, and updates NodeClaims with the hash of an older version. */
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import { NODEPOOL_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
@@ -27,7 +27,7 @@ export function hash({ client, cluster, settings }: Deps): Reconciler<NodePool> 
 
     async reconcile(pool) {
       const hashed = withHash(pool);
-      if (hashed === undefined) return settled; // `nodepool.validation` reports the value that cannot be read
+      if (hashed === undefined) return settled; // `nodepool.validation` reports the value that cannot be parsed
       if (pool.metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION] !== NODEPOOL_HASH_VERSION) {
         const claims = cluster.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, pool.metadata.name);
         await withBoundedConcurrency(claims, AT_ONCE, (claim) => adopt(claim, pool));

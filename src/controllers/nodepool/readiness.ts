@@ -1,4 +1,4 @@
-/** Says whether a NodePool's NodeClass can be used. */
+/** Reports if the NodeClass of a NodePool is ready. */
 import { NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';

@@ -1,4 +1,4 @@
-/** Forgets what is known about registrations when a NodePool or its NodeClass changes, and recalls it after a restart. */
+/** Clears the registration results of a NodePool if the NodePool or its NodeClass changes, and restores them after a restart. */
 import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';

@@ -1,4 +1,4 @@
-/** Wakes the NodePools that refer to a NodeClass when it changes. */
+/** Triggers the NodePools that refer to a changed NodeClass. */
 import type { Trigger } from '../../kube/reconciler.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';

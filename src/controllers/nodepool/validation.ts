@@ -1,4 +1,4 @@
-/** Checks what the API server's own validation of a NodePool cannot. */
+/** Checks the parts of a NodePool that the API server cannot validate. */
 import { NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import { normalizeLabel, unknownValues } from '../../api/labels.ts';

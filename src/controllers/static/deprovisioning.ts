@@ -1,4 +1,4 @@
-/** Keeps a static NodePool at its number of nodes from above: deletes the claims that are too many. */
+/** Scales a static NodePool down: deletes NodeClaims in excess of its replicas. */
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type StaticClaim, surplus } from '../../engine/static-pools.ts';
@@ -16,7 +16,7 @@ const AT_ONCE = 100;
 
 export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {
   const { client, clock, cluster } = deps;
-  /** UIDs of claims that were deleted and that the store may still show as they were, by NodePool. */
+  /** UIDs of deleted NodeClaims that the store may still show without their deletion, by NodePool. */
   const deleted = new Map<string, ReadonlySet<string | undefined>>();
   let hasSynced = false;
 
@@ -30,7 +30,7 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
     if (stateNode) cluster.markForDeletion(stateNode.providerId);
   }
 
-  /** Those of a pool's deleted claims that are still on show, and no others: they are remembered no longer. */
+  /** Returns the deleted NodeClaims of a NodePool that the store still shows. Removes other entries. */
   function stillShown({ metadata: { name } }: NodePool): ReadonlySet<string | undefined> {
     const shown = new Set(cluster.claimsOfPool(name).map(({ metadata }) => metadata.uid));
     const still = new Set(deleted.get(name)).intersection(shown);

@@ -1,4 +1,4 @@
-/** Logs that the operator does not act on static NodePools while their feature gate is off. */
+/** Reports that the operator ignores static NodePools if their feature gate is disabled. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
@@ -8,7 +8,7 @@ import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
 import type { Deps } from '../deps.ts';
 import { isStaticPool } from './static-claims.ts';
 
-/** Runs in place of the controllers of static NodePools while their feature gate is closed. */
+/** Replaces the controllers of static NodePools if their feature gate is disabled. */
 export function staticHint(deps: Deps): Reconciler<NodePool> {
   return {
     name: 'static.hint',

@@ -1,4 +1,4 @@
-/** Keeps a static NodePool at its number of nodes from below: creates the claims that are missing. */
+/** Scales a static NodePool up: creates missing NodeClaims. */
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -19,25 +19,28 @@ const UNSYNCED_MS = 1000;
 const AT_LIMIT_MS = 30_000;
 /** Interval of retries while the launch budget, which reports the reason, has no room. */
 const HELD_MS = 10_000;
-/** Claims that one reconcile creates; the claims' events bring the next one. */
+/** Maximum number of NodeClaims per reconcile. The events of the NodeClaims trigger the next reconcile. */
 const MOST_AT_ONCE = 500;
-/** Claims that vanish right after they were created, for want of capacity, are not replaced faster than this. */
+/**
+ * Minimum interval between creations. Limits the replacement of NodeClaims that are deleted immediately because of insufficient
+ * capacity.
+ */
 const LEAST_PACE_MS = 10_000;
 
 interface LastCreation {
-  /** By `monotonicMs`. */
+  /** Time of the last creation, by `monotonicMs`. */
   readonly ms: number;
   readonly generation: number | undefined;
 }
 
-/** How many claims a pool may get now: those that it lacks, as far as its limit of nodes has room. */
+/** Returns the number of NodeClaims to create now: the missing NodeClaims, up to the node limit of the NodePool. */
 export function granted(pool: NodePool, { active, pending, deleting }: StaticClaims, reserved: number): number {
   const missing = (pool.spec.replicas ?? 0) - active.length;
   const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(missing, MOST_AT_ONCE, limit - (active.length + pending + deleting + reserved)));
 }
 
-/** A limit that cannot be read lets nothing be bought; `nodepool.validation` reports it. */
+/** Returns the node limit. A limit that cannot be parsed allows no launches; `nodepool.validation` reports it. */
 function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
   if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
   return readableResources(limits).nodes ?? 0;
@@ -66,7 +69,7 @@ export function staticProvisioning(
     });
   }
 
-  /** Time to wait before more claims are created for the same specification of a pool. */
+  /** Returns the milliseconds to wait before more NodeClaims are created for the same generation of a NodePool. */
   function paceMs({ metadata }: NodePool): number {
     const last = created.get(metadata.name);
     return last === undefined || last.generation !== metadata.generation

@@ -1,4 +1,4 @@
-/** The claims of a static NodePool, by whether they stay. */
+/** NodeClaims of a static NodePool, grouped by state. */
 import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -6,19 +6,20 @@ import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 
 export interface StaticClaims {
-  /** Those that stay. */
+  /** NodeClaims that stay. */
   readonly active: readonly NodeClaim[];
-  /** Number of those that a disruption command replaces. */
+  /** Number of NodeClaims that a disruption command replaces. */
   readonly pending: number;
-  /** Number of those that are going away. */
+  /** Number of NodeClaims that are being deleted. */
   readonly deleting: number;
 }
 
 type Sources = Pick<Deps, 'cluster'> & { readonly queue: Pick<DisruptionQueue, 'has'> };
 
 /**
- * Counts also what this process created or deleted a moment ago. A claim that is marked for disruption counts as pending
- * from the mark on, which is written before the claim that replaces it: no count ever sees both as active.
+ * Counts the NodeClaims, including NodeClaims that this process just created or deleted. A NodeClaim that is marked for
+ * disruption counts as pending. The mark is written before the replacement is created, so the two never count as active
+ * together.
  */
 export function staticClaims(
   { cluster, queue }: Sources,
@@ -38,7 +39,7 @@ export function staticClaims(
   return { active, pending, deleting };
 }
 
-/** Static NodePools of this provider that are not being deleted. */
+/** Returns true for static NodePools of this provider that are not being deleted. */
 export const isStaticPool = ({ cluster }: Pick<Deps, 'cluster'>, pool: NodePool): boolean =>
   pool.spec.replicas !== undefined &&
   pool.metadata.deletionTimestamp === undefined &&

@@ -1,4 +1,4 @@
-/** Wakes a static NodePool when its claims come, go or change. */
+/** Triggers a static NodePool if its NodeClaims are added, deleted or changed. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import type { Trigger } from '../../kube/reconciler.ts';

@@ -1,4 +1,4 @@
-/** Attributes of spans: OpenTelemetry's own names where it has one, `karpenter.` before the others. */
+/** Attributes of spans. Names come from OpenTelemetry if it defines one, otherwise they start with `karpenter.`. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../../api/object-fields.ts';
@@ -12,7 +12,7 @@ export const claimAttributes = ({ metadata }: NodeClaim, nodePool: string): Attr
   'karpenter.nodeclaim.name': metadata.name,
 });
 
-/** Of what was bought; nothing before that. */
+/** Returns the attributes of the instance. Attributes of the instance are undefined before its launch. */
 export function instanceAttributes(claim: NodeClaim): Attributes {
   const { providerID, nodeName, imageID } = claim.status ?? {};
   return {

@@ -1,7 +1,7 @@
 /**
- * The trace of a disruption command, from its decision until the last of its nodes is gone:
+ * Trace of a disruption command, from its decision until its last node is gone:
  *
- *   disrupt nodes ┬ provision node, one for each replacement, with all that belongs to it
+ *   disrupt nodes ┬ provision node, one for each replacement, with all its spans
  *                 ├ replacements
  *                 └ terminate node, one for each candidate
  */
@@ -14,7 +14,7 @@ export class CommandTrace {
   readonly span: Span;
   readonly #tracer: Tracer;
   #replacements: Span | undefined;
-  /** UIDs of the NodeClaims that have still to go. */
+  /** UIDs of the NodeClaims that are not deleted yet. */
   readonly #staying: Set<string>;
 
   constructor(tracer: Tracer, command: Command, nowMs: number) {
@@ -35,12 +35,12 @@ export class CommandTrace {
     });
   }
 
-  /** UIDs of the candidates' NodeClaims that have still to go. */
+  /** UIDs of the candidates' NodeClaims that are not deleted yet. */
   get staying(): ReadonlySet<string> {
     return this.#staying;
   }
 
-  /** Those candidates that could be marked are, and its replacements are created. */
+  /** Records that the candidates are marked, as far as possible, and that the replacements are created. */
   started({ candidates, replacements }: Command, nowMs: number): void {
     const marked = new Set(candidates.map(({ nodeClaim }) => uidOf(nodeClaim)));
     for (const uid of this.#staying) if (!marked.has(uid)) this.#staying.delete(uid);
@@ -48,13 +48,13 @@ export class CommandTrace {
       this.#replacements = this.#tracer.start('replacements', { atMs: nowMs, parent: this.span });
   }
 
-  /** Its replacements are ready: the candidates may go. */
+  /** Records that the replacements are ready, so the candidates may be deleted. */
   replaced(nowMs: number): void {
     this.#replacements?.end(nowMs);
     this.#replacements = undefined;
   }
 
-  /** Answers whether that was the last of its candidates. */
+  /** Records that a candidate is gone. Returns true if it was the last candidate. */
   gone(claimUid: string): boolean {
     this.#staying.delete(claimUid);
     return this.#staying.size === 0;

@@ -1,44 +1,44 @@
-/** What a run of the provisioner decided, as the traces of its NodeClaims tell it; each of them has the run's steps. */
+/** Decision of a provisioner run for the traces of its NodeClaims. Each of these traces contains the steps of the run. */
 import type { Pod } from '../../api/kubernetes.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { isScheduled } from '../../engine/pods.ts';
 import type { FinishedSpan, Span } from '../../observe/traces/tracer.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 
-/** Pods of a solve that have a span each. A burst of thousands must not cost more than what it is traced for. */
+/** Maximum number of pods with a span per solve. Tracing thousands of pods must not cost more than their solve. */
 const MOST_PODS = 200;
 
-/** A pod whose way to a node is traced. */
+/** Pod with a traced path to its node. */
 export interface TracedPod {
   readonly pod: Pod;
-  /** When the operator first saw that it needs a node. */
+  /** Time at which the operator first observed that the pod needs a node. */
   readonly sinceMs: number;
 }
 
-/** What led to a NodeClaim. */
+/** Decision that led to a NodeClaim. */
 export interface TracedDecision {
   readonly steps: readonly FinishedSpan[];
-  /** The span that the NodeClaims belong to; undefined when each has a trace of its own. */
+  /** Parent span of the NodeClaims. Undefined if each NodeClaim has its own trace. */
   readonly parent?: Span | undefined;
   podsOf(planned: PlannedClaim): readonly TracedPod[];
 }
 
-/** The same of a whole run. */
+/** Decision of a whole run. */
 interface RunDecision extends TracedDecision {
-  /** Pods that have no span because there are too many. */
+  /** Number of pods without a span because of the limit. */
   readonly overLimit: number;
 }
 
 export interface DecisionInput {
   readonly steps: readonly FinishedSpan[];
   readonly claims: readonly PlannedClaim[];
-  /** Those that exist, by namespaced name. */
+  /** Existing pods, by namespaced name. */
   readonly pods: ReadonlyMap<string, Pod>;
   readonly timingOf: (key: string) => PodTiming;
   readonly decidedMs: number;
 }
 
-/** The pods that get a span are dealt out evenly: every NodeClaim of a large run has one before any has two. */
+/** Distributes the spans of pods evenly: each NodeClaim of a large run gets one before any NodeClaim gets two. */
 export function tracedDecision({ steps, claims, pods, timingOf, decidedMs }: DecisionInput): RunDecision {
   const traced = new Map<PlannedClaim, TracedPod[]>();
   let count = 0;
@@ -47,7 +47,7 @@ export function tracedDecision({ steps, claims, pods, timingOf, decidedMs }: Dec
     for (const claim of claims) {
       const key = claim.pods[at];
       const pod = key === undefined ? undefined : pods.get(key);
-      // one that still runs on a node that goes away is replaced by another, of another name
+      // a pod on a node that is going away will be replaced by a pod with a different name
       if (key === undefined || pod === undefined || isScheduled(pod)) continue;
       count += 1;
       if (count > MOST_PODS) continue;

@@ -1,6 +1,6 @@
 /**
- * Makes traces of what the controllers say they do and of what the caches show of NodeClaims and pods. Nothing here is
- * waited for, and what is kept of traces that do not end has a limit.
+ * Creates traces from reports of the controllers and from cached NodeClaims and pods. Does not block the controllers. The
+ * number of open traces is limited.
  */
 
 import type { Pod } from '../../api/kubernetes.ts';
@@ -21,10 +21,10 @@ import { type DecisionInput, type TracedDecision, tracedDecision } from './decis
 import { type Created, type PurchaseOutcome, PurchaseTrace } from './purchase-trace.ts';
 import { TerminationTrace } from './termination-trace.ts';
 
-/** Pods that have not come to a node that is ready for so long are not waited for. */
+/** Maximum time that a trace waits for pods after the node is ready. */
 const PATIENCE_MS = 5 * 60_000;
 const PERIOD_MS = 30_000;
-/** Traces of each kind that are open at a time. Beyond it the oldest are ended. */
+/** Maximum number of open traces of each kind. Above this number, the oldest traces are ended. */
 const MOST_OPEN = 1_000;
 
 interface NodeTracesOptions {
@@ -37,11 +37,11 @@ export class NodeTraces implements StepTraces {
   readonly #tracer: Tracer;
   readonly #clock: Timepiece;
   readonly #metrics: Metrics;
-  /** By the UID of the NodeClaim, as are terminations and, for each of their candidates, commands. */
+  /** Open traces by UID of the NodeClaim. Terminations and commands have the same key; a command has one entry per candidate. */
   readonly #purchases = new Map<string, PurchaseTrace>();
   readonly #terminations = new Map<string, TerminationTrace>();
   readonly #commands = new Map<string, CommandTrace>();
-  /** By the UID of the pod. */
+  /** Open traces by UID of the pod. */
   readonly #byPod = new Map<string, PurchaseTrace>();
   #isWatching = false;
 
@@ -51,7 +51,7 @@ export class NodeTraces implements StepTraces {
     this.#metrics = metrics;
   }
 
-  /** Begins with the first run, so that a replica that stands by traces nothing. */
+  /** Starts to watch with the first run, so that a standby replica creates no traces. */
   sweeping({ nodeClaims, pods }: Pick<Stores, 'nodeClaims' | 'pods'>): Singleton {
     return {
       name: 'traces',
@@ -68,14 +68,14 @@ export class NodeTraces implements StepTraces {
     };
   }
 
-  /** What a run of the provisioner decided, for the NodeClaims that it creates. */
+  /** Returns the decision of a provisioner run for the NodeClaims that it creates. */
   decision(input: DecisionInput): TracedDecision {
     const decision = tracedDecision(input);
     this.#metrics.counter(TRACES_SPANS).inc({ result: 'over_limit' }, decision.overLimit);
     return decision;
   }
 
-  /** A NodeClaim exists from now on. */
+  /** Starts the trace of a NodeClaim that was created. */
   created(created: Created): void {
     const trace = new PurchaseTrace(this.#tracer, created);
     for (const uid of trace.pods) {
@@ -90,7 +90,7 @@ export class NodeTraces implements StepTraces {
     this.#purchases.get(uidOf(claim))?.launching(this.#clock.now());
   }
 
-  /** @param bought the NodeClaim with what the cloud says of its instance */
+  /** @param bought the NodeClaim with the instance data of the cloud */
   launched(claim: NodeClaim, bought: NodeClaim): void {
     const attributes = instanceAttributes({ ...bought, metadata: { ...bought.metadata, name: claim.metadata.name } });
     this.#purchases.get(uidOf(claim))?.launched(this.#clock.now(), attributes, undefined);
@@ -104,7 +104,7 @@ export class NodeTraces implements StepTraces {
     this.#purchases.get(claimUid)?.step(step);
   }
 
-  /** A command was decided. Its candidates' terminations belong to it. */
+  /** Starts the trace of a command that was decided. The terminations of its candidates belong to the trace. */
   decided(command: Command): CommandTrace {
     const trace = new CommandTrace(this.#tracer, command, this.#clock.now());
     for (const uid of trace.staying) this.#commands.set(uid, trace);
@@ -112,12 +112,12 @@ export class NodeTraces implements StepTraces {
     return trace;
   }
 
-  /** It came to nothing. */
+  /** Ends the trace of a command that failed. */
   commandFailed(trace: CommandTrace, error: unknown): void {
     this.#endCommand(trace, 'failed', messageOf(error));
   }
 
-  /** The operator ends: what is not over is sent as it is. */
+  /** Ends all open traces when the operator stops. */
   stop(): void {
     const nowMs = this.#clock.now();
     for (const trace of this.#purchases.values()) this.#endPurchase(trace, 'operator stopped');

@@ -1,5 +1,5 @@
 /**
- * The trace of one NodeClaim that was created, from what led to it until its Node is ready and its pods are bound:
+ * Trace of one NodeClaim, from the decision to create it until its Node is ready and its pods are bound:
  *
  *   provision node ┬ batch window, solve, create NodeClaim
  *                  ├ launch ─ EC2.CreateFleet
@@ -17,17 +17,17 @@ import type { TracedDecision, TracedPod } from './decision.ts';
 export interface Created {
   readonly claim: NodeClaim;
   readonly nodePool: string;
-  /** Why it was created, as the metric of created NodeClaims has it. */
+  /** Reason of the creation, as in the metric of created NodeClaims. */
   readonly reason: string;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Of the plan, those included that have no span. */
+  /** Number of pods in the plan, including pods without a span. */
   readonly podCount: number;
   readonly traced: readonly TracedPod[];
   readonly decision: Pick<TracedDecision, 'steps' | 'parent'> | undefined;
 }
 
-/** What became of a pod, or of the whole. */
+/** Outcome of a pod or of the whole trace. */
 export type PurchaseOutcome =
   | 'bound'
   | 'deleted'
@@ -37,7 +37,7 @@ export type PurchaseOutcome =
   | 'NodeClaim deleted'
   | 'operator stopped';
 
-/** Conditions of a NodeClaim in their order, with the wait that begins when one is true. */
+/** Conditions of a NodeClaim in their order, with the wait that starts when the condition is True. */
 const WAITS = { Launched: 'registration', Registered: 'initialization', Initialized: undefined } as const;
 type Reached = keyof typeof WAITS;
 
@@ -46,9 +46,9 @@ export class PurchaseTrace {
   readonly #tracer: Tracer;
   readonly #root: Span;
   #launch: Span | undefined;
-  /** Why the last launch failed, for the end of a NodeClaim that is given up. */
+  /** Error of the last launch, for the end of a NodeClaim that is given up. */
   #launchFailure: string | undefined;
-  /** What the claim waits for after its launch. */
+  /** Span of the current wait after the launch. */
   #waiting: Span | undefined;
   readonly #conditions = new Set<Reached>();
   readonly #pods: Map<string, Span>;
@@ -79,7 +79,7 @@ export class PurchaseTrace {
     return this.#pods.keys();
   }
 
-  /** Since when nothing but pods is waited for. */
+  /** Time since which the trace waits only for pods. */
   get readyMs(): number | undefined {
     return this.#readyMs;
   }
@@ -88,7 +88,7 @@ export class PurchaseTrace {
     return this.#readyMs !== undefined && this.#pods.size === 0;
   }
 
-  /** Part of the launch while there is one. */
+  /** Adds a step. The step belongs to the launch if a launch is in progress. */
   step({ name, fromMs, toMs, isRequest, attributes, failure }: FinishedSpan): void {
     const parent = this.#launch ?? this.#root;
     this.#tracer.start(name, { atMs: fromMs, parent, isRequest, attributes }).end(toMs, failure);
@@ -108,7 +108,7 @@ export class PurchaseTrace {
     this.#reached('Launched', atMs);
   }
 
-  /** The claim as the API server has it now. */
+  /** Updates the trace with the current NodeClaim of the API server. */
   changed(claim: NodeClaim, nowMs: number): void {
     for (const condition of Object.keys(WAITS) as readonly Reached[]) {
       if (!isTrue(claim, condition)) return;
@@ -130,7 +130,7 @@ export class PurchaseTrace {
     span.end(nowMs);
   }
 
-  /** Ends what is left of it. Before its Node is ready that is a failure, unless it is only the operator that stops. */
+  /** Ends all open spans. A deletion before the Node is ready counts as a failure, but a stop of the operator does not. */
   end(nowMs: number, outcome: PurchaseOutcome): void {
     for (const uid of [...this.#pods.keys()]) this.endPod(uid, nowMs, outcome === 'ready' ? 'not waited for' : outcome);
     const isFailed = this.#readyMs === undefined && outcome === 'NodeClaim deleted';
@@ -143,7 +143,7 @@ export class PurchaseTrace {
     );
   }
 
-  /** Answers whether that is news. */
+  /** Returns true if the condition was not reached before. */
   #reached(condition: Reached, atMs: number): boolean {
     if (this.#conditions.has(condition)) return false;
     this.#conditions.add(condition);

@@ -1,10 +1,10 @@
-/** How a node that was bought goes away: its pods leave, its volumes are detached, its instance is terminated. */
+/** Trace of a node termination: drain, detachment of volumes, and termination of the instance. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { Span, Tracer } from '../../observe/traces/tracer.ts';
 import { instanceAttributes, OUTCOME, REASON } from './attributes.ts';
 
-/** The steps in their order, with the condition that says when one is over. The last ends with the NodeClaim. */
+/** Steps in their order, with the condition that ends each step. The last step ends with the NodeClaim. */
 const STEPS: readonly { readonly name: string; readonly condition?: string }[] = [
   { name: 'drain', condition: 'Drained' },
   { name: 'detach volumes', condition: 'VolumesDetached' },
@@ -17,7 +17,7 @@ export class TerminationTrace {
   readonly #root: Span;
   #step: { readonly at: number; readonly span: Span };
 
-  /** @param parent the command that takes the node away; undefined when something else does */
+  /** @param parent span of the command that disrupts the node; undefined for other reasons */
   constructor(tracer: Tracer, claim: NodeClaim, nowMs: number, parent: Span | undefined) {
     this.#tracer = tracer;
     this.#root = tracer.start('terminate node', {
