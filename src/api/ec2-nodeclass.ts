@@ -1,4 +1,4 @@
-/** EC2NodeClass: how nodes are set up on EC2. */
+/** EC2NodeClass: configuration of nodes on EC2. */
 import {
   ALIAS_FAMILIES,
   amiSelectorTerms,
@@ -28,7 +28,7 @@ import {
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions, OPERATORS } from './shapes.ts';
 
-/** Tags that the product itself sets. */
+/** Tags that the operator itself sets. */
 const OWN_TAGS = ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.k8s.aws/ec2nodeclass'] as const;
 
 const restrictedTag = (condition: string, shown: string): CelRule =>
@@ -329,7 +329,7 @@ export type SubnetStatus = NonNullable<EC2NodeClassStatus['subnets']>[number];
 export type SecurityGroupStatus = NonNullable<EC2NodeClassStatus['securityGroups']>[number];
 export type EC2NodeClass = Resource<typeof ec2NodeClassSpec, typeof ec2NodeClassStatus>;
 
-/** Family, as `amiFamily` spells it, and version of the alias that images are chosen by, if any. */
+/** Returns the family, as `amiFamily` spells it, and the version of the AMI alias, or undefined without an alias. */
 function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; version: string } | undefined {
   const alias = spec.amiSelectorTerms.find((term) => term.alias)?.alias;
   if (!alias) return undefined;
@@ -338,7 +338,9 @@ function amiAlias(spec: EC2NodeClassSpec): { family: AmiFamily | undefined; vers
   return { family, version: rest.join('@') };
 }
 
-/** The family that decides user data and defaults: the given one, else the alias's, else Custom. */
+/**
+ * Returns the family that determines user data and defaults: `amiFamily`, otherwise the family of the alias, otherwise Custom.
+ */
 export const resolvedAmiFamily = (spec: EC2NodeClassSpec): AmiFamily =>
   spec.amiFamily ?? amiAlias(spec)?.family ?? 'Custom';
 

@@ -1,4 +1,4 @@
-/** The terms by which an EC2NodeClass selects subnets, security groups, reservations, placement groups and images. */
+/** Terms of an EC2NodeClass that select subnets, security groups, capacity reservations, placement groups and images. */
 import {
   type CelRule,
   choice,
@@ -19,7 +19,7 @@ const termTags = optional(
   }),
 );
 
-/** Each term must set one of the fields. */
+/** Requires that each term sets at least one of the fields. */
 const oneOf = (fields: readonly string[]): CelRule =>
   rule(
     `self.all(x, ${fields.map((field) => `has(x.${field})`).join(' || ')})`,
@@ -29,7 +29,7 @@ const oneOf = (fields: readonly string[]): CelRule =>
 const setWith = (field: string, others: readonly string[]): string =>
   `has(x.${field}) && (${others.map((other) => `has(x.${other})`).join(' || ')})`;
 
-/** Rejects lists whose terms all combine the field with others: one sound term lets the whole list through. */
+/** Rejects a list if every term combines the field with other fields. One valid term is sufficient to accept the list. */
 const notAllCombine = (field: string, others: readonly string[], message: string): CelRule =>
   rule(`!self.all(x, ${setWith(field, others)})`, message);
 
@@ -114,7 +114,7 @@ export const ALIAS_FAMILIES = ['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', '
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 const aliases = quoted(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
-/** The family of an alias: the text before its first `@`. */
+/** Returns a CEL expression for the family of an alias: the text before the first `@`. */
 export const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
 
 export const amiSelectorTerms = list(

@@ -29,7 +29,7 @@ import { canonicalQuantity } from './quantity.ts';
 export const NODEPOOL_HASH_VERSION = 'v3';
 export const EC2_NODECLASS_HASH_VERSION = 'v6';
 
-/** The drift hash of a NodePool: its template without requirements, whose drift shows in labels. */
+/** Returns the drift hash of a NodePool: its template without requirements, because drift of requirements shows in labels. */
 export function nodePoolHash(pool: NodePool): string {
   const { metadata, spec } = pool.spec.template;
   const hasMetadata = metadata?.labels !== undefined || metadata?.annotations !== undefined;
@@ -84,7 +84,7 @@ function hashGracePeriod(text: string): bigint {
 const hashExpiry = (text: string): bigint =>
   hashStruct('NillableDuration', [['Duration', hashInt64(durationNanos(text))]]);
 
-/** Go's binary form of a time: version, seconds since the year 1, nanoseconds, minutes from UTC. */
+/** Hashes Go's binary form of a time: version, seconds since the year 1, nanoseconds, minutes from UTC. */
 function hashTime(text: string): bigint {
   const secondsToEpoch = 62_135_596_800n;
   const bytes = new Uint8Array(15);
@@ -95,7 +95,7 @@ function hashTime(text: string): bigint {
 }
 
 /**
- * The drift hash of an EC2NodeClass: its static settings, the image family they amount to and the cluster's CA bundle.
+ * Returns the drift hash of an EC2NodeClass: its static settings, the resolved image family and the CA bundle of the cluster.
  * Subnets, security groups, reservations and images are compared with the instance instead.
  */
 export function ec2NodeClassHash(nodeClass: EC2NodeClass, caBundle = ''): string {
@@ -110,7 +110,7 @@ export function ec2NodeClassHash(nodeClass: EC2NodeClass, caBundle = ''): string
   );
 }
 
-/** What a field of the spec holds when it is set. */
+/** Type of a field of the spec if the field is set. */
 type Of<K extends keyof EC2NodeClassSpec> = NonNullable<EC2NodeClassSpec[K]>;
 
 const hashSpec = (spec: EC2NodeClassSpec): bigint => hashStruct('EC2NodeClassSpec', specFields(spec));
@@ -186,7 +186,7 @@ const hashMapping = (mapping: BlockDeviceMapping): bigint =>
     ['RootVolume', ifNotZero(mapping.rootVolume, hashFlag)],
   ]);
 
-/** What Go's JSON escapes besides. */
+/** Characters that Go's JSON escapes and JavaScript's does not. */
 const ESCAPES: Readonly<Record<string, string>> = {
   '<': '\\u003c',
   '>': '\\u003e',
@@ -195,7 +195,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\u2029': '\\u2029',
 };
 
-/** The text that a kubelet block is compared by: compact JSON with sorted keys, `null` when there is nothing in it. */
+/** Returns the text for comparisons of a kubelet block: compact JSON with sorted keys, or `null` if the block is empty. */
 export function canonicalKubelet(kubelet: EC2NodeClassSpec['kubelet']): string {
   if (kubelet === undefined || Object.keys(kubelet).length === 0) return 'null';
   const sorted = Object.fromEntries(Object.entries(kubelet).sort(([left], [right]) => (left < right ? -1 : 1)));

@@ -86,7 +86,7 @@ export type FieldsOf<T> = {
 /** Rules for the fields of an object besides those that every object has. */
 type PartsOf<T extends KubeObject> = FieldsOf<Omit<T, keyof KubeObject>>;
 
-/** Annotations that decide something. Redacted snapshots keep their values. */
+/** Annotations that affect decisions. Redacted snapshots keep their values. */
 export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
   DO_NOT_DISRUPT_ANNOTATION,
   NODEPOOL_HASH_ANNOTATION,
@@ -106,7 +106,7 @@ export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
   CLUSTER_NAME_TAGGED_ANNOTATION,
   DELETION_COST_ANNOTATION,
   BIND_COMPLETED_ANNOTATION,
-  // of earlier versions and of other autoscalers, for `migrate`
+  // annotations of earlier versions and of other autoscalers, for `migrate`
   'karpenter.sh/do-not-evict',
   'karpenter.sh/do-not-consolidate',
   'karpenter.sh/provisioner-hash',
@@ -116,7 +116,7 @@ export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
   'compatibility.karpenter.k8s.aws/v1beta1-ubuntu',
   'cluster-autoscaler.kubernetes.io/safe-to-evict',
   'cluster-autoscaler.kubernetes.io/scale-down-disabled',
-  // which Helm release owns a CustomResourceDefinition
+  // Helm release that owns a CustomResourceDefinition
   'meta.helm.sh/release-name',
   'meta.helm.sh/release-namespace',
 ]);
@@ -281,7 +281,7 @@ const PERSISTENT_VOLUME: PartsOf<PersistentVolume> = {
     nodeAffinity: { required: { nodeSelectorTerms: NODE_TERM } },
     csi: { driver: true, volumeHandle: true },
     awsElasticBlockStore: { volumeID: true },
-    // the product reads only whether these exist
+    // the product reads only if these fields exist
     local: {},
     hostPath: {},
     storageClassName: true,
@@ -334,7 +334,7 @@ const DEFINITION: Keep = {
   status: { storedVersions: true, conditions: CONDITION },
 };
 
-/** Rules by kind. Of a kind without a row, redacted snapshots keep the metadata alone. */
+/** Rules by kind. For a kind without a row, redacted snapshots keep only the metadata. */
 export const KEPT_FIELDS: Readonly<Record<string, Keep>> = {
   Pod: POD,
   Node: NODE,

@@ -1,4 +1,4 @@
-/** Where each kind lives in the Kubernetes API, tied to its static type. */
+/** Path of each kind in the Kubernetes API, with its static type. */
 import type { CapacityBuffer } from './capacity-buffer.ts';
 import type { EC2NodeClass } from './ec2-nodeclass.ts';
 import type {
@@ -34,7 +34,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Carries the static type; never set. */
+  /** Static type of the kind. Never set. */
   readonly type?: T;
 }
 

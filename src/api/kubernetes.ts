@@ -1,7 +1,7 @@
 /**
- * The built-in Kubernetes objects as they travel over HTTP: plain JSON, times as RFC 3339 text, quantities as text or
- * number. Only the fields that this product reads are declared; everything else passes through untouched. A field of the type
- * `unknown` is written by this product, and not read by the operator. `kept-fields.ts` has a rule for each field.
+ * Built-in Kubernetes objects in their JSON form: times as RFC 3339 text, quantities as text or number. Declares only the
+ * fields that this product reads; other fields pass through unchanged. A field of the type `unknown` is written by this
+ * product, and not read by the operator. `kept-fields.ts` has a rule for each field.
  */
 
 export type Quantity = string | number;
@@ -33,7 +33,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Any object of the Kubernetes API. */
+/** Any Kubernetes API object. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -51,7 +51,7 @@ export interface KubeList<T extends KubeObject> {
   readonly items: readonly T[];
 }
 
-/** A condition of an object's status. */
+/** Condition in the status of an object. */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
@@ -253,7 +253,7 @@ export interface DaemonSet extends KubeObject {
   readonly spec: { readonly selector?: LabelSelector; readonly template: PodTemplateSpec };
 }
 
-/** Deployment, StatefulSet, ReplicaSet and Job, as far as their pods go. */
+/** Deployment, StatefulSet, ReplicaSet or Job, with the fields that concern their pods. */
 export interface Workload extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -268,14 +268,14 @@ export interface ReplicationController extends KubeObject {
   readonly spec?: { readonly selector?: StringMap };
 }
 
-/** Devices that pods ask for, and where they were found. */
+/** Devices that pods request, and their allocation. */
 export interface ResourceClaim extends KubeObject {
   readonly status?: {
     readonly allocation?: { readonly nodeSelector?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
   };
 }
 
-/** A pod template as an object of its own, which nothing runs. */
+/** Pod template as a separate object. No controller runs pods from it. */
 export interface PodTemplate extends KubeObject {
   readonly template: PodTemplateSpec;
 }
@@ -336,7 +336,7 @@ export interface VolumeAttachment extends KubeObject {
   };
 }
 
-/** Devices that a driver offers, on one node or to several. */
+/** Devices that a driver offers, on one node or for several nodes. */
 export interface ResourceSlice extends KubeObject {
   readonly spec: {
     readonly driver: string;
@@ -360,9 +360,9 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
-/** Of what it holds, only bytes: the operator keeps no text in one. */
+/** ConfigMap with only its binary data, because the operator stores no text in ConfigMaps. */
 export interface ConfigMap extends KubeObject {
-  /** In base64. */
+  /** Values in base64. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 

@@ -40,7 +40,7 @@ const LOOP = 'disruption-loop';
 
 interface DisruptionParts {
   readonly queue: DisruptionQueue;
-  /** Methods in the order in which they run. A pass ends at the first method that starts a command. */
+  /** Methods in execution order. A pass ends at the first method that starts a command. */
   readonly methods: readonly Method[];
   /** Runs simulations. */
   readonly simulations: SimulationRunner;

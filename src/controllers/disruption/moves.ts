@@ -15,7 +15,7 @@ import type { Order } from './order.ts';
 
 /** Observation period of a move. A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;
-/** Time for which an undone move requires higher savings for a repetition. */
+/** Time after an undone move during which a repetition must save more. */
 const MEMORY_MS = 60 * 60_000;
 const MOST_MOVES = 200;
 const MOST_EXCUSED = 5_000;
@@ -76,7 +76,7 @@ export interface MoveView {
   readonly workloads: readonly string[];
   readonly undoneBefore: number;
   readonly undone?: { readonly at: string; readonly because: Undoing['code']; readonly nodeClaim: string };
-  /** End of the time in which a repetition must save more. */
+  /** Time until which a repetition must save more. */
   readonly dearerUntil?: string;
   readonly predictedUsdPerHour: number;
   readonly predictedUsd: number;
@@ -187,7 +187,7 @@ export function savingsUntil(move: Move, nowMs: number): { readonly predicted: n
   return { predicted: predictedUsd(account, untilMs), realised: realisedUsd(account, untilMs) };
 }
 
-/** Returns the end of the time in which a repetition must save more, or undefined if there is no such time. */
+/** Returns the time until which a repetition must save more, or undefined if this rule does not apply. */
 export const dearerUntilMs = ({ undoing, reason }: Move): number | undefined =>
   undoing && reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
 

@@ -31,7 +31,7 @@ export class VerdictHistory {
     });
   }
 
-  /** Returns the verdicts, in the order in which the methods run. */
+  /** Returns the verdicts, in the execution order of the methods. */
   verdicts(nodes: readonly StateNode[], nowMs: number): readonly Verdict[] {
     return verdictsOf(nodes, [...this.#reviews.values()], nowMs);
   }
