@@ -1,4 +1,4 @@
-/** A decision to disrupt: which nodes go, and what must be there before they do. */
+/** Decision to disrupt nodes: the nodes, and the replacements that must be ready first. */
 import type { Plan, PlannedClaim } from '../model.ts';
 import { nodeUsdPerHour } from '../purchase.ts';
 import type { Candidate } from './candidates/candidates.ts';
@@ -7,11 +7,11 @@ import type { DisruptionReason } from './reasons.ts';
 export interface Command {
   readonly reason: DisruptionReason;
   readonly candidates: readonly Candidate[];
-  /** To be created, and initialised, before the candidates are deleted. */
+  /** Replacements that must be created and initialized before the candidates are deleted. */
   readonly replacements: readonly PlannedClaim[];
-  /** What the simulation placed on existing nodes; missing when none was needed. */
+  /** Plan with the pods that the simulation placed on existing nodes; absent if the command needed no simulation. */
   readonly plan?: Plan;
-  /** The part of the candidates' price that is not saved, because commitments cover it; nothing when left out. */
+  /** Part of the candidates' price that is not saved, because commitments cover it. Default: 0. */
   readonly lostUsdPerHour?: number;
 }
 
@@ -20,13 +20,13 @@ export type Decision = 'delete' | 'replace';
 export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Decision =>
   replacements.length === 0 ? 'delete' : 'replace';
 
-/** USD per hour saved, by what the nodes cost with everything, and what commitments cover of it. */
+/** Returns the savings in USD per hour, from full node prices minus the part that commitments cover. */
 export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
   sum(candidates.map(({ usdPerHour }) => usdPerHour)) - lostUsdPerHour - sum(replacements.map(nodeUsdPerHour));
 
 /**
- * USD per hour that interruptions of the replacements are expected to cost beyond those of the candidates. Never less than
- * nothing: pods are not moved in order to be moved less.
+ * Returns the expected extra cost of interruptions of the replacements, compared with the candidates, in USD per hour. The
+ * result is never negative, because lower interruption costs alone must not justify moving pods.
  */
 export const addedRiskOf = ({ candidates, replacements }: Money): number =>
   Math.max(
@@ -35,7 +35,9 @@ export const addedRiskOf = ({ candidates, replacements }: Money): number =>
       sum(candidates.map(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour)),
   );
 
-/** Whether the replacements are in spot pools that were interrupted of late, which is expected to cost more than is saved. */
+/**
+ * Returns true if recent interruptions in the spot pools of the replacements are expected to cost more than the command saves.
+ */
 export const isTooRisky = (command: Money): boolean => {
   const added = addedRiskOf(command);
   return added > 0 && added >= savingsOf(command);
@@ -52,12 +54,12 @@ const arrow = ({ replacements }: Pick<Command, 'replacements'>): string => {
 
 const names = ({ candidates }: Pick<Command, 'candidates'>): string => candidates.map(({ name }) => name).join(', ');
 
-/** For events while a method still deliberates. */
+/** Returns the text for events while a method is still deciding. */
 export const shortText = (command: Command): string => `${decisionOf(command)}: [${names(command)}]${arrow(command)}`;
 
 export const savingsText = (command: Money): string => `(savings: $${savingsOf(command).toFixed(2)})`;
 
-/** For logs. */
+/** Returns the text for logs. */
 export function longText(command: Command, id: string): string {
   const pools = [...new Set(command.candidates.map(({ nodePool }) => nodePool.metadata.name))].join(',');
   return `${command.reason}/${id}: ${decisionOf(command)}: nodepools=[${pools}]: [${names(command)}]${arrow(command)} ${savingsText(command)}`;

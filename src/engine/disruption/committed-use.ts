@@ -1,9 +1,9 @@
-/** What a method of disruption knows of commitments. */
+/** Provides the use of commitments to disruption methods. */
 import type { PoolInput, Snapshot } from '../model.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import type { ConsolidationMode } from './method.ts';
 
-/** Undefined where there are no commitments, and where consolidation is Karpenter's, which knows none. */
+/** Returns undefined if there are no commitments, and in Karpenter-compatible consolidation, which ignores commitments. */
 export const committedUse = (
   { commitments, nodes }: Pick<Snapshot, 'commitments' | 'nodes'>,
   pools: ReadonlyMap<string, PoolInput>,

@@ -1,4 +1,4 @@
-/** The contract of the algorithms that decide which nodes to disrupt. */
+/** Contract of the algorithms that decide which nodes to disrupt. */
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
@@ -11,7 +11,7 @@ import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './r
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 import type { TriedSets } from './tried-sets.ts';
 
-/** An event about a candidate, or about a NodePool. */
+/** Event about a candidate or a NodePool. */
 export interface DisruptionEvent {
   readonly kind:
     | 'Unconsolidatable'
@@ -22,23 +22,23 @@ export interface DisruptionEvent {
   readonly candidate?: Candidate;
   readonly nodePool?: NodePool;
   readonly message: string;
-  /** What besides the object makes two events of this kind different. */
+  /** Values that distinguish two events of this kind about the same object. */
   readonly dedupe?: readonly string[];
 }
 
-/** Whether a method takes a candidate; if not, why, and whether an Unconsolidatable event reports it. */
+/** Whether a method accepts a candidate. If not, the reason, and whether an Unconsolidatable event reports it. */
 export type FilterVerdict =
   | { readonly eligible: true }
   | { readonly eligible: false; readonly reason: Reason<DeclineCode>; readonly isReported: boolean };
 
 const ELIGIBLE: FilterVerdict = { eligible: true };
 
-/** What a method says of its candidate by the first of its conditions that does not hold. */
+/** Returns the refusal of the first condition that does not hold. If all conditions hold, the candidate is eligible. */
 export function verdictOf(conditions: readonly (readonly [holds: boolean, refusal: FilterVerdict])[]): FilterVerdict {
   return conditions.find(([holds]) => !holds)?.[1] ?? ELIGIBLE;
 }
 
-/** Said quietly: there is no event for it. */
+/** Returns a refusal without an event. */
 export const declined = (code: DeclineCode, text: string): FilterVerdict => ({
   eligible: false,
   reason: { code, text },
@@ -51,14 +51,14 @@ export const unconsolidatable = (code: DeclineCode, text: string): FilterVerdict
   isReported: true,
 });
 
-/** Why a candidate stays because its NodePool lets no more nodes go for now. */
+/** Returns the reason for a candidate that stays because the budgets of its NodePool allow no further disruption now. */
 export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): Reason<DeclineCode> => ({
   code: 'budget',
   text: `the budgets of its NodePool let no more nodes go for reason ${reason}`,
   object: { kind: 'NodePool', name: nodePool.metadata.name },
 });
 
-/** An error that kept a method from deciding about a node, which it then left alone. */
+/** Error that prevented a decision about a node. The method skipped this node. */
 export interface Failure {
   readonly node: string;
   readonly error: string;
@@ -66,104 +66,107 @@ export interface Failure {
 
 export interface MethodResult {
   readonly commands: readonly Command[];
-  /** Nothing was found, nor will be until something changes: a candidate passed over for a budget may still go later. */
+  /**
+   * True if the method found no command and will not find one until something changes. False if a budget excluded a candidate,
+   * because that candidate may be disrupted later.
+   */
   readonly exhausted: boolean;
-  /** The search stopped for want of time: what to log. */
+  /** Log entry for a search that stopped because of its time limit. */
   readonly timeout?: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> };
-  /** NodePools that the search has not reached. */
+  /** NodePools that the search did not reach. */
   readonly unseenPools?: ReadonlySet<string>;
   readonly events: readonly DisruptionEvent[];
   readonly evaluations?: readonly Evaluation[];
-  /** All views on moves that the search came by, for the log; `evaluations` when left out. */
+  /** All evaluations of moves during the search, for the log. Default: `evaluations`. */
   readonly weighed?: readonly Evaluation[];
-  /** Why candidates that were looked at stay, by provider id. */
+  /** Reasons why evaluated candidates stay, by provider id. */
   readonly reasons?: ReadonlyMap<string, Reason<DeclineCode>>;
-  /** Defects: what to log. */
+  /** Defects to log. */
   readonly failures?: readonly Failure[];
 }
 
-/** Why a command no longer holds after the validation delay. */
+/** Reason why a command is no longer valid after the validation delay. */
 export interface ValidationFailure {
   readonly category: 'budget' | 'churn' | 'scheduling';
   readonly text: string;
-  /** Candidates that the failure counts for. */
+  /** Number of candidates to which the failure applies. */
   readonly failed: number;
 }
 
 export interface Validated {
   readonly command?: Command;
   readonly failure?: ValidationFailure;
-  /** Candidates dropped from a command that holds for the others. */
+  /** Number of candidates removed from a command that is still valid for its other candidates. */
   readonly dropped: number;
   readonly events?: readonly DisruptionEvent[];
 }
 
-/** `compatible` finds what Karpenter finds; `thorough`, the default, looks on where that ends. */
+/** `compatible` finds the same commands as Karpenter. `thorough`, the default, also searches where Karpenter stops. */
 export type ConsolidationMode = 'thorough' | 'compatible';
 
-/** What a method may look at. */
+/** Input of a method. */
 export interface MethodInput {
   readonly nowMs: number;
-  /** Those that passed the method's filter. */
+  /** Candidates that passed the filter of the method. */
   readonly candidates: readonly Candidate[];
-  /** How many more nodes each NodePool lets go for the method's reason; none when it is not listed. */
+  /** Number of further nodes that each NodePool may lose for the reason of the method. 0 if the NodePool is not listed. */
   readonly budgets: ReadonlyMap<string, number>;
-  /** Solves the cluster without some candidates; undefined when one of them is being deleted meanwhile. */
+  /** Simulates the cluster without some candidates. Returns undefined if one of them is being deleted now. */
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
-  /** Milliseconds since the method began to decide. */
+  /** Returns the milliseconds since the method began to decide. */
   readonly elapsedMs: () => number;
-  /** Of the NodePools that have candidates, by name. */
+  /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
-  /** Moves that were undone lately; none where consolidation is Karpenter's. */
+  /** Moves that were undone recently. Empty in Karpenter-compatible consolidation. */
   readonly undone: readonly Undone[];
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
   readonly consolidation: ConsolidationMode;
-  /** NodePools that an earlier search of the method had no time for. */
+  /** NodePools that an earlier search of the method did not reach in time. */
   readonly unseenPools: ReadonlySet<string>;
   /** Managed NodePools that have instance types, by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
-  /** What the cluster uses of commitments; undefined where there are none, or where consolidation is Karpenter's. */
+  /** Use of commitments by the cluster. Undefined if there are no commitments, and in Karpenter-compatible consolidation. */
   readonly committed?: CommittedUse | undefined;
-  /** Claims of the NodePools that have any, by name. */
+  /** Counts of NodeClaims by NodePool name. NodePools without NodeClaims are absent. */
   readonly claims: ReadonlyMap<string, ClaimCounts>;
-  /** What earlier searches weighed in vain; nothing is remembered when absent. */
+  /** Sets of nodes that earlier searches evaluated without success. If absent, the method does not store such sets. */
   readonly tried?: TriedSets;
-  /** The same, of the cluster as it is by then. */
+  /** Returns the same input for the current state of the cluster. */
   readonly refresh: () => Promise<MethodInput>;
 }
 
 export interface Method {
-  /** For logs of the loop. */
+  /** Name for the logs of the disruption loop. */
   readonly name: string;
   readonly reason: DisruptionReason;
   readonly class: DisruptionClass;
   /** Metric label. */
   readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
-  /** Whether it runs simulations to decide, which can take long. */
+  /** True if the method runs simulations to decide, which can take a long time. */
   readonly isSearch?: boolean;
-  /** Time to wait before a command is checked again against what is then; none when it is carried out at once. */
+  /** Delay before a command is validated against the current cluster. If absent, the command is executed immediately. */
   readonly validateAfterMs?: number;
-  /** Debug message for a command that did not stand the test of time. */
+  /** Debug message for a command that failed its validation. */
   readonly abandoned?: string;
   filter(candidate: Candidate): FilterVerdict;
-  /** The best commands now. Does nothing outside. */
+  /** Returns the best commands now. Has no side effects outside. */
   decide(input: MethodInput): Promise<MethodResult>;
-  /** Holds a command against the cluster as it is later. */
+  /** Validates a command against a later state of the cluster. */
   validate?(command: Command, later: MethodInput): Promise<Validated>;
 }
 
-/** Milliseconds that consolidation waits before it believes its own decision. */
+/** Delay in milliseconds before consolidation validates its own decision. */
 export const VALIDATION_DELAY_MS = 15_000;
 
-/** For the result of a method that could not take some candidates because of their budgets. */
+/** Returns the reasons for candidates that a method could not accept because of their budgets. */
 export const overBudgets = (
   skipped: readonly Candidate[],
   reason: DisruptionReason,
 ): ReadonlyMap<string, Reason<DeclineCode>> =>
   new Map(skipped.map((candidate) => [candidate.providerId, overBudget(candidate, reason)]));
 
-/** Takes candidates in order as far as the budgets of their pools reach. */
+/** Accepts candidates in order until the budget of their NodePool is exhausted. */
 export function withinBudgets(
   candidates: readonly Candidate[],
   budgets: ReadonlyMap<string, number>,

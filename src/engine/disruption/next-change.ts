@@ -1,4 +1,4 @@
-/** When the passing of time alone changes what is decided about a cluster. */
+/** Computes when time alone changes the decisions about a cluster. */
 import { parseDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -17,9 +17,9 @@ export interface TimedCluster {
 }
 
 /**
- * Returns the first time after `nowMs` at which a decision about the cluster can be another one although nothing has
- * happened: a nomination, the protection of a pod, a window of `consolidateAfter` or of a budget, or the memory of an undone
- * move ends, or a budget's window begins. Infinity if there is none.
+ * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened. At that
+ * time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, a window of `consolidateAfter` or
+ * of a budget, or the memory of an undone move. Returns Infinity if there is no such time.
  */
 export function nextChangeMs({ nodes, nodePools, undone }: TimedCluster, nowMs: number): number {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
@@ -41,7 +41,7 @@ export function nextChangeMs({ nodes, nodePools, undone }: TimedCluster, nowMs: 
   return firstMs;
 }
 
-/** When a budget's next window begins, and when the first of those that have begun ends. */
+/** Returns the start of a budget's next window, and the end of the earliest window that is still open. */
 function hitsOf({ schedule, duration }: Budget, nowMs: number): readonly number[] {
   if (schedule === undefined || duration === undefined) return [];
   try {

@@ -1,7 +1,7 @@
 /**
- * One disruption method on one state of the cluster, in two steps: `prepare` finds its candidates and says of every other
- * node why it stays; `decide` asks the method. The operator, its engine worker and `karpenter simulate --disruption` all
- * go this way.
+ * Runs one disruption method on one state of the cluster in two steps. `prepare` finds the candidates of the method, and records
+ * for every other node why it stays. `decide` runs the method. The operator, its engine worker and `karpenter simulate
+ * --disruption` all use these functions.
  */
 
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
@@ -17,7 +17,7 @@ import type { DisruptionClass } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { Declined, MethodReview } from './verdicts.ts';
 
-/** What a pass looks at. */
+/** Input of a pass. */
 export interface PassInput
   extends Pick<
     MethodInput,
@@ -33,26 +33,26 @@ export interface PassInput
   > {
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
-  /** All that are managed, those too that have no instance types now. */
+  /** All managed NodePools, including NodePools that have no instance types now. */
   readonly nodePools: readonly NodePool[];
-  /** Provider ids of the nodes that a command is working on. */
+  /** Provider ids of the nodes that belong to a command in progress. */
   readonly inProgress: ReadonlySet<string>;
-  /** Moves that did not last. */
+  /** Moves that were undone. */
   readonly undone: readonly Undone[];
 }
 
-/** What `prepare` has found, and what the method is to decide on. */
+/** Result of `prepare`, with the input for the decision of the method. */
 export interface Preparation extends Omit<MethodReview, 'result'> {
   readonly input: MethodInput;
 }
 
 const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
-/** What to wait for, so that others can have their turn; undefined when there is no need to. */
+/** Returns a promise that lets other work run, or undefined if no pause is necessary. */
 type Pause = () => Promise<void> | undefined;
 const withoutPause: Pause = () => undefined;
 
 interface PrepareOptions {
-  /** Surveys by earlier calls for the same cluster. They are valid until `nextChangeMs`. The call adds its own. */
+  /** Surveys by earlier calls for the same cluster. They are valid until `nextChangeMs`. The call adds its own surveys. */
   readonly surveys?: Surveys;
   /** Called after each node. */
   readonly pause?: Pause;
@@ -90,18 +90,18 @@ export async function prepare(
     committed: pass.committed,
     simulate: pass.simulate,
     elapsedMs: pass.elapsedMs,
-    // the cluster of the pass does not change; who knows of a later one, says so
+    // the cluster of the pass does not change; a caller with newer state replaces this function
     refresh: async () => input,
   };
   return { method, blocks, declined, candidates, allowances: allowed, input };
 }
 
-/** The method's result; without candidates it does not run. */
+/** Returns the result of the method. If there are no candidates, does not run the method. */
 export async function decide({ method, candidates, input }: Preparation): Promise<MethodResult> {
   return candidates.length === 0 ? NOTHING : method.decide(input);
 }
 
-/** Simulations that run in this thread, as a method asks for them. */
+/** Returns a function for `MethodInput.simulate` that runs simulations in this thread. */
 export const simulateOn =
   (simulator: Simulator): MethodInput['simulate'] =>
   async (candidates, options) =>
@@ -110,15 +110,15 @@ export const simulateOn =
       options,
     );
 
-/** The candidates of a disruption class, and why other nodes are none. */
+/** Candidates of a disruption class, and the reasons why the remaining nodes are not candidates. */
 interface Survey {
   readonly found: readonly Candidate[];
   readonly blocks: ReadonlyMap<string, Block>;
-  /** Of the NodePools that have candidates, by name. */
+  /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
 }
 
-/** One for all methods of a class. */
+/** Surveys by class. All methods of a class share one survey. */
 export type Surveys = Map<DisruptionClass, Promise<Survey>>;
 
 function surveyed(
@@ -142,7 +142,7 @@ async function surveyOf(disruptionClass: DisruptionClass, pass: PassInput, pause
     const result = candidateOf(node, context);
     if (isBlock(result)) blocks.set(node.providerId, result);
     else found.push(result);
-    // awaiting nothing takes longer than most verdicts
+    // an await without need takes longer than most verdicts
     const turn = pause();
     if (turn !== undefined) await turn;
   }
@@ -156,7 +156,7 @@ function verdictOn(candidate: Candidate, method: Method, memory: Memory): Filter
   return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
 }
 
-/** A candidate that cannot be judged keeps no others from it. */
+/** Applies the method's filter. A candidate for which the filter throws must not prevent a verdict on the rest. */
 function filtered(candidate: Candidate, method: Method): FilterVerdict {
   try {
     return method.filter(candidate);

@@ -1,9 +1,9 @@
-/** Prices of instance types under requirements, computed once for all requirements that are equal to the offerings. */
+/** Caches prices of instance types under requirements. Requirements share a cache entry if offerings cannot distinguish them. */
 import { cheapestPrice, preferredOffering, requirementsOf, worstLaunchPrice } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Requirements } from '../requirements.ts';
 
-/** Prices under some requirements, USD per hour; infinite where nothing is for sale. */
+/** Prices under some requirements, in USD per hour. A price is infinite if no offering is available. */
 export class PriceTable {
   readonly #requirements: Requirements;
   readonly #cheapest = new Map<InstanceType, number>();
@@ -14,17 +14,17 @@ export class PriceTable {
     this.#requirements = requirements;
   }
 
-  /** What is to be launched of the type: the cheapest offering with its spot risk on top. */
+  /** Returns the offering that should be launched: the cheapest one, including its spot risk. */
   preferred(type: InstanceType): Offering | undefined {
     return remembered(this.#preferred, type, () => preferredOffering(type, this.#requirements));
   }
 
-  /** Of the cheapest offering. */
+  /** Returns the price of the cheapest offering. */
   cheapest(type: InstanceType): number {
     return remembered(this.#cheapest, type, () => cheapestPrice(type, this.#requirements));
   }
 
-  /** The most that a launch can cost. */
+  /** Returns the highest price that a launch can have. */
   worst(type: InstanceType): number {
     return remembered(this.#worst, type, () => worstLaunchPrice(type, this.#requirements));
   }
@@ -35,10 +35,10 @@ function remembered<T>(known: Map<InstanceType, T>, type: InstanceType, compute:
   return known.get(type) as T;
 }
 
-/** A list of instance types, with what is known of it. Lists never change: prices of another day come as another list. */
+/** List of instance types with derived data. Lists are immutable; changed prices arrive as a new list. */
 export class PricedTypes {
   readonly #byName: ReadonlyMap<string, InstanceType>;
-  /** Labels that offerings differ in. */
+  /** Labels for which the offerings have different values. */
   readonly #keys: readonly string[];
   readonly #tables = new Map<string, PriceTable>();
 
@@ -57,7 +57,7 @@ export class PricedTypes {
     return priced;
   }
 
-  /** Undefined when there is none. */
+  /** Returns the type with this name, or undefined. */
   type(name: string): InstanceType | undefined {
     return this.#byName.get(name);
   }

@@ -1,13 +1,13 @@
-/** Why nodes are disrupted, how hard the method may push, and why nodes are left alone. */
+/** Reasons for disruption, classes of methods, and reasons why nodes are not disrupted. */
 export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted';
 
 /**
- * `graceful` methods leave nodes alone whose pods may not be moved; `eventual` ones may take them when the claim's
- * `terminationGracePeriod` will clear them in the end.
+ * `graceful` methods skip nodes if their pods must not be moved. `eventual` methods may disrupt such nodes if the
+ * `terminationGracePeriod` of the NodeClaim will eventually remove the pods.
  */
 export type DisruptionClass = 'graceful' | 'eventual';
 
-/** Why a node is no candidate of any method of a class. Codes are public. */
+/** Reason why a node is not a candidate for any method of a class. Codes are public. */
 export type BlockCode =
   | 'in-progress'
   | 'unmanaged'
@@ -23,9 +23,9 @@ export type BlockCode =
   | 'several-pdbs'
   | 'unreadable';
 
-/** Why a method leaves a candidate alone. Codes are public. */
+/** Reason why a method declines a candidate. Codes are public. */
 export type DeclineCode =
-  // by what the node and its NodePool are
+  // because of the node itself and its NodePool
   | 'static-pool'
   | 'dynamic-pool'
   | 'consolidation-disabled'
@@ -38,7 +38,7 @@ export type DeclineCode =
   | 'unknown-instance-type'
   | 'no-capacity-type'
   | 'no-zone'
-  // by what would come of it
+  // because of the expected result of the disruption
   | 'budget'
   | 'pods-stranded'
   | 'several-replacements'
@@ -52,7 +52,7 @@ export type DeclineCode =
   | 'changed'
   | 'failed';
 
-/** An object of the cluster that stands in the way. */
+/** Object of the cluster that blocks the disruption. */
 export interface ObjectName {
   readonly kind: 'Node' | 'NodeClaim' | 'NodePool' | 'Pod' | 'PodDisruptionBudget';
   readonly namespace?: string;
@@ -61,9 +61,9 @@ export interface ObjectName {
 
 export interface Reason<Code extends string = BlockCode | DeclineCode> {
   readonly code: Code;
-  /** In the words of the event, where there is one. */
+  /** Text of the reason, the same as in the event if there is one. */
   readonly text: string;
   readonly object?: ObjectName;
-  /** How near it came: what is missing, or from when on it will do. */
+  /** Distance from success: the missing condition, or the time from which the disruption will be possible. */
   readonly nearestMiss?: string;
 }

@@ -1,4 +1,4 @@
-/** Asks the disruption methods about a snapshot, as the operator asks them about the cluster. */
+/** Runs the disruption methods on a snapshot, in the same way as the operator runs them on the cluster. */
 import type { PoolInput, Snapshot } from '../model.ts';
 import { claimCounts } from './candidates/claim-counts.ts';
 import { committedUse } from './committed-use.ts';
@@ -13,40 +13,40 @@ import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
-/** Karpenter's, in the order in which they run; the first that has a command ends the pass. */
+/** Methods of Karpenter, in the order in which they run. The first method with a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
 
-/** Those that a mode of consolidation has, in order. */
+/** Returns the methods of a consolidation mode, in order. */
 export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
   mode === 'compatible' ? METHODS : [...METHODS, swap];
 
-/** Those that an operator with these settings asks, in order. */
+/** Returns the methods that an operator with these settings runs, in order. */
 export const enabledMethods = ({
   consolidation,
   staticCapacity,
 }: Pick<ClusterSnapshot, 'consolidation' | 'staticCapacity'>): readonly Method[] =>
   methodsOf(consolidation).filter((method) => method !== staticDrift || staticCapacity);
 
-/** A cluster that does not change, such as that of some manifests. */
+/** Cluster that does not change, for example one from manifests. */
 export interface ClusterSnapshot {
-  /** Its pools are those that buy nodes for pods. */
+  /** Snapshot. Its pools are the NodePools that can launch nodes for pods. */
   readonly snapshot: Snapshot;
-  /** Every managed NodePool, by name. */
+  /** All managed NodePools, by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
-  /** Provider ids that commands are working on. */
+  /** Provider ids of the nodes that belong to commands in progress. */
   readonly inProgress: ReadonlySet<string>;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
-  /** Feature gate StaticCapacity: without it nobody acts on NodePools that hold a fixed number of nodes. */
+  /** Feature gate StaticCapacity. If false, NodePools with a fixed number of nodes have no effect. */
   readonly staticCapacity: boolean;
   readonly consolidation: ConsolidationMode;
-  /** On the snapshot. */
+  /** Simulator for the snapshot. */
   readonly simulator: Simulator;
-  /** Milliseconds since any moment, for the deadlines of the methods. */
+  /** Returns the milliseconds since an arbitrary moment, for the deadlines of the methods. */
   readonly elapsedMs: () => number;
 }
 
-/** What a method makes of the nodes. */
+/** Runs a method on the nodes. */
 export async function review(method: Method, cluster: ClusterSnapshot): Promise<MethodReview> {
   const { input, ...preparation } = await prepare(method, passInputOf(cluster));
   return { ...preparation, result: await decide({ ...preparation, input }) };
@@ -61,7 +61,7 @@ function passInputOf(cluster: ClusterSnapshot): PassInput {
     nodes,
     podDisruptionBudgets,
     nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
-    // without instance types, what a pool's nodes cost and could become is not known
+    // without instance types, the cost of a pool's nodes and their possible replacements are unknown
     pools: new Map([...pools].filter(([, { instanceTypes }]) => instanceTypes.length > 0)),
     inProgress,
     claims: claimCounts(nodes, inProgress),

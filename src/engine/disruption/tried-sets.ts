@@ -1,15 +1,21 @@
-/** Sets of nodes that a search has weighed lately and found not worth it, so that it does not weigh them every ten seconds. */
+/**
+ * Sets of nodes that a search recently evaluated without success. The search skips them instead of evaluating them again every
+ * ten seconds.
+ */
 import type { Pod } from '../../api/kubernetes.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { Candidate } from './candidates/candidates.ts';
 
-/** Prices and the rest of the cluster change: after this a set may be worth it though its own nodes are as they were. */
+/**
+ * Maximum age of an entry. Prices and the rest of the cluster change, so a set may become worthwhile although its nodes did not
+ * change.
+ */
 const KNOWN_FOR_MS = 5 * 60_000;
 
 const MOST_SETS = 10_000;
 
 interface Tried {
-  /** What ran on the nodes. */
+  /** Pods that ran on the nodes. */
   readonly pods: string;
   readonly untilMs: number;
 }
@@ -22,7 +28,7 @@ export class TriedSets {
     this.#knownForMs = knownForMs;
   }
 
-  /** Whether the set was in vain lately, with the pods that it has now. */
+  /** Returns true if the set was recently evaluated without success and still has the same pods. */
   has(candidates: readonly Candidate[], nowMs: number): boolean {
     const tried = this.#sets.get(nameOf(candidates));
     return tried !== undefined && nowMs < tried.untilMs && tried.pods === podsOf(candidates);

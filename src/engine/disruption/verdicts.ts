@@ -1,4 +1,4 @@
-/** "Why not?": one verdict per node on whether it goes, and if not, what stands in the way and how near it came. */
+/** Explains for each node whether it will be disrupted. If not, states the obstacle and how close the node came to disruption. */
 
 import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
@@ -12,34 +12,34 @@ import { type Command, type Decision, decisionOf, savingsOf } from './command.ts
 import type { Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 
-/** A candidate that a method does not take, and why. */
+/** Candidate that a method declines, with the reason. */
 export interface Declined {
   readonly candidate: Candidate;
   readonly reason: Reason<DeclineCode>;
-  /** Whether an event says so. */
+  /** True if an event reports the reason. */
   readonly isReported: boolean;
 }
 
-/** What one method makes of the nodes. All maps go by provider id, but for the allowances. */
+/** Result of one method for all nodes. The keys of all maps are provider ids, except for the allowances. */
 export interface MethodReview {
   readonly method: Method;
-  /** Nodes that are no candidates of any method of this class. */
+  /** Nodes that are not candidates for any method of this class. */
   readonly blocks: ReadonlyMap<string, Block>;
-  /** Candidates that this method does not take. */
+  /** Candidates that this method declines. */
   readonly declined: ReadonlyMap<string, Declined>;
   readonly candidates: readonly Candidate[];
-  /** How the NodePools stand against their budgets for the method's reason, by name. */
+  /** Use of the NodePools' budgets for the reason of the method, by NodePool name. */
   readonly allowances: ReadonlyMap<string, Allowance>;
   readonly result: MethodResult;
 }
 
 /**
- * `chosen`: the command of the first method that has one takes it. `next`: that of a later method would.
- * `not-reached`: no command takes it, and no reason of its own keeps it. Codes are public.
+ * `chosen`: the first method with a command disrupts the node. `next`: the command of a later method would disrupt the node.
+ * `not-reached`: no command includes the node, and there is no reason specific to the node. Codes are public.
  */
 export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
 
-/** What one method says of a node. */
+/** Verdict of one method on a node. */
 interface MethodVerdict extends Reason<VerdictCode> {
   readonly method: string;
 }
@@ -48,19 +48,19 @@ export interface Verdict extends Reason<VerdictCode> {
   readonly node: string;
   readonly nodeClaim?: string;
   readonly nodePool?: string;
-  /** The command that takes the node, or would. */
+  /** Command that disrupts or would disrupt the node. */
   readonly command?: {
     readonly method: string;
     readonly decision: Decision;
     readonly nodes: readonly string[];
-    /** USD per hour that the whole command saves. */
+    /** Savings of the whole command, in USD per hour. */
     readonly savings: number;
   };
-  /** What every enabled method says, in the order in which they run. */
+  /** Verdicts of all enabled methods, in the order in which the methods run. */
   readonly methods: readonly MethodVerdict[];
 }
 
-/** Say that a method is not the one for a node, which is no reason to keep it. */
+/** Codes that mean that a method does not apply to a node. They are not reasons to keep the node. */
 const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
   'static-pool',
   'dynamic-pool',
@@ -71,7 +71,10 @@ const BESIDE_THE_POINT: ReadonlySet<VerdictCode> = new Set([
 
 const DRIFTS: ReadonlySet<string> = new Set(['drift', 'static drift']);
 
-/** Methods by how much their reasons explain, most first: what is drifted must go; single nodes are looked at one by one. */
+/**
+ * Methods by explanatory value, highest first. Drifted nodes must be replaced, and single-node consolidation evaluates each node
+ * separately.
+ */
 const MOST_EXPLAINING = [
   'drift',
   'static drift',
@@ -81,7 +84,7 @@ const MOST_EXPLAINING = [
   'emptiness',
 ];
 
-/** One verdict per node, in name order. */
+/** Returns one verdict per node, sorted by name. */
 export function verdictsOf(
   nodes: readonly StateNode[],
   reviews: readonly MethodReview[],
@@ -93,11 +96,11 @@ export function verdictsOf(
     .sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
 }
 
-/** A review with what it says of single nodes at hand. */
+/** Review with indexes by node. */
 interface Indexed extends MethodReview {
   readonly commandOf: ReadonlyMap<string, Command>;
   readonly candidateOf: ReadonlyMap<string, Candidate>;
-  /** How the NodePool of a candidate stands against its budgets, in words. */
+  /** Returns a text on the use of the budgets of a candidate's NodePool. */
   readonly standingOf: (candidate: Candidate) => string | undefined;
 }
 
@@ -112,7 +115,7 @@ const index = (review: MethodReview, nowMs: number): Indexed => ({
   standingOf: standings(review, nowMs),
 });
 
-/** Schedules are walked once for all nodes of a NodePool. */
+/** Walks the schedules once for all nodes of a NodePool. */
 function standings({ method, allowances }: MethodReview, nowMs: number): Indexed['standingOf'] {
   const known = new Map<string, string>();
   return ({ nodePool }) => {
@@ -162,7 +165,7 @@ const NOT_REACHED: Reason<VerdictCode> = {
   text: 'nothing of its own keeps it: other nodes went first, or no group with it can go',
 };
 
-/** Undefined for a node that the method has not seen. */
+/** Returns undefined if the method did not see the node. */
 function methodVerdictOn(
   node: StateNode,
   review: Indexed,
@@ -187,7 +190,7 @@ function methodVerdictOn(
   return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
 }
 
-/** What a node that is being deleted waits for. */
+/** Returns a text on the next step in the deletion of a node. */
 function leaving({ pods, nodeClaim }: StateNode, nowMs: number): string {
   const left = pods.filter((pod) => isWaitingForEviction(pod, nowMs)).length;
   if (left === 0) return 'no pod is left to evict: volumes and the instance go next';
@@ -208,12 +211,12 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
   return { ...reason, nearestMiss };
 }
 
-/** The verdict of the method that decides about the node. */
+/** Returns the verdict of the method that determines the outcome for the node. */
 function decisive(verdicts: readonly MethodVerdict[]): MethodVerdict {
   const rank = ({ code, method }: MethodVerdict): number => {
     if (code === 'chosen') return -2;
     if (code === 'next') return -1;
-    // a drifted node that others go before goes too, whatever consolidation has against it
+    // a drifted node that only waits for its turn will be replaced, even if consolidation declines the node
     const isLeft = code === 'not-reached' && !DRIFTS.has(method);
     const weight = BESIDE_THE_POINT.has(code) ? 2 : isLeft ? 1 : 0;
     return weight * MOST_EXPLAINING.length + MOST_EXPLAINING.indexOf(method);

@@ -1,4 +1,4 @@
-/** NodePools' disruption budgets: how many of their nodes may be away at a time. */
+/** Evaluates disruption budgets of NodePools, which limit the number of nodes that may be unavailable at a time. */
 import { isTrue } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
@@ -12,13 +12,14 @@ import { nextHitMs } from './hits.ts';
 
 export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
 
-/** Stands for no limit; the largest number that the metrics of other implementations can show. */
+/** Value for no limit: the largest number that the metrics of Karpenter can show. */
 export const UNLIMITED = 2_147_483_647;
 const DEFAULT_BUDGETS: readonly Budget[] = [{ nodes: '10%' }];
 
 /**
- * Whether a budget is in force: without a schedule always, else for `duration` after each hit of the schedule, in UTC.
- * @throws Error when the schedule or the duration cannot be read
+ * Returns true if a budget is active. A budget without a schedule is always active. Otherwise, a budget is active for `duration`
+ * after each hit of the schedule, in UTC.
+ * @throws Error if the schedule or the duration is not valid
  */
 export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): boolean {
   if (schedule === undefined && duration === undefined) return true;
@@ -31,13 +32,16 @@ export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): b
 }
 
 /**
- * Nodes out of `total` that one budget lets go at a time; shares round up.
- * @throws Error when the budget cannot be read
+ * Returns the number of nodes out of `total` that one budget allows to be disrupted at a time. Rounds percentages up.
+ * @throws Error if the budget is not valid
  */
 export const budgetValue = (budget: Budget, total: number, nowMs: number): number =>
   isBudgetActive(budget, nowMs) ? valueInForce(budget, total) : UNLIMITED;
 
-/** As `budgetValue` while the budget is in force. @throws Error when `nodes` cannot be read */
+/**
+ * Returns the same number for a budget that is active.
+ * @throws Error if `nodes` is not valid
+ */
 export function valueInForce(budget: Budget, total: number): number {
   const [, share, count] = /^(?:(\d+)%|(\d+))$/.exec(budget.nodes) ?? [];
   if (share !== undefined) return Math.ceil((total * Number(share)) / 100);
@@ -46,8 +50,8 @@ export function valueInForce(budget: Budget, total: number): number {
 }
 
 /**
- * The strictest of a NodePool's budgets for a reason.
- * @throws Error when any budget cannot be read, even one for another reason: what the user meant is unknown
+ * Returns the lowest value of a NodePool's budgets for a reason.
+ * @throws Error if any budget is not valid, even if it is for another reason, because the intention of the user is then unknown
  */
 export function allowedDisruptions(
   pool: NodePool,
@@ -58,16 +62,16 @@ export function allowedDisruptions(
   return Math.min(UNLIMITED, ...own.map(({ value }) => value));
 }
 
-/** A NodePool's budgets, or what stands for none. */
+/** Returns the budgets of a NodePool, or the default if it has none. */
 export const budgetsOf = (pool: NodePool): readonly Budget[] => pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
 
-/** A budget without reasons is for all of them. */
+/** Returns true if a budget applies to a reason. A budget without reasons applies to all reasons. */
 export const isFor = ({ reasons }: Budget, reason: DisruptionReason): boolean => reasons?.includes(reason) ?? true;
 
-/** Hits of a schedule that are looked at for the end of a window: beyond them it is as good as always in force. */
+/** Maximum number of hits to follow for the end of a window. If the window is longer, the budget counts as always active. */
 const MOST_HITS = 50;
 
-/** When a budget that is in force will not be any more; undefined when no end is in sight. */
+/** Returns the time at which an active budget becomes inactive, or undefined if no end is known. */
 export function windowEndMs({ schedule, duration }: Budget, nowMs: number): number | undefined {
   if (schedule === undefined || duration === undefined) return undefined;
   const lengthMs = parseDuration(duration);
@@ -75,15 +79,15 @@ export function windowEndMs({ schedule, duration }: Budget, nowMs: number): numb
   for (let hits = 0; hitMs < Number.POSITIVE_INFINITY && hits < MOST_HITS; hits++) {
     const endMs = hitMs + lengthMs;
     hitMs = nextHitMs(schedule, hitMs);
-    // windows that touch are one
+    // adjacent windows count as one
     if (hitMs > endMs) return endMs;
   }
   return undefined;
 }
 
 /**
- * What is to be said of the number of nodes that a NodePool's budgets let go: which of them is in force for how long, or
- * why they cannot be read. Empty when there is nothing but the number.
+ * Returns a remark on the number of nodes that a NodePool's budgets allow: the decisive budget with the end of its window, or
+ * the error in a budget. Returns an empty text if there is no remark.
  */
 export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedDisruptions>[1]): string {
   const { reason, total, nowMs } = request;
@@ -100,18 +104,18 @@ export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedD
   }
 }
 
-/** How a NodePool stands against its budgets for one reason. */
+/** Use of a NodePool's budgets for one reason. */
 export interface Allowance {
   readonly total: number;
-  /** Nodes that are away already, whatever the reason. */
+  /** Nodes that are already unavailable for any reason. */
   readonly disrupting: number;
-  /** What the budgets say for this many nodes; 0 when one of them cannot be read. */
+  /** Value of the budgets for this number of nodes. 0 if one of the budgets is not valid. */
   readonly allowed: number;
-  /** How many more may go. */
+  /** Number of further nodes that may be disrupted. */
   readonly remaining: number;
 }
 
-/** The allowance of every pool. Nodes that are not initialised, or whose instance is going, count for nothing. */
+/** Returns the allowance of every NodePool. Does not count nodes that are not initialized or that have a terminating instance. */
 export function allowances(
   nodes: readonly StateNode[],
   pools: readonly NodePool[],
@@ -128,7 +132,7 @@ export function allowances(
   );
 }
 
-/** Of each NodePool, the nodes that count, and those of them that are away. */
+/** Returns the number of counted nodes of each NodePool, and how many of them are unavailable. */
 const nodeCounts = remembering((nodes: readonly StateNode[]) => {
   const counts = new Map<string | undefined, { total: number; disrupting: number }>();
   for (const node of nodes) {
@@ -157,7 +161,7 @@ function allowedOrNone(pool: NodePool, request: Parameters<typeof allowedDisrupt
   }
 }
 
-/** What is wrong with the pools' budgets, one sentence per pool. */
+/** Returns the errors in the budgets of the NodePools, one sentence per NodePool. */
 export function budgetErrors(pools: readonly NodePool[], nowMs: number): readonly string[] {
   return pools.flatMap((pool) => {
     try {

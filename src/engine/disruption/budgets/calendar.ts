@@ -1,4 +1,4 @@
-/** Ahead of time: how many nodes a NodePool's budgets let go, from when to when, and what is odd about the budgets. */
+/** Predicts the number of nodes that a NodePool's budgets allow over time, and warns about unusual budgets. */
 
 import type { NodePool } from '../../../api/nodepool.ts';
 import { messageOf } from '../../../lib/error-message.ts';
@@ -9,49 +9,49 @@ import { allowances, type Budget, budgetsOf, isFor, UNLIMITED, valueInForce } fr
 import { nextHitMs } from './hits.ts';
 import { type Window, type Windows, windowsOf } from './windows.ts';
 
-/** A NodePool's budgets, and how it stands against them. Of public form: the operator serves it at `/debug/budgets`. */
+/** Budgets of a NodePool and their current use. This type is a public format: the operator serves it at `/debug/budgets`. */
 export interface PoolBudgets {
   readonly nodePool: string;
   readonly budgets: readonly Budget[];
-  /** Nodes that the shares of budgets are computed of. */
+  /** Number of nodes to which percentages apply. */
   readonly nodes: number;
-  /** Of these, nodes that are away already, whatever the reason. */
+  /** Number of these nodes that are already unavailable, for any reason. */
   readonly disrupting: number;
 }
 
-/** Of public form. */
+/** Time span. This type is a public format. */
 export interface Span {
   /** RFC 3339. */
   readonly from: string;
-  /** RFC 3339. Absent where nothing changes for as long as the calendar looks ahead. */
+  /** RFC 3339. Absent if the value does not change until the end of the calendar. */
   readonly until?: string;
-  /** How many nodes may be away at a time, of the nodes that there are. */
+  /** Number of existing nodes that may be unavailable at a time. */
   readonly allowed: number | 'unlimited';
 }
 
-/** Of public form. */
+/** Calendar for one reason. This type is a public format. */
 export interface ReasonCalendar {
   readonly reason: DisruptionReason;
-  /** Neighbours differ in what they allow. */
+  /** Spans in order. Adjacent spans have different values. */
   readonly spans: readonly Span[];
-  /** RFC 3339. When the budgets let a node go again, where they let none go now; absent when no such time is known. */
+  /** RFC 3339. Next time at which the budgets allow a disruption, if they allow none now. Absent if no such time is known. */
   readonly nextOpening?: string;
 }
 
-/** Of public form; codes are never used for something else. */
+/** Warning about a budget. This type is a public format. Codes never change their meaning. */
 interface BudgetWarning {
   /**
-   * `unreadable`: a budget cannot be read, and none of the nodes may go. `never-opens`: no node may go for the reasons
-   * named, for as far as one can see. `always-zero`: a budget lets none go, for ever. `never-in-force`: its schedule never
+   * `unreadable`: a budget is not valid, and no node may be disrupted. `never-opens`: no node may be disrupted for the listed
+   * reasons within the predicted time. `always-zero`: a budget never allows a disruption. `never-in-force`: its schedule never
    * hits. `too-many-hits`: its schedule hits too often to be followed to the end.
    */
   readonly code: 'unreadable' | 'never-opens' | 'always-zero' | 'never-in-force' | 'too-many-hits';
   readonly text: string;
-  /** Position among the NodePool's budgets. */
+  /** Position in the list of the NodePool's budgets. */
   readonly budget?: number;
 }
 
-/** Of public form. */
+/** Calendar of a NodePool. This type is a public format. */
 export interface PoolCalendar extends Omit<PoolBudgets, 'budgets'> {
   readonly reasons: readonly ReasonCalendar[];
   readonly warnings: readonly BudgetWarning[];
@@ -59,12 +59,12 @@ export interface PoolCalendar extends Omit<PoolBudgets, 'budgets'> {
 
 const REASONS: readonly DisruptionReason[] = ['Empty', 'Drifted', 'Underutilized'];
 const DAY_MS = 86_400_000;
-/** For an opening beyond the end of the calendar: schedules repeat after a year, those of 29 February aside. */
+/** Time to search for an opening after the end of the calendar. Schedules repeat after a year, except for 29 February. */
 const LOOK_AHEAD_MS = 366 * DAY_MS;
-/** Of one schedule beyond the end of the calendar. */
+/** Maximum number of hits of one schedule after the end of the calendar. */
 const LOOK_AHEAD_HITS = 1_000;
 
-/** How NodePools stand against their budgets, in name order. */
+/** Returns the use of the NodePools' budgets, sorted by name. */
 export function poolBudgets(
   nodes: readonly StateNode[],
   pools: readonly NodePool[],
@@ -80,7 +80,7 @@ export function poolBudgets(
     .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));
 }
 
-/** What a NodePool's budgets let go between two times. */
+/** Returns the disruptions that a NodePool's budgets allow between two times. */
 export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window): PoolCalendar {
   try {
     const outlook = outlookOf(budgets, period);
@@ -97,7 +97,7 @@ export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window
   }
 }
 
-/** A budget with the windows in which it is in force. */
+/** Budget with its active windows. */
 interface Timetable extends Windows {
   readonly budget: Budget;
 }
@@ -108,11 +108,14 @@ interface Timetables {
 }
 
 interface Outlook extends Timetables {
-  /** The time after the period. Walking a schedule takes its time: it is done once for all reasons, if at all. */
+  /**
+   * Returns the timetables for the time after the period. Walking a schedule takes time, so the result is computed at most once,
+   * for all reasons.
+   */
   readonly later: () => Timetables;
 }
 
-/** @throws Error when a budget cannot be read */
+/** @throws Error if a budget is not valid */
 function outlookOf(budgets: readonly Budget[], period: Window): Outlook {
   const timetables = budgets.map((budget) => ({ budget, ...windowsOf(budget, period) }));
   let later: Timetables | undefined;
@@ -140,7 +143,10 @@ interface Step {
   readonly allowed: number;
 }
 
-/** What a reason is allowed from when on; neighbours differ. Ends where one of the timetables does. */
+/**
+ * Returns the allowed number for a reason over time, as steps with different adjacent values. The steps end at the earliest end
+ * of a timetable.
+ */
 function stepsOf(reason: DisruptionReason, { timetables, period }: Timetables, total: number): readonly Step[] {
   const own = timetables.filter(({ budget }) => isFor(budget, reason));
   const toMs = Math.min(period.toMs, ...own.map(({ knownToMs }) => knownToMs));
@@ -182,7 +188,10 @@ function reasonCalendar(reason: DisruptionReason, outlook: Outlook, total: numbe
 
 const isOpen = ({ allowed }: Step): boolean => allowed > 0;
 
-/** Of as many nodes, a share that is not nothing lets at least one go: a NodePool without nodes is not closed for good. */
+/**
+ * Number of nodes with which warnings are computed. With this number, each percentage above zero allows at least one disruption,
+ * so a NodePool without nodes does not cause a warning.
+ */
 const MANY_NODES = 100;
 
 function warningsOf(outlook: Outlook): readonly BudgetWarning[] {

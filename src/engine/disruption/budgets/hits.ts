@@ -1,22 +1,22 @@
-/** When schedules hit. */
+/** Computes the hits of schedules. */
 import type { Cron } from 'croner';
 import { parseCron } from '../../../api/cron.ts';
 
-/** A hit that has been looked for: from that time on and until the hit, it is the next one. */
+/** Cached hit. It is the next hit for all times from `fromMs` until the hit. */
 interface Found {
   readonly cron: Cron;
   readonly fromMs: number;
   readonly hitMs: number;
 }
 
-/** Schedules of which the last hit is kept. */
+/** Maximum number of schedules with a cached hit. */
 const MOST_FOUND = 1_024;
 const found = new Map<string, Found>();
 
 /**
- * The first hit of a schedule after a time; infinite when there is none. Looking for it takes a third of a second where
- * there is none (`0 0 30 2 *`), and budgets are asked again and again: it is looked for once.
- * @throws Error as `parseCron`
+ * Returns the first hit of a schedule after a time, or Infinity if there is none. Caches the result, because a search without a
+ * hit (`0 0 30 2 *`) takes a third of a second, and budgets are evaluated very often.
+ * @throws Error like `parseCron`
  */
 export function nextHitMs(schedule: string, fromMs: number): number {
   const known = found.get(schedule);

@@ -1,29 +1,29 @@
-/** The windows of time in which a budget is in force, ahead of time. */
+/** Computes the windows in which a budget will be active. */
 import { parseDuration } from '../../../api/duration.ts';
 import { type Budget, isBudgetActive } from './budgets.ts';
 import { nextHitMs } from './hits.ts';
 
-/** From `fromMs` on, up to and without `toMs`. */
+/** Time from `fromMs`, inclusive, to `toMs`, exclusive. */
 export interface Window {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 export interface Windows {
-  /** In order, apart from each other. The first may have begun earlier, the last may end later than what was asked for. */
+  /** Windows in order, without overlap. The first may begin before the requested period, and the last may end after it. */
   readonly windows: readonly Window[];
-  /** Up to when they are known: earlier than what was asked for where the schedule hits too often to walk it. */
+  /** Time until which the windows are known. Earlier than the end of the requested period if the schedule hits too often. */
   readonly knownToMs: number;
 }
 
-/** Hits of one schedule that are looked at: those of every minute of a week, which takes most of a second. */
+/** Maximum number of hits of one schedule. Sufficient for a hit in every minute of a week, which takes most of a second. */
 export const MOST_HITS = 10_080;
-/** Schedules hit at whole minutes. */
+/** Precision of the search. Schedules hit at whole minutes. */
 const PRECISION_MS = 1_000;
 
 /**
- * When a budget is in force between two times.
- * @throws Error when the schedule or the duration cannot be read
+ * Returns the windows between two times in which a budget is active.
+ * @throws Error if the schedule or the duration is not valid
  */
 export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = MOST_HITS): Windows {
   const { schedule, duration } = budget;
@@ -35,7 +35,7 @@ export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = M
   for (let hits = 0; hitMs < toMs; hits++) {
     if (hits === mostHits) return { windows, knownToMs: hitMs };
     const last = windows.at(-1);
-    // windows that touch are one
+    // adjacent windows count as one
     if (last !== undefined && hitMs <= last.toMs) windows[windows.length - 1] = { ...last, toMs: hitMs + lengthMs };
     else windows.push({ fromMs: hitMs, toMs: hitMs + lengthMs });
     hitMs = nextHitMs(schedule, hitMs);
@@ -43,7 +43,7 @@ export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = M
   return { windows, knownToMs: toMs };
 }
 
-/** The last hit up to a time, by the next hits of earlier ones. At least one must be less than `withinMs` ago. */
+/** Returns the last hit up to a time, by a binary search over next hits. There must be a hit less than `withinMs` ago. */
 function lastHitMs(schedule: string, nowMs: number, withinMs: number): number {
   let [earliest, latest] = [nowMs - withinMs, nowMs];
   while (latest - earliest > PRECISION_MS) {

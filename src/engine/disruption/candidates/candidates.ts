@@ -1,4 +1,4 @@
-/** Which nodes may be disrupted, and what is known about them. */
+/** Finds the nodes that may be disrupted, and the data that decisions about them need. */
 
 import type { Node, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import {
@@ -22,7 +22,7 @@ import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.
 import { BASE_COST, nodePrice, nodeSpotRisk, rescheduleCost } from './disruption-cost.ts';
 import { podBlock } from './pod-blocks.ts';
 
-/** A node that may be disrupted. */
+/** Node that may be disrupted. */
 export interface Candidate {
   readonly name: string;
   readonly providerId: string;
@@ -30,31 +30,34 @@ export interface Candidate {
   readonly node: Node;
   readonly nodeClaim: NodeClaim;
   readonly nodePool: NodePool;
-  /** Missing when the NodePool no longer offers the node's type. */
+  /** Undefined if the NodePool no longer offers the type of the node. */
   readonly instanceType: InstanceType | undefined;
-  /** Labels of the node; missing ones are undefined. */
+  /** Labels of the node. Undefined if the label is absent. */
   readonly capacityType: string | undefined;
   readonly zone: string | undefined;
-  /** Pods that need another place. */
+  /** Pods that need another node. */
   readonly reschedulablePods: readonly Pod[];
   readonly rescheduleCost: number;
-  /** What the node costs, everything included; 0 when the price of its instance is not known. */
+  /** Full cost of the node. 0 if the price of its instance is unknown. */
   readonly usdPerHour: number;
-  /** What interruptions of it are expected to cost beyond the usual, USD per hour; counted against riskier replacements alone. */
+  /**
+   * Expected extra cost of interruptions of the node, in USD per hour. Used only in comparison with replacements that have a
+   * higher risk.
+   */
   readonly spotRiskUsdPerHour: number;
-  /** USD per hour saved per unit of disruption: what candidates are ordered by, best first. */
+  /** Savings in USD per hour per unit of disruption. Candidates are sorted by this ratio, highest first. */
   readonly savingsRatio: number;
 }
 
-/** Why a node is left alone. */
+/** Reason why a node is not disrupted. */
 export type Block = Reason<BlockCode>;
 
 export interface CandidateContext {
   readonly nowMs: number;
   readonly class: DisruptionClass;
-  /** Provider ids that a command is working on. */
+  /** Provider ids of the nodes that belong to a command in progress. */
   readonly inProgress: ReadonlySet<string>;
-  /** Managed pools with a non-empty list of instance types, by name. */
+  /** Managed NodePools with a non-empty list of instance types, by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
 }
@@ -65,14 +68,17 @@ const block = (code: BlockCode, text: string, object?: ObjectName): Block => ({
   ...(object === undefined ? {} : { object }),
 });
 
-/** Whether nothing would have to move. */
+/** Returns true if no pod would have to move. */
 export const isEmpty = (candidate: Candidate): boolean => candidate.rescheduleCost <= BASE_COST;
 
 export function isBlock(result: Candidate | Block): result is Block {
   return 'code' in result;
 }
 
-/** The node as a candidate, or the first reason why it is none. One that cannot be judged keeps no others from it. */
+/**
+ * Returns the node as a candidate, or the first reason why the node is not a candidate. An error for one node must not affect
+ * the verdicts on the remaining nodes.
+ */
 export function candidateOf(stateNode: StateNode, context: CandidateContext): Candidate | Block {
   try {
     return judged(stateNode, context);
@@ -113,7 +119,7 @@ function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | 
   });
 }
 
-/** What is known of a node that may be disrupted; undefined when it cannot be, whatever its pods say. */
+/** Returns the data of a node that may be disrupted. Returns undefined if the node cannot be disrupted regardless of its pods. */
 export function described(stateNode: StateNode, pools: ReadonlyMap<string, PoolInput>): Candidate | undefined {
   const { node, nodeClaim, labels } = stateNode;
   const pool = pools.get(labels[NODEPOOL_LABEL] ?? '');
@@ -127,7 +133,7 @@ interface Parts {
   readonly pool: PoolInput;
 }
 
-/** Always the same object while nothing of it changes. */
+/** Returns the identical object while its inputs are unchanged. */
 function describe(stateNode: StateNode, { node, nodeClaim, pool }: Parts): Candidate {
   const { nodePool, instanceTypes, extras } = pool;
   const instanceType = PricedTypes.of(instanceTypes).type(stateNode.labels[INSTANCE_TYPE_LABEL] ?? '');
@@ -165,15 +171,15 @@ const candidateOn = remembering(
   },
 );
 
-/** Of a node's pods those that need another place, and what moving them costs. */
+/** Returns the pods of a node that need another node, and the cost of moving them. */
 const movedPods = remembering((pods: readonly Pod[]) => {
   const reschedulablePods = pods.filter(isReschedulable);
   return { reschedulablePods, cost: rescheduleCost(reschedulablePods) };
 });
 
 /**
- * Best savings for the least disturbance first; of equals, the first in the alphabet. Where commitments cover a node, giving
- * it up alone saves the less.
+ * Sorts by savings per unit of disruption, highest first; ties by name. If commitments cover a node, removing only this node
+ * saves less.
  */
 export function bySavings(candidates: readonly Candidate[], committed?: CommittedUse): readonly Candidate[] {
   const ratios = new Map(

@@ -1,20 +1,20 @@
-/** How many claims a NodePool has, by what is to become of them. */
+/** Counts the NodeClaims of a NodePool by state. */
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import type { StateNode } from '../../model.ts';
 
-/** Claims of a NodePool by what is to become of them. Each claim is in one of the three. */
+/** Number of NodeClaims of a NodePool by state. Each NodeClaim has exactly one state. */
 export interface ClaimCounts {
-  /** Those that stay. */
+  /** NodeClaims that stay. */
   readonly active: number;
-  /** Those that a command is about to take, once their replacements are there. */
+  /** NodeClaims that a command will delete when their replacements are ready. */
   readonly pending: number;
   readonly deleting: number;
 }
 
 export const NO_CLAIMS: ClaimCounts = { active: 0, pending: 0, deleting: 0 };
 
-/** The claims of every NodePool; `inProgress` holds the provider ids that commands are working on. */
+/** Returns the counts of all NodePools. `inProgress` has the provider ids of the nodes that belong to commands in progress. */
 export const claimCounts = remembering(counted);
 
 function counted(nodes: readonly StateNode[], inProgress: ReadonlySet<string>): ReadonlyMap<string, ClaimCounts> {

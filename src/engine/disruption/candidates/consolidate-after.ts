@@ -1,4 +1,4 @@
-/** When a node has been quiet for long enough to be consolidated. */
+/** Computes when a node has been quiet for long enough to be consolidated. */
 import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../../api/conditions.ts';
 import { NEVER, readDurationOrNever } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
@@ -6,15 +6,15 @@ import type { NodePool } from '../../../api/nodepool.ts';
 import { timeOf } from '../../../lib/times.ts';
 
 /**
- * What the NodePool says. The CRD requires it within `disruption`; a NodePool that was stored under another, in which it
- * was optional, may lack it, and nobody has asked for consolidation there.
+ * Returns the value from the NodePool. The CRD requires the value within `disruption`. A NodePool that was stored under an older
+ * CRD, where the value was optional, may lack it. Such a NodePool does not request consolidation.
  */
 export const consolidateAfterOf = ({ spec: { disruption } }: NodePool): string =>
   disruption === undefined ? '0s' : ((disruption.consolidateAfter as string | undefined) ?? NEVER);
 
 /**
- * Milliseconds until the claim may be consolidated, 0 when it may be now, undefined when time alone will not help:
- * `consolidateAfter` is `Never` or cannot be read, or the node is not initialised.
+ * Returns the milliseconds until the NodeClaim may be consolidated, or 0 if it may be consolidated now. Returns undefined if
+ * time alone does not help: `consolidateAfter` is `Never` or not a valid duration, or the node is not initialized.
  */
 export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number): number | undefined {
   const windowMs = readDurationOrNever(consolidateAfterOf(pool)) ?? Number.POSITIVE_INFINITY;
@@ -30,7 +30,7 @@ export const withConsolidatable = (claim: NodeClaim, pool: NodePool, nowMs: numb
     ? setCondition(claim, NODECLAIM_CONDITIONS, { type: 'Consolidatable', status: 'True' }, nowMs)
     : clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', nowMs);
 
-/** Whether the node is still within its pool's window: consolidation may not move pods onto it. */
+/** Returns true if the node is still within the window of its NodePool. Consolidation must not move pods onto such a node. */
 export function isUnderConsolidateAfter(claim: NodeClaim, pool: NodePool, nowMs: number): boolean {
   const waitMs = consolidatableIn(claim, pool, nowMs);
   return waitMs !== undefined && waitMs > 0;

@@ -1,4 +1,4 @@
-/** What it costs to take a node away, and what it brings. */
+/** Computes the cost and the savings of the removal of a node. */
 
 import { readDurationOrNever } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
@@ -11,10 +11,13 @@ import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, Offering, StateNode } from '../../model.ts';
 import { evictionCost } from '../../pods.ts';
 
-/** Taking a node away costs something even when nothing runs on it. */
+/** Cost of the removal of a node without pods. */
 export const BASE_COST = 1;
 
-/** The part of the claim's life that is left, from 1 at creation to 0 at expiry; always 1 for one that never expires, or whose age cannot be read. */
+/**
+ * Returns the remaining part of the NodeClaim's lifetime, from 1 at creation to 0 at expiry. Returns 1 if the NodeClaim never
+ * expires or its age is unknown.
+ */
 export function lifetimeRemaining(claim: NodeClaim, nowMs: number): number {
   const lifeMs = readDurationOrNever(claim.spec.expireAfter) ?? Number.POSITIVE_INFINITY;
   if (lifeMs === Number.POSITIVE_INFINITY) return 1;
@@ -26,24 +29,24 @@ export function lifetimeRemaining(claim: NodeClaim, nowMs: number): number {
 export const disruptionCost = (pods: readonly Pod[], claim: NodeClaim, nowMs: number): number =>
   pods.reduce((sum, pod) => sum + evictionCost(pod), 0) * lifetimeRemaining(claim, nowMs);
 
-/** Cost of moving the pods; those that would gladly go cost nothing. */
+/** Returns the cost of moving the pods. Pods with a negative eviction cost count as 0. */
 export const rescheduleCost = (pods: readonly Pod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
-/** The offering that a node was bought as; undefined when it is not known. */
+/** Returns the offering with which the node was launched, or undefined if it is unknown. */
 const offeringOfNode = ({ labels }: Pick<StateNode, 'labels'>, type: InstanceType | undefined): Offering | undefined =>
   type?.offerings.find((candidate) => {
     const requirements = requirementsOf(candidate);
     return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));
   });
 
-/** What interruptions of a node are expected to cost, USD per hour; 0 for most. */
+/** Returns the expected cost of interruptions of a node in USD per hour. Most nodes have 0. */
 export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined): number =>
   offeringOfNode(node, type)?.spotRiskUsdPerHour ?? 0;
 
 /**
- * USD per hour that a node costs, by its type, zone and capacity type, with what it costs besides its instance; 0 when
- * the price of the instance is not known.
+ * Returns the cost of a node in USD per hour, by its type, zone and capacity type, including costs besides the instance. Returns
+ * 0 if the price of the instance is unknown.
  */
 export const nodePrice = remembering(
   (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined, extrasUsdPerHour: number): number => {

@@ -1,30 +1,36 @@
-/** Which PodDisruptionBudgets select a pod, found without looking at all of them for every pod. */
+/** Finds the PodDisruptionBudgets that select a pod, without a comparison of every budget with every pod. */
 import type { LabelSelector, ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { selects } from '../../selectors.ts';
 
 interface Entry {
   readonly selector: LabelSelector | undefined;
-  /** Position of the budget in the list that was indexed. */
+  /** Position of the budget in the indexed list. */
   readonly position: number;
 }
 
 const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 const AMOUNT = /^\d+%?$/;
-/** Rules of one selector, and values in them; every selector of a namespace may be compared with every kind of its pods. */
+/**
+ * Limits for the rules of one selector and for the values in them, because every selector of a namespace may be compared with
+ * every kind of pod in the namespace.
+ */
 const MOST_RULES = 100;
 const MOST_VALUES = 1_000;
 
 const isKnown = ({ operator }: { readonly operator: string }): boolean => OPERATORS.includes(operator);
 
-/** Whether it is known which pods a budget selects, and how many of them it lets go. */
+/** Returns true if both the selector and the number of allowed disruptions of a budget are valid. */
 export const isReadable = (budget: PodDisruptionBudget): boolean =>
   readablePart(budget) === budget.spec.selector &&
   [budget.spec.minAvailable, budget.spec.maxUnavailable].every(
     (amount) => amount === undefined || AMOUNT.test(String(amount)),
   );
 
-/** Of a selector that cannot be read as a whole, or is too large, a part: it selects more pods, never fewer. */
+/**
+ * Returns the selector. If the selector is too large or partly invalid, returns a part of it. This part selects more pods than
+ * the whole selector, never fewer.
+ */
 const readablePart = remembering(({ spec: { selector } }: PodDisruptionBudget): LabelSelector | undefined => {
   const labels = Object.entries(selector?.matchLabels ?? {});
   const matchExpressions = selector?.matchExpressions ?? [];
@@ -41,14 +47,14 @@ const readablePart = remembering(({ spec: { selector } }: PodDisruptionBudget): 
   };
 });
 
-/** Manifests may leave it to the user's context, which is taken to be the default. */
+/** Returns the namespace. Manifests may omit the namespace; this function assumes `default`. */
 export const namespaceOf = ({ namespace }: ObjectMeta): string => namespace ?? 'default';
 
-/** Whom the budgets of a list select. */
+/** Index of the selectors of a list of budgets. */
 export class BudgetIndex {
-  /** By namespace and a label that the selector asks for. */
+  /** Entries by namespace and a label that the selector requires. */
   readonly #byLabel = new Map<string, Entry[]>();
-  /** By namespace: selectors that ask for no label in particular. */
+  /** Entries by namespace, for selectors that require no specific label. */
   readonly #others = new Map<string, Entry[]>();
 
   constructor(budgets: readonly PodDisruptionBudget[]) {
@@ -65,7 +71,7 @@ export class BudgetIndex {
     }
   }
 
-  /** Positions in the list, ascending. */
+  /** Returns positions in the list, ascending. */
   matching({ metadata }: Pod): readonly number[] {
     const namespace = namespaceOf(metadata);
     const found: number[] = [];
@@ -86,12 +92,12 @@ const selectionOf = remembering((budget: PodDisruptionBudget): string =>
   JSON.stringify([namespaceOf(budget.metadata), readablePart(budget)]),
 );
 
-/** Of the last list that was indexed. */
+/** Index of the last list. */
 let last: { readonly selections: string; readonly index: BudgetIndex } | undefined;
 
 /**
- * The index of a list. Lists never change, and a new one comes with every change of a budget's status: those in a row that
- * select the same have the same index.
+ * Returns the index of a list. Lists are immutable, and each change of a budget's status creates a new list. Consecutive lists
+ * with the same selectors share one index.
  */
 export const budgetIndex = remembering((budgets: readonly PodDisruptionBudget[]): BudgetIndex => {
   const selections = budgets.map(selectionOf).join('\n');
@@ -99,7 +105,7 @@ export const budgetIndex = remembering((budgets: readonly PodDisruptionBudget[])
   return last.index;
 });
 
-/** The budgets of a list that select a pod, in the order of the list. */
+/** Returns the budgets of a list that select a pod, in the order of the list. */
 export const budgetsOf = (pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] =>
   budgets.length === 0 ? budgets : atPositions(budgets, budgetIndex(budgets).matching(pod));
 

@@ -1,4 +1,4 @@
-/** What keeps a pod where it is: its own annotation, and PodDisruptionBudgets. */
+/** Decides if a pod must stay on its node because of its annotation or of PodDisruptionBudgets. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../lib/remembering.ts';
@@ -9,13 +9,13 @@ import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
 import { atPositions, type BudgetIndex, budgetIndex, budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
 import { annotatedPods, protectionOf } from './protection.ts';
 
-/** Which budgets block: those that allow no eviction at this moment, or those that never will. */
+/** Test for blocking budgets: they allow no eviction now, or they can never allow an eviction. */
 type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
 
 /**
- * The budgets, as `namespace/name`, that keep a pod from being evicted; empty when none does. A pod that the eviction
- * API is not used for is never blocked by them. Two budgets on one pod always block: the API refuses. So does
- * one that cannot be read.
+ * Returns the budgets that prevent the eviction of a pod, as `namespace/name`. Returns an empty list if there are none. Budgets
+ * never block a pod that is removed without the eviction API. Two budgets on one pod always block, because the API rejects the
+ * eviction. A budget that is not valid also blocks.
  */
 export function blockingBudgets(
   pod: Pod,
@@ -25,7 +25,7 @@ export function blockingBudgets(
   return isEvictable(pod, nowMs) ? blockingOf(pod, budgetsOf(pod, budgets), test) : [];
 }
 
-/** Of all budgets that select a pod which the eviction API is used for. */
+/** Returns the blocking budgets for a pod that must be evicted with the eviction API, from all budgets that select the pod. */
 function blockingOf(pod: Pod, matching: readonly PodDisruptionBudget[], test: BudgetTest): readonly string[] {
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
@@ -45,13 +45,13 @@ function blocks(budget: PodDisruptionBudget, test: BudgetTest): boolean {
   return spec.maxUnavailable === 0 || spec.maxUnavailable === '0%' || spec.minAvailable === '100%';
 }
 
-/** Pods of a node that is going away that can be given another place now. */
+/** Returns true if a pod on a node that is being removed can be rescheduled now. */
 export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean =>
   isReschedulable(pod) &&
   !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
   blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
 
-/** Pods of nodes that are going away, which will be pending soon: their next place is prepared now. */
+/** Returns the pods of nodes that are being removed. These pods will be pending soon, so capacity for them is prepared now. */
 export const podsOfLeavingNodes = (
   nodes: readonly StateNode[],
   budgets: readonly PodDisruptionBudget[],
@@ -61,7 +61,7 @@ export const podsOfLeavingNodes = (
     .filter((node) => node.markedForDeletion && node.node !== undefined)
     .flatMap(({ pods }) => pods.filter((pod) => currentlyReschedulable(pod, budgets, nowMs)));
 
-/** Why pods keep their node from being disrupted gracefully; undefined when none does. */
+/** Returns the reason why the pods prevent a graceful disruption of their node, or undefined if they do not. */
 export function podBlock(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
@@ -71,7 +71,7 @@ export function podBlock(
   return untouchable ? protectedBlock(untouchable, nowMs) : blockByBudgets(pods, budgets);
 }
 
-/** Pods of a node that budgets select, with the positions of these budgets in their list. */
+/** Returns the pods of a node that budgets select, with the positions of these budgets in their list. */
 const selectedPods = remembering((pods: readonly Pod[], index: BudgetIndex) =>
   pods.filter(isEverEvictable).flatMap((pod) => {
     const positions = index.matching(pod);
@@ -79,7 +79,7 @@ const selectedPods = remembering((pods: readonly Pod[], index: BudgetIndex) =>
   }),
 );
 
-/** Why budgets keep a node on which nothing protects a pod: time changes nothing about it. */
+/** Returns the reason why budgets block a node without protected pods. The result does not depend on time. */
 const blockByBudgets = remembering(
   (pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> | undefined => {
     const blocked = new Map<Pod, readonly string[]>();
@@ -100,7 +100,7 @@ const blockByBudgets = remembering(
   },
 );
 
-/** Of several pods, the same one is named each time. */
+/** Returns the first pod by name, so that the text names the same pod each time. */
 const firstByName = (pods: readonly Pod[]): Pod | undefined =>
   pods.length < 2 ? pods[0] : pods.toSorted((a, b) => compareText(podKey(a), podKey(b)))[0];
 

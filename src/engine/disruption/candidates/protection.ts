@@ -1,4 +1,4 @@
-/** What a pod's do-not-disrupt annotation amounts to. */
+/** Interprets the do-not-disrupt annotation of a pod. */
 import { parseDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
@@ -8,14 +8,14 @@ import { isActive } from '../../pods.ts';
 export type Protection =
   | { readonly kind: 'none' }
   | { readonly kind: 'always' }
-  /** For a time that begins when the pod starts, which it has not. */
+  /** Protection for a duration from the start of the pod. The pod has not started. */
   | { readonly kind: 'from-start' }
   | { readonly kind: 'until'; readonly ms: number }
   | { readonly kind: 'elapsed' }
-  /** Cannot be read, or is not positive: counts as absent. */
+  /** Value that is not valid or not positive. Counts as absent. */
   | { readonly kind: 'invalid'; readonly error: string };
 
-/** The active ones of a node's pods that have the annotation, whatever it amounts to: mostly none. */
+/** Returns the active pods that have the annotation, regardless of its value. The list is usually empty. */
 export const annotatedPods = remembering((pods: readonly Pod[]): readonly Pod[] =>
   pods.filter((pod) => isActive(pod) && pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] !== undefined),
 );

@@ -1,4 +1,4 @@
-/** Candidates that are likely to go together: those of a NodePool, of a zone, of a capacity type. */
+/** Groups candidates that can probably be disrupted together, by NodePool, zone and capacity type. */
 import type { Candidate } from '../candidates/candidates.ts';
 
 type Trait = (candidate: Candidate) => string;
@@ -14,7 +14,10 @@ const TRAITS: readonly Trait[] = [
   (candidate) => `${poolOf(candidate)} ${zoneOf(candidate)} ${capacityTypeOf(candidate)}`,
 ];
 
-/** Groups of at least two, other than all of them, each once; those that cost most first, and in the order given within. */
+/**
+ * Returns distinct groups of at least two candidates, without the group of all candidates. Groups are sorted by cost, highest
+ * first. Within a group, candidates keep their order.
+ */
 export function groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
   const groups = TRAITS.flatMap((trait) => [...Map.groupBy(candidates, trait).values()]);
   const distinct = new Map<string, readonly Candidate[]>();
@@ -27,10 +30,13 @@ export function groupsOf(candidates: readonly Candidate[]): readonly (readonly C
 export const costOf = (candidates: readonly Candidate[]): number =>
   candidates.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);
 
-/** Something counts for each simulation, whatever it moves. */
+/** Fixed cost of each simulation, in moved pods. */
 const MOVES_PER_SIMULATION = 20;
 
-/** Work of a simulation, by which searches are bounded, so that they find the same in any time: pods moved. */
+/**
+ * Returns the work of a simulation in moved pods. Searches are limited by work instead of time, so that their results do not
+ * depend on speed.
+ */
 export const movesOf = (candidates: readonly Candidate[]): number =>
   candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, MOVES_PER_SIMULATION);
 

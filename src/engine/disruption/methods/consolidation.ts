@@ -1,4 +1,4 @@
-/** What the methods that make the cluster cheaper have in common. */
+/** Shared code of the methods that reduce the cost of the cluster. */
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
@@ -25,10 +25,13 @@ import type { DeclineCode, Reason } from '../reasons.ts';
 import { type SimulationOptions, strandedReason } from '../simulations/simulation.ts';
 import { costOf } from './candidate-groups.ts';
 
-/** A spot node is replaced by a spot node only when so many cheaper types make it unlikely to happen again soon. */
+/**
+ * Minimum number of cheaper types for the replacement of a spot node by a spot node. Fewer types would make another replacement
+ * soon too likely.
+ */
 export const SPOT_FLEXIBILITY = 15;
 
-/** Whether a node may be consolidated while pods run on it. */
+/** Decides if a node may be consolidated while pods run on it. */
 export function consolidationFilter(candidate: Candidate): FilterVerdict {
   const { nodePool, nodeClaim, instanceType, capacityType, zone, stateNode } = candidate;
   const { consolidationPolicy } = nodePool.spec.disruption ?? {};
@@ -55,14 +58,14 @@ export interface Consolidation {
   readonly command?: Command;
   /** Instance types of the replacement's NodePool. */
   readonly types?: readonly InstanceType[];
-  /** Names of those that would be cheaper, before one capacity type was settled on. */
+  /** Names of the types that would be cheaper, before the replacement was narrowed to one capacity type. */
   readonly cheaper?: readonly string[];
-  /** Why there is no command. */
+  /** Reason why there is no command. */
   readonly reason?: Reason<DeclineCode>;
   readonly events: readonly DisruptionEvent[];
 }
 
-/** The command that takes these candidates away for less money than they cost, if there is one. */
+/** Computes the command that removes these candidates and reduces the cost, if there is such a command. */
 export async function consolidate(
   candidates: readonly Candidate[],
   { simulate, spotToSpot, consolidation, committed }: MethodInput,
@@ -72,7 +75,7 @@ export async function consolidate(
     reason,
     events: only && others.length === 0 ? [{ kind: 'Unconsolidatable', candidate: only, message: reason.text }] : [],
   });
-  // of several nodes it does not matter how many they would take
+  // for several nodes, the exact number of replacements does not matter if it is above one
   const options = { sparesQuietNodes: true, ...(others.length > 0 ? { mostClaims: 1 } : {}) };
   const simulation = await simulate(candidates, options);
   if (simulation === undefined) return { events: [] };
@@ -107,13 +110,13 @@ export async function consolidate(
   };
 }
 
-/** For the NodePools that score what is done to them. */
+/** Returns events for the NodePools that score commands. */
 export const poolApprovals = (views: readonly Evaluation[]): readonly DisruptionEvent[] =>
   views
     .filter(({ score }) => score !== undefined)
     .map(({ nodePool, text }) => ({ kind: 'ConsolidationApproved', nodePool, message: text }));
 
-/** For the nodes of a command that is being weighed. */
+/** Returns events for the nodes of a command under evaluation. */
 export const candidateEvents = (command: Command): readonly DisruptionEvent[] =>
   command.candidates.map((candidate) => ({
     kind: 'ConsolidationCandidate',
@@ -122,20 +125,20 @@ export const candidateEvents = (command: Command): readonly DisruptionEvent[] =>
     dedupe: [shortText(command)],
   }));
 
-/** For a node's own events: of a command for many nodes, its part. */
+/** Returns the text for an event on one node. For a command with many nodes, describes only this node's part. */
 const eventText = (command: Command, { name }: Candidate): string =>
   command.candidates.length === 1
     ? shortText(command)
     : `${decisionOf(command)}: [${name}] (part of ${command.candidates.length}-node consolidation)`;
 
 interface Narrowed {
-  /** With all the types that would be cheaper. */
+  /** Replacement with all types that would be cheaper. */
   readonly cheaper: Replacement;
-  /** With those of them that may be launched. */
+  /** Replacement with only the cheaper types that may be launched. */
   readonly replacement: Replacement;
 }
 
-/** Less than this, USD per hour, is the rounding of sums. */
+/** Minimum savings in USD per hour. Smaller values are rounding errors of sums. */
 const LEAST_SAVINGS = 1e-6;
 
 const NOTHING_SAVED: Reason<DeclineCode> = {
@@ -154,11 +157,11 @@ function tooRisky(command: Command): Reason<DeclineCode> {
 
 const idsOf = (candidates: readonly Candidate[]): readonly string[] => candidates.map(({ providerId }) => providerId);
 
-/** The part of the candidates' price that is not saved when they go, USD per hour. */
+/** Returns the part of the candidates' price that their removal does not save, in USD per hour. */
 export const lostBy = (candidates: readonly Candidate[], committed: MethodInput['committed']): number =>
   committed?.lost(idsOf(candidates)) ?? 0;
 
-/** On demand, where what is left of commitments makes that cheaper than the candidates and than everything else. */
+/** Returns an on-demand replacement if free commitments make it cheaper than the candidates and than all alternatives. */
 function coveredReplacement(replacement: Replacement, usdPerHour: number): Narrowed | undefined {
   if (!replacement.admits('on-demand')) return undefined;
   const others = ['spot', RESERVED].filter((capacityType) => replacement.admits(capacityType));
@@ -168,11 +171,11 @@ function coveredReplacement(replacement: Replacement, usdPerHour: number): Narro
 }
 
 interface NarrowingOptions extends Pick<MethodInput, 'spotToSpot' | 'consolidation'> {
-  /** What the candidates cost that is saved when they go. */
+  /** Part of the candidates' cost that their removal saves. */
   readonly usdPerHour: number;
 }
 
-/** The replacement narrowed to what saves money, or why it cannot. */
+/** Narrows the replacement to the types that reduce the cost. Returns the reason if this is not possible. */
 function narrowed(
   replacement: Replacement,
   candidates: readonly Candidate[],
@@ -214,7 +217,7 @@ function narrowedSpot(replacement: Replacement, price: number, candidates: numbe
   return { cheaper, replacement: cheaper.first(SPOT_FLEXIBILITY) };
 }
 
-/** Whether the candidates are still there, undisturbed and within budget; and then whether the plan still works. */
+/** Checks that the candidates still exist, are not nominated and are within budget, and then that the plan is still valid. */
 export async function validateConsolidation(
   command: Command,
   later: MethodInput,
@@ -233,11 +236,14 @@ export async function validateConsolidation(
   return 'failure' in after ? after : { command, dropped: 0 };
 }
 
-/** As many nodes as planned, and the planned types of each must still all be possible: anything may be launched of them. */
+/**
+ * Checks that the number of nodes is as planned, and that all planned types of each replacement are still possible, because any
+ * of them may be launched.
+ */
 function matches({ replacements }: Command, claims: readonly PlannedClaim[]): boolean {
   if (replacements.length !== claims.length) return false;
   const left = claims.map(({ instanceTypes }) => new Set(instanceTypes));
-  // those with more types are harder to match
+  // replacements with more types are harder to match
   const inOrder = replacements.toSorted((a, b) => b.instanceTypes.length - a.instanceTypes.length);
   return inOrder.every(({ instanceTypes }) => {
     const at = left.findIndex((possible) => instanceTypes.every((name) => possible.has(name)));

@@ -1,4 +1,4 @@
-/** Replaces nodes that are no longer what their NodePool or NodeClass asks for, one at a time. */
+/** Replaces nodes that have drifted from their NodePool or NodeClass, one at a time. */
 import { getCondition, isTrue } from '../../../api/conditions.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { Candidate } from '../candidates/candidates.ts';
@@ -31,7 +31,7 @@ export const drift: Method = {
 const driftedMs = ({ nodeClaim }: Candidate): number =>
   timeOf(getCondition(nodeClaim, 'Drifted')?.lastTransitionTime) || 0;
 
-/** Nodes without pods to move go first, then those that drifted first. */
+/** Sorts nodes without pods to move first, then by time of drift, earliest first. */
 function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
   const rank = ({ reschedulablePods }: Candidate): number => (reschedulablePods.length === 0 ? 0 : 1);
   return [...candidates].sort((a, b) => rank(a) - rank(b) || driftedMs(a) - driftedMs(b) || (a.name < b.name ? -1 : 1));

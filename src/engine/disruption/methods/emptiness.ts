@@ -1,4 +1,4 @@
-/** Gives back nodes on which nothing has to stay. */
+/** Removes nodes without pods that need another node. */
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { bySavings, type Candidate, isEmpty } from '../candidates/candidates.ts';
@@ -51,7 +51,7 @@ async function decide({ candidates, budgets }: MethodInput): Promise<MethodResul
   return { commands: [command], exhausted: false, events: [], reasons };
 }
 
-/** What is still empty, not expecting pods, and within the budgets as they are by then. */
+/** Keeps the candidates that are still empty, are not nominated, and are within the current budgets. */
 async function validate(command: Command, { candidates, budgets, nowMs }: MethodInput): Promise<Validated> {
   const proposed = new Set(command.candidates.map(({ name }) => name));
   const still = candidates.filter(({ name }) => proposed.has(name));

@@ -1,4 +1,4 @@
-/** Removes several nodes at once, with at most one new node in their place. */
+/** Removes several nodes in one command, with at most one replacement. */
 
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
@@ -22,9 +22,9 @@ import { groupsOf, movesOf } from './candidate-groups.ts';
 import { consolidate, consolidationFilter, lostBy, poolApprovals, validateConsolidation } from './consolidation.ts';
 
 const TIMEOUT_MS = 60_000;
-/** Searches start below so many nodes, to keep single commands digestible. */
+/** Maximum size of the first batch, minus one. The limit keeps single commands small. */
 const BATCH = 100;
-/** Work of the search beyond what the reference does; see `movesOf`. */
+/** Limit for the work of the search beyond that of Karpenter; see `movesOf`. */
 const MOST_MOVES = 20_000;
 
 export const multiNode: Method = {
@@ -45,11 +45,11 @@ interface Search {
     readonly views: readonly Evaluation[];
     readonly events: readonly DisruptionEvent[];
   };
-  /** Views on the last batch that was worth it but not to a NodePool's `Balanced` policy. */
+  /** Evaluations of the last batch that reduces the cost but that a NodePool's `Balanced` policy rejects. */
   readonly rejected?: readonly Evaluation[];
-  /** Views on every batch that was worth it, in the order in which they were looked at. */
+  /** Evaluations of all batches that reduce the cost, in the order of the search. */
   readonly weighed: readonly Evaluation[];
-  /** Size of the batch at which time ran out. */
+  /** Size of the batch at which the search timed out. */
   readonly stoppedAt?: number;
 }
 
@@ -62,7 +62,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
   const reasons = overBudgets(skipped, 'Underutilized');
   if (best === undefined) {
-    const events = poolApprovals(rejected.filter(({ approved }) => approved)); // of those that another pool overruled
+    const events = poolApprovals(rejected.filter(({ approved }) => approved)); // of batches that another pool rejected
     return { commands: [], exhausted: !constrained, ...timeout, events, evaluations: rejected, weighed, reasons };
   }
   return {
@@ -86,8 +86,8 @@ function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodRes
 }
 
 /**
- * Looks among all candidates, as the reference does, and then also among those that have something in common: nodes of
- * different zones or NodePools rarely go together, and one of them in the way ends a run. What saves most counts.
+ * Searches all candidates, as Karpenter does, and then groups of candidates with a common trait. Nodes of different zones or
+ * NodePools can rarely be removed together, and one such node ends a run. Returns the command with the highest savings.
  */
 async function searchAll(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = await search(candidates, input);
@@ -109,7 +109,7 @@ async function searchAll(candidates: readonly Candidate[], input: MethodInput): 
 
 const saves = ({ command }: NonNullable<Search['best']>): number => savingsOf(command);
 
-/** The same input; its simulations count the pods that they move. */
+/** Returns the same input, but its simulations count the pods that they move. */
 function counting(input: MethodInput): MethodInput & { readonly moves: () => number } {
   let moves = 0;
   return {
@@ -122,7 +122,7 @@ function counting(input: MethodInput): MethodInput & { readonly moves: () => num
   };
 }
 
-/** Looks for the longest run of candidates, best first, that can go together. */
+/** Searches for the longest prefix of the candidates, best first, that can be removed together. */
 async function search(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = NOTHING;
   let low = 1;
@@ -154,15 +154,15 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
 }
 
 interface OwnTypes {
-  /** Names of the types that are cheaper than the candidates together, sold as what is to be bought or not. */
+  /** Names of the types that are cheaper than all candidates together, regardless of the capacity types that may be launched. */
   readonly cheaper: readonly string[];
   readonly extrasOf: (nodePool: string) => NodeExtras | undefined;
   readonly committed: MethodInput['committed'];
 }
 
 /**
- * Keeps a replacement from costing as much as a candidate of a type that would do: keeping that node and removing the
- * others would be better.
+ * Limits the price of the replacement to less than the price of each candidate with a possible type. Otherwise, keeping that
+ * node and removing the remaining candidates would be better.
  * @param types of the replacement's NodePool
  */
 function withoutOwnTypes(
@@ -173,7 +173,7 @@ function withoutOwnTypes(
   const [planned] = command.replacements;
   if (planned === undefined) return command;
   const lost = lostBy(command.candidates, committed);
-  /** What commitments would still cover if this node were kept and the others removed. */
+  /** Returns the part that commitments would still cover if this node were kept and the remaining candidates were removed. */
   const lostWith = (candidate: Candidate): number =>
     lost === 0
       ? 0
@@ -187,7 +187,7 @@ function withoutOwnTypes(
     const { instanceType, stateNode, nodePool } = candidate;
     if (instanceType === undefined) continue;
     const labels = Requirements.fromLabels(stateNode.labels);
-    // sold out or not: the node is there
+    // available or not, because the node exists
     const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
     const instance = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
     const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name)) - lostWith(candidate);

@@ -33,8 +33,8 @@ export const singleNode: Method = {
 };
 
 /**
- * Best first, but each NodePool in turn, so that a large one does not starve the others of attention. Pools that an
- * earlier search had no time for come before the rest.
+ * Returns the candidates best first, but alternates between NodePools, so that a large NodePool does not starve smaller ones.
+ * NodePools that an earlier search did not reach in time come first.
  */
 function interleaved({ candidates, unseenPools: unseen, committed }: MethodInput): readonly Candidate[] {
   const groups = Map.groupBy(bySavings(candidates, committed), ({ nodePool }) => nodePool.metadata.name);
@@ -91,7 +91,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   return { commands: [], exhausted: !constrained, unseenPools: new Set(), events, evaluations, reasons, failures };
 }
 
-/** What cannot be decided about one node must not keep the others from being looked at. */
+/** Evaluates one node. An error for one node must not prevent the evaluation of the remaining nodes. */
 async function attempt(candidate: Candidate, input: MethodInput, failures: Failure[]): Promise<Consolidation> {
   try {
     return await consolidate([candidate], input);

@@ -1,4 +1,4 @@
-/** Replaces drifted nodes of NodePools that hold a fixed number of nodes: one for one, whatever runs on them. */
+/** Replaces drifted nodes of NodePools with a fixed number of nodes, one for one, regardless of the pods on the nodes. */
 import { isTrue } from '../../../api/conditions.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { readableResources } from '../../resources.ts';
@@ -38,7 +38,7 @@ async function decide({ candidates, budgets, claims, pools }: MethodInput): Prom
   return { commands, exhausted: false, events: [], reasons };
 }
 
-/** Its budgets, its limit of nodes, or a replacement that is still to take its place. */
+/** Returns the reason for a NodePool whose budgets, node limit or unfinished replacement allow no further replacement. */
 const noRoom = (name: string): Reason<DeclineCode> => ({
   code: 'budget',
   text: 'its NodePool has no room for one more replacement now',
@@ -48,16 +48,16 @@ const noRoom = (name: string): Reason<DeclineCode> => ({
 const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
   [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** A limit that cannot be read leaves no room. */
+/** Returns the node limit of the NodePool. If the limit is not a valid quantity, returns 0. */
 function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
   if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
   return readableResources(limits).nodes ?? 0;
 }
 
-/** How many nodes may be replaced now: each needs room for its replacement within the pool's limit of nodes. */
+/** Returns the number of nodes that may be replaced now. The node limit of the NodePool must have room for each replacement. */
 function granted(pool: NodePool, wanted: number, budget: number, claims: ClaimCounts): number {
   const { active, pending, deleting } = claims;
-  if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement is there and what it replaces is not gone
+  if (active + pending > (pool.spec.replicas ?? 0)) return 0; // a replacement exists, and the node that it replaces still exists
   const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(budget, wanted, limit - (active + pending + deleting)));
 }

@@ -1,6 +1,6 @@
 /**
- * Replaces several nodes by others that cost less together: what consolidation one by one, or into a
- * single node, cannot do. Comes after these, because it moves more pods for the money.
+ * Replaces several nodes by several nodes that cost less together, which single-node and multi-node consolidation cannot do.
+ * Runs after those methods, because it moves more pods for the same savings.
  */
 import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
@@ -30,17 +30,20 @@ import {
 } from './consolidation.ts';
 
 const TIMEOUT_MS = 20_000;
-/** Moving pods is not free: a swap that saves less of what its nodes cost is left alone. */
+/** Minimum savings as a part of the cost of the nodes. Smaller savings do not justify moving pods. */
 const LEAST_SAVINGS = 0.05;
-/** A node stays out of a swap that saves this part without it. */
+/** A node is removed from a swap if the swap saves at least this part without the node. */
 const WORTH_KEEPING = 0.98;
-/** Sizes of the sets that are tried. */
+/** Sizes of the sets that the search tries. */
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24];
-/** Sets of each size for which the cheapest nodes are computed. */
+/** Number of sets of each size for which the cheapest nodes are computed. */
 const TRIALS_PER_SIZE = 2;
-/** Small nodes are often the cheapest, but each has its own system and daemons to keep up. */
+/**
+ * Maximum number of replacements per node. Small nodes are often the cheapest, but each has overhead for the system and for
+ * daemons.
+ */
 const NODES_PER_NODE = 2;
-/** New nodes are filled well, but not for any effort. */
+/** Fills new nodes well, but with limited work. */
 const PACKING = { packing: 'cheapest', packingWork: 1_000_000 } as const;
 
 export const swap: Method = {
@@ -77,7 +80,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   };
 }
 
-/** Keeps the best swap so far. */
+/** Stores the best swap so far. */
 class Search {
   best: Found | undefined;
   readonly #input: MethodInput;
@@ -102,7 +105,7 @@ class Search {
     if (found !== undefined && savingsOf(found.command) > this.#saved) this.best = found;
   }
 
-  /** Leaves out nodes that bring next to nothing: their pods need not move. */
+  /** Removes nodes that contribute almost no savings, so that their pods need not move. */
   async shrink(): Promise<void> {
     let part = Math.floor((this.best?.command.candidates.length ?? 0) / 2);
     for (; part >= 1 && this.best !== undefined; part = Math.floor(part / 2)) {
@@ -120,11 +123,11 @@ class Search {
 
 interface NodeSet {
   readonly candidates: readonly Candidate[];
-  /** What the nodes cost beyond the worth of what runs on them, USD per hour: about the most that a swap can save. */
+  /** Cost of the nodes beyond the worth of their pods, in USD per hour. This is approximately the maximum savings of a swap. */
   readonly waste: number;
 }
 
-/** Sets of nodes that cost much for what runs on them: of each size the most promising ones, those with most waste first. */
+/** Returns sets of nodes with a high cost for their pods: the most promising sets of each size, most waste first. */
 function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodInput): readonly NodeSet[] {
   const sets = new Map<string, NodeSet>();
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
@@ -144,11 +147,11 @@ function setsOf(candidates: readonly Candidate[], { pools, committed }: MethodIn
   return byWasteOfAll.filter((set) => chosen.has(set));
 }
 
-/** The first few of a group, in each size. */
+/** Returns the first candidates of a group, in each size. */
 const partsOf = (group: readonly Candidate[]): readonly (readonly Candidate[])[] =>
   SIZES.filter((size) => size <= group.length).map((size) => group.slice(0, size));
 
-/** Takes the nodes away for others, if those are cheaper. */
+/** Simulates the replacement of the nodes. Returns the swap if the replacements are sufficiently cheaper. */
 async function trade(candidates: readonly Candidate[], input: MethodInput): Promise<Found | undefined> {
   const options = {
     sparesQuietNodes: true,
@@ -175,7 +178,7 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   return isApproved(views) ? { command, views } : undefined;
 }
 
-/** Beyond which replacements are sure to be refused below. */
+/** Returns the limit beyond which `trade` would reject the replacements in any case. */
 function limitFor(candidates: readonly Candidate[], spotToSpot: boolean): PackingLimit {
   const risk = candidates.reduce((sum, { spotRiskUsdPerHour }) => sum + spotRiskUsdPerHour, 0);
   const usdPerHour = (1 - LEAST_SAVINGS) * costOf(candidates) + risk;
@@ -185,7 +188,10 @@ function limitFor(candidates: readonly Candidate[], spotToSpot: boolean): Packin
 const areAllSpot = (candidates: readonly Candidate[]): boolean =>
   candidates.every(({ capacityType }) => capacityType === 'spot');
 
-/** The replacements at what each adds to the bill, when those before it have taken the most that they can of commitments. */
+/**
+ * Returns the replacements with the amount that each adds to the bill, assuming that the replacements before it use as much of
+ * the commitments as they can.
+ */
 function atPrices(
   claims: readonly PlannedClaim[],
   pools: readonly PoolInput[],
@@ -200,9 +206,9 @@ function atPrices(
 }
 
 /**
- * The replacements narrowed so that, whatever is launched of each, all of them cost less than the candidates do. Where one
- * zone is dear, the replacement keeps out of it; a spot node for a spot node comes with many types to choose from, as in
- * the replacement of a single one. What is to spare is shared out by price.
+ * Narrows the replacements so that all of them together cost less than the candidates, whichever type is launched for each. A
+ * replacement avoids a zone that is more expensive. If a spot node replaces spot nodes, the replacement must have many types, as
+ * in single-node consolidation. The difference in price is divided among the replacements in proportion to their prices.
  */
 export function cheaperTogether(
   planned: readonly Replacement[],

@@ -1,4 +1,7 @@
-/** The `Balanced` policy: a move must bring a fair share of savings for its share of disturbance. */
+/**
+ * Implements the `Balanced` policy: the savings of a move, as a share of the NodePool's cost, must justify the share of
+ * disruption.
+ */
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
@@ -10,7 +13,7 @@ import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
 import { type Command, savingsOf } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
 
-/** How much disturbance a unit of savings may cost. */
+/** Factor between shares: a command may cause at most K times as large a share of disruption as of savings. */
 const K = 2;
 export const THRESHOLD = 1 / K;
 
@@ -19,7 +22,7 @@ export interface PoolTotals {
   readonly disruption: number;
 }
 
-/** What each pool with a candidate costs, and what taking all of it away would disturb. */
+/** Returns the cost of each NodePool with a candidate, and the disruption cost of removing all its nodes. */
 export function poolTotals(
   nodes: readonly StateNode[],
   candidates: readonly Candidate[],
@@ -54,22 +57,22 @@ const costOfOther = remembering(({ pods }: StateNode): number =>
   rescheduleCost(pods.filter((pod) => !isOwnedByDaemonSet(pod) && !isTerminal(pod))),
 );
 
-/** How a move looks from one NodePool. */
+/** Evaluation of a move by one NodePool. */
 export interface Evaluation {
   readonly nodePool: NodePool;
   readonly policy: string;
-  /** Missing for policies that are not scored: they approve every move. */
+  /** Absent for policies without a score. Such policies approve every move. */
   readonly score?: number;
   readonly approved: boolean;
-  /** For the event on approval. */
+  /** Text for the approval event. */
   readonly text: string;
-  /** What the score is made of, under the names of its log line. */
+  /** Components of the score, with the field names of the log line. */
   readonly figures?: Readonly<Record<string, unknown>>;
 }
 
 const policyOf = (pool: NodePool): string => pool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
 
-/** Each pool's view of a command; it may go ahead when all approve. */
+/** Returns the evaluation of a command by each NodePool. The command may proceed if all NodePools approve. */
 export function evaluate(command: Command, totals: ReadonlyMap<string, PoolTotals>): readonly Evaluation[] {
   const { candidates } = command;
   const pools = new Map(candidates.map(({ nodePool }) => [nodePool.metadata.name, nodePool]));
@@ -118,7 +121,7 @@ function scored(
 export const isApproved = (evaluations: readonly Evaluation[]): boolean =>
   evaluations.length > 0 && evaluations.every(({ approved }) => approved);
 
-/** Whether taking the node away for nothing in return would pass: if not, no replacement can. */
+/** Returns true if the removal of the node without a replacement would be approved. If not, no replacement can be approved. */
 export function couldPass(candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const known = (totals.get(candidate.nodePool.metadata.name)?.usdPerHour ?? 0) > 0;
   return !known || isApproved(deletion(candidate, totals));
@@ -127,6 +130,6 @@ export function couldPass(candidate: Candidate, totals: ReadonlyMap<string, Pool
 const deletion = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): readonly Evaluation[] =>
   evaluate({ reason: 'Underutilized', candidates: [candidate], replacements: [] }, totals);
 
-/** The most that any command for the node can score; undefined where its NodePool does not score. */
+/** Returns the maximum score of any command for the node, or undefined if its NodePool does not score. */
 export const deletionScore = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): number | undefined =>
   deletion(candidate, totals)[0]?.score;

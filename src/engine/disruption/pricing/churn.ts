@@ -1,8 +1,7 @@
 /**
- * Moves that do not last. A consolidation moves the pods of some workloads off nodes of some NodePools; when the
- * capacity is bought again for them soon, the disruption was for nothing, and the same would happen once more. A
- * repetition therefore has to be worth more: as much as the Balanced policy asks for, and twice that for every time
- * that the move was undone before.
+ * Detects moves that do not last. A consolidation moves the pods of some workloads off nodes of some NodePools. If the capacity
+ * is launched again for these pods soon, the disruption was useless, and a repetition would be useless, too. A repetition must
+ * therefore save more: as much as the Balanced policy requires, and twice that for every time that the move was undone before.
  */
 import { formatDuration } from '../../../api/duration.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
@@ -12,18 +11,21 @@ import { type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type PoolTotals, THRESHOLD } from './balance.ts';
 
-/** A move that was undone, as long as it is remembered. */
+/** Move that was undone and is still remembered. */
 export interface Undone {
-  /** NodePools of the nodes that it took away, by name. */
+  /** Names of the NodePools of the removed nodes. */
   readonly nodePools: ReadonlySet<string>;
-  /** Whose pods it moved; see `workloadOf`. */
+  /** Workloads of the moved pods; see `workloadOf`. */
   readonly workloads: ReadonlySet<string>;
-  /** How often the move was undone in a row: 1 for the first time. */
+  /** Number of consecutive times that the move was undone, starting at 1. */
   readonly level: number;
   readonly untilMs: number;
 }
 
-/** `namespace/Kind/name` of what keeps a pod running: the Deployment of a ReplicaSet's pod; the pod when it is alone. */
+/**
+ * Returns `namespace/Kind/name` of the workload that controls a pod: the Deployment for a pod of its ReplicaSet, or the pod
+ * itself if it has no owner.
+ */
 export function workloadOf({ metadata }: Pod): string {
   const { name, namespace = '', labels = {}, ownerReferences = [] } = metadata;
   const owner = ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0];
@@ -33,12 +35,15 @@ export function workloadOf({ metadata }: Pod): string {
   return `${namespace}/Deployment/${owner.name.slice(0, -suffix.length)}`;
 }
 
-/** One for each of a node's pods. */
+/** Returns one workload for each pod of a node. */
 const workloadPerPod = remembering((pods: readonly Pod[]): readonly string[] => pods.map(workloadOf));
 
 export const workloadsOf = (pods: readonly Pod[]): ReadonlySet<string> => new Set(pods.map(workloadOf));
 
-/** The move that taking the candidate would repeat: one of its NodePool that moved the workloads of half its pods. */
+/**
+ * Returns the undone move that the removal of the candidate would repeat: a move in the same NodePool that moved the workloads
+ * of at least half of the candidate's pods.
+ */
 export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs: number): Undone | undefined {
   if (undone.length === 0) return undefined;
   const workloads = workloadPerPod(candidate.reschedulablePods);
@@ -50,29 +55,32 @@ export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs:
   return undone.filter(repeats).sort((a, b) => b.level - a.level || b.untilMs - a.untilMs)[0];
 }
 
-/** Shares of equal nodes are equal but for their last bits. */
+/** Tolerance for rounding errors in the shares of equal nodes. */
 const EPSILON = 1e-9;
 
-/** What repetitions are judged by. */
+/** Data for decisions about repetitions. */
 export interface Memory {
   readonly undone: readonly Undone[];
   readonly nowMs: number;
-  /** Of the NodePools that have candidates, by name. */
+  /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
 }
 
-/** Why the candidate is not to be moved again now, whatever a command for it saves; undefined when it may be. */
+/**
+ * Returns the reason why the candidate must not be moved again now, regardless of the savings of a command. Returns undefined if
+ * it may be moved.
+ */
 export const notWorthRepeating = (candidate: Candidate, memory: Memory): Reason<DeclineCode> | undefined =>
-  // a plain deletion saves most
+  // removal without a replacement saves most
   notWorthIt([candidate], candidate.usdPerHour, memory);
 
-/** Why the command, which moves pods that were moved in vain, does not save enough; undefined when it does. */
+/** Returns the reason why the command, which repeats an undone move, does not save enough. Returns undefined if it does. */
 export const commandNotWorthRepeating = (command: Command, memory: Memory): Reason<DeclineCode> | undefined =>
   notWorthIt(command.candidates, savingsOf(command), memory);
 
 /**
- * The score is the share that is saved of what the NodePools cost, divided by the share that is moved of their disruption
- * cost, as under the Balanced policy. It must be at least `0.5 × 2^level`. Nodes whose price is not known are not held back.
+ * Computes the score as under the Balanced policy: the saved share of the NodePools' cost divided by the moved share of their
+ * disruption cost. The score must be at least `0.5 × 2^level`. Nodes with an unknown price always pass.
  */
 function notWorthIt(
   candidates: readonly Candidate[],

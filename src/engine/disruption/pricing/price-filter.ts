@@ -1,4 +1,4 @@
-/** Narrowing a replacement to instance types that are worth the move. */
+/** Narrows a replacement to the instance types that justify the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import {
   compareText,
@@ -12,14 +12,14 @@ import { Requirements } from '../../requirements.ts';
 import { ValueSet } from '../../value-set.ts';
 import { PricedTypes, type PriceTable } from '../price-table.ts';
 
-/** A planned claim with the types behind its names. What is needed late is computed late: most claims are discarded before. */
+/** Planned claim with its instance types. Computes values lazily, because most claims are discarded early. */
 export class Replacement {
   readonly #planned: PlannedClaim;
   readonly #isNarrowed: boolean;
   readonly #priced: PricedTypes;
   readonly #prices: PriceTable;
   readonly #requirements: Requirements;
-  /** In any order. */
+  /** Types in any order. */
   readonly #unordered: readonly InstanceType[];
   #ordered: readonly InstanceType[] | undefined;
   #claim: PlannedClaim | undefined;
@@ -43,7 +43,7 @@ export class Replacement {
     return new Replacement(claim, PricedTypes.of(known), Requirements.fromRequirements(claim.requirements));
   }
 
-  /** Of a claim that was narrowed before: its types stay in their order. */
+  /** Creates a replacement from a claim that was narrowed before. Its types keep their order. */
   static again(claim: PlannedClaim, known: readonly InstanceType[]): Replacement {
     const replacement = Replacement.of(claim, known);
     return replacement.#with(replacement.#unordered, replacement.#requirements, true);
@@ -57,7 +57,7 @@ export class Replacement {
     return this.#unordered.map(({ name }) => name);
   }
 
-  /** Cheapest first. */
+  /** Types, cheapest first. */
   get types(): readonly InstanceType[] {
     this.#ordered ??= this.#unordered
       .map((type) => ({ type, price: this.#prices.cheapest(type) }))
@@ -70,14 +70,14 @@ export class Replacement {
     return this.#requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
   }
 
-  /** Bound to one capacity type, with the types that are sold under it now. */
+  /** Returns the replacement with one capacity type, and with the types that are available under this capacity type now. */
   only(capacityType: string): Replacement {
     return this.#boundTo(CAPACITY_TYPE_LABEL, capacityType);
   }
 
   /**
-   * Of spot and on-demand spot alone, with all the types and in the order of before: as Karpenter does it, which does not
-   * look again at what is sold as spot, nor at `minValues`.
+   * Returns the replacement with spot only if it admits both spot and on-demand. Keeps all types and their order. As in
+   * Karpenter, does not check again the availability as spot or `minValues`.
    */
   spotAlone(): Replacement {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;
@@ -86,9 +86,10 @@ export class Replacement {
   }
 
   /**
-   * Of spot and on-demand one alone, with the types of which every launch would cost less: a spot launch that fails must
-   * not fall through to a dearer on-demand node. On-demand where spot is sold out or not enough for `minValues`, for a
-   * claim for spot would find nothing. Or what is wrong with both; the same where neither is sold, but reserved is.
+   * Returns the replacement with only one of spot and on-demand, and with the types for which every launch would cost less,
+   * because a failed spot launch must not fall back to a more expensive on-demand node. Uses on-demand if spot is unavailable or
+   * has too few types for `minValues`, because a claim for spot would then find no offering. If both fail, returns the text of
+   * the error. If neither is available but reserved is, returns the replacement unchanged.
    */
   spotOrOnDemand(usdPerHour: number): Replacement | string {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;
@@ -101,7 +102,10 @@ export class Replacement {
     return wrongs[0] ?? this;
   }
 
-  /** Bound to the zone in which `worstOf` is least; the same where the zones do not differ. */
+  /**
+   * Returns the replacement with only the zone for which `worstOf` is lowest. If the zones do not differ, returns the
+   * replacement unchanged.
+   */
   inCheapestZone(count: number): Replacement {
     let best: Replacement = this;
     for (const zone of this.#zones) {
@@ -118,7 +122,7 @@ export class Replacement {
     return this.#with(sold, requirements);
   }
 
-  /** Where the types are sold, in order. */
+  /** Zones in which the types are available, sorted. */
   get #zones(): readonly string[] {
     const allowed = this.#requirements.get(ZONE_LABEL);
     const sold = new Set(
@@ -129,18 +133,24 @@ export class Replacement {
     return [...sold].filter((zone) => allowed.has(zone)).sort();
   }
 
-  /** USD per hour from which on so many types are left of which no launch costs more; infinite when there are fewer. */
+  /**
+   * Returns the price limit in USD per hour within which `count` types remain even at their highest launch price. Returns
+   * Infinity if there are fewer types.
+   */
   worstOf(count: number): number {
     const prices = this.#unordered.map((type) => this.#worst(type)).sort((x, y) => x - y);
     return prices[count - 1] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The most that a node of the type can cost, everything included. */
+  /** Returns the highest full cost of a node of the type. */
   #worst(type: InstanceType): number {
     return this.#prices.worst(type) + (this.#planned.extrasUsdPerHour ?? 0);
   }
 
-  /** The types of which every launch would cost less; or what is wrong with so few of them. */
+  /**
+   * Returns the replacement with the types for which every launch would cost less. Returns a text if these types do not satisfy
+   * `minValues`.
+   */
   cheaperThan(usdPerHour: number): Replacement | string {
     const isOrdered = this.#ordered !== undefined;
     const kept = (this.#ordered ?? this.#unordered).filter((type) => this.#worst(type) < usdPerHour);
@@ -148,7 +158,7 @@ export class Replacement {
     return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements, isOrdered);
   }
 
-  /** The cheapest types: this many, or more where `minValues` need more. */
+  /** Returns the replacement with the `count` cheapest types, or with more if `minValues` requires more. */
   first(count: number): Replacement {
     const { needed } = satisfiesMinValues(this.types, this.#requirements);
     return this.#with(this.types.slice(0, Math.max(count, needed)), this.#requirements, true);
@@ -166,20 +176,20 @@ export class Replacement {
   #narrowed(): PlannedClaim {
     const instanceTypes = this.types.map(({ name }) => name);
     const best = this.#preferred();
-    // of another type than before
+    // these fields belong to the previous type
     const { listUsdPerHour: _, coveredUsdPerHour: __, spotRiskUsdPerHour: ___, ...planned } = this.#planned;
     return {
       ...planned,
       instanceTypes,
       requirements: this.#requirements.and(INSTANCE_TYPE_LABEL, ValueSet.in(instanceTypes)).toApi(),
       cheapest: best?.type.name ?? instanceTypes[0] ?? '',
-      // a price that is not known counts as none
+      // an unknown price counts as 0
       usdPerHour: best?.offering.usdPerHour ?? 0,
       ...(best?.offering.spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour: best.offering.spotRiskUsdPerHour }),
     };
   }
 
-  /** The offering that is to be launched, by its price and spot risk; the first of equals. */
+  /** Returns the offering that should be launched, by its price and spot risk. For equal offerings, returns the first. */
   #preferred(): { readonly type: InstanceType; readonly offering: Offering } | undefined {
     let best: { readonly type: InstanceType; readonly offering: Offering } | undefined;
     for (const type of this.types) {

@@ -1,26 +1,28 @@
-/** What a move has brought, in money. */
+/** Computes the savings of a move. */
 
 const HOUR_MS = 3_600_000;
 
-/** A node that the move takes away. */
+/** Node that the move removes. */
 export interface Given {
   readonly usdPerHour: number;
-  /** When its NodeClaim was gone, and its instance with it; undefined while it is there. */
+  /** Time at which its NodeClaim and instance were gone. Undefined while they exist. */
   readonly goneMs?: number;
 }
 
-/** A node that was bought in the move's wake: a replacement, or one bought again for what it moved. */
+/** Node that was launched because of the move: a replacement, or a later node for the moved pods. */
 export interface Taken {
   readonly usdPerHour: number;
-  /** When it was launched, which for replacements is before the move's own beginning. */
+  /** Launch time. For replacements, this time is before the start of the move. */
   readonly launchedMs: number;
   readonly goneMs?: number;
 }
 
 export interface Account {
-  /** USD per hour that the command promised: the price of its candidates less the cheapest price of its replacements. */
+  /**
+   * Savings in USD per hour at the time of the command: the price of the candidates minus the lowest price of the replacements.
+   */
   readonly predictedUsdPerHour: number;
-  /** When the candidates were deleted. */
+  /** Time at which the candidates were deleted. */
   readonly startedMs: number;
   readonly given: readonly Given[];
   readonly taken: readonly Taken[];
@@ -28,15 +30,18 @@ export interface Account {
 
 const hours = (fromMs: number, toMs: number): number => Math.max(0, toMs - fromMs) / HOUR_MS;
 
-/** USD that the move was to save from its beginning until a time: the promised rate times the time passed. */
+/**
+ * Returns the predicted savings in USD from the start of the move until a time: the predicted rate multiplied by the elapsed
+ * time.
+ */
 export const predictedUsd = ({ predictedUsdPerHour, startedMs }: Account, untilMs: number): number =>
   predictedUsdPerHour * hours(startedMs, untilMs);
 
 /**
- * USD that the move has saved until a time. It is the rent of every node that was given, from the time when it was gone;
- * less the rent of every node that was taken, from its launch until it was gone. So the time in which both ran costs,
- * a launch that fell to a dearer type than the cheapest costs, and capacity that is bought again costs. It may be
- * negative.
+ * Returns the savings in USD from the start of the move until a time. The result is the cost of every removed node from the time
+ * at which it was gone, minus the cost of every added node from its launch until it was gone. The result therefore includes the
+ * cost of the time in which both ran, of launches of a type that is not the cheapest, and of capacity that was launched again.
+ * It may be negative.
  */
 export function realisedUsd({ given, taken }: Account, untilMs: number): number {
   const saved = given.map(({ usdPerHour, goneMs = untilMs }) => usdPerHour * hours(goneMs, untilMs));

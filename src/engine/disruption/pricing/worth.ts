@@ -1,6 +1,6 @@
 /**
- * What the room that pods take is worth at the best prices that new nodes are sold for. The difference to what their node
- * costs is the most that can be saved by housing them anew.
+ * Computes the worth of the resources that pods request, at the best prices of new nodes. The cost of a node minus this worth is
+ * the maximum that a replacement of the node can save.
  */
 import type { NodePool } from '../../../api/nodepool.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
@@ -20,10 +20,10 @@ interface KnownRows {
   readonly rows: readonly PricedRoom[];
 }
 
-/** By the list of instance types, of the NodePool that asked last: lists stay the same for minutes. */
+/** Rows by list of instance types, for the NodePool of the last call. Lists stay the same for minutes. */
 const known = new WeakMap<readonly InstanceType[], KnownRows>();
 
-/** What a NodePool can buy, at the best price of each. */
+/** Returns the node sizes that a NodePool can launch, each at its best price. */
 function rowsOf(pool: PoolInput): readonly PricedRoom[] {
   const { nodePool, instanceTypes, extras } = pool;
   const last = known.get(instanceTypes);
@@ -44,14 +44,17 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
   });
 }
 
-/** What room is worth at the best prices of what a NodePool can buy, for a demand of such a mix. */
+/**
+ * Returns the unit prices of resources at the best prices of the node sizes that a NodePool can launch, for a given mix of
+ * demand.
+ */
 export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => unitPricesOf(rowsOf(pool), demand);
 
 const requestsOf = ({ reschedulablePods }: Candidate): Resources => addResources(...reschedulablePods.map(podRequests));
 
 /**
- * Candidates with what they cost beyond what their pods' room is worth, USD per hour; the most wasteful first. What commitments
- * cover costs nothing, and what is left of them makes room cheap.
+ * Returns the candidates with their cost beyond the worth of their pods' resources, in USD per hour, highest first. The covered
+ * part of a cost does not count, and unused commitments reduce the price of resources.
  */
 export function byWaste(
   candidates: readonly Candidate[],

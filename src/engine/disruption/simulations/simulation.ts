@@ -1,29 +1,32 @@
-/** What would happen to the pods if some nodes were gone. */
+/** Result of a simulated removal of nodes for the pods. */
 import type { Plan, PlannedClaim, PoolInput, SolveOptions } from '../../model.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 
 export interface SimulationOptions {
-  /** Keep pods from being moved onto nodes that are within their pool's `consolidateAfter` window. */
+  /** If true, pods do not move to nodes within the `consolidateAfter` window of their NodePool. */
   readonly sparesQuietNodes: boolean;
-  /** Stop when more new nodes than these would be needed: `claims` then has more, and says nothing else. */
+  /**
+   * Stops the simulation if more new nodes than this are needed. In this case, `claims` has more entries, and the rest of the
+   * result is meaningless.
+   */
   readonly mostClaims?: number;
-  /** How new nodes are filled; as Karpenter does when left out. */
+  /** Packing of new nodes. Default: as in Karpenter. */
   readonly packing?: SolveOptions['packing'];
   readonly packingWork?: number;
   readonly packingLimit?: SolveOptions['packingLimit'];
 }
 
 export interface Simulation {
-  /** The nodes that would have to be bought. */
+  /** Nodes that must be launched. */
   readonly claims: readonly PlannedClaim[];
   readonly plan: Plan;
-  /** What could be bought. */
+  /** NodePools that can launch nodes. */
   readonly pools: readonly PoolInput[];
-  /** Pods that run now and would not find a place, with the reason. */
+  /** Running pods that would not find a node, with the reason. */
   readonly stranded: ReadonlyMap<string, string>;
 }
 
-/** Why a node must stay for the pods that run now. */
+/** Returns the reason why a node must stay for its running pods. */
 export function strandedReason(stranded: ReadonlyMap<string, string>): Reason<DeclineCode> {
   const [first] = [...stranded.keys()];
   const [namespace = '', name = ''] = (first ?? '').split('/');
@@ -37,7 +40,7 @@ export function strandedReason(stranded: ReadonlyMap<string, string>): Reason<De
 
 const SHOWN = 5;
 
-/** For events: the first few pods that would be stranded. */
+/** Returns the first few stranded pods, for events. */
 export function strandedText(stranded: ReadonlyMap<string, string>): string {
   const shown = [...stranded].slice(0, SHOWN).map(([key, text]) => `${key} => ${text}`);
   const more = stranded.size > SHOWN ? ` and ${stranded.size - SHOWN} other(s)` : '';

@@ -1,4 +1,4 @@
-/** Simulations on one snapshot: the solver's answers on the cluster without some of its nodes. */
+/** Simulates a snapshot without some of its nodes with the solver. */
 import type { Pod } from '../../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
@@ -11,21 +11,24 @@ import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
 
 interface SimulatorOptions {
-  /** All NodePools that nodes may belong to, those too that buy nothing for pods. */
+  /** All NodePools that nodes may belong to, including NodePools that do not launch nodes for pods. */
   readonly nodePools: readonly NodePool[];
   readonly solve: SolveOptions;
-  /** Pods that no simulation moves, by namespaced name, and why: their nodes stay. */
+  /** Pods that no simulation moves, by namespaced name, with the reason. Their nodes stay. */
   readonly untouched?: ReadonlyMap<string, string>;
 }
 
 const MOST_ANSWERS = 200;
 
-/** What does not depend on which nodes go is computed with the first simulation that needs it. */
+/**
+ * Simulator for one snapshot. Computes data that does not depend on the removed nodes once, in the first simulation that needs
+ * it.
+ */
 export class Simulator {
   readonly #base: Snapshot;
   readonly #options: SimulatorOptions;
   readonly #leaving: readonly StateNode[];
-  /** Pods that wait, but for those that would take the time of every simulation. */
+  /** Pending pods, except for heavy pods, which would slow down every simulation. */
   readonly #waiting: readonly Pod[];
   readonly #byId: ReadonlyMap<string, StateNode>;
   readonly #untouched: ReadonlyMap<string, string>;
@@ -33,10 +36,10 @@ export class Simulator {
   #displaced: readonly Pod[] | undefined;
   #displacedKeys: ReadonlySet<string> | undefined;
   #quiet: Quiet | undefined;
-  /** A cluster in which nothing happens is asked the same every few minutes. */
+  /** Cached results, because an idle cluster runs the same simulations every few minutes. */
   readonly #answers = new Map<string, Simulation>();
 
-  /** `base` has the pods that wait now for pending pods. */
+  /** Creates a simulator. The pending pods of `base` are the pods that are pending now. */
   constructor(base: Snapshot, options: SimulatorOptions) {
     this.#base = base;
     this.#untouched = options.untouched ?? new Map();
@@ -46,7 +49,10 @@ export class Simulator {
     this.#byId = new Map(base.nodes.map((node) => [node.providerId, node]));
   }
 
-  /** What would become of the pods of some nodes, by provider id. Undefined when one of them is being deleted already. */
+  /**
+   * Simulates the pods of some nodes, given by provider id, without these nodes. Returns undefined if one of the nodes is
+   * already being deleted.
+   */
   without(providerIds: Iterable<string>, options: SimulationOptions): Simulation | undefined {
     const question = JSON.stringify([options, ...providerIds]);
     const known = this.#answers.get(question);
@@ -69,21 +75,21 @@ export class Simulator {
     const { sparesQuietNodes, packing = 'compatible', ...limits } = options;
     this.#prepared ??= prepare(this.#base, this.#options.solve);
     const plan = this.#prepared.solve(
-      // still there for the pods that stay on them to the end
+      // still present for the pods that stay on them to the end
       { leaving: gone, pendingPods, ...(sparesQuietNodes ? { quiet: this.#quietFor(moved) } : {}) },
       { ...this.#limits(), ...limits, packing },
     );
     return this.#interpret(plan, moved);
   }
 
-  /** Without a look at the cluster: the pods would find no place. */
+  /** Returns a result in which the pods find no node, without a simulation. */
   #refused(pods: readonly Pod[]): Simulation {
     const stranded = new Map(pods.map((pod) => [podKey(pod), this.#untouched.get(podKey(pod)) ?? '']));
     const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
     return { claims: [], plan, pools: this.#base.pools, stranded };
   }
 
-  /** Each simulation has the whole of the deadline for itself. */
+  /** Returns limits that give each simulation the whole deadline. */
   #limits(): Pick<SolveOptions, 'deadlineMs' | 'elapsedMs'> {
     const { deadlineMs, elapsedMs } = this.#options.solve;
     if (deadlineMs === undefined || elapsedMs === undefined) return {};
@@ -108,7 +114,10 @@ export class Simulator {
     return this.#displacedKeys;
   }
 
-  /** Nodes within their pool's `consolidateAfter` window take only pods that need a place in any case. */
+  /**
+   * Returns the nodes within the `consolidateAfter` window of their NodePool. They accept only pods that need a node in any
+   * case.
+   */
   #quietFor(moved: readonly Pod[]): Quiet {
     this.#quiet ??= {
       nodes: quietNodes(this.#base, this.#options.nodePools),
@@ -119,7 +128,7 @@ export class Simulator {
     return { nodes: this.#quiet.nodes, exempt: new Set([...this.#quiet.exempt, ...waiting.map(podKey)]) };
   }
 
-  /** Pods may not count on nodes that are not initialised: those may never be. */
+  /** Treats pods on uninitialized nodes as stranded, because such nodes may never become initialized. */
   #interpret(plan: Plan, moved: readonly Pod[]): Simulation {
     const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
     for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');
@@ -132,7 +141,7 @@ export class Simulator {
     return { claims, plan, pools: this.#base.pools, stranded: this.#stranded(problems, moved) };
   }
 
-  /** Of the pods that run now. */
+  /** Returns the problems of pods that are running now. */
   #stranded(problems: ReadonlyMap<string, string>, moved: readonly Pod[]): ReadonlyMap<string, string> {
     if (problems.size === 0) return problems;
     const pods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
@@ -143,7 +152,7 @@ export class Simulator {
 
 const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';
 
-/** Provider ids of the nodes that are within their pool's `consolidateAfter` window. */
+/** Returns the provider ids of the nodes within the `consolidateAfter` window of their NodePool. */
 function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
   const quiet = nodes.filter(({ nodeClaim, labels }) => {
