@@ -1,6 +1,6 @@
 /**
- * Where topology holds several domains for equal, the choice decides what later pods must pay. Small solves are therefore
- * tried several times, each with another way to choose, and the cheapest plan counts.
+ * If topology allows several equal domains, the choice determines the price for later pods. Small solves therefore run several
+ * attempts with different choices, and the cheapest plan is used.
  */
 
 import type { Plan, SolveOptions } from '../model.ts';
@@ -10,11 +10,11 @@ import { cheapestFirst, type TieBreak } from './ties.ts';
 
 export interface Attempt {
   readonly plan: Plan;
-  /** How many times there was a choice between domains of different price levels. */
+  /** Number of choices between domains with different price levels. */
   readonly ties: number;
 }
 
-/** Attempts that a solve may make, by its number of pods: all of them together stay fast. */
+/** Returns the number of attempts for a number of pods. The limits keep the sum of all attempts fast. */
 const attemptsFor = (pods: number): number => (pods <= 500 ? 6 : pods <= 2_000 ? 3 : 1);
 
 const dearestFirst: TieBreak = (count) => count - 1;
@@ -33,10 +33,10 @@ export function cheapestOf(
   const inTime = (): boolean =>
     deadlineMs === undefined || elapsedMs === undefined || elapsedMs() < deadlineMs / attemptsFor(0);
   let best = first;
-  // not as arguments of one call: there may be more claims than it takes
+  // not as arguments of one call, because there may be more claims than a call accepts
   const extras = first.claims.reduce((most, { extrasUsdPerHour = 0 }) => Math.max(most, extrasUsdPerHour), 0);
   const indifference = indifferenceOf(extras);
-  // simulations of disruption come by the hundred: each must be quick
+  // disruption runs hundreds of simulations, so each must be quick
   const attempts = ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
   for (let count = 1; count < attempts && inTime(); count++) {
     const { plan } = attempt(count === 1 ? dearestFirst : anyOf(count));
@@ -45,7 +45,7 @@ export function cheapestOf(
   return best;
 }
 
-/** Whether exactly the same pods stay pending: a choice of prices must not decide on who is served. */
+/** Returns true if exactly the same pods stay pending, because prices must not decide which pods are placed. */
 const leavesAsMuch = (plan: Plan, other: Plan): boolean =>
   plan.notEvaluated.length === 0 &&
   plan.refusals.size === other.refusals.size &&

@@ -26,7 +26,7 @@ export class BitSet {
     return new BitSet(this.words.slice());
   }
 
-  /** Keeps what `other` has too. In place, as are the next two. */
+  /** Keeps the members that `other` also has. Modifies this set, as does the next method. */
   and(other: BitSet): this {
     for (let word = 0; word < this.words.length; word++) {
       this.words[word] = (this.words[word] ?? 0) & (other.words[word] ?? 0);

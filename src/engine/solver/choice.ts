@@ -1,4 +1,4 @@
-/** What a claim can still be bought as: the instance types left under some requirements. */
+/** Possible instance types of a claim under some requirements. */
 import { satisfiesMinValues } from '../instance-types.ts';
 import type { InstanceType } from '../model.ts';
 import { BitSet } from './bitset.ts';
@@ -8,8 +8,9 @@ import type { Amounts } from './dimensions.ts';
 import type { Shape } from './shape.ts';
 
 /**
- * Immutable, and the same object for all claims with the same rows left, so that what follows from them is
- * computed once. Rows hang on amounts by steps only: a claim stays at its choice until its pods need more than `upTo`.
+ * Immutable set of rows that remain for a claim. Claims with the same remaining rows share one object, so that derived values
+ * are computed once. The rows change only in steps of the amounts: a claim keeps its choice until its pods need more than
+ * `upTo`.
  */
 export class Choice {
   readonly shape: Shape;
@@ -20,7 +21,7 @@ export class Choice {
   #cheapest: number | undefined;
   #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
   readonly #largest = new Map<string, number>();
-  /** What others computed from the choice, by topic. */
+  /** Values that other modules derived from the choice, by topic. */
   readonly #computed = new Map<string, unknown>();
 
   constructor(shape: Shape, rows: BitSet, upTo: Amounts) {
@@ -30,7 +31,7 @@ export class Choice {
     this.#upTo = upTo;
   }
 
-  /** Whether pods with these requests, which are never less than before, leave the choice as it is. */
+  /** Returns true if the choice is the same for pods with these requests, which must not be lower than before. */
   staysWith(amounts: Amounts): boolean {
     const upTo = this.#upTo;
     for (let at = 0; at < amounts.length; at++) if ((amounts[at] as number) > (upTo[at] as number)) return false;
@@ -47,18 +48,18 @@ export class Choice {
     return this.#types;
   }
 
-  /** Keys of `minValues` that the types left do not satisfy, with what they reach. */
+  /** Keys of `minValues` that the remaining types do not satisfy, with the number of values that they have. */
   get unsatisfied(): ReturnType<typeof satisfiesMinValues>['unsatisfied'] {
     this.#unsatisfied ??= satisfiesMinValues(this.types, this.shape.requirements).unsatisfied;
     return this.#unsatisfied;
   }
 
-  /** USD per hour of the cheapest way to buy it. */
+  /** Lowest price of the claim, in USD per hour. */
   get usdPerHour(): number {
     return this.shape.offerings.prices[this.cheapest] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Position of the instance type with the lowest price; -1 when none is sold. */
+  /** Position of the instance type with the lowest price, or -1 if no type is available. */
   get cheapest(): number {
     if (this.#cheapest === undefined) {
       const { prices } = this.shape.offerings;
@@ -72,7 +73,7 @@ export class Choice {
     return this.#cheapest;
   }
 
-  /** The most that a type left has of a resource. */
+  /** Returns the largest capacity of a resource among the remaining types. */
   largest(resource: string): number {
     let largest = this.#largest.get(resource);
     if (largest === undefined) {
@@ -82,14 +83,14 @@ export class Choice {
     return largest;
   }
 
-  /** The result of `compute`, remembered under a topic. A topic always has results of the same type. */
+  /** Returns the result of `compute`, cached by topic. Results for one topic must have the same type. */
   computeOnce<T>(topic: string, compute: () => T): T {
     if (!this.#computed.has(topic)) this.#computed.set(topic, compute());
     return this.#computed.get(topic) as T;
   }
 }
 
-/** Finds the choices of claims, each made once. */
+/** Finds the choices of claims. Creates each choice once. */
 export class Choices {
   readonly #known = new Map<Shape, Map<BitSet, Map<string, Choice>>>();
   readonly #starts = new Map<string, BitSet>();
@@ -101,7 +102,7 @@ export class Choices {
     this.#groups = groups;
   }
 
-  /** What is left of `start` for pods with these requests. Its rows may be none. */
+  /** Returns the choice that remains of `start` for pods with these requests. Its set of rows may be empty. */
   of(shape: Shape, start: BitSet, amounts: Amounts): Choice {
     const choices = this.#choicesOf(shape, start);
     let id = '';
@@ -114,14 +115,14 @@ export class Choices {
     return choice;
   }
 
-  /** The rows of `start` that are in some groups. */
+  /** Returns the rows of `start` that belong to some of the groups. */
   startWithin(start: BitSet, groups: readonly DaemonGroup[]): BitSet {
     const within = new BitSet(this.#catalogue.rowCount);
     for (const group of groups) within.or(group.rows);
     return this.shared(within.and(start));
   }
 
-  /** One object for equal sets, so that what follows from them is found by object. */
+  /** Returns one shared object for equal sets, so that derived values can be found by object. */
   shared(rows: BitSet): BitSet {
     const id = rows.words.join();
     const known = this.#starts.get(id);
@@ -143,7 +144,10 @@ export class Choices {
     return choices;
   }
 
-  /** The rows that the requirements allow, that are offered, and that hold the amounts and their group's daemons. */
+  /**
+   * Returns the rows that satisfy the requirements, have an offering, and have room for the amounts and the daemons of their
+   * group.
+   */
   #fitting(shape: Shape, start: BitSet, amounts: Amounts): BitSet {
     const kept = new BitSet(this.#catalogue.rowCount);
     for (const group of this.#groups) {

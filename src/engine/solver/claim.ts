@@ -1,4 +1,4 @@
-/** Claims under construction: nodes that will be bought for the pods put on them. */
+/** Claims under construction: nodes that will be launched for the pods assigned to them. */
 import { type HostPort, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
@@ -15,11 +15,11 @@ import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
-/** What a claim can still become. Immutable. */
+/** Remaining possibilities of a claim. Immutable. */
 export class ClaimState {
   readonly template: Template;
   readonly choice: Choice;
-  /** Rows that were possible before any pod; fewer once host ports rule out types whose daemons have them. */
+  /** Rows that were possible before the first pod. Host ports can reduce them, if daemons of a type use the same ports. */
   readonly start: BitSet;
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
@@ -34,7 +34,7 @@ export class ClaimState {
     this.ports = ports;
   }
 
-  /** A claim without pods, of types among some rows. */
+  /** Returns a claim without pods, for types among some rows. */
   static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
     const choice = template.choices.of(template.root, start, noAmounts);
     return new ClaimState(template, choice, start, noAmounts, []);
@@ -44,12 +44,15 @@ export class ClaimState {
     return this.choice.shape;
   }
 
-  /** Instance types that remain possible. Only ever fewer. */
+  /** Rows of instance types that remain possible. The set only shrinks. */
   get rows(): BitSet {
     return this.choice.rows;
   }
 
-  /** With one more pod, where a volume's alternative and topology narrow the node to some requirements; or why not. */
+  /**
+   * Returns the state with one more pod, narrowed by an alternative of its volumes and by topology. If this is impossible,
+   * returns the reason.
+   */
   with(
     podClass: PodClass,
     { volume = Requirements.EMPTY, topology = Requirements.EMPTY }: Narrowing,
@@ -62,7 +65,7 @@ export class ClaimState {
     return withPod(this, podClass, shape, options.lowerMinValues);
   }
 
-  /** The same, remembered: for claims without pods, to which the same happens again and again. */
+  /** Returns the cached result of `with`. For claims without pods, where the same arguments occur again and again. */
   withRemembered(podClass: PodClass, narrowing: Narrowing, options: JoinOptions): ClaimState | Refusal {
     const id = `${podClass.id} ${narrowing.volume?.identity ?? ''} | ${narrowing.topology?.identity ?? ''}`;
     this.#next ??= new Map();
@@ -74,7 +77,10 @@ export class ClaimState {
     return next;
   }
 
-  /** Requirements with those of a pod and its volume, before topology has its say; or why they clash. */
+  /**
+   * Returns the requirements combined with the requirements of a pod and its volume, without topology. If they conflict, returns
+   * the reason.
+   */
   narrowed(podClass: PodClass, volume: Requirements): Shape | Refusal {
     const [taint] = untolerated(podClass.pod.spec.tolerations, this.template.taints);
     if (taint !== undefined) return new Refusal(() => ({ code: 'taint', taint }));
@@ -85,11 +91,14 @@ export class ClaimState {
   }
 }
 
-/** A label that a claim has no word of may come with the next pod, of which it is enough that it does not want some values. */
+/**
+ * Returns true if a conflict is permanent. If a claim has no requirement for a label, the next pod may add one, and a pod that
+ * only excludes values would then fit.
+ */
 const isConflict = (misfit: Misfit, { requirements }: Shape): boolean =>
   misfit.code !== 'requirements' || requirements.has(misfit.key);
 
-/** What a pod brings along besides its class's requirements. */
+/** Requirements that a pod adds to the requirements of its class. */
 export interface Narrowing {
   readonly volume?: Requirements;
   readonly topology?: Requirements;
@@ -101,14 +110,17 @@ function volumeMisfit(clash: Misfit): Misfit {
 }
 
 interface JoinOptions {
-  /** Lower `minValues` to what can be reached instead of refusing: for new claims under `BestEffort`. */
+  /**
+   * If true, lowers `minValues` to the number of values that is available, instead of a refusal. Used for new claims under
+   * `BestEffort`.
+   */
   readonly lowerMinValues: boolean;
 }
 
-/** Why a pod does not go there. Described only on request, because most refusals interest nobody. */
+/** Reason why a pod does not fit. The description is computed lazily, because most refusals are never displayed. */
 export class Refusal {
   readonly #describe: () => Misfit;
-  /** Whether it stays whatever happens elsewhere: claims only ever narrow. */
+  /** True if later placements elsewhere cannot change the refusal, because claims only narrow. */
   readonly permanent: boolean;
   #misfit: Misfit | undefined;
 
@@ -123,7 +135,10 @@ export class Refusal {
   };
 }
 
-/** The state with one more pod, whose requirements narrow the node to a shape; or why no instance type is left. */
+/**
+ * Returns the state with one more pod, whose requirements narrow the node to a shape. If no instance type is left, returns the
+ * reason.
+ */
 export function withPod(
   state: ClaimState,
   podClass: PodClass,
@@ -155,7 +170,7 @@ export function withPod(
   return new ClaimState(template, choice, start, amounts, ports);
 }
 
-/** With `minValues` that can be reached. */
+/** Returns the shape with `minValues` that are possible. */
 function lowered(shape: Shape, unsatisfied: Choice['unsatisfied']): Shape {
   let { requirements } = shape;
   for (const [key, reached] of unsatisfied)
@@ -174,37 +189,37 @@ function groupsWithPorts(
   return left.length === groups.length ? groups : left;
 }
 
-/** Stands in for the name that the node will have; no node has it. */
+/** Returns a placeholder for the future name of the node. No node has this name. */
 export const hostnameOf = (index: number): string => `hostname-placeholder-${String(index + 1).padStart(4, '0')}`;
 
-/** How a claim is bought so that commitments cover it: on demand, as one of some types. */
+/** On-demand launch of a claim as one of some types, so that commitments cover the claim. */
 export interface ClaimCover {
   /** Positions of the types. */
   readonly types: ReadonlySet<number>;
-  /** The offering that is meant. */
+  /** Offering for which the cover was computed. */
   readonly usage: Usage;
-  /** Whether it has to be in the zone of that offering. */
+  /** True if the claim must be in the zone of this offering. */
   readonly isZonal: boolean;
-  /** The part of its price that commitments cover, USD per hour. */
+  /** Part of the price that commitments cover, in USD per hour. */
   readonly coveredUsdPerHour: number;
 }
 
-/** A claim: its state so far and the pods that brought it there. */
+/** Claim with its current state and its pods. */
 export class Claim {
   /** Position in order of creation. */
   readonly index: number;
-  /** The name by which the claim is a domain of rules by host. */
+  /** Hostname of the claim as a topology domain. */
   readonly hostname: string;
-  /** The number by which topology knows the hostname; negative while it does not. */
+  /** Number of the hostname in topology. Negative until topology knows the hostname. */
   host = -1;
   readonly minValuesLowered: boolean;
   readonly pods: EnginePod[] = [];
-  /** The class of each pod in the form in which it was put here. */
+  /** Class of each pod, in the form in which the pod was placed. */
   readonly classes: PodClass[] = [];
   state: ClaimState;
-  /** Capacity reservations of which it holds a unit each. */
+  /** Capacity reservations of which the claim holds one unit each. */
   held: ReadonlySet<string> = new Set();
-  /** Undefined while it uses no commitments. */
+  /** Undefined if the claim uses no commitments. */
   cover: ClaimCover | undefined;
 
   constructor(index: number, state: ClaimState, minValuesLowered: boolean) {
@@ -220,12 +235,12 @@ export class Claim {
     this.state = state;
   }
 
-  /** USD per hour of the cheapest way to buy it. */
+  /** Lowest price of the claim, in USD per hour. */
   get usdPerHour(): number {
     return this.state.choice.usdPerHour;
   }
 
-  /** How topology sees it. */
+  /** Claim as topology sees it. */
   get place(): Place {
     const { state, hostname } = this;
     return { hostname, requirements: state.shape.requirements, taints: state.template.taints };

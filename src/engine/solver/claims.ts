@@ -1,7 +1,7 @@
-/** The claims of a solve, kept in the order in which pods try them: those with fewer pods first. */
+/** Claims of a solve, in the order in which pods try them: claims with fewer pods first. */
 import type { Claim } from './claim.ts';
 
-/** Claims with the same number of pods: a list to which claims come at either end, and from which they go anywhere. */
+/** Claims with the same number of pods. Claims are added at both ends and removed at any position. */
 class Bucket {
   #items: (Claim | undefined)[] = new Array(16);
   #head = 8;
@@ -25,7 +25,7 @@ class Bucket {
     this.#items[--this.#head] = claim;
   }
 
-  /** Leaves the same room at both ends. */
+  /** Grows the array, with the same room at both ends. */
   #widen(): void {
     const { length } = this;
     const wider: (Claim | undefined)[] = new Array(2 * length + 32);
@@ -36,7 +36,7 @@ class Bucket {
     this.#end = head + length;
   }
 
-  /** Closes the gap from the side on which fewer have to move. */
+  /** Closes the gap from the side with fewer claims to move. */
   remove(index: number): void {
     const items = this.#items;
     const gap = this.#head + index;
@@ -51,9 +51,9 @@ class Bucket {
 }
 
 export class Claims {
-  /** In order of creation. */
+  /** Claims in order of creation. */
   readonly all: Claim[] = [];
-  /** In order of trial: by number of pods; of equals, as a stable sort before each trial would leave them. */
+  /** Claims in order of trial, by number of pods. Ties have the order of a stable sort before each trial. */
   readonly #buckets: Bucket[] = [];
 
   #bucket(pods: number): Bucket {
@@ -61,20 +61,23 @@ export class Claims {
     return this.#buckets[pods] as Bucket;
   }
 
-  /** A new claim comes after the others with as many pods. */
+  /** Adds a new claim after all claims with the same number of pods. */
   open(claim: Claim): void {
     this.all.push(claim);
     this.#bucket(claim.pods.length).push(claim);
   }
 
-  /** Offers claims in order until one takes what is offered and has got one more pod by that. Whether one did. */
+  /**
+   * Offers claims in order until `takes` returns true, which means that the claim now has one more pod. Returns true if a claim
+   * was taken.
+   */
   offer(takes: (claim: Claim) => boolean): boolean {
     for (const bucket of this.#buckets) {
       for (let index = 0; index < bucket.length; index++) {
         const claim = bucket.at(index);
         if (claim === undefined || !takes(claim)) continue;
         bucket.remove(index);
-        // a claim that has grown comes before the others with as many pods
+        // a claim with a new pod comes before all claims with the same number of pods
         this.#bucket(claim.pods.length).unshift(claim);
         return true;
       }

@@ -1,4 +1,4 @@
-/** A NodePool compiled: its instance types as rows, and what a claim of it starts from. */
+/** Compiled NodePool: its instance types as rows, and the initial state of its claims. */
 import type { Taint } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { BitSet } from './bitset.ts';
@@ -7,19 +7,19 @@ import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import type { Shape } from './shape.ts';
 
-/** What of a NodePool all solves of a snapshot share. */
+/** Data of a NodePool that all solves of a snapshot share. */
 export interface CompiledPool {
   readonly name: string;
   readonly pool: NodePool;
-  /** The pool's hash, which its NodeClaims carry to show later whether the pool has changed. */
+  /** Hash of the NodePool. Its NodeClaims store the hash, so that drift can be detected. */
   readonly hash: string;
   readonly catalogue: CompiledTypes;
-  /** What each node costs besides its instance. */
+  /** Cost of each node besides its instance. */
   readonly extrasUsdPerHour: number;
   readonly taints: readonly Taint[];
-  /** What a claim without pods asks for. */
+  /** Requirements of a claim without pods. */
   readonly root: Shape;
-  /** Rows that the pool's own requirements leave. */
+  /** Rows that satisfy the NodePool's own requirements. */
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
   readonly choices: Choices;

@@ -1,25 +1,28 @@
-/** The rows of compiled instance types in flat arrays: there are tens of thousands of them, of each NodeClass its own. */
+/** Rows of compiled instance types in flat arrays, because there are tens of thousands of rows, separately for each NodeClass. */
 import { allocatable, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
 interface RowOptions {
   readonly dimensions: Dimensions;
-  /** Offerings for which it is false are passed over. */
+  /** Offerings for which this function returns false are ignored. */
   readonly isSold: (offering: Offering) => boolean;
-  /** The number of what the offering asks for. */
+  /** Returns the number of the offering's requirements. */
   readonly kindOf: (offering: Offering) => number;
 }
 
-/** A row is an instance type as some of its offerings sell it: those with the same capacity and overhead. */
+/** Rows. A row is an instance type with those of its offerings that have the same capacity and overhead. */
 export class CompiledRows {
   readonly count: number;
   /** Position of each row's instance type. */
   readonly types: Uint32Array;
-  /** By offering: number of what it asks for, and its price in USD per hour with its spot risk on top. Those of a row stand together. */
+  /**
+   * Number of the requirements of each offering. `usdPerHour` is the price in USD per hour including spot risk. Offerings of one
+   * row are adjacent.
+   */
   readonly kinds: Uint32Array;
   readonly usdPerHour: Float64Array;
-  /** Position of each row's first offering, and the number of all. */
+  /** Position of each row's first offering, followed by the total number of offerings. */
   readonly #first: Uint32Array;
   readonly #width: number;
   readonly #allocatable: Float64Array;
@@ -44,12 +47,12 @@ export class CompiledRows {
     return this.#first[row] ?? 0;
   }
 
-  /** What pods and daemons can have of the row. Not to be changed. */
+  /** Returns the allocatable resources of the row for pods and daemons. Callers must not modify the result. */
   allocatableAt(row: number): Amounts {
     return this.#allocatable.subarray(row * this.#width, (row + 1) * this.#width);
   }
 
-  /** What each row has of a resource. */
+  /** Returns the amount of a resource in each row. */
   amountsOf(dimension: number): Float64Array {
     const amounts = new Float64Array(this.count);
     for (let row = 0; row < this.count; row++) amounts[row] = this.#allocatable[row * this.#width + dimension] ?? 0;

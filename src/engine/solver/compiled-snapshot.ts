@@ -1,4 +1,4 @@
-/** What all solves of one snapshot have in common. */
+/** Shared data of all solves of one snapshot. */
 import { remembering } from '../../lib/remembering.ts';
 import { spreading } from '../default-spread.ts';
 import type { EnginePod } from '../input.ts';
@@ -18,20 +18,20 @@ import { PodClasses } from './pod-class.ts';
 import { compileTemplates } from './template.ts';
 
 export class CompiledSnapshot {
-  /** Without the NodePools that cannot be compiled. */
+  /** Snapshot without the NodePools that cannot be compiled. */
   readonly snapshot: EngineSnapshot;
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
-  /** Every NodePool that is no template, and why. */
+  /** NodePools that are not templates, with the reason. */
   readonly idlePools: readonly IdlePool[];
   readonly volumes: Volumes;
   readonly topology: TopologyBase;
   readonly leftOuts = new LeftOuts();
   readonly requestsOf: (pod: EnginePod) => Resources = rememberedRequests();
-  /** The snapshot's pending pods as solves take them in. */
+  /** Pending pods of the snapshot, in the form that solves use. */
   readonly intake: Intake;
   readonly #spread: ((pod: EnginePod) => EnginePod) | undefined;
   #labelKeys: readonly string[];
@@ -70,12 +70,12 @@ export class CompiledSnapshot {
     this.#classes = this.#newClasses();
   }
 
-  /** With the cluster's default spread constraints on pods that have none. */
+  /** Returns the pods, with the cluster's default spread constraints on pods that have no constraints. */
   withDefaults(pods: readonly EnginePod[]): readonly EnginePod[] {
     return this.#spread === undefined ? pods : pods.map(this.#spread);
   }
 
-  /** What the snapshot's nodes use of commitments; undefined when there are none. */
+  /** Commitments that the snapshot's nodes use. Undefined if there are no commitments. */
   get committedUse(): CommittedUse | undefined {
     const { commitments, nodes, pools } = this.snapshot;
     this.#committedUse ??= CommittedUse.of(commitments, nodes, pools);
@@ -88,7 +88,7 @@ export class CompiledSnapshot {
     return this.#nodes;
   }
 
-  /** Positions in the snapshot's list of the nodes with these provider ids. */
+  /** Returns the positions in the snapshot's list of the nodes with these provider ids. */
   positionsOf(providerIds: ReadonlySet<string>): ReadonlySet<number> {
     this.#positions ??= new Map(this.snapshot.nodes.map(({ providerId }, position) => [providerId, position]));
     const found = new Set<number>();
@@ -99,7 +99,10 @@ export class CompiledSnapshot {
     return found;
   }
 
-  /** The classes of these and all pods so far. They start anew when a pod's rules look at labels that none did before. */
+  /**
+   * Returns the classes of these pods and of all earlier pods. Discards the classes if rules of a pod read labels that no
+   * earlier rule did.
+   */
   classesFor(pods: readonly EnginePod[]): PodClasses {
     if (pods === this.snapshot.pendingPods) return this.#classes;
     const keys = new Set([...this.#labelKeys, ...Topology.labelKeys(pods)]);
@@ -123,23 +126,26 @@ export class CompiledSnapshot {
   }
 }
 
-/** All that types have, each with some amount: lists of types stay the same for minutes. */
+/** Returns all resources that the types have, each with some amount. Cached, because lists of types stay the same for minutes. */
 const capacitiesIn = remembering(
   (types: readonly InstanceType[]): Resources =>
     Object.fromEntries(types.flatMap(({ capacity }) => Object.entries(capacity))),
 );
 
-/** State nodes never change, and a cluster is solved again and again. */
+/** Cached, because state nodes are immutable and a cluster is solved again and again. */
 const keysOn = remembering(({ pods }: EngineNode): readonly string[] => Topology.labelKeys(pods));
 
-/** Labels that rules look at, of pods that wait and of those that run. */
+/** Returns the labels that rules of pending and running pods read. */
 function labelKeysOf({ pendingPods, nodes }: EngineSnapshot): readonly string[] {
   const keys = new Set(Topology.labelKeys(pendingPods));
   for (const node of nodes) for (const key of keysOn(node)) keys.add(key);
   return [...keys].sort();
 }
 
-/** Requests of a pod, computed once; pods of a workload that share their spec object share them too. */
+/**
+ * Returns a function that computes the requests of a pod once. Pods of a workload that share their spec object also share their
+ * requests.
+ */
 function rememberedRequests(): (pod: EnginePod) => Resources {
   const known = new WeakMap<object, Resources>();
   return (pod) => {

@@ -1,6 +1,6 @@
 /**
- * Compiled lists of instance types, kept from one solve to the next: lists stay the same for minutes, and solves come by the
- * hundred. One form is kept of each list, and goes with it.
+ * Caches compiled lists of instance types between solves, because lists stay the same for minutes and there are hundreds of
+ * solves. Each list has at most one compiled form, with the same lifetime as the list.
  */
 import { isReserved } from '../instance-types.ts';
 import type { InstanceType } from '../model.ts';
@@ -14,12 +14,12 @@ interface Kept {
   uses: number;
 }
 
-/** A form remembers what it was asked: it is made anew before that can be much. */
+/** Maximum number of uses. A compiled form caches results, so it is replaced before the cache can grow large. */
 const MOST_USES = 500;
 
 const kept = new WeakMap<readonly InstanceType[], Kept>();
 
-/** @param sellsReserved whether offerings that draw on a capacity reservation can be bought */
+/** @param sellsReserved true if offerings that use a capacity reservation can be launched */
 export function compiledTypesOf(
   types: readonly InstanceType[],
   dimensions: Dimensions,

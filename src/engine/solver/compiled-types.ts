@@ -1,7 +1,7 @@
 /**
- * Instance types compiled for checks that are made many thousand times: which of them some requirements allow, which are
- * offered and at what price, which hold some resources. Answers are bit sets over rows. A row is an instance type as some
- * of its offerings sell it: usually one per type, more where offerings override capacity or overhead.
+ * Compiled instance types, for checks that run many thousand times: the types that some requirements allow, the available
+ * offerings and their prices, and the types with enough resources. Results are bit sets over rows. A row is an instance type
+ * with some of its offerings. Most types have one row; a type has several if offerings override capacity or overhead.
  */
 
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
@@ -15,29 +15,29 @@ import { CompiledRows } from './compiled-rows.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { FitTable } from './fit-table.ts';
 
-/** What is the same for all offerings that ask for the same, of whatever type and at whatever price. */
+/** Shared data of all offerings with the same requirements, regardless of type and price. */
 interface OfferingKind {
   readonly requirements: Requirements;
   readonly capacityTypes: readonly string[];
-  /** Ids of capacity reservations on which such offerings draw. */
+  /** Ids of the capacity reservations that such offerings use. */
   readonly reservations: readonly string[];
 }
 
-/** Prices and rows of the offerings under the requirements on their keys. */
+/** Prices and rows of the offerings that satisfy the requirements on their keys. */
 export interface OfferingView {
   /** Rows with an available offering that the requirements allow. */
   readonly offered: BitSet;
-  /** Cheapest such offering per type, USD per hour with its spot risk on top; infinite without one. */
+  /** Price of the cheapest such offering per type, in USD per hour including spot risk. Infinite if there is no such offering. */
   readonly prices: Float64Array;
   /** Capacity types of such offerings, per type. */
   readonly capacityTypes: readonly ReadonlySet<string>[];
-  /** Ids of the capacity reservations among them, of the types that have some. */
+  /** Ids of the capacity reservations among such offerings, by type. Types without reservations are absent. */
   readonly reservations: ReadonlyMap<number, ReadonlySet<string>>;
-  /** Types from cheap to dear, equal ones by name. */
+  /** Types by price, cheapest first; ties by name. */
   readonly byPrice: readonly number[];
 }
 
-/** Sets of capacity types, one object for equal ones: thousands of types have one of a handful. */
+/** Sets of capacity types. Equal sets share one object, because thousands of types have one of a few sets. */
 const NO_CAPACITY_TYPES: ReadonlySet<string> = new Set();
 const grown = new WeakMap<ReadonlySet<string>, Map<string, ReadonlySet<string>>>();
 
@@ -54,21 +54,21 @@ export class CompiledTypes {
   readonly types: readonly InstanceType[];
   readonly #rows: CompiledRows;
   readonly #kinds: OfferingKind[] = [];
-  /** Types that are overlaid in price, and in capacity. */
+  /** Types with a price overlay, and types with a capacity overlay. */
   readonly overlaid: { readonly price: ReadonlySet<InstanceType>; readonly capacity: ReadonlySet<InstanceType> };
-  /** Types of which some spot offering has a risk. */
+  /** Types that have a spot offering with a risk. */
   readonly risky: ReadonlySet<InstanceType>;
-  /** Rows that are not overcommitted by their own overhead. */
+  /** Rows whose own overhead does not exceed their capacity. */
   readonly #usable: BitSet;
   readonly #offeringKeys: readonly string[];
-  /** Positions of the types in the order of their names. */
+  /** Positions of the types, sorted by name. */
   readonly #byName: readonly number[];
   readonly #masks = new Map<string, BitSet>();
   readonly #views = new Map<string, OfferingView>();
   readonly #largest = new Map<string, number>();
   readonly #fitTables: (FitTable | undefined)[] = [];
 
-  /** Offerings for which `isSold` is false are passed over. */
+  /** Ignores offerings for which `isSold` returns false. */
   constructor(types: readonly InstanceType[], dimensions: Dimensions, isSold: (offering: Offering) => boolean) {
     this.types = types;
     const kindOf = this.#kindFinder();
@@ -87,7 +87,10 @@ export class CompiledTypes {
     this.#offeringKeys = [...new Set(this.#kinds.flatMap(({ requirements }) => requirements.keys))].sort();
   }
 
-  /** Identifies requirements of offerings. Their text is enough: the same one always means the same. */
+  /**
+   * Returns a function that numbers the requirements of offerings. Uses their text as identity, because the same text always has
+   * the same meaning.
+   */
   #kindFinder(): (offering: Offering) => number {
     const known = new Map<string, number>();
     return (offering) => {
@@ -108,7 +111,7 @@ export class CompiledTypes {
     };
   }
 
-  /** Whether some offering draws on a capacity reservation. */
+  /** True if an offering uses a capacity reservation. */
   get hasReservations(): boolean {
     return this.#kinds.some(({ reservations }) => reservations.length > 0);
   }
@@ -121,7 +124,7 @@ export class CompiledTypes {
     return this.#rows.types[row] ?? -1;
   }
 
-  /** What pods and daemons can have of a row. */
+  /** Returns the allocatable resources of a row for pods and daemons, or undefined if the row is unusable. */
   allocatableAt(row: number): Amounts | undefined {
     return this.#usable.has(row) ? this.#rows.allocatableAt(row) : undefined;
   }
@@ -136,7 +139,7 @@ export class CompiledTypes {
     return names;
   }
 
-  /** The same in order. */
+  /** Returns the same names, sorted. */
   sortedNamesOf(positions: readonly number[]): readonly string[] {
     const isAmong = new Uint8Array(this.types.length);
     for (const type of positions) isAmong[type] = 1;
@@ -145,7 +148,7 @@ export class CompiledTypes {
     return names;
   }
 
-  /** Positions of the types that have a row in the set, ascending. */
+  /** Returns the positions of the types that have a row in the set, ascending. */
   typesOf(rows: BitSet): readonly number[] {
     const types: number[] = [];
     let last = -1;
@@ -157,7 +160,7 @@ export class CompiledTypes {
     return types;
   }
 
-  /** Rows of all types for which the test holds. */
+  /** Returns the rows of all types for which the test returns true. */
   rowsWhere(test: (type: InstanceType, position: number) => boolean): BitSet {
     const verdicts = this.types.map(test);
     const rows = new BitSet(this.#rows.count);
@@ -165,7 +168,7 @@ export class CompiledTypes {
     return rows;
   }
 
-  /** Rows whose type can be narrowed to the requirements. */
+  /** Returns the rows whose type can be narrowed to the requirements. */
   allowed(requirements: Requirements): BitSet {
     const rows = BitSet.full(this.#rows.count);
     for (const [key, set] of requirements.entries()) rows.and(this.#mask(key, set));
@@ -233,7 +236,7 @@ export class CompiledTypes {
       });
   }
 
-  /** Drops the rows that cannot hold the amounts, with `more` on top. In place. */
+  /** Removes the rows that do not have room for the amounts plus `more`. Modifies the set. */
   keepFitting(rows: BitSet, amounts: Amounts, more?: Amounts): BitSet {
     rows.and(this.#usable);
     for (let dimension = 0; dimension < amounts.length; dimension++) {
@@ -244,7 +247,7 @@ export class CompiledTypes {
     return rows;
   }
 
-  /** The same text for amounts that the same rows can hold. */
+  /** Returns a text that is the same for amounts that fit into the same rows. */
   fitId(amounts: Amounts, more: Amounts): string {
     let id = '';
     for (let dimension = 0; dimension < amounts.length; dimension++)
@@ -252,7 +255,7 @@ export class CompiledTypes {
     return id;
   }
 
-  /** Up to which amounts, with `more` on top, the same rows can hold them. */
+  /** Returns the largest amounts that, together with `more`, still fit into the same rows. */
   nextStep(amounts: Amounts, more: Amounts): Amounts {
     return amounts.map((amount, dimension) => {
       const own = more[dimension] ?? 0;
@@ -261,7 +264,7 @@ export class CompiledTypes {
     });
   }
 
-  /** How many different amounts, of those that rows have of a resource, are too little. */
+  /** Returns the number of distinct row amounts of a resource that are too small. */
   #fitPosition(dimension: number, amount: number): number {
     return amount <= 0 ? 0 : this.#fitTable(dimension).positionOf(amount);
   }
@@ -275,7 +278,7 @@ export class CompiledTypes {
     return table;
   }
 
-  /** The most that a type, in the set if one is given, has of a resource. */
+  /** Returns the largest capacity of a resource among all types, or among the types in the set if there is one. */
   largestCapacity(name: string, rows?: BitSet): number {
     if (rows === undefined) {
       const known =

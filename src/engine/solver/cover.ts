@@ -1,4 +1,4 @@
-/** How a claim could be bought so that commitments cover its instance. */
+/** Finds launches of a claim for which commitments cover the instance. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, satisfiesMinValues } from '../instance-types.ts';
 import type { Usage } from '../price-book/commitment.ts';
@@ -11,7 +11,7 @@ import type { Shape } from './shape.ts';
 const NONE: readonly Usage[] = [];
 const TINY = 1e-9;
 
-/** The on-demand offerings of each type that the shape allows and that can be bought; equal ones of a zone once. */
+/** Returns the available on-demand offerings of each type that the shape allows, with one offering per zone. */
 function usagesOf(shape: Shape): readonly (readonly Usage[])[] {
   return shape.computeOnce('on-demand usage', () => {
     const { catalogue, requirements, possible } = shape;
@@ -31,10 +31,13 @@ function usagesOf(shape: Shape): readonly (readonly Usage[])[] {
   });
 }
 
-/** Claims that hold reservations are not bought on demand, and those with lowered `minValues` need the types that they have. */
+/**
+ * Returns true if a claim may use commitments. Claims that hold reservations are not launched as on-demand, and claims with
+ * lowered `minValues` need all their types.
+ */
 export const isCoverable = ({ held, minValuesLowered }: Claim): boolean => held.size === 0 && !minValuesLowered;
 
-/** Whether the claim keeps the variety that its `minValues` ask for when it is one of some types. */
+/** Returns true if the claim still satisfies its `minValues` with only these types. */
 function keepsVariety({ state }: Claim, positions: ReadonlySet<number>): boolean {
   if (!state.shape.hasMinValues) return true;
   const types = [...positions].flatMap((type) => state.template.catalogue.types[type] ?? []);
@@ -51,15 +54,18 @@ interface Found {
 
 interface BestCover {
   readonly cover: ClaimCover;
-  /** What it adds to the bill. */
+  /** Amount that the claim adds to the bill. */
   readonly usdPerHour: number;
-  /** Whether nothing of the price is left. */
+  /** True if commitments cover the whole price. */
   readonly isWhole: boolean;
-  /** What it takes of commitments. */
+  /** Commitments that the claim uses. */
   readonly taken: Cover;
 }
 
-/** The cheapest way to buy the claim with what is left of commitments; undefined when none of it covers any of its types. */
+/**
+ * Returns the cheapest launch of the claim with the unused commitments. Returns undefined if commitments cover none of its
+ * types.
+ */
 export function bestCover(claim: Claim, ledger: Ledger): BestCover | undefined {
   const { state, usdPerHour: price } = claim;
   const usages = usagesOf(state.shape);
@@ -73,7 +79,7 @@ export function bestCover(claim: Claim, ledger: Ledger): BestCover | undefined {
     undefined,
   );
   if (best === undefined) return undefined;
-  // AWS takes the cheapest of the types by its own prices: none may stand before the one that is meant
+  // AWS launches the type with the lowest AWS price, so no cheaper type may be in the list besides the intended one
   const isZonal = ledger.isZonal(best.taken);
   const types = found.filter(
     ({ usage, isWhole, usdPerHour }) =>
@@ -104,7 +110,7 @@ function cheapestOf(type: number, usages: readonly Usage[], ledger: Ledger): Fou
   return best;
 }
 
-/** How a claim is bought on demand whose cheapest offering is on-demand anyway. */
+/** Returns the on-demand launch of a claim whose cheapest offering is on-demand in any case. */
 export function onDemandUsage(claim: Claim): ClaimCover | undefined {
   if (!isCoverable(claim)) return undefined;
   const { state, usdPerHour } = claim;
@@ -117,7 +123,7 @@ export function onDemandUsage(claim: Claim): ClaimCover | undefined {
   return keepsVariety(claim, positions) ? { types: positions, usage, isZonal: false, coveredUsdPerHour: 0 } : undefined;
 }
 
-/** Prices per type for a search: next to nothing where a whole instance is covered by what is left now. */
+/** Returns prices per type for a search. A type is almost free if unused commitments cover a whole instance of it. */
 export function coveredPrices(ledger: Ledger): (shape: Shape) => Float64Array {
   const known = new Map<Shape, Float64Array>();
   const left = ledger.copy();

@@ -1,4 +1,4 @@
-/** What DaemonSets will take of nodes. */
+/** Computes the resources that DaemonSets will use on nodes. */
 import type { Taint } from '../../api/kubernetes.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
@@ -13,7 +13,7 @@ import type { CompiledTypes } from './compiled-types.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax, toleratePreferences } from './relax.ts';
 
-/** A DaemonSet's pod, with one set of requirements per alternative of its node affinity. */
+/** Pod of a DaemonSet, with one set of requirements for each alternative of its node affinity. */
 export interface Daemon {
   readonly pod: EnginePod;
   readonly requests: Resources;
@@ -29,7 +29,7 @@ function alternativesOf(pod: EnginePod): readonly Requirements[] {
     pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   let at = pod;
   for (let left = terms.length; left > 1; left--) {
-    at = relax(at, { preferenceTaints: false }) ?? at; // required terms are given up before anything else
+    at = relax(at, { preferenceTaints: false }) ?? at; // required terms are dropped before anything else
     alternatives.push(requirementsOfPod(at));
   }
   return alternatives;
@@ -60,7 +60,7 @@ export interface DaemonGroup {
   readonly ports: readonly HostPort[];
 }
 
-/** What daemons are grouped for: the instance types of a NodePool, with what its nodes carry. */
+/** Input for groups: the instance types of a NodePool, with the properties of its nodes. */
 interface DaemonGroupInput {
   readonly taints: readonly Taint[];
   readonly requirements: Requirements;
@@ -69,8 +69,8 @@ interface DaemonGroupInput {
 }
 
 /**
- * Groups a template's instance types by the daemons that run on them. A daemon runs on a type when one of its
- * alternatives suits both. In the order of the first type of each group.
+ * Groups a template's instance types by the daemons that run on them. A daemon runs on a type if one of its alternatives is
+ * compatible with both the type and the template. Groups are sorted by their first type.
  */
 export function daemonGroups(
   daemons: readonly Daemon[],
@@ -110,14 +110,14 @@ export function daemonGroups(
   });
 }
 
-/** All that decides on which nodes a daemon runs, and what it takes of them. */
+/** Returns all values that determine on which nodes a daemon runs and which resources it uses there. */
 export const demandsOnNodes = ({ pod, requests, alternatives }: Daemon): readonly unknown[] => [
   requests,
   pod.spec.tolerations,
   alternatives.map(({ identity }) => identity),
 ];
 
-/** What daemons will take of a node that exists. */
+/** Returns the resources that daemons will use on an existing node. */
 export function daemonRequestsOn(
   daemons: readonly Daemon[],
   node: { readonly taints: readonly Taint[]; readonly requirements: Requirements },

@@ -1,4 +1,4 @@
-/** Resource names interned to positions of a vector. */
+/** Maps resource names to positions in a vector. */
 
 import type { Resources } from '../model.ts';
 import { amountIn } from '../resources.ts';
@@ -9,7 +9,7 @@ export class Dimensions {
   readonly names: readonly string[];
   readonly #positions: ReadonlyMap<string, number>;
 
-  /** For what nodes have. A position more stands for all that none of them has. */
+  /** Creates the dimensions of the resources that nodes have. One extra position stands for all resources that no node has. */
   constructor(occurring: Iterable<Resources>) {
     const names = new Set<string>();
     for (const resources of occurring) for (const name in resources) names.add(name);

@@ -1,4 +1,4 @@
-/** From claims under construction to what the plan says of them. */
+/** Converts claims under construction to planned claims. */
 
 import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
 import {
@@ -34,16 +34,19 @@ import type { Claim } from './claim.ts';
 import type { Shape } from './shape.ts';
 import { SIMULATION_ONLY, templateLabels } from './template.ts';
 
-/** The least that daemons take on any instance type of the claim. */
+/** Returns the smallest overhead of daemons on any instance type of the claim. */
 function leastOverhead({ state }: Claim): Resources {
   const overheads = state.template.groups
     .filter(({ rows }) => rows.intersects(state.rows))
     .map(({ overhead }) => overhead);
-  // a type without daemons has no key in common with the others: the least is nothing
+  // a type without daemons shares no key with other types, so the minimum is 0
   return overheads.length === 0 ? {} : overheads.reduce(minCommonResources);
 }
 
-/** Labels of the node besides those of its instance type: the template's, and what requirements fix of other keys. */
+/**
+ * Returns the labels of the node except for labels of its instance type: the labels of the template, and values that
+ * requirements fix for other keys.
+ */
 export function labelsOf(pool: NodePool, requirements: Requirements): Readonly<Record<string, string>> {
   const labels: Record<string, string> = { ...templateLabels(pool) };
   for (const [key, set] of requirements.entries()) {
@@ -72,7 +75,10 @@ function annotationsOf(
   return annotations;
 }
 
-/** What a claim is launched with: one that holds reservations, into one of these only; one that commitments cover, on demand. */
+/**
+ * Returns the shape with which a claim is launched. A claim with reservations may only launch into them. A claim with a cover
+ * launches as on-demand.
+ */
 function launchShape({ state, held, cover }: Claim): Shape {
   const { requirements } = state.shape;
   if (cover !== undefined) {
@@ -87,7 +93,10 @@ function launchShape({ state, held, cover }: Claim): Shape {
   );
 }
 
-/** The types that remain, from cheap to dear, as many as a NodeClaim may list: spot risk orders them, and takes none out. */
+/**
+ * Returns the remaining types, cheapest first, up to the maximum length of the list in a NodeClaim. Spot risk affects the order,
+ * but removes no type.
+ */
 function cheapestTypes({ state, held, cover }: Claim, shape: Shape): readonly number[] {
   const { catalogue } = state.template;
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
@@ -101,7 +110,10 @@ function cheapestTypes({ state, held, cover }: Claim, shape: Shape): readonly nu
   return inOrder.filter((type) => listed.has(catalogue.types[type] as InstanceType));
 }
 
-/** What a claim of such types asks for. Most of it is the same for all claims of a shape. */
+/**
+ * Returns the requirements of a claim with these types. Most of the result is cached, because it is the same for all claims of a
+ * shape.
+ */
 function launchRequirements(shape: Shape, positions: readonly number[]): Launch {
   const names = shape.catalogue.sortedNamesOf(positions);
   const capacityTypes = new Set<string>();
@@ -122,11 +134,11 @@ function launchRequirements(shape: Shape, positions: readonly number[]): Launch 
 
 interface Launch {
   readonly requirements: Requirements;
-  /** As the API spells them. */
+  /** Requirements in the format of the API. */
   readonly api: readonly Requirement[];
 }
 
-/** What the plan says of all claims with the same choice that hold no reservations. */
+/** Part of the plan that all claims with the same choice share if they hold no reservations. */
 type PlannedPart = Omit<PlannedClaim, 'pods' | 'requests'> & { readonly overhead: Resources };
 
 function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | PodRefusal {
@@ -154,7 +166,10 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
   };
 }
 
-/** The price of the offering that makes a type the cheapest, AWS's own where the price book has another, and its spot risk. */
+/**
+ * Returns the price of the offering that makes a type the cheapest, its AWS price if the price book has a different one, and its
+ * spot risk.
+ */
 function pricesOf(
   cheapest: InstanceType | undefined,
   weighed: number,
@@ -173,7 +188,9 @@ function pricesOf(
   };
 }
 
-/** The plan's claim; or, when cutting the list of types short broke `minValues`, why its pods stay pending. */
+/**
+ * Returns the planned claim. If the shortened list of types violates `minValues`, returns the reason why its pods stay pending.
+ */
 export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): PlannedClaim | PodRefusal {
   const compute = (): PlannedPart | PodRefusal => plannedPartOf(claim, strictMinValues);
   const { choice } = claim.state;

@@ -1,13 +1,13 @@
-/** Which rows have enough of one resource, found by binary search over the different amounts that there are. */
+/** Finds the rows that have enough of one resource, by binary search over the distinct amounts. */
 import { BitSet } from './bitset.ts';
 
 export class FitTable {
-  /** Different amounts, ascending. */
+  /** Distinct amounts, ascending. */
   readonly #amounts: Float64Array;
-  /** For each of them the rows that have at least as much, and none at the end. */
+  /** Rows that have at least the amount, for each amount, and an empty set at the end. */
   readonly #rowsFrom: readonly BitSet[];
 
-  /** @param amountOfRow what each row has */
+  /** @param amountOfRow amount of each row */
   constructor(amountOfRow: Float64Array) {
     const order = Array.from(amountOfRow, (_, row) => row);
     order.sort((a, b) => (amountOfRow[b] as number) - (amountOfRow[a] as number));
@@ -27,7 +27,7 @@ export class FitTable {
     this.#rowsFrom = rowsFrom.reverse();
   }
 
-  /** Position of the least amount that is enough; the number of amounts when none is. */
+  /** Returns the position of the smallest sufficient amount, or the number of amounts if none is sufficient. */
   positionOf(amount: number): number {
     let low = 0;
     let high = this.#amounts.length;
@@ -39,12 +39,12 @@ export class FitTable {
     return low;
   }
 
-  /** Infinite beyond the largest. */
+  /** Returns the amount at a position, or Infinity after the last one. */
   amountAt(position: number): number {
     return this.#amounts[position] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Rows that have at least the amount at the position. Not to be changed. */
+  /** Returns the rows that have at least the amount at the position. Callers must not modify the result. */
   rowsFrom(position: number): BitSet {
     return this.#rowsFrom[position] as BitSet;
   }

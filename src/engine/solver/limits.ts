@@ -1,4 +1,4 @@
-/** How much a NodePool may still buy in this solve. */
+/** Tracks the remaining limits of a NodePool during a solve. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { EngineNode, Misfit, Resources } from '../model.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
@@ -9,7 +9,7 @@ import type { CompiledPool } from './compiled-pool.ts';
 const NODES = 'nodes';
 
 export class PoolLimits {
-  /** Changes whenever less is left than before. */
+  /** Version that changes whenever the remaining limits decrease. */
   version = 0;
   readonly #pool: CompiledPool;
   readonly #remaining: Record<string, number>;
@@ -22,7 +22,7 @@ export class PoolLimits {
     this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - amountIn(used, name)]));
   }
 
-  /** Rows of the types that can be bought without going over, or why there is none. */
+  /** Rows of the types that can be launched within the limits, or the reason why there are none. */
   get allowed(): BitSet | Misfit {
     if (this.#remaining[NODES] === 0) return this.#misfit('node limits have been exhausted for nodepool');
     if (this.#allowed?.version !== this.version) this.#allowed = { version: this.version, rows: this.#rowsLeft() };
@@ -44,7 +44,7 @@ export class PoolLimits {
     return { code: 'limits', text: `${text} (NodePool=${this.#pool.name})` };
   }
 
-  /** Those of the rows that have no more of anything limited than one of them. */
+  /** Returns the rows with at most as much of each limited resource as the row `than`. */
   noLarger(rows: BitSet, than: number): BitSet {
     const { catalogue, choices } = this.#pool;
     const most = catalogue.types[catalogue.typeAt(than)]?.capacity;
@@ -64,7 +64,7 @@ export class PoolLimits {
     return Object.hasOwn(this.#remaining, NODES);
   }
 
-  /** Takes off the worst case of a new claim: the largest capacity among its types, per resource. */
+  /** Subtracts the worst case of a new claim: the largest capacity among its types, for each resource. */
   spend(choice: Choice): void {
     for (const name of Object.keys(this.#remaining)) {
       const largest = choice.largest(name);
@@ -75,7 +75,7 @@ export class PoolLimits {
   }
 }
 
-/** What a pool's nodes that stay take of its limits. */
+/** Returns the part of the limits that the NodePool's staying nodes use. */
 function usageOf(pool: string, nodes: Iterable<EngineNode>): Resources {
   const own: EngineNode[] = [];
   for (const node of nodes) if (node.labels[NODEPOOL_LABEL] === pool && !node.markedForDeletion) own.push(node);

@@ -1,4 +1,4 @@
-/** Why no instance type of a template suits a pod, in the words that users of Karpenter know. */
+/** Describes why no instance type of a template fits a pod, in the texts that users of Karpenter know. */
 import { minValuesText } from '../instance-types.ts';
 import type { IdlePool, Misfit, PodRefusal, Resources } from '../model.ts';
 import { addResources, maxResources, minCommonResources, quantityList } from '../resources.ts';
@@ -10,21 +10,21 @@ import { type Amounts, sum } from './dimensions.ts';
 import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 
-/** What the types were checked for when none was left. */
+/** Input of the check that no type passed. */
 export interface TypeCheck {
   readonly catalogue: CompiledTypes;
   readonly shape: Shape;
   /** Rows that were checked. */
   readonly rows: BitSet;
-  /** Daemon groups whose host ports leave room for the pod's. */
+  /** Daemon groups without a host port conflict with the pod. */
   readonly groups: readonly DaemonGroup[];
-  /** Requests of all pods of the claim, the new one included. */
+  /** Requests of all pods of the claim, including the new pod. */
   readonly amounts: Amounts;
   readonly podClass: PodClass;
   readonly allGroups: readonly DaemonGroup[];
 }
 
-/** How many types pass which tests: the three alone, and each two together. */
+/** For each of the three tests, and for each pair of tests, true if some type passes. */
 interface CheckResults {
   compatible: boolean;
   fits: boolean;
@@ -34,13 +34,16 @@ interface CheckResults {
   fitsAndOffered: boolean;
 }
 
-/** A misfit as events say it. */
+/** Returns the text of a misfit for events. */
 export const misfitText = (misfit: Misfit): string =>
   misfit.code === 'taint' ? `did not tolerate taint (taint=${formatTaint(misfit.taint)})` : misfit.text;
 
 const NO_TEMPLATES = 'nodepool requirements filtered out all available instance types';
 
-/** Why a pod fits nowhere, as events say it: NodePools that were tried speak for themselves, idle ones by their names. */
+/**
+ * Returns the reason for events why a pod fits nowhere. NodePools that were tried contribute the text of their misfit, and idle
+ * NodePools contribute a text with their name.
+ */
 export function refusalText(tried: readonly { readonly misfit: Misfit }[], idle: readonly IdlePool[]): string {
   const texts = tried.length === 0 ? [NO_TEMPLATES] : tried.map(({ misfit }) => misfitText(misfit));
   return [...texts, ...idle.map(idleText)].join('; ');
@@ -49,14 +52,14 @@ export function refusalText(tried: readonly { readonly misfit: Misfit }[], idle:
 const idleText = ({ nodePool, misfit }: IdlePool): string =>
   `NodePool ${nodePool} takes no part (${misfit.code}): ${misfitText(misfit)}`;
 
-/** What is said of every pod when no NodePool takes part. */
+/** Returns the refusal for all pods if no NodePool takes part. */
 export function noPools(idle: readonly IdlePool[]): PodRefusal {
   const text = 'no dynamic nodepools found';
   if (idle.length === 0) return { code: 'no-pools', text };
   return { code: 'no-fit', text: [text, ...idle.map(idleText)].join('; '), pools: idle };
 }
 
-/** More CPU than any machine has: most likely `m` was meant. In milli-cores. */
+/** CPU, in millicores, that exceeds any machine. The user probably omitted `m`. */
 const TYPO_CPU = 1_000_000_000;
 
 function checkResults({ catalogue, shape, rows, groups, amounts }: TypeCheck): CheckResults {
@@ -105,7 +108,10 @@ function phrase(results: CheckResults): string {
 
 const json = (resources: Resources): string => JSON.stringify(quantityList(resources));
 
-/** The pod's requests with the daemons' on top; both ends where daemons differ between types. */
+/**
+ * Returns the requests of the pod plus the overhead of daemons. If the overhead depends on the type, returns the minimum and the
+ * maximum.
+ */
 function resourcesText({ podClass, allGroups }: TypeCheck): string {
   const overheads = allGroups.map(({ overhead }) => overhead);
   const [first = {}] = overheads;

@@ -1,4 +1,4 @@
-/** Nodes that exist or are launching, as places for pods. */
+/** Existing and launching nodes on which pods can be placed. */
 
 import { ByText } from '../../lib/by-text.ts';
 import { remembering } from '../../lib/remembering.ts';
@@ -17,7 +17,7 @@ import { type Daemon, daemonRequestsOn, demandsOnNodes } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
-/** What nodes are compiled with. */
+/** Input for the compilation of nodes. */
 interface NodeContext {
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
@@ -25,7 +25,7 @@ interface NodeContext {
   readonly leftOuts: LeftOuts;
 }
 
-/** Stands for daemons and dimensions: one object for equal ones, for as long as nodes have it. */
+/** Identity of daemons and dimensions. Equal ones share one object while a node refers to the object. */
 type Outlook = object;
 
 const outlooks = new ByText<Outlook>();
@@ -33,9 +33,9 @@ const outlooks = new ByText<Outlook>();
 const outlookOf = ({ daemons, dimensions }: NodeContext): Outlook =>
   outlooks.of(JSON.stringify([dimensions.names, daemons.map(demandsOnNodes)]), () => ({}));
 
-/** What a node has left. Only ever less. */
+/** Remaining room of a node. It only shrinks. */
 export class Room {
-  /** Where the node has no word of a resource it has none of it. */
+  /** Remaining amounts. 0 for resources that the node does not report. */
   readonly #remaining: Amounts;
   readonly #ports: HostPort[];
   readonly #slots: VolumeSlots;
@@ -63,16 +63,16 @@ export class Room {
   }
 }
 
-/** A node as it is before anything is placed. */
+/** Node before any pod is placed. */
 export class CompiledNode {
-  /** In the order in which nodes are tried. */
+  /** Position in the order in which nodes are tried. */
   readonly index: number;
-  /** In the snapshot. */
+  /** Position in the snapshot. */
   readonly position: number;
   readonly node: EngineNode;
   readonly requirements: Requirements;
   readonly room: Room;
-  /** A negative amount says that the node is overcommitted already: it takes nothing. */
+  /** True if an amount is negative. The node is already overcommitted and accepts no pods. */
   readonly #overcommitted: boolean;
 
   constructor(index: number, position: number, node: EngineNode, { room, overcommitted }: Ground) {
@@ -84,7 +84,10 @@ export class CompiledNode {
     this.#overcommitted = overcommitted;
   }
 
-  /** Whether pods of a class could be here if there were room: what is no matter of room never changes. */
+  /**
+   * Returns true if pods of a class could run here if there were room. The result never changes, because it does not depend on
+   * room.
+   */
   suits({ pod, requirements, volumes }: PodClass): boolean {
     return (
       !this.#overcommitted &&
@@ -95,17 +98,17 @@ export class CompiledNode {
   }
 }
 
-/** What runs on a node, and what that leaves. */
+/** Running pods of a node, and the resources that remain. */
 interface Load {
   readonly ports: readonly HostPort[];
-  /** Allocatable less what runs. */
+  /** Allocatable resources minus the requests of running pods. */
   readonly free: Resources;
   readonly takenByDaemons: Resources;
-  /** The running pods that use claims of volumes. */
+  /** Running pods that use persistent volume claims. */
   readonly claiming: readonly EnginePod[];
 }
 
-/** State nodes never change, and a cluster is solved again and again: what follows from a node is kept. */
+/** Cached by node, because state nodes are immutable and a cluster is solved again and again. */
 const loadOf = remembering((node: EngineNode): Load => {
   const running = node.pods.filter((pod) => !isTerminal(pod));
   return {
@@ -116,7 +119,7 @@ const loadOf = remembering((node: EngineNode): Load => {
   };
 });
 
-/** What a node has left before anything is placed. */
+/** Room of a node before any pod is placed. */
 interface Ground {
   readonly room: Room;
   readonly overcommitted: boolean;
@@ -124,7 +127,7 @@ interface Ground {
 
 interface KeptGround extends Ground {
   readonly outlook: Outlook;
-  /** Of the pods that use volumes, whose slots hang on more than nodes. */
+  /** Claims of the pods that use volumes. Their slots depend on objects besides the node. */
   readonly claims: readonly ClaimsByDriver[];
 }
 
@@ -146,22 +149,22 @@ function groundOf(node: EngineNode, { daemons, dimensions, volumes }: NodeContex
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));
 
-/** Until it registers, a node is known by the name of its claim. */
+/** Returns the name of the node. Until the node registers, this is the name of its NodeClaim. */
 const nameOf = ({ name, registered, nodeClaim }: EngineNode): string =>
   registered || nodeClaim === undefined ? name : nodeClaim.metadata.name;
 
-/** What is known of pods that differ in topology alone and of nodes before anything is placed. */
+/** Cached verdicts for pods of one kind on nodes before any pod is placed. */
 export interface NodeKnowledge {
-  /** 1 at the indexes of nodes that suit, 2 at those of nodes that refuse, 0 where nothing is known. */
+  /** `SUITS` or `REFUSES` at the index of each node, or 0 if the verdict is unknown. */
   readonly verdicts: Uint8Array;
-  /** Nodes before this index refuse. */
+  /** All nodes before this index refuse. */
   first: number;
 }
 
 export const SUITS = 1;
 export const REFUSES = 2;
 
-/** The nodes of a snapshot that stay, in the order in which they are tried: initialised ones first, then by name. */
+/** Staying nodes of a snapshot in the order in which they are tried: initialized nodes first, then by name. */
 export class NodeTable {
   readonly nodes: readonly CompiledNode[];
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
@@ -175,7 +178,7 @@ export class NodeTable {
         ({ node: a }, { node: b }) =>
           Number(b.initialized) - Number(a.initialized) || compareText(nameOf(a), nameOf(b)),
       );
-    // what runs on a node that is left out, and what it takes of its pool's limits, still counts
+    // the pods of an omitted node, and its share of the NodePool's limits, still count
     let index = 0;
     const outlook = outlookOf(context);
     this.nodes = context.leftOuts.kept(
@@ -190,12 +193,12 @@ export class NodeTable {
     this.#indexes = new Map(this.nodes.map(({ node, index }) => [node.providerId, index]));
   }
 
-  /** Of the nodes that stay. */
+  /** Returns the index of a staying node. */
   indexOf(providerId: string): number | undefined {
     return this.#indexes.get(providerId);
   }
 
-  /** Grows with every solve. */
+  /** Returns the verdicts for a kind. Each solve adds verdicts. */
   knowledgeOf(kind: PodKind): NodeKnowledge {
     let knowledge = this.#knowledge.get(kind);
     if (knowledge === undefined) {

@@ -1,4 +1,4 @@
-/** The nodes of one solve, which fill up. */
+/** Nodes of one solve, with their remaining room. */
 import type { EnginePod } from '../input.ts';
 import type { Placement, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
@@ -9,12 +9,12 @@ import type { PodClass, PodKind } from './pod-class.ts';
 interface NodesParts {
   readonly table: NodeTable;
   readonly topology: Topology;
-  /** Provider ids of nodes that go. */
+  /** Provider ids of nodes that will be removed. */
   readonly leaving: ReadonlySet<string>;
   readonly quiet: Quiet | undefined;
 }
 
-/** What was put on a node. */
+/** Pods that were placed on a node, and its remaining room. */
 interface UsedNode {
   readonly room: Room;
   readonly pods: EnginePod[];
@@ -22,11 +22,11 @@ interface UsedNode {
 
 export class Nodes {
   readonly #parts: NodesParts;
-  /** By index: a simulation uses a few nodes of thousands. */
+  /** Used nodes by index. A map, because a simulation uses only a few of thousands of nodes. */
   readonly #used = new Map<number, UsedNode>();
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
   readonly #leaving: readonly number[];
-  /** Indexes of nodes that only exempt pods may go to. */
+  /** Indexes of nodes that accept only exempt pods. */
   readonly #quiet: ReadonlySet<number>;
 
   constructor(parts: NodesParts) {
@@ -37,7 +37,7 @@ export class Nodes {
     this.#quiet = new Set(indexesOf(quiet?.nodes ?? []));
   }
 
-  /** Puts a pod on the first node that takes it. */
+  /** Places a pod on the first node that accepts it. Returns false if no node does. */
   take(pod: EnginePod, podClass: PodClass): boolean {
     const { table, topology, quiet } = this.#parts;
     const { nodes } = table;
@@ -57,7 +57,7 @@ export class Nodes {
     return false;
   }
 
-  /** A copy of what is known before anything is placed: in this solve there will be more refusals. */
+  /** Returns a copy of the verdicts before any pod is placed. The solve adds refusals to this copy. */
   #knowledgeOf(kind: PodKind): NodeKnowledge {
     let knowledge = this.#knowledge.get(kind);
     if (knowledge === undefined) {
@@ -69,7 +69,10 @@ export class Nodes {
     return knowledge;
   }
 
-  /** Topology aside. Once false, false for the rest of the solve: nothing is ever taken away. */
+  /**
+   * Returns true if the node has room for the pod, ignoring topology. If the result is false, it stays false for the rest of the
+   * solve, because pods are never removed.
+   */
   #holds(node: CompiledNode, podClass: PodClass, verdicts: Uint8Array): boolean {
     const { index } = node;
     const used = this.#used.get(index);
@@ -79,7 +82,7 @@ export class Nodes {
     return holds;
   }
 
-  /** What holds before anything is placed holds for other solves too. */
+  /** Stores a verdict for other solves. The verdict is valid before any pod is placed. */
   #learn(kind: PodKind, index: number, holds: boolean): void {
     const knowledge = this.#parts.table.knowledgeOf(kind);
     knowledge.verdicts[index] = holds ? SUITS : REFUSES;

@@ -1,8 +1,8 @@
-/** How much time a solve has, for all pods and for each. Without a deadline there is no end to it. */
+/** Tracks the time limits of a solve, for all pods and for each pod. Without a deadline, there is no limit. */
 import type { EnginePod } from '../input.ts';
 import type { PodRefusal, SolveOptions } from '../model.ts';
 
-/** Part of the deadline that one pod may take, and that all heavy ones of a solve may take together. */
+/** Part of the deadline that one pod may use, and that all heavy pods of a solve may use together. */
 const SHARE = 1 / 20;
 
 export class Pace {
@@ -10,7 +10,7 @@ export class Pace {
   readonly #now: (() => number) | undefined;
   readonly #deadlineMs: number;
   #podEndsMs = Number.POSITIVE_INFINITY;
-  /** End of the time for heavy pods, from the first of them on. */
+  /** End of the time for heavy pods. The time starts with the first heavy pod. */
   #heavyEndsMs = Number.POSITIVE_INFINITY;
 
   constructor(options: SolveOptions) {
@@ -20,7 +20,7 @@ export class Pace {
     this.#deadlineMs = deadlineMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** To be called before a pod is tried, heavy ones last. Whether there is time for it. */
+  /** Returns true if there is time for a pod. Callers must call this method before they try a pod, with heavy pods last. */
   hasTimeFor(pod: EnginePod, isHeavy: boolean): boolean {
     this.#options.working?.(pod);
     if (this.#now === undefined) return true;
@@ -30,24 +30,24 @@ export class Pace {
     return nowMs < Math.min(this.#deadlineMs, this.#heavyEndsMs);
   }
 
-  /** Whether the time of the pod that is being tried is over. */
+  /** Returns true if the time for the current pod is over. */
   readonly isLateForPod = (): boolean =>
     this.#now !== undefined && this.#now() >= Math.min(this.#podEndsMs, this.#heavyEndsMs, this.#deadlineMs);
 
-  /** Whether the time of the solve is over. */
+  /** Returns true if the time of the solve is over. */
   readonly isOver = (): boolean => this.#now !== undefined && this.#now() >= this.#deadlineMs;
 
-  /** Whether the pod being tried has had its share, and not just the last of what there was. */
+  /** True if the current pod used its full share of the time, rather than only the rest of the deadline. */
   get hasHadItsShare(): boolean {
     return this.#now !== undefined && this.#now() >= this.#podEndsMs;
   }
 
-  /** Whether there are more claims than anybody is interested in. */
+  /** Returns true if there are more claims than the caller needs. */
   hasEnough(claims: number): boolean {
     return claims > (this.#options.mostClaims ?? Number.POSITIVE_INFINITY);
   }
 
-  /** For a pod that has had its share of the time. */
+  /** Refusal for a pod that used its share of the time. */
   get tooSlow(): PodRefusal {
     const seconds = Math.round(this.#deadlineMs * SHARE) / 1000;
     const remedy = 'give it fewer terms of affinity, spread constraints or tolerations';

@@ -1,7 +1,8 @@
 /**
- * Pods that are equal to scheduling form a class: compiled once, and what is learnt about one holds for all. Giving
- * up a preference moves a pod into another class, known by the class that it comes from: what is left of a pod after each
- * of a thousand steps would be too much to compare. Classes that differ in topology alone are of one kind.
+ * Pods that are equal for scheduling form a class. A class is compiled once, and results for one pod apply to all pods of the
+ * class. If a pod drops a preference, it moves to another class, which is found by its previous class, because a comparison of
+ * the rest of a pod after each of up to a thousand steps would cost too much. Classes that differ only in topology have the same
+ * kind.
  */
 import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
@@ -17,7 +18,7 @@ import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
-/** What is the same for all classes that differ in rules of topology alone. */
+/** Shared identity of all classes that differ only in topology rules. */
 export interface PodKind {
   /** Position among the kinds of this solve. */
   readonly id: number;
@@ -29,13 +30,16 @@ export interface PodClass extends TopologyPods {
   readonly kind: PodKind;
   readonly requests: Resources;
   readonly amounts: Amounts;
-  /** What its node must satisfy, the heaviest preference of node affinity included unless preferences are ignored. */
+  /**
+   * Requirements for the node. They include the preference of node affinity with the highest weight, unless preferences are
+   * ignored.
+   */
   readonly requirements: Requirements;
   readonly ports: readonly HostPort[];
   readonly volumes: PodVolumes;
 }
 
-/** What giving up preferences leaves as it is. */
+/** Properties that do not change if a pod drops preferences. */
 type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 'volumes'>;
 
 const NO_TOLERATIONS: readonly Toleration[] = [];
@@ -43,15 +47,15 @@ const NO_TOLERATIONS: readonly Toleration[] = [];
 interface PodClassOptions {
   readonly dimensions: Dimensions;
   readonly preferences: boolean;
-  /** Whether some NodePool has a `PreferNoSchedule` taint, so that tolerating those is worth trying. */
+  /** True if a NodePool has a `PreferNoSchedule` taint, so that it is useful to tolerate such taints. */
   readonly preferenceTaints: boolean;
-  /** Keys of pod labels that some rule of this solve looks at. */
+  /** Keys of pod labels that rules of this solve read. */
   readonly labelKeys: readonly string[];
   readonly volumes: Volumes;
   requestsOf(pod: EnginePod): Resources;
 }
 
-/** Joins parts of an identity; no name or label value contains it. */
+/** Joins parts of an identity. Names and label values cannot contain this character. */
 const SEPARATOR = '\u0001';
 const ABSENT = '\u0002';
 
@@ -61,11 +65,11 @@ export class PodClasses {
   readonly #kinds = new Map<string, PodKind>();
   readonly #relaxed = new Map<PodClass, PodClass | undefined>();
   readonly #requirements = new Map<string, Requirements>([['', Requirements.EMPTY]]);
-  /** Numbers of objects that stand for equal ones in identities, by object and by text. */
+  /** Numbers of objects in identities, by object and by text. Equal objects have the same number. */
   readonly #numbers = new WeakMap<object, number>();
   readonly #numbersOfTexts = new Map<string, number>();
   #count = 0;
-  /** Identities of specs, which the pods of one workload often share. */
+  /** Identities of specs. Pods of one workload often share their spec. */
   readonly #specs = new WeakMap<PodSpec, string>();
 
   constructor(options: PodClassOptions) {
@@ -91,7 +95,10 @@ export class PodClasses {
     return podClass;
   }
 
-  /** The class of the pods of this class with their next preference given up; undefined when there is none left. */
+  /**
+   * Returns the class of the pods of this class after they drop their next preference. Returns undefined if there are no
+   * preferences left.
+   */
   relaxed(podClass: PodClass): PodClass | undefined {
     if (!this.#relaxed.has(podClass)) {
       const softer = relax(podClass.pod, this.#options);
@@ -100,7 +107,10 @@ export class PodClasses {
     return this.#relaxed.get(podClass);
   }
 
-  /** What the rules of other pods see of a pod, and the claims of its volumes, which can bear its own name. */
+  /**
+   * Returns the identity of the parts of a pod that the rules of other pods read, and of its volume claims, whose names can
+   * contain the name of the pod.
+   */
   #visibleIdentity(pod: EnginePod): string {
     const { metadata, spec } = pod;
     let id = metadata.namespace ?? 'default';
@@ -137,11 +147,11 @@ export class PodClasses {
     return { id, kind: this.#kindOf(kindId), visible, pod, requests, amounts, requirements, strict, ports, volumes };
   }
 
-  /** The same number for equal parts of pods: the text of each object is made once. */
+  /** Returns the same number for equal parts of pods. Computes the text of each object once. */
   #numberOf(part: Requirements | readonly object[]): number {
     const known = this.#numbers.get(part);
     if (known !== undefined) return known;
-    // a space stands in front of no JSON
+    // JSON never starts with a space
     const text = part instanceof Requirements ? ` ${part.identity}` : JSON.stringify(part);
     const number = this.#numbersOfTexts.get(text) ?? this.#numbersOfTexts.size;
     this.#numbersOfTexts.set(text, number);
@@ -149,7 +159,7 @@ export class PodClasses {
     return number;
   }
 
-  /** One object for equal requirements, so that what follows from them is found by object. */
+  /** Returns one shared object for equal requirements, so that derived values can be found by object. */
   #shared(requirements: Requirements): Requirements {
     const known = this.#requirements.get(requirements.identity);
     if (known === undefined) this.#requirements.set(requirements.identity, requirements);

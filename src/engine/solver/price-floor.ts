@@ -1,4 +1,4 @@
-/** What the nodes for some pods cost at least, however the pods share them: known before any packing is searched for. */
+/** Computes a lower bound of the cost of the nodes for some pods, for any distribution of the pods, before a packing search. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { Requirements } from '../requirements.ts';
 import { type PricedRoom, unitPricesOf } from '../unit-prices.ts';
@@ -8,9 +8,9 @@ import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
 /**
- * USD per hour below which no nodes can be bought for the pods of claims, each pod in the NodePool that it is in: what
- * fractions of nodes would cost that have room for the pods' CPU and memory, and no daemons to keep up.
- * @param avoided a capacity type that none of the nodes may have; infinite when nothing else is for sale
+ * Returns the lower bound in USD per hour of the cost of nodes for the pods of claims, if each pod stays in its NodePool. The
+ * bound is the cost of fractions of nodes with enough CPU and memory for the pods, without daemons.
+ * @param avoided capacity type that no node may have; the result is Infinity if nothing else is available
  */
 export function priceFloor(claims: readonly Claim[], dimensions: Dimensions, avoided?: string): number {
   const [cpuAt, memoryAt] = [dimensions.position('cpu'), dimensions.position('memory')];
@@ -32,7 +32,7 @@ interface Positions {
   readonly memoryAt: number;
 }
 
-/** What a NodePool can buy, each at its best price. */
+/** Returns the node sizes that a NodePool can launch, each at its best price. */
 function roomsOf(template: Template, { cpuAt, memoryAt }: Positions, avoided?: string): readonly PricedRoom[] {
   const { catalogue, rows, extrasUsdPerHour } = template;
   const shape = withoutCapacityType(template.root, avoided);
@@ -42,13 +42,13 @@ function roomsOf(template: Template, { cpuAt, memoryAt }: Positions, avoided?: s
     const usdPerHour = (prices?.[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour;
     const amounts = catalogue.allocatableAt(row);
     if (amounts === undefined || !Number.isFinite(usdPerHour)) continue;
-    // at least one unit, to divide by
+    // at least one unit, because the amount is a divisor
     rooms.push({ cpu: Math.max(1, amounts[cpuAt] ?? 0), memory: Math.max(1, amounts[memoryAt] ?? 0), usdPerHour });
   }
   return rooms;
 }
 
-/** Undefined when nothing is left. */
+/** Returns undefined if no requirements are left. */
 function withoutCapacityType(root: Shape, avoided: string | undefined): Shape | undefined {
   if (avoided === undefined) return root;
   const others = Requirements.fromRequirements([{ key: CAPACITY_TYPE_LABEL, operator: 'NotIn', values: [avoided] }]);

@@ -1,4 +1,4 @@
-/** The order in which pods are tried. */
+/** Order in which pods are tried. */
 import { uidOf } from '../../api/object-fields.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { EnginePod } from '../input.ts';
@@ -12,7 +12,7 @@ interface QueuedPod {
 
 const createdAt = ({ pod }: QueuedPod): number => timeOf(pod.metadata.creationTimestamp) || 0;
 
-/** Large pods first: by CPU, then memory; then the older, then by UID. */
+/** Sorts large pods first, by CPU, then memory. Ties are sorted by age, oldest first, then by UID. */
 export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] {
   return pods
     .map((pod) => ({
@@ -26,7 +26,7 @@ export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] 
     .map(({ pod }) => pod);
 }
 
-/** A queue to which what failed comes back, until a whole round brought nothing. */
+/** Queue to which failed pods are returned until a full round has made no progress. */
 export class PodQueue<T> {
   readonly #items: T[];
   readonly #lengthWhenPushed = new Map<T, number>();
@@ -40,7 +40,7 @@ export class PodQueue<T> {
     return this.#items.length - this.#head;
   }
 
-  /** The next one; undefined when none is left for which anything has changed. */
+  /** Returns the next item. Returns undefined if no item is left, or if nothing has changed since the items were pushed back. */
   pop(): T | undefined {
     const item = this.#items[this.#head];
     if (item === undefined || this.#lengthWhenPushed.get(item) === this.length) return undefined;
@@ -53,7 +53,7 @@ export class PodQueue<T> {
     this.#lengthWhenPushed.set(item, this.length);
   }
 
-  /** What is left, in order. */
+  /** Remaining items, in order. */
   get rest(): readonly T[] {
     return this.#items.slice(this.#head);
   }

@@ -1,4 +1,4 @@
-/** Softening a pod that does not fit: one preference, or one alternative, is given up at a time. */
+/** Relaxes a pod that does not fit, by one preference or one alternative at a time. */
 import type { Affinity, Toleration, WeightedPodAffinityTerm } from '../../api/kubernetes.ts';
 import type { EnginePod } from '../input.ts';
 
@@ -11,7 +11,7 @@ const withAffinity = (pod: EnginePod, affinity: Affinity): EnginePod => ({
   spec: { ...pod.spec, affinity: { ...pod.spec.affinity, ...affinity } },
 });
 
-/** The list without its heaviest element; the first of equals goes. */
+/** Returns the list without the element with the highest weight. For equal weights, removes the first. */
 function withoutHeaviest<T extends { readonly weight: number }>(terms: readonly T[] | undefined): T[] | undefined {
   if (terms === undefined || terms.length === 0) return undefined;
   return [...terms].sort((a, b) => b.weight - a.weight).slice(1);
@@ -47,7 +47,7 @@ const dropNodePreference: Step = (pod) => {
   });
 };
 
-/** The last constraint moves into the place of the dropped one, which decides what is dropped next. */
+/** Moves the last constraint to the position of the dropped one. This position determines which constraint is dropped next. */
 const dropSpreadPreference: Step = (pod) => {
   const constraints = pod.spec.topologySpreadConstraints ?? [];
   const first = constraints.findIndex(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
@@ -60,7 +60,7 @@ const dropSpreadPreference: Step = (pod) => {
 const isSame = (a: Toleration): boolean =>
   a.operator === 'Exists' && a.effect === 'PreferNoSchedule' && !a.key && !a.value;
 
-/** The pod with a toleration of every `PreferNoSchedule` taint, unless it has it already. */
+/** Returns the pod with a toleration for all `PreferNoSchedule` taints, or undefined if it already has this toleration. */
 export const toleratePreferences: Step = (pod) => {
   const tolerations = pod.spec.tolerations ?? [];
   if (tolerations.some(isSame)) return undefined;
@@ -75,7 +75,7 @@ const STEPS: readonly Step[] = [
   dropSpreadPreference,
 ];
 
-/** The next softer form of a pod, or nothing when all is given up. */
+/** Returns the pod without its next preference, or undefined if no preference is left. */
 export function relax(pod: EnginePod, options: { readonly preferenceTaints: boolean }): EnginePod | undefined {
   for (const step of STEPS) {
     const relaxed = step(pod);

@@ -1,4 +1,4 @@
-/** What is left of capacity reservations while a solve hands it out. */
+/** Tracks the remaining units of capacity reservations during a solve. */
 import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
 import { isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput, SolveOptions } from '../model.ts';
@@ -11,13 +11,13 @@ const NOT_RESERVABLE =
   'one or more instance types with compatible reserved offerings are available, but could not be reserved';
 const WOULD_LOSE = 'satisfying updated nodeclaim constraints would remove all compatible reserved offering options';
 
-/** Not permanent: another claim may give a reservation back. */
+/** Not permanent, because another claim may release a reservation. */
 const refused = (text: string): Refusal => new Refusal(() => ({ code: 'reserved-capacity', text }), false);
 
-/** Lists of instance types never change, and are used by many solves. */
+/** Cache of units. Lists of instance types are immutable, and many solves use them. */
 const knownUnits = new WeakMap<readonly InstanceType[], ReadonlyMap<string, number>>();
 
-/** Units by reservation: the least that any offering states. */
+/** Returns the units of each reservation: the lowest number in any offering. */
 function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
   const known = knownUnits.get(types);
   if (known !== undefined) return known;
@@ -32,12 +32,13 @@ function unitsIn(types: readonly InstanceType[]): ReadonlyMap<string, number> {
 }
 
 /**
- * A claim holds a unit of every reservation that it could be launched into, because it is not known which one it will be.
- * In strict mode a claim that could use reserved capacity must have some; in fallback mode it may do without.
+ * Remaining units of reservations. A claim holds a unit of every reservation into which it could be launched, because the actual
+ * reservation is not known yet. In strict mode, a claim that could use reserved capacity must hold a reservation; in fallback
+ * mode, this is optional.
  */
 export class ReservedUnits {
   readonly #strict: boolean;
-  /** Units left by reservation: the least that any offering states. */
+  /** Remaining units by reservation, starting with the lowest number in any offering. */
   readonly #left = new Map<string, number>();
 
   constructor(pools: readonly PoolInput[], mode: SolveOptions['reservedMode']) {
@@ -49,7 +50,7 @@ export class ReservedUnits {
     }
   }
 
-  /** The reservations that a claim would hold in a state; or why it may not take that state. */
+  /** Returns the reservations that a claim would hold in a state. If the claim must not enter this state, returns the reason. */
   reservable(state: ClaimState, held: ReservationIds = NONE): ReservationIds | Refusal {
     if (this.#left.size === 0) return NONE;
     const compatible = this.#idsOf(state);
@@ -59,18 +60,18 @@ export class ReservedUnits {
     return held.size > 0 ? refused(WOULD_LOSE) : NONE;
   }
 
-  /** Takes what is new and gives back what is held no more. */
+  /** Acquires units of the new reservations and releases units that are no longer held. */
   exchange(held: ReservationIds, wanted: ReservationIds): void {
     for (const id of wanted) if (!held.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1);
     for (const id of held) if (!wanted.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
   }
 
-  /** Whether there are none: no claim ever holds one then. */
+  /** True if there are no reservations, so that no claim can hold one. */
   get areNone(): boolean {
     return this.#left.size === 0;
   }
 
-  /** Reservations into which some of the state's instance types could be launched. */
+  /** Returns the reservations into which some of the state's instance types could be launched. */
   #idsOf({ choice, template }: ClaimState): ReservationIds {
     return choice.computeOnce('reservations', () => {
       const { reservations } = choice.shape.offerings;

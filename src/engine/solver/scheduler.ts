@@ -1,4 +1,4 @@
-/** One solve at work: where each pod goes, pod by pod. */
+/** Places the pods of one solve, one by one. */
 import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
@@ -21,19 +21,19 @@ interface SchedulerParts {
   readonly nodes: Nodes;
   readonly templates: readonly Template[];
   readonly noAmounts: Amounts;
-  /** Under `BestEffort`, a new claim's `minValues` are lowered to what can be had. */
+  /** Under `BestEffort`, lowers the `minValues` of a new claim to the available number of values. */
   readonly lowerMinValues: boolean;
   readonly tieBreak: TieBreak;
   readonly reservations: ReservedUnits;
-  /** NodePools that take no part: refusals name them after the templates. */
+  /** NodePools that take no part. Refusals list them after the templates. */
   readonly idlePools: readonly IdlePool[];
   readonly withheld: WithheldLaunches;
 }
 
-/** For a list of alternatives that is empty, which volumes never have. */
+/** Misfit for an empty list of alternatives. The lists of volumes are never empty. */
 const NO_PLACE: Misfit = { code: 'volume', text: 'incompatible volume requirements' };
 
-/** A claim that a pod may join, or a new one. */
+/** Existing or new claim for a pod. */
 interface Candidate {
   readonly hostname: string;
   readonly isNew: boolean;
@@ -43,22 +43,22 @@ interface Candidate {
 const NOTHING_HELD: ReservationIds = new Set();
 const STRICT_MIN_VALUES = { lowerMinValues: false };
 
-/** What claims of a shape would be narrowed to for a pod, or why they cannot be, or that it hangs on the claim. */
+/** Shape to which claims of a shape would be narrowed for a pod, or a permanent or temporary refusal. */
 type Target = Shape | 'closed' | 'refused';
 
 export class Scheduler {
   readonly claims = new Claims();
-  /** How many times there was a choice between domains of different price levels. */
+  /** Number of choices between domains with different price levels. */
   ties = 0;
   readonly #parts: SchedulerParts;
-  /** By kind of pods and index of claim, 1 where a claim refuses permanently: it only narrows and fills up. */
+  /** Permanent refusals by kind of pods, with 1 at the index of each claim that refuses. Claims only narrow and fill up. */
   readonly #closed = new Map<PodKind, Uint8Array>();
   readonly #starts = new Map<Template, ClaimState>();
-  /** By shape, the search for which a target was found last, and that target. */
+  /** Last search in which a target was found, by shape, and this target. */
   readonly #searches: number[] = [];
   readonly #targets: (Target | 'tied')[] = [];
   #search = 0;
-  /** Reasons by NodePool for which no node is launched for the pod that is being placed. */
+  /** Reasons by NodePool why no node is launched for the current pod. */
   #withheld: ReadonlyMap<string, string> | undefined;
 
   constructor(parts: SchedulerParts) {
@@ -66,8 +66,8 @@ export class Scheduler {
   }
 
   /**
-   * Puts a pod somewhere, giving up its preferences one by one; or answers why its last form fits nowhere, or that there
-   * was no time to try them all.
+   * Places a pod, and drops its preferences one by one if necessary. Returns the refusal of its last form if the pod fits
+   * nowhere, or 'late' if there was no time to try all forms.
    */
   place(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
     const { classes, withheld } = this.#parts;
@@ -77,7 +77,7 @@ export class Scheduler {
       if (at !== podClass && isLate()) return 'late';
       refusal = this.#place(pod, at);
       if (refusal === undefined) return undefined;
-      // reserved capacity is worth waiting for: nothing is given up for its sake
+      // the pod should wait for reserved capacity instead of dropping preferences
       if (refusal.code === 'reserved-capacity') return refusal;
     }
     return refusal;
@@ -116,7 +116,10 @@ export class Scheduler {
     return closed;
   }
 
-  /** The state of a claim with one more pod, for which its host is open; or whether it refuses permanently. */
+  /**
+   * Returns the state of a claim with one more pod, if the host of the claim is open for the pod. Otherwise returns whether the
+   * refusal is permanent.
+   */
   #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
     const { state } = claim;
     if (podClass.volumes.leaveFree && this.#parts.reservations.areNone) {
@@ -132,7 +135,7 @@ export class Scheduler {
     return joined.permanent ? 'closed' : 'refused';
   }
 
-  /** Claims of a shape have the same target until the next pod is placed. */
+  /** Returns the cached target. Claims of a shape have the same target until the next pod is placed. */
   #target(claim: Claim, podClass: PodClass): Target | 'tied' {
     const { id } = claim.state.shape;
     if (this.#searches[id] !== this.#search) {
@@ -177,7 +180,7 @@ export class Scheduler {
     return 'code' in target ? 'refused' : target;
   }
 
-  /** The state of a claim with one more pod: the first of its volumes' alternatives that works decides. */
+  /** Returns the state of a claim with one more pod, for the first alternative of the pod's volumes that fits. */
   #joined(state: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
     let refusal: Refusal | undefined;
     let permanent = true;
@@ -205,7 +208,7 @@ export class Scheduler {
       isNew ? state.withRemembered(podClass, narrowing, options) : state.with(podClass, narrowing, options);
     const free = join({ volume });
     const isRefused = free instanceof Refusal;
-    // only reasons of new claims are reported, and those name topology before instance types
+    // only refusals of new claims are reported, and these must mention topology before instance types
     if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
     const own = state.narrowed(podClass, volume);
     if (own instanceof Refusal) return own;
@@ -213,7 +216,7 @@ export class Scheduler {
     const narrowed = topology.narrow(podClass, place, (key, domains) =>
       isRefused || domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
     );
-    // not of pods of the kind in general: the same pod without a preference may be welcome
+    // not permanent for the kind, because the same pod without a preference may be accepted
     if (!(narrowed instanceof Requirements)) return new Refusal(narrowed.misfit, isRefused);
     if (narrowed === Requirements.EMPTY) return free;
     const joined = join({ volume, topology: narrowed });
@@ -273,7 +276,7 @@ export class Scheduler {
     return { code: 'no-fit', text: refusalText(misfits, idlePools), pools: [...misfits, ...idlePools] };
   }
 
-  /** What a claim of a template starts from under the limits of this moment. */
+  /** Returns the initial state of a template's claims under the current limits. */
   #startOf(template: Template): ClaimState | Refusal {
     const { allowed } = template.limits;
     if ('code' in allowed) return new Refusal(() => allowed);
@@ -286,7 +289,7 @@ export class Scheduler {
   }
 }
 
-/** Whether a new claim asks for less variety than its pool and its first pod do. */
+/** Returns true if a new claim requires fewer values than its NodePool and its first pod. */
 function isLowered({ root }: Template, { requirements }: PodClass, { shape }: ClaimState): boolean {
   if (!root.hasMinValues) return false;
   const wanted = root.requirements.intersect(requirements);

@@ -1,12 +1,18 @@
-/** Requirements that claims of a template can have, each compiled once and shared by all claims that have them. */
+/**
+ * Requirements that claims of a template can have. Each set of requirements is compiled once and shared by all claims with these
+ * requirements.
+ */
 import type { Misfit } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
 import type { BitSet } from './bitset.ts';
 import type { CompiledTypes, OfferingView } from './compiled-types.ts';
 
-/** Requirements that a NodeClaim may have by its CRD, but for one for its instance types. */
+/** Maximum number of requirements in a NodeClaim by its CRD, minus one for the instance types. */
 const MOST_KEYS = 99;
-/** Characters of requirements that are sure to leave the NodeClaim below what an API server stores of an object. */
+/**
+ * Maximum number of characters in requirements. With this limit, the NodeClaim stays below the object size limit of the API
+ * server.
+ */
 const MOST_CHARACTERS = 200_000;
 
 export class Shapes {
@@ -30,20 +36,20 @@ export class Shapes {
 }
 
 export class Shape {
-  /** Unlike that of any other shape of a snapshot; small. */
+  /** Small id that is unique among the shapes of a snapshot. */
   readonly id: number;
   readonly catalogue: CompiledTypes;
   readonly requirements: Requirements;
-  /** Rows of instance types that satisfy the requirements and of which some offering does so too. */
+  /** Rows of instance types that satisfy the requirements and have an offering that does. */
   readonly possible: BitSet;
   readonly offerings: OfferingView;
   readonly hasMinValues: boolean;
   readonly #shapes: Shapes;
   readonly #narrowed = new Map<string, Shape | Misfit>();
-  /** The same by object, because most requirements come again and again as the same one. */
+  /** Same shapes by object, because most requirements occur again and again as the identical object. */
   readonly #narrowedBy = new WeakMap<Requirements, Shape | Misfit>();
 
-  /** What others computed from the shape, by topic. */
+  /** Values that other modules derived from the shape, by topic. */
   readonly #computed = new Map<string, unknown>();
 
   constructor(id: number, shapes: Shapes, requirements: Requirements) {
@@ -56,7 +62,7 @@ export class Shape {
     this.hasMinValues = [...requirements.entries()].some(([, set]) => set.minValues !== undefined);
   }
 
-  /** With a pod's requirements on top, or why both cannot hold. */
+  /** Returns the shape combined with the requirements of a pod. If they conflict, returns the reason. */
   narrow(requirements: Requirements): Shape | Misfit {
     if (requirements === Requirements.EMPTY) return this;
     let narrowed = this.#narrowedBy.get(requirements);
@@ -76,7 +82,7 @@ export class Shape {
     return excessOf(both) ?? this.#shapes.of(both);
   }
 
-  /** The result of `compute`, remembered under a topic. A topic always has results of the same type. */
+  /** Returns the result of `compute`, cached by topic. Results for one topic must have the same type. */
   computeOnce<T>(topic: string, compute: () => T): T {
     if (!this.#computed.has(topic)) this.#computed.set(topic, compute());
     return this.#computed.get(topic) as T;
@@ -87,7 +93,10 @@ export class Shape {
   }
 }
 
-/** Why no NodeClaim can ask for so much, if it cannot: pods that share it would wait with the one that asks. */
+/**
+ * Returns the reason why requirements are too large for a NodeClaim. Without this check, pods that share the claim would wait
+ * together with the pod that has too many requirements.
+ */
 function excessOf(requirements: Requirements): Misfit | undefined {
   const [key = ''] = requirements.keys;
   const count = requirements.keys.length;

@@ -1,4 +1,4 @@
-/** NodePools compiled: what a claim of each starts from. */
+/** Compiles NodePools to templates with the initial state of their claims. */
 
 import { nodePoolHash } from '../../api/hash.ts';
 import { HOSTNAME_LABEL, INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
@@ -19,10 +19,10 @@ import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
 import { Shapes } from './shape.ts';
 
-/** A pool in one solve. */
+/** NodePool in one solve. */
 export interface Template extends CompiledPool {
   readonly limits: PoolLimits;
-  /** The limits as they were before this solve bought anything. */
+  /** Returns the limits before the first launch of this solve. */
   readonly freshLimits: () => PoolLimits;
 }
 
@@ -31,7 +31,7 @@ export function templateOf(pool: CompiledPool, nodes: Iterable<EngineNode>): Tem
   return { ...pool, limits: freshLimits(), freshLimits };
 }
 
-/** Labels that every node of a pool carries, besides those of its instance type. */
+/** Returns the labels that every node of a NodePool has, besides the labels of its instance type. */
 export function templateLabels(pool: NodePool): Readonly<Record<string, string>> {
   const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
   return {
@@ -41,7 +41,10 @@ export function templateLabels(pool: NodePool): Readonly<Record<string, string>>
   };
 }
 
-/** Hold on every node once it serves pods, so that daemons may select on them. Never written to a NodeClaim. */
+/**
+ * Labels that every node has after initialization, so that daemons may select nodes by them. They are never written to a
+ * NodeClaim.
+ */
 export const SIMULATION_ONLY: readonly string[] = [REGISTERED_LABEL, INITIALIZED_LABEL];
 
 export function templateRequirements(pool: NodePool): Requirements {
@@ -50,10 +53,10 @@ export function templateRequirements(pool: NodePool): Requirements {
     .intersect(Requirements.fromLabels(Object.fromEntries(SIMULATION_ONLY.map((key) => [key, 'true']))));
 }
 
-/** The name of a node to buy: no pod can ask for it, and every pod can do without some other. */
+/** Hostname of a node that will be launched. No pod can require this name, and every pod can exclude some other name. */
 const NO_HOST = ValueSet.in(['hostname-placeholder']);
 
-/** Heavier pools first; of equal ones the later in the alphabet. */
+/** Sorts NodePools by weight, highest first. Ties are sorted by name, descending. */
 function inOrder(pools: readonly PoolInput[]): readonly PoolInput[] {
   return [...pools].sort(
     (a, b) =>
@@ -66,35 +69,35 @@ export interface TemplateOptions {
   readonly dimensions: Dimensions;
   readonly daemons: readonly Daemon[];
   readonly strictMinValues: boolean;
-  /** Whether offerings that draw on a capacity reservation can be bought. */
+  /** True if offerings that use a capacity reservation can be launched. */
   readonly sellsReserved: boolean;
   readonly leftOuts: LeftOuts;
 }
 
 interface Templates {
-  /** In the order in which they are tried. */
+  /** Templates in the order in which they are tried. */
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
-  /** Why each of the others takes no part. */
+  /** Reason why each of the remaining NodePools takes no part. */
   readonly idle: readonly IdlePool[];
 }
 
-/** As compiled for an earlier snapshot. */
+/** Templates that were compiled for an earlier snapshot. */
 interface Kept {
   readonly asked: readonly unknown[];
   readonly templates: Templates;
-  /** How many requirements have been compiled for them by now. */
+  /** Returns the number of requirements that have been compiled for the templates. */
   readonly shapeCount: () => number;
   uses: number;
 }
 
-/** By the instance types of the first pool: cluster after cluster is solved with the same pools. */
+/** Cached templates by the instance types of the first NodePool, because many snapshots have the same NodePools. */
 const kept = new WeakMap<readonly InstanceType[], Kept>();
-/** Templates remember what solves asked of them: they are made anew before that can be much. */
+/** Limits for the use of templates. Templates cache results of solves, so they are replaced before the cache can grow large. */
 const MOST_USES = 200;
 const MOST_SHAPES = 5_000;
 
-/** The templates, and the pools that have no instance type left or cannot be read. */
+/** Returns the templates, and the NodePools that have no instance type left or are not valid. */
 export function compileTemplates(snapshot: EngineSnapshot, options: TemplateOptions): Templates {
   const { pools } = snapshot;
   const [first] = pools;
@@ -112,12 +115,12 @@ export function compileTemplates(snapshot: EngineSnapshot, options: TemplateOpti
   }
   const before = options.leftOuts.all.length;
   const compiled = compiledAnew(snapshot, options);
-  // what is left out has to be said of each snapshot
+  // omitted NodePools must be reported for each snapshot, so such results are not cached
   if (options.leftOuts.all.length === before) kept.set(first.instanceTypes, { asked, ...compiled, uses: 1 });
   return compiled.templates;
 }
 
-/** All that templates follow from. Lists of instance types never change. */
+/** Returns all inputs that determine the templates. Lists of instance types are immutable. */
 const askedOf = (
   pools: readonly PoolInput[],
   { dimensions, daemons, strictMinValues, sellsReserved }: TemplateOptions,
@@ -135,7 +138,7 @@ const askedOf = (
 
 const specTextOf = remembering((spec: NodePool['spec']): string => JSON.stringify(spec));
 
-/** The same with the NodePools as they are now: their statuses change all the time. */
+/** Returns the templates with the current NodePool objects, because their statuses change frequently. */
 function withPools({ templates, ...rest }: Templates, pools: readonly PoolInput[]): Templates {
   const byName = new Map(pools.map(({ nodePool }) => [nodePool.metadata.name, nodePool]));
   return {
@@ -178,7 +181,7 @@ function compiledAnew(
       ...{ name, pool, hash, catalogue, taints, root, rows, groups, choices },
       extrasUsdPerHour: extrasUsdPerHour(extras),
     };
-    templateOf(template, []); // throws when the limits cannot be read
+    templateOf(template, []); // throws if the limits are not valid
     return [template];
   };
   const named = ({ nodePool }: PoolInput) => leftOutName('NodePool', { name: nodePool.metadata.name });

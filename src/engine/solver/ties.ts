@@ -1,24 +1,25 @@
-/** The choice among domains that topology holds for equal. */
+/** Chooses among domains that are equal for topology. */
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import type { Choice } from './choice.ts';
 import type { ClaimState } from './claim.ts';
 import type { Shape } from './shape.ts';
 
-/** Chooses among positions `0 … count - 1`, which stand for domains from cheap to dear. */
+/** Chooses among positions `0 … count - 1`, which stand for domains by price, cheapest first. */
 export type TieBreak = (count: number) => number;
 
 export const cheapestFirst: TieBreak = () => 0;
 
 interface RankedDomain {
   readonly domain: string;
-  /** Price level; infinite where nothing is sold. */
+  /** Price level. Infinite if the domain has no available type. */
   readonly level: number;
 }
 
 /**
- * Domains by price level; equal ones stay in their order. The level is taken over the types that remain and that every
- * domain offers, because a claim often grows until only large ones do; where there is no such type, the cheapest counts.
+ * Returns domains by price level. Ties keep their order. The level is computed over the remaining types that every domain
+ * offers, because a claim often grows until only large types fit. If there is no such type, the cheapest type determines the
+ * level.
  */
 export const rankedDomains = (
   { choice }: ClaimState,
@@ -50,7 +51,7 @@ function ranked({ shape: own, rows: all }: Choice, key: string, domains: readonl
     .sort((a, b) => a.level - b.level);
 }
 
-/** Whether domains cost the same for claims of a shape, whatever types remain of it. */
+/** Returns true if domains have the same prices for claims of a shape, for any of its remaining types. */
 export function costTheSame(shape: Shape, key: string, domains: readonly string[]): boolean {
   return shape.computeOnce(`same prices ${key} ${domains.join()}`, () => {
     const [first, ...others] = domains.map((domain) =>

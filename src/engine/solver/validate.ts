@@ -1,4 +1,4 @@
-/** Pods that are refused before solving: because of what they ask for, or because it cannot be honoured. */
+/** Finds pods that are refused before the solve, because of their own settings or because a setting is not supported. */
 import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
@@ -29,15 +29,16 @@ const fieldTexts = (pod: EnginePod): readonly string[] =>
     ? ['node selector term with matchFields is not supported']
     : [];
 
-/** Without claims in the snapshot, pods that ask for devices are not looked at. */
+/** Without resource claims in the snapshot, pods that request devices are not supported. */
 const deviceError = (pod: EnginePod, { devices }: Volumes): string | undefined =>
   devices === undefined ? UNSUPPORTED : devices.errorOf(pod);
 
 const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
 
 /**
- * Why a pod takes no part in solving, if it does not. One that is to be moved from its node ran with what it asks for: it is
- * not looked at again, unless it asks for its node by a field, which nothing else can stand for.
+ * Returns the reason why a pod takes no part in the solve, or undefined. A pod that must move from its node was already accepted
+ * with its requests, so it is not checked again. The exception is a pod that selects its node by a field, because no other node
+ * can match.
  */
 export function refusalOf(pod: EnginePod, volumes: Volumes): PodRefusal | undefined {
   const unsupported = usesDevices(pod) ? deviceError(pod, volumes) : undefined;
@@ -50,6 +51,6 @@ export function refusalOf(pod: EnginePod, volumes: Volumes): PodRefusal | undefi
   return errors.length > 0 ? { code: 'ignored', text: errors.join('; '), optedOut } : undefined;
 }
 
-/** A preference is enough, even where preferences are ignored. */
+/** Returns true if a preference opts out, even if preferences are ignored. */
 const hasOptedOut = (pod: EnginePod): boolean =>
   requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL).operator === 'DoesNotExist';
