@@ -1,11 +1,11 @@
 /**
- * Has the nodes of a plan use what is left of Savings Plans and reserved instances. A node that is covered costs nothing more,
- * so it is on-demand, of a type that is covered, even where spot is sold for less than on-demand.
+ * Lets the nodes of a plan use the unused part of Savings Plans and reserved instances. A covered node adds no cost, so it is
+ * on-demand, with a covered type, even if spot is cheaper than on-demand.
  *
- * Three plans are compared by what they add to the bill: that of before; the same nodes, those covered for which it saves
- * most; and nodes packed anew for what is left. The latter are packed in rounds: nodes of covered types as if nothing would
- * run out, of which those stay that can be covered whole; the pods of the others are packed again for what is then left, and in
- * the end without commitments.
+ * Compares three plans by the amount that they add to the bill: the original plan; the same nodes, with covers where they save
+ * most; and a new packing for the unused commitments. The new packing runs in rounds. Each round packs nodes of covered types as
+ * if commitments were unlimited, and keeps the nodes that can be covered completely. The pods of the remaining nodes are packed
+ * again for the remaining commitments, and finally without commitments.
  */
 import { coverageOf, type RunningInstance } from '../price-book/coverage.ts';
 import type { Ledger } from '../price-book/ledger.ts';
@@ -13,21 +13,22 @@ import type { Claim, ClaimCover } from '../solver/claim.ts';
 import { bestCover, coveredPrices, isCoverable, onDemandUsage } from '../solver/cover.ts';
 import { type RepackParts, repacked } from './repack.ts';
 
-/** Each round packs the pods of all nodes that are not covered yet. */
+/** Maximum number of rounds. Each round packs the pods of all nodes that are not covered yet. */
 const ROUNDS = 4;
-/** Less than this part of a price is no reason to choose other nodes. */
+/** Minimum relative difference in price that justifies different nodes. */
 const SIGNIFICANT = 1e-6;
 
-/** Claims, and how those are bought that use commitments. */
+/** Claims, with the covers of the claims that use commitments. */
 interface Housing {
   readonly claims: readonly Claim[];
   readonly covers: ReadonlyMap<Claim, ClaimCover>;
 }
 
 /**
- * @param packed the claims as they are without commitments
- * @param bought the claims that those were packed from
- * @param ledger what is left of commitments; it stays as it is
+ * Returns claims that use commitments if this lowers the bill.
+ * @param packed claims without commitments
+ * @param bought claims that were the input of the packing
+ * @param ledger unused commitments; not modified
  */
 export function withCommitments(
   packed: readonly Claim[],
@@ -50,7 +51,7 @@ interface Bill extends Housing {
   readonly usdPerHour: number;
 }
 
-/** What the nodes add to the bill, as AWS applies commitments to them. */
+/** Returns the amount that the nodes add to the bill, if AWS applies commitments to them. */
 function billed({ claims, covers }: Housing, ledger: Ledger): Bill {
   const onDemand = new Map<Claim, ClaimCover>();
   const instances = claims.flatMap((claim, at): readonly RunningInstance[] => {
@@ -78,7 +79,10 @@ interface Offer {
   readonly part: number;
 }
 
-/** Claims that some cover makes cheaper, those first that save the largest part of what commitments take on. */
+/**
+ * Returns the claims that a cover makes cheaper. Claims that save the largest part of the price that commitments cover come
+ * first.
+ */
 function offersFor(claims: readonly Claim[], ledger: Ledger): readonly Offer[] {
   return claims
     .filter(isCoverable)
@@ -92,12 +96,15 @@ function offersFor(claims: readonly Claim[], ledger: Ledger): readonly Offer[] {
     .sort((a, b) => b.part - a.part || b.saved - a.saved || a.claim.index - b.claim.index);
 }
 
-/** The same nodes; takes what their covers use out of the ledger. With `whole` those alone that are covered whole. */
+/**
+ * Adds covers to the same nodes and takes their commitments from the ledger. With `whole`, covers only nodes that can be covered
+ * completely.
+ */
 function covering({ claims, covers }: Housing, ledger: Ledger, whole = false): Housing {
   const all = new Map(covers);
   for (const { claim } of offersFor(claims, ledger)) {
     if (ledger.isEmpty) break;
-    // less may be left by now than when the offers were compared
+    // the ledger may have less than when the offers were compared
     const found = bestCover(claim, ledger);
     if (found === undefined || (whole && !found.isWhole)) continue;
     if (claim.usdPerHour - found.usdPerHour <= claim.usdPerHour * SIGNIFICANT) continue;

@@ -1,4 +1,4 @@
-/** The pods of some claims of one template as a packing problem. */
+/** Formulates the pods of some claims of one template as a packing problem. */
 
 import type { EnginePod } from '../input.ts';
 import type { Requirements } from '../requirements.ts';
@@ -10,30 +10,30 @@ import type { TopologyGroup } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
 import type { Bin, Mix, PodKind, Problem } from './problem.ts';
 
-/** A pod to house. */
+/** Pod to pack. */
 export interface PlacedPod {
   readonly pod: EnginePod;
   readonly podClass: PodClass;
-  /** What its node must satisfy so that it stays in the domains in which it was counted. */
+  /** Requirements for the node that keep the pod in the domains that count it. */
   readonly requirements: Requirements;
 }
 
-/** Things that a node has only so much of, besides resources: turns under a rule by host, and host ports. */
+/** Limited capacity of a node besides resources: capacity for a rule by host, and host ports. */
 interface Scarcity {
   readonly position: number;
   readonly capacity: number;
 }
 
-/** More combinations of requirements than these are not tried. */
+/** Maximum number of combinations of requirements. */
 const MAX_MIXES = 96;
-/** Nor are pods packed of which more than so many things are scarce: each of them counts for each row. */
+/** Maximum number of scarcities in a problem. With more, pods are not packed, because each scarcity adds a column to each row. */
 const MOST_SCARCE = 256;
 
 interface FormulationParts {
   readonly topology: Topology;
-  /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
+  /** Returns the prices of a shape's types, in USD per hour. Default: the prices of their offerings. */
   readonly pricesOf?: (shape: Shape) => Float64Array;
-  /** Whether the solve has no time left. */
+  /** Returns true if the time of the solve is over. */
   readonly isLate: () => boolean;
 }
 
@@ -54,13 +54,13 @@ export class Formulation {
   readonly #drafts: readonly KindDraft[];
   readonly #isLate: () => boolean;
   readonly #typePricesOf: FormulationParts['pricesOf'];
-  /** The pods of each kind. */
+  /** Pods of each kind. */
   readonly members: readonly (readonly PlacedPod[])[];
   readonly #template: Template;
   readonly #topology: Topology;
   readonly #scarce = new Map<TopologyGroup | string, Scarcity>();
   readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
-  /** Whether pods are bound to a label for which their NodePool's own labels and requirements leave no value. */
+  /** True if pods are bound to a label for which the labels and requirements of their NodePool allow no value. */
   #contradicts = false;
 
   private constructor(template: Template, claims: readonly Claim[], { topology, isLate, pricesOf }: FormulationParts) {
@@ -73,8 +73,8 @@ export class Formulation {
   }
 
   /**
-   * With `apart`, pods share nodes only with pods that have the same requirements. Undefined when too many things are
-   * scarce, when the NodePool contradicts itself in a label that matters, or when time is up.
+   * Creates a formulation. With `apart`, pods share nodes only with pods that have the same requirements. Returns undefined if
+   * there are too many scarcities, if the NodePool contradicts itself in a relevant label, or if the time is over.
    */
   static of(
     template: Template,
@@ -96,7 +96,7 @@ export class Formulation {
     return this.#problem;
   }
 
-  /** The claims as they are: nodes of their cheapest types. */
+  /** Returns the present claims as bins with their cheapest types. */
   binsOf(claims: readonly Claim[], usdPerHourOf: (claim: Claim) => number): readonly Bin[] {
     const kinds = new Map(this.members.flatMap((members, kind) => members.map(({ pod }) => [pod, kind] as const)));
     const { catalogue } = this.#template;
@@ -134,7 +134,10 @@ export class Formulation {
     return [...drafts.values()];
   }
 
-  /** The requirements of a pod, with the domains that it was counted in and those of its volumes taken from its claim. */
+  /**
+   * Returns the requirements of a pod, plus the requirements of its claim for the domains that count the pod and for its
+   * volumes.
+   */
   #tied(podClass: PodClass, claim: Claim): Requirements {
     const { requirements: there } = claim.state.shape;
     const keys = new Set([
@@ -182,7 +185,7 @@ export class Formulation {
     return { amounts, count: members.length };
   }
 
-  /** What pods can have of each row when its daemons have taken theirs; nothing where daemons do not fit. */
+  /** Returns the capacity of each row for pods after daemons. Undefined if the daemons do not fit. */
   #capacities(): Problem['capacities'] {
     const { catalogue, groups } = this.#template;
     const groupOf = (row: number) => groups.find(({ rows }) => rows.has(row));
@@ -202,7 +205,10 @@ export class Formulation {
     });
   }
 
-  /** Each family alone, and with as many others as go with it: in their order, and in the reverse one. */
+  /**
+   * Returns each family alone, and each family combined with as many other families as are compatible, in order and in reverse
+   * order.
+   */
   #mixes(drafts: readonly KindDraft[], { capacities, apart }: MixOptions): readonly Mix[] {
     const families = [...this.#families.values()];
     const mixes = new Map<string, Mix>();

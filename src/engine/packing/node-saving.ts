@@ -1,18 +1,21 @@
-/** What it may cost to have fewer nodes than the cheapest packing. */
+/** Computes the acceptable extra cost of a packing with fewer nodes than the cheapest packing. */
 import type { NodeSaving } from '../purchase.ts';
 import { type Bin, costOf } from './problem.ts';
 
 /**
- * What a node saved is worth, in small pods: each node ends with room that is too small for another pod, and of nodes that
- * are filled to the last there is none for pods that come later. Found by measuring (docs/decisions/0047).
+ * Value of a saved node, in small pods. Each node ends with some room that is too small for another pod, and completely filled
+ * nodes have no room for later pods. The value was determined by measurement (docs/decisions/0047).
  */
 const SMALL_PODS = 2;
-/** A small pod: one that costs less to house than three of four. */
+/** Quantile of pods that count as small: a small pod costs less than three of four pods. */
 const SMALL = 0.25;
-/** Fewer nodes cost at most so much of the price. */
+/** Maximum extra cost for fewer nodes, as a part of the price. */
 const MOST = 0.05;
 
-/** @param usdLimit what all nodes may cost to be of use, USD per hour: fewer nodes never make a plan too dear that is not */
+/**
+ * @param usdLimit maximum cost of all nodes, in USD per hour; fewer nodes never make a plan exceed this limit if the plan was
+ * below it
+ */
 export function nodeSavingOf(cheapest: readonly Bin[], usdLimit: number): NodeSaving {
   const leastUsd = costOf(cheapest);
   return {
@@ -21,7 +24,7 @@ export function nodeSavingOf(cheapest: readonly Bin[], usdLimit: number): NodeSa
   };
 }
 
-/** What it costs to house a small pod where pods of a node have equal shares, USD per hour. */
+/** Returns the cost of a small pod in USD per hour, if the pods of a node share its cost equally. */
 function smallPodUsd(bins: readonly Bin[]): number {
   const shares = bins
     .map(({ price, counts, copies }) => {

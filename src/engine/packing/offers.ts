@@ -1,17 +1,17 @@
-/** Nodes that could be bought next, the one with the least price per worth first: a binary heap. */
+/** Candidates for the next node, lowest price per worth first, in a binary heap. */
 
-/** A node as it would be filled now. */
+/** Node with its current filling. */
 export interface Offer {
-  /** Position in the problem's order: of equally good ones the first counts. */
+  /** Position in the order of the problem. For equal offers, the first position wins. */
   readonly order: number;
   readonly mix: number;
   readonly row: number;
   readonly price: number;
-  /** Pods on it, per kind; of no meaning until it is filled. */
+  /** Pods on the node, per kind. Meaningless until the node is filled. */
   readonly counts: Int32Array;
-  /** Filling is most of the work, and put off until somebody has to know. */
+  /** True if the node is filled. Filling is most of the work, so it is deferred until the result is needed. */
   isFilled: boolean;
-  /** Price per worth; the least that it can be as long as the node is not filled. */
+  /** Price per worth. A lower bound until the node is filled. */
   ratio: number;
 }
 
@@ -22,7 +22,7 @@ export class Offers {
     this.#heap.length = 0;
   }
 
-  /** To be followed by `arrange` before the next `first`. */
+  /** Adds an offer. Callers must call `arrange` before the next use of `first`. */
   add(offer: Offer): void {
     this.#heap.push(offer);
   }
@@ -35,7 +35,7 @@ export class Offers {
     return this.#heap[0];
   }
 
-  /** Puts the first one in its place after its ratio has changed. */
+  /** Moves the first offer to its position after its ratio has changed. */
   firstHasChanged(): void {
     this.#sink(0);
   }

@@ -1,13 +1,13 @@
-/** Packing as numbers alone: kinds of pods, rows of instance types, and which kinds can share a node at what price. */
+/** Packing problem in numbers: kinds of pods, rows of instance types, and the prices of nodes for combinations of kinds. */
 import type { Amounts } from '../solver/dimensions.ts';
 
-/** Pods that are equal to packing. */
+/** Pods that are equal for packing. */
 export interface PodKind {
   readonly amounts: Amounts;
   readonly count: number;
 }
 
-/** Kinds that can share a node, and what the node then costs as each row; infinite where it cannot be had. */
+/** Kinds that can share a node, with the price of the node for each row. The price is infinite if the row is not available. */
 export interface Mix {
   readonly kinds: readonly number[];
   readonly prices: Float64Array;
@@ -15,13 +15,13 @@ export interface Mix {
 
 export interface Problem {
   readonly kinds: readonly PodKind[];
-  /** What pods can have of each row; undefined where they can have nothing. */
+  /** Capacity of each row for pods. Undefined if the row has no room for pods. */
   readonly capacities: readonly (Amounts | undefined)[];
-  /** Every kind is in one of them at least. */
+  /** Mixes. Every kind is in at least one of them. */
   readonly mixes: readonly Mix[];
 }
 
-/** Nodes that are filled alike. */
+/** Nodes with the same filling. */
 export interface Bin {
   readonly row: number;
   readonly price: number;
@@ -35,13 +35,16 @@ export const costOf = (bins: readonly Bin[]): number =>
 
 export const nodesOf = (bins: readonly Bin[]): number => bins.reduce((sum, { copies }) => sum + copies, 0);
 
-/** Whether one row has at least as much of everything that matters as another. */
+/** Returns true if one row has at least as much as another row in every given dimension. */
 function covers(one: Amounts, other: Amounts, dimensions: readonly number[]): boolean {
   for (const at of dimensions) if ((one[at] ?? 0) < (other[at] ?? 0)) return false;
   return true;
 }
 
-/** Rows of a mix worth looking at, from cheap to dear: those for which no cheaper one has as much of everything. */
+/**
+ * Returns the worthwhile rows of a mix, cheapest first. A row is worthwhile if no cheaper row has at least as much of
+ * everything.
+ */
 export function worthwhileRows({ kinds, capacities }: Problem, mix: Mix): readonly number[] {
   const priceOf = (row: number): number => mix.prices[row] ?? Number.POSITIVE_INFINITY;
   const width = kinds[0]?.amounts.length ?? 0;

@@ -1,7 +1,7 @@
 /**
- * Finds cheaper nodes for the pods of claims: each pod stays in its pool, in the form in which it was placed, and in the
- * topology domains that it was counted in; only which pods share a node changes. A pool's claims are replaced when the
- * new ones are strictly cheaper, by more than fewer nodes may cost, and every rule still holds.
+ * Finds cheaper nodes for the pods of claims. Each pod stays in its NodePool, in its current form, and in the topology domains
+ * that count it. Only the grouping of pods on nodes changes. The claims of a NodePool are replaced if the new claims are
+ * strictly cheaper, by more than the acceptable cost of fewer nodes, and every rule still holds.
  */
 
 import type { EnginePod } from '../input.ts';
@@ -18,18 +18,18 @@ import { bestPacking } from './search.ts';
 
 export interface RepackParts {
   readonly topology: Topology;
-  /** All pods of the solve, in the order in which they are tried. */
+  /** All pods of the solve, in the order of placement. */
   readonly order: readonly { readonly pod: EnginePod }[];
   readonly noAmounts: Amounts;
-  /** Of the search, for each pool; its own measure when left out. */
+  /** Work limit of the search for each NodePool. Default: the search's own limit. */
   readonly work?: number | undefined;
-  /** What the plan may cost to be of use, USD per hour. */
+  /** Maximum useful cost of the plan, in USD per hour. */
   readonly usdLimit?: number | undefined;
-  /** Claims that are bought besides, under the same limits. */
+  /** Additional claims under the same limits. */
   readonly besides?: readonly Claim[];
-  /** Prices of a shape's types, USD per hour; those of their offerings when left out. */
+  /** Returns the prices of a shape's types, in USD per hour. Default: the prices of their offerings. */
   readonly pricesOf?: (shape: Shape) => Float64Array;
-  /** Whether the solve has no time left. */
+  /** Returns true if the time of the solve is over. */
   readonly isLate: () => boolean;
 }
 
@@ -56,7 +56,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   return inOrder([...claims.filter((claim) => !replaced.has(claim)), ...fresh], parts.order);
 }
 
-/** Claims in the order of their first pods. */
+/** Sorts claims in the order of their first pods. */
 function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonly Claim[] {
   const positions = new Map(order.map(({ pod }, position) => [podKey(pod), position]));
   const first = ({ pods: [pod] }: Claim): number => (pod && positions.get(podKey(pod))) ?? 0;
@@ -64,8 +64,8 @@ function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonl
 }
 
 /**
- * Pods that must share a host, claims that promise less variety than their pool, and those that compete for capacity
- * reservations are left as they are.
+ * Returns true if a claim may be repacked. Claims stay unchanged if their pods must share a host, if they have lower `minValues`
+ * than their NodePool, or if they compete for capacity reservations.
  */
 const isMovable = (claim: Claim, topology: Topology): boolean =>
   !claim.minValuesLowered &&
@@ -123,8 +123,8 @@ function lowestPrice({ state }: Claim, pricesOf: (shape: Shape) => Float64Array)
 }
 
 /**
- * What a claim may be bought as besides the row that was meant. Limits count each claim as the largest of its types, so that
- * with larger ones fewer claims can be had.
+ * Types that a claim may have besides the intended row. Limits count each claim with its largest type, so larger types reduce
+ * the possible number of claims.
  */
 type Alternatives = 'all' | 'no larger';
 
@@ -135,12 +135,12 @@ interface BuildRequest {
   readonly alternatives: Alternatives;
 }
 
-/** Turns numbers back into claims. */
+/** Converts bins to claims. */
 class Builder {
   readonly #template: Template;
   readonly #parts: RepackParts;
   #index: number;
-  /** Pods not housed yet, per kind. */
+  /** Pods that are not packed yet, per kind. */
   readonly #waiting: readonly PlacedPod[][];
 
   constructor(template: Template, formulation: Formulation, parts: RepackParts, firstIndex: number) {
@@ -152,7 +152,7 @@ class Builder {
     this.#waiting = formulation.members.map((members) => members.toSorted((a, b) => positionOf(b) - positionOf(a)));
   }
 
-  /** Undefined when some node cannot be had that way: because of limits, or of `minValues`. */
+  /** Returns undefined if a node is not possible in this way, because of limits or `minValues`. */
   build({ bins, fixed, alternatives }: BuildRequest): readonly Claim[] | undefined {
     const template = this.#template;
     const limits = template.freshLimits();
@@ -198,7 +198,10 @@ function domainCountsOf(claims: readonly Claim[], topology: Topology): DomainCou
   return counts;
 }
 
-/** Whether pods count in the same domains as before. Anti-affinity, which counts all that a node may be in, may count fewer. */
+/**
+ * Returns true if pods count in the same domains as before. Anti-affinity counts all possible domains of a node, so its counts
+ * may be lower.
+ */
 function countsAlike(before: DomainCounts, after: DomainCounts): boolean {
   const groups = new Set([...before.keys(), ...after.keys()]);
   for (const group of groups) {

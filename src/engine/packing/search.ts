@@ -1,7 +1,7 @@
 /**
- * Looks for a cheap packing within a budget of work: constructs it several times, each time with a better estimate of
- * what pods are worth; then takes a few nodes apart again and again and keeps what comes out cheaper. Where nodes cost
- * something besides their instances a second search counts each node as dearer, and may find a plan with fewer nodes.
+ * Searches for a cheap packing within a work limit. First constructs the packing several times, each time with a better estimate
+ * of the worth of pods. Then repeatedly takes a few nodes apart and keeps cheaper results. If nodes have costs besides their
+ * instances, a second search adds a surcharge to each node, and may find a plan with fewer nodes.
  */
 import { pseudoRandom } from '../pseudo-random.ts';
 import { isBetter, type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
@@ -10,35 +10,35 @@ import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
 const ROUNDS = 24;
-/** Looks at one kind for one node; some 20 ns each. */
+/** Work limit in checks of one kind for one node; each takes about 20 ns. */
 const WORK = 6_000_000;
-/** Vain attempts at an improvement after which the search ends: of few nodes there is little to choose from. */
+/** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
 const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 400;
-/** A plan that there is already is improved when it costs no more than this times the one constructed. */
+/** An existing plan is improved if it costs at most this factor times the constructed plan. */
 const PROMISING = 1.1;
-/** More nodes than these are not taken apart. */
+/** Maximum number of nodes for the improvement. */
 const MAX_SINGLE_NODES = 2_000;
 
 interface SearchOptions {
-  /** Of each search, in looks at one kind for one node. */
+  /** Work limit of each search, in checks of one kind for one node. */
   readonly work?: number | undefined;
   /**
-   * Up to which part of the price plans count as practically equal, so that the one with fewer nodes wins; 0 where nodes
-   * cost nothing besides their instances, and the cheapest plan wins.
+   * Relative difference in price within which plans count as equal, so that the plan with fewer nodes wins. 0 if nodes have no
+   * costs besides their instances, so that the cheapest plan wins.
    */
   readonly indifference: number;
-  /** A plan that there is already: the search also tries to improve it. */
+  /** Existing plan, which the search also tries to improve. */
   readonly present?: readonly Bin[];
-  /** What all nodes may cost to be of use, USD per hour. No limit when left out. */
+  /** Maximum useful cost of all nodes, in USD per hour. Default: no limit. */
   readonly usdLimit?: number | undefined;
-  /** Whether there is no time left: the search ends with what it has. */
+  /** Returns true if the time is over. The search then ends with its current result. */
   readonly isLate: () => boolean;
 }
 
 interface Packing {
   readonly bins: readonly Bin[];
-  /** What fewer nodes may cost; undefined where the cheapest plan wins. */
+  /** Acceptable cost of fewer nodes. Undefined if the cheapest plan wins. */
   readonly saving: NodeSaving | undefined;
 }
 
@@ -60,7 +60,10 @@ interface Preference extends Pick<SearchOptions, 'indifference'> {
   readonly saving: NodeSaving;
 }
 
-/** Whether the one saves nodes that are worth it, or is simply better: each search may find what the other one does not. */
+/**
+ * Returns true if the first plan saves enough nodes or is better. Each search may find plans that the other search does not
+ * find.
+ */
 function isPreferred(one: readonly Bin[], other: readonly Bin[], { indifference, saving }: Preference): boolean {
   const [a, b] = [purchaseOf(one), purchaseOf(other)];
   return savesNodes(a, b, saving) || isBetter(a, b, indifference);
@@ -73,15 +76,15 @@ const purchaseOf = (bins: readonly Bin[]): Purchase => ({
 });
 
 interface Terms {
-  /** What each node counts besides its price, USD per hour. */
+  /** Surcharge of each node besides its price, in USD per hour. */
   readonly usdPerNode: number;
-  /** What all nodes may cost, USD per hour. */
+  /** Maximum cost of all nodes, in USD per hour. */
   readonly mostUsd: number;
-  /** Plans that cost no more than that. */
+  /** Plans within this cost. */
   readonly starts: readonly (readonly Bin[])[];
 }
 
-/** The best of what comes of several plans, within the terms. */
+/** Returns the best improvement of several plans within the terms. */
 function searched(problem: Problem, options: SearchOptions, terms: Terms): readonly Bin[] | undefined {
   const { work = WORK, isLate, present } = options;
   const budget: SearchBudget = { left: work, isLate };
@@ -100,9 +103,8 @@ interface Found {
   readonly bins: readonly Bin[];
   readonly worth: Float64Array;
   /**
-   * What a node counts more than its price. Of that, `indifference` times the mean price of a node makes a plan with fewer
-   * nodes win as long as it is dearer by less than that for each node that it saves; so never by more than
-   * `indifference` of all.
+   * Surcharge of a node. Its part of `indifference` times the mean price of a node makes a plan with fewer nodes win if the
+   * extra cost is below this amount for each saved node. The extra cost is therefore at most `indifference` of the total.
    */
   readonly surcharge: number;
 }
@@ -130,7 +132,7 @@ function constructed(
 
 const countedCost = (bins: readonly Bin[], surcharge: number): number => costOf(bins) + surcharge * nodesOf(bins);
 
-/** Pods whose place was dear are worth more: the next construction looks after them earlier. */
+/** Raises the worth of pods on expensive nodes, so that the next construction handles them earlier. */
 function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem): Float64Array {
   const paid = new Float64Array(worth.length);
   for (const { counts, price, copies } of bins) {
@@ -144,7 +146,7 @@ function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem):
 interface Means {
   readonly shop: Shop;
   readonly budget: SearchBudget;
-  /** No plan is made dearer than this, USD per hour. */
+  /** Maximum cost of a modified plan, in USD per hour. */
   readonly mostUsd: number;
 }
 
@@ -165,7 +167,7 @@ function improved(
   for (let vain = 0; vain < patience && budget.left > 0 && !budget.isLate(); vain++) {
     const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
     const chosen = new Set<number>();
-    // the dear ones stand in front: squaring draws them more often
+    // expensive nodes come first, and squaring draws them more often
     while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * nodes.length));
     const before = [...chosen].map((at) => nodes[at] as Bin);
     const share = 0.2 + 0.8 * random();

@@ -1,44 +1,47 @@
 /**
- * Buys node after node, each time the one with the least price per worth of the pods that it takes. The worth of a pod is
- * an estimate of what it will cost to house one of its kind.
+ * Chooses one node after another, each with the lowest price per worth of its pods. The worth of a pod is an estimate of the
+ * cost to place a pod of its kind.
  */
 import type { Amounts } from '../solver/dimensions.ts';
 import { type Offer, Offers } from './offers.ts';
 import { type Bin, type Mix, type PodKind, type Problem, worthwhileRows } from './problem.ts';
 import { WorthBound } from './worth-bound.ts';
 
-/** How a node is filled: by worth of what is scarce on it, or with the dearest pods first. */
+/** Order to fill a node: by worth per scarce capacity, or pods with the highest worth first. */
 type Filling = 'scarcity' | 'dearest';
 
-/** Work that a search may still do, in looks at one kind for one node. */
+/** Remaining work of a search, in checks of one kind for one node. */
 export interface SearchBudget {
   left: number;
   readonly isLate: () => boolean;
 }
 
 interface PurchaseRequest {
-  /** Pods to house, per kind. */
+  /** Pods to place, per kind. */
   readonly counts: Int32Array;
   /** Worth of a pod, per kind. */
   readonly worth: Float64Array;
   readonly filling: Filling;
-  /** USD per hour that every node counts more than its price: the more, the fewer nodes. */
+  /** Surcharge of each node in USD per hour. A higher surcharge leads to fewer nodes. */
   readonly surcharge: number;
-  /** With surcharges: nodes for as much or more are of no use. No limit when left out. */
+  /** Limit of the cost including surcharges. A result with this cost or more is useless. Default: no limit. */
   readonly usdLimit?: number;
-  /** Rows to look at; all worthwhile ones when left out. */
+  /** Returns true for rows to consider. Default: all worthwhile rows. */
   readonly considers?: (row: number) => boolean;
 }
 
 const TINY = 1e-9;
-/** Constructions for which the budget should be enough, and how often each looks at a kind for one row. */
+/**
+ * Number of constructions for which the budget should be sufficient. `LOOKS_PER_KIND` is the estimated number of checks of a
+ * kind for one row in each construction.
+ */
 const CONSTRUCTIONS = 6;
 const LOOKS_PER_KIND = 20;
 
-/** What a pod wants. Most kinds want little of what there is. */
+/** Requests of a pod, in sparse form, because most kinds request few of the resources. */
 interface Wants {
   readonly positions: Int32Array;
-  /** By the index in `positions`. */
+  /** Amounts by the index in `positions`. */
   readonly amounts: Float64Array;
 }
 
@@ -50,12 +53,12 @@ function wantsOf({ amounts }: PodKind): Wants {
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: SearchBudget;
-  /** By kind. */
+  /** Requests by kind. */
   readonly #wants: readonly Wants[];
-  /** All nodes that could be bought, by mix and from cheap to dear. */
+  /** All possible nodes, by mix, cheapest first. */
   readonly #catalogue: readonly (readonly Offer[])[];
   readonly #offers = new Offers();
-  /** Of the node that is being filled: what is left of it, and the kinds that may still have room on it. */
+  /** State of the node under construction: its remaining capacity, and the kinds that may still fit. */
   readonly #rest: Amounts;
   readonly #room: Int32Array;
 
@@ -77,7 +80,10 @@ export class Shop {
     );
   }
 
-  /** So many rows that the budget is enough: the best for each kind by itself, and others evenly from cheap to dear. */
+  /**
+   * Reduces the rows to a number that the budget allows. Keeps the best row for each kind alone, and further rows at even steps
+   * of price.
+   */
   #thinned(mix: Mix, rows: readonly number[], most: number): readonly number[] {
     if (rows.length <= most) return rows;
     const { capacities } = this.#problem;
@@ -98,7 +104,7 @@ export class Shop {
     return rows.filter((row) => kept.has(row));
   }
 
-  /** What a pod costs if it has nodes full of its own kind: an upper estimate to start from. */
+  /** Returns the cost of a pod on nodes that are full of its own kind, as an initial upper estimate. */
   ownWorth(): Float64Array {
     const { kinds, mixes, capacities } = this.#problem;
     const worth = new Float64Array(kinds.length).fill(Number.POSITIVE_INFINITY);
@@ -113,7 +119,10 @@ export class Shop {
     return worth;
   }
 
-  /** Nodes for all pods of the request; undefined when some fit nowhere, or the money, the budget or the time is used up. */
+  /**
+   * Returns nodes for all pods of the request. Returns undefined if some pods fit nowhere, or if the cost limit, the budget or
+   * the time is exhausted.
+   */
   buy(request: PurchaseRequest): Bin[] | undefined {
     const { usdLimit = Number.POSITIVE_INFINITY } = request;
     const left = request.counts.slice();
@@ -154,7 +163,10 @@ export class Shop {
     this.#offers.arrange();
   }
 
-  /** The offer with the least price per worth. Those that count on pods housed meanwhile are filled anew when met. */
+  /**
+   * Returns the offer with the lowest price per worth. Offers that contain already placed pods are filled again when they become
+   * the first.
+   */
   #best(left: Int32Array, request: PurchaseRequest): Bin | undefined {
     while (this.#budget.left > 0) {
       const best = this.#offers.first;
@@ -197,7 +209,7 @@ export class Shop {
       }
       if (best < 0) break;
       kinds = kept;
-      // half of what would fit: what is scarce changes as the node fills up
+      // half of the fitting number, because scarcity changes while the node fills up
       const fitting = Math.floor(1 / Math.max(bestLoad, TINY) + TINY);
       const batch = Math.max(1, Math.min(fitting >> 1, (left[best] as number) - (counts[best] as number)));
       counts[best] = (counts[best] as number) + batch;
@@ -208,7 +220,7 @@ export class Shop {
     offer.ratio = ratioOf(price + surcharge, total);
   }
 
-  /** The largest part that a pod takes of what is there; above 1 when it does not fit. */
+  /** Returns the largest part of a remaining capacity that a pod uses. Returns a value above 1 if the pod does not fit. */
   #loadOf(kind: number, there: Amounts): number {
     const { positions, amounts } = this.#wants[kind] as Wants;
     let load = 0;
@@ -233,7 +245,7 @@ export class Shop {
 
 const ratioOf = (price: number, worth: number): number => (worth > 0 ? price / worth : Number.POSITIVE_INFINITY);
 
-/** How many nodes can be filled in the same way. */
+/** Returns the number of nodes that can have the same filling. */
 function copiesOf(counts: Int32Array, left: Int32Array): number {
   let copies = Number.POSITIVE_INFINITY;
   for (let kind = 0; kind < counts.length; kind++) {

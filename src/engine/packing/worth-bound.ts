@@ -1,24 +1,24 @@
 /**
- * How much worth of pods a node can hold at most. Of one resource at a time a node holds most when it takes the pods with the
- * most worth for it first, and a part of the last one: the bound of the fractional knapsack (Dantzig, 1957). The least of the
- * bounds of all resources that matter holds.
+ * Computes an upper bound of the worth of pods on a node. For one resource, a node has the highest worth if it takes the pods
+ * with the highest worth per amount first, and a part of the last pod: the bound of the fractional knapsack (Dantzig, 1957). The
+ * result is the lowest bound of all relevant resources.
  */
 import type { Amounts } from '../solver/dimensions.ts';
 import type { PodKind } from './problem.ts';
 
-/** One resource that pods want. */
+/** One resource that pods request. */
 interface Dimension {
   readonly at: number;
-  /** Kinds of pods that want it, those with the most worth for it first. */
+  /** Kinds of pods that request the resource, highest worth per amount first. */
   readonly kinds: Int32Array;
-  /** What a pod wants of it, by the position in `kinds`. */
+  /** Amount that a pod requests, by the position in `kinds`. */
   readonly amounts: Float64Array;
-  /** The worth of all pods that want none of it. */
+  /** Worth of all pods that do not request the resource. */
   readonly free: number;
 }
 
 export class WorthBound {
-  /** What finding the bound of one node costs, in looks at a kind. */
+  /** Cost to compute the bound of one node, in checks of a kind. */
   readonly looks: number;
   readonly #dimensions: readonly Dimension[];
   readonly #left: Int32Array;
@@ -26,9 +26,10 @@ export class WorthBound {
   readonly #total: number;
 
   /**
-   * @param among the kinds of pods that the node may take
-   * @param left how many pods there are, per kind
-   * @param worth of a pod, per kind
+   * Prepares the bounds.
+   * @param among kinds of pods that the node may take
+   * @param left number of pods, per kind
+   * @param worth worth of a pod, per kind
    */
   constructor(kinds: readonly PodKind[], among: readonly number[], left: Int32Array, worth: Float64Array) {
     this.#left = left.slice();
@@ -37,10 +38,10 @@ export class WorthBound {
     const width = kinds[0]?.amounts.length ?? 0;
     const wantedBy = (at: number): number[] => among.filter((kind) => (kinds[kind]?.amounts[at] as number) > 0);
     this.#dimensions = Array.from({ length: width }, (_, at) => ({ at, takers: wantedBy(at) }))
-      // what few want bounds little
+      // a resource that few kinds request gives a weak bound
       .filter(({ takers }) => takers.length > among.length / 2)
       .map(({ at, takers }) => this.#dimension(at, takers, kinds));
-    // one costs half of one while a node is filled, and many are spared
+    // a check costs half of a check while a node is filled, and avoids many of those
     this.looks = Math.ceil(this.#dimensions.reduce((sum, { kinds: { length } }) => sum + length, 0) / 2);
   }
 
@@ -56,12 +57,12 @@ export class WorthBound {
     };
   }
 
-  /** Of all pods of a kind. */
+  /** Returns the worth of all pods of a kind. */
   #worthOf(kind: number): number {
     return (this.#left[kind] as number) * (this.#worth[kind] as number);
   }
 
-  /** Of a node with such a capacity. */
+  /** Returns the bound for a node with this capacity. */
   of(capacity: Amounts): number {
     let least = this.#total;
     for (const { at, kinds, amounts, free } of this.#dimensions) {
@@ -70,7 +71,7 @@ export class WorthBound {
       let most = free;
       for (let index = 0; index < kinds.length && rest > 0 && most < least; index++) {
         const amount = amounts[index] as number;
-        if (amount > there) continue; // none of these fits
+        if (amount > there) continue; // not even one pod fits
         const kind = kinds[index] as number;
         const taken = Math.min(this.#left[kind] as number, rest / amount);
         most += taken * (this.#worth[kind] as number);

@@ -1,6 +1,6 @@
 /**
- * What topology makes of a cluster before anything is placed: counts of the running pods per rule and domain. Shared by
- * all solves of a snapshot, each of which takes off what leaves or moves in it.
+ * Topology of a cluster before any pod is placed: counts of the running pods per rule and domain. All solves of a snapshot share
+ * these counts. Each solve subtracts the nodes and pods that it removes or moves.
  */
 
 import type { Namespace, Taint, Toleration } from '../../api/kubernetes.ts';
@@ -21,38 +21,40 @@ import { PodCounts, runningOn } from './pod-counts.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
 import type { RunningPod } from './running-pods.ts';
 
-/** Where a pod may go: a node that exists, or a claim with the requirements that it has by now. */
+/** Possible location of a pod: an existing node, or a claim with its current requirements. */
 export interface Place {
   readonly hostname: string;
   readonly requirements: Requirements;
   readonly taints: readonly Taint[];
 }
 
-/** A rule and what it counts while nothing has moved. */
+/** Rule with its counts before any pod moves. */
 export interface BaseGroup {
   readonly rule: Rule;
-  /** Pods per domain id; `UNKNOWN` where neither a node that takes pods nor a running pod is. */
+  /** Pods per domain id. `UNKNOWN` if a domain has neither a node that accepts pods nor a running pod. */
   readonly counts: Int32Array;
-  /** Nodes that make a domain known, per domain id. */
+  /** Number of nodes that make a domain known, per domain id. */
   readonly registrars: Int32Array;
 }
 
-/** A rule of a pod's own. */
+/** Rule from the spec of a pod. */
 export interface OwnRule {
   readonly id: string;
   readonly rule: Rule;
   readonly group: BaseGroup;
-  /** Domains that the pod could have on nodes to buy. */
+  /** Domains that are possible for the pod on new nodes. */
   readonly visible: readonly number[];
 }
 
 interface TopologyBaseOptions {
-  /** Whether preferences count as rules. */
+  /** True if preferences count as rules. */
   readonly preferences: boolean;
   readonly leftOuts?: LeftOuts;
 }
 
-/** Counts that are kept of the rules by which running pods keep others away: their number times that of the domains. */
+/**
+ * Maximum number of counts for the anti-affinity rules of running pods: the number of rules multiplied by the number of domains.
+ */
 const MOST_REPELLING_COUNTS = 10_000_000;
 const NOWHERE = -1;
 const NO_RULES: readonly (readonly [string, Rule])[] = [];
@@ -61,14 +63,14 @@ const NO_PODS: readonly EnginePod[] = [];
 
 const hostOf = (node: EngineNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
-/** State nodes never change, and a cluster is solved again and again. */
+/** Cached, because state nodes are immutable and a cluster is solved again and again. */
 export const placeOf = remembering((node: EngineNode): Place => {
   const hostname = hostOf(node);
   const requirements = Requirements.fromLabels({ ...node.labels, [HOSTNAME_LABEL]: hostname });
   return { hostname, requirements, taints: node.taints };
 });
 
-/** The running pods of a node that may keep others away. */
+/** Returns the running pods of a node that may have anti-affinity rules against other pods. */
 const repellersOn = remembering((node: EngineNode): readonly EnginePod[] =>
   runningOn(node).filter(({ spec }) => spec.affinity?.podAntiAffinity),
 );
@@ -116,12 +118,12 @@ export class TopologyBase {
     return ids;
   }
 
-  /** What a rule by which pods keep others away, and no running pod has, counts. */
+  /** Returns the counts for an anti-affinity rule that no running pod has. */
   emptyInverse(rule: Rule): BaseGroup {
     return this.#emptyGroup(rule);
   }
 
-  /** The domain ids of all nodes, negative where a node has none. */
+  /** Returns the domain ids of all nodes. The id is negative if a node has no domain. */
   domainsOfNodes(key: string): Int32Array {
     let domains = this.#domainsOfNodes.get(key);
     if (domains === undefined) {
@@ -135,7 +137,7 @@ export class TopologyBase {
     return domains;
   }
 
-  /** The running pod that bears the name of this one, if there is one. */
+  /** Returns the running pod with the same name as a pod, if there is one. */
   running(pod: EnginePod): RunningPod | undefined {
     const { nodeName } = pod.spec;
     const node = nodeName ? this.#positionOf(nodeName) : undefined;
@@ -156,7 +158,7 @@ export class TopologyBase {
     return this.#positions.get(nodeName);
   }
 
-  /** Running pods that do not name the node that they are on. */
+  /** Returns running pods whose `nodeName` is not the name of their node. */
   #findStrays(): ReadonlyMap<string, RunningPod> {
     const strays = new Map<string, RunningPod>();
     for (const [position, { name }] of this.nodes.entries())
@@ -170,12 +172,12 @@ export class TopologyBase {
     return node === undefined ? NO_PODS : runningOn(node);
   }
 
-  /** Groups of the rules by which running pods keep others away, by identity. */
+  /** Groups of the anti-affinity rules of running pods, by identity. */
   get inverse(): ReadonlyMap<string, BaseGroup> {
     return this.#inverse;
   }
 
-  /** The rules that bind a pod. */
+  /** Returns the rules that bind a pod. */
   ownRulesOf(pod: EnginePod): readonly OwnRule[] {
     let own = this.#ownRules.get(pod);
     if (own === undefined) {
@@ -190,7 +192,7 @@ export class TopologyBase {
     return own;
   }
 
-  /** Ids of the domains that nodes to buy can have; without tolerations taints are not looked at. */
+  /** Returns the ids of the domains that new nodes can have. Without tolerations, ignores taints. */
   visible(key: string, tolerations: readonly Toleration[] | undefined): readonly number[] {
     const byTolerations = this.#visible.get(key) ?? new Map<readonly Toleration[] | undefined, readonly number[]>();
     this.#visible.set(key, byTolerations);
@@ -203,7 +205,7 @@ export class TopologyBase {
     return visible;
   }
 
-  /** The rules by which running pods keep a pod away, with their identities. */
+  /** Returns the anti-affinity rules of running pods that repel a pod, with their identities. */
   repelling(pod: EnginePod): readonly (readonly [id: string, rule: Rule])[] {
     let rules = this.#repelling.get(pod);
     if (rules === undefined) {
@@ -232,7 +234,7 @@ export class TopologyBase {
     return filter === undefined || isOpen(filter) || this.#eligibleFor(filter)[node] === 1;
   }
 
-  /** 1 at the positions of the nodes that pass. */
+  /** Returns an array with 1 at the positions of the nodes that pass the filter. */
   #eligibleFor(filter: NodeFilter): Uint8Array {
     const id = filterIdentity(filter);
     let eligible = this.#eligible.get(id);
@@ -243,14 +245,14 @@ export class TopologyBase {
     return eligible;
   }
 
-  /** Whether a node makes its domain known to a rule. */
+  /** Returns true if a node makes its domain known to a rule. */
   registers(rule: Rule, node: number): boolean {
     const stateNode = this.nodes[node];
     if (stateNode?.node === undefined || stateNode.markedForDeletion) return false;
     return this.passesFilter(rule, node);
   }
 
-  /** Knows the domains of nodes and counts nothing. */
+  /** Returns a group that knows the domains of nodes but has no counts. */
   #emptyGroup(rule: Rule): BaseGroup {
     const { key, filter } = rule;
     const id = filter === undefined || isOpen(filter) ? key : `${key} ${filterIdentity(filter)}`;
@@ -266,11 +268,11 @@ export class TopologyBase {
     return { rule, registrars: empty.registrars, counts: empty.counts.slice() };
   }
 
-  /** @throws RangeError when the pod has too many terms, or is the first with which all have too many */
+  /** @throws RangeError if the pod has too many terms, or if this pod makes the total number of terms exceed the limit */
   #repelFrom({ pod, node }: RunningPod): void {
     for (const [id, rule] of this.inverseRulesOf(pod)) {
       const domains = this.domainsOfNodes(rule.key);
-      if ((domains[node] ?? NOWHERE) < 0) continue; // a pod that is in no domain keeps nobody away
+      if ((domains[node] ?? NOWHERE) < 0) continue; // a pod without a domain repels no pods
       let group = this.#inverse.get(id);
       if (group === undefined) {
         if (this.#isTooMuch(rule)) continue;
@@ -284,7 +286,7 @@ export class TopologyBase {
       throw new RangeError(`only ${MOST_RULES} of its ${length} required pod anti-affinity terms are considered`);
   }
 
-  /** @throws RangeError for the first rule that is too much */
+  /** @throws RangeError for the first rule that exceeds the limit */
   #isTooMuch({ key }: Rule): boolean {
     const before = this.#repellingCounts;
     if (before > MOST_REPELLING_COUNTS) return true;
@@ -295,7 +297,7 @@ export class TopologyBase {
     );
   }
 
-  /** Rules by which a pod keeps others away, with their identities. */
+  /** Returns the anti-affinity rules of a pod against other pods, with their identities. */
   inverseRulesOf(pod: EnginePod): readonly (readonly [id: string, rule: Rule])[] {
     if (pod.spec.affinity?.podAntiAffinity === undefined) return NO_RULES;
     let rules = this.#inverseRules.get(pod);

@@ -1,44 +1,44 @@
-/** The topology groups that matter to the pods of one class. */
+/** Topology groups that are relevant for the pods of one class. */
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { ValueSet } from '../value-set.ts';
 import { type TopologyGroup, UNKNOWN } from './group.ts';
 
-/** A group that restricts pods. */
+/** Group that restricts pods. */
 export interface Binding {
   readonly group: TopologyGroup;
-  /** Whether the group counts them. */
+  /** True if the group counts the pods. */
   readonly self: boolean;
-  /** Domains that they may be in. */
+  /** Domains that are possible for the pods. */
   readonly pod: ValueSet;
-  /** Domain ids of the nodes, by their position in the snapshot; negative where a node has none. */
+  /** Domain ids of the nodes, by position in the snapshot. Negative if a node has no domain. */
   readonly nodes: Int32Array;
   /**
-   * Whether it is a rule of other pods alone, which keep them away. As for kube-scheduler, such a rule holds in the
-   * domains where those pods are: if a node without the label were closed as well, one pod with a made-up topology key
-   * could keep all others from getting a node.
+   * True if this is only a rule of other pods that repels these pods. As in kube-scheduler, such a rule applies only to the
+   * domains of its owners. If a node without the label were closed too, one pod with an invented topology key could prevent new
+   * nodes for all pods.
    */
   readonly isOthers: boolean;
 }
 
-/** Whether a binding has nothing against a place that will not have the label of its domains. */
+/** Returns true if a binding allows a place that will not have the label of its domains. */
 export const sparesWithout = ({ isOthers, group }: Binding): boolean =>
   isOthers && !WELL_KNOWN_LABELS.has(group.rule.key);
 
 export interface Relations {
-  /** Groups of their own rules. */
+  /** Groups of the pods' own rules. */
   readonly own: readonly TopologyGroup[];
-  /** Groups that restrict them: their own, and those of others that keep them away. */
+  /** Groups that restrict the pods: their own groups, and groups of other pods that repel them. */
   readonly all: readonly Binding[];
-  /** Groups that count them. */
+  /** Groups that count the pods. */
   readonly counting: readonly TopologyGroup[];
-  /** Their own rules against others. */
+  /** Groups of the pods' own anti-affinity rules against other pods. */
   readonly repelling: readonly TopologyGroup[];
 }
 
 export class Bindings {
   readonly own: readonly TopologyGroup[];
   readonly all: readonly Binding[];
-  /** Those that are by host, and the others. */
+  /** Bindings by host. `domains` has the remaining bindings. */
   readonly hosts: readonly Binding[];
   readonly domains: readonly Binding[];
   readonly counting: readonly TopologyGroup[];
@@ -53,13 +53,13 @@ export class Bindings {
     this.repelling = repelling;
   }
 
-  /** Whether the rules by host let a pod be on the host of a claim. */
+  /** Returns true if the rules by host allow a pod on the host of a claim. */
   admitHost(host: number): boolean {
     for (const { group, self, pod } of this.hosts) if (!group.admitsHost(host, self, pod)) return false;
     return true;
   }
 
-  /** Whether the rules let a pod be on the node at a position. */
+  /** Returns true if the rules allow a pod on the node at a position. */
   admitNode(node: number): boolean {
     for (const { group, self, pod, nodes, isOthers } of this.all) {
       const id = nodes[node] ?? UNKNOWN;
@@ -70,7 +70,7 @@ export class Bindings {
     return true;
   }
 
-  /** Whether it is plain, without a look at any of them, that none of so many claims can take a pod. */
+  /** Returns true if none of `claimCount` claims can accept a pod. Decides this without a check of each claim. */
   closeClaims(claimCount: number): boolean {
     return (
       this.hosts.some(({ group, self }) => group.fullClaims(self) >= claimCount) ||

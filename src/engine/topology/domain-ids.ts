@@ -1,4 +1,4 @@
-/** The values of one topology label interned to small integers, so that counts per domain are arrays. */
+/** Maps the values of one topology label to small integers, so that counts per domain are arrays. */
 import { compareText } from '../instance-types.ts';
 
 export class DomainIds {
@@ -20,7 +20,7 @@ export class DomainIds {
     return id;
   }
 
-  /** Undefined for a name that no node, pool or claim had so far. */
+  /** Returns undefined for a name that no node, NodePool or claim has had so far. */
   find(name: string): number | undefined {
     return this.#ids.get(name);
   }
@@ -29,7 +29,7 @@ export class DomainIds {
     return this.#names[id] ?? '';
   }
 
-  /** All ids in the order of their names. */
+  /** All ids, sorted by name. */
   get sorted(): readonly number[] {
     if (this.#sorted.length !== this.#names.length) {
       const ids = this.#names.map((_, id) => id);

@@ -1,4 +1,4 @@
-/** Which values a topology label can have on nodes that could be bought. */
+/** Finds the values that a topology label can have on new nodes. */
 import type { Taint, Toleration } from '../../api/kubernetes.ts';
 import { requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput } from '../model.ts';
@@ -8,7 +8,7 @@ import type { ValueSet } from '../value-set.ts';
 
 type TaintLists = Set<readonly Taint[]>;
 
-/** Domains by key, each with the taints behind which pools have it. Computed for the keys that are used. */
+/** Domains by key, each with the taints of the NodePools that provide it. Computed lazily for each key. */
 export class Domains {
   readonly #pools: readonly PoolInput[];
   readonly #byKey = new Map<string, ReadonlyMap<string, TaintLists>>();
@@ -17,7 +17,7 @@ export class Domains {
     this.#pools = pools;
   }
 
-  /** Domains that a pod can reach; without tolerations taints are not looked at. */
+  /** Returns the domains that a pod can reach. Without tolerations, ignores taints. */
   visible(key: string, tolerations: readonly Toleration[] | undefined): readonly string[] {
     const domains: string[] = [];
     for (const [domain, lists] of this.#domains(key)) {
@@ -57,13 +57,13 @@ export class Domains {
   }
 }
 
-/** Keys of which the sets of a list of types are kept. Topology keys can be anything that somebody writes. */
+/** Maximum number of keys with cached sets for a list of types. Users can write arbitrary topology keys. */
 const MOST_KEYS = 100;
 
-/** Lists of types stay the same for minutes, and a cluster is solved again and again. */
+/** Cached, because lists of types stay the same for minutes and a cluster is solved again and again. */
 const kept = new WeakMap<readonly InstanceType[], Map<string, readonly ValueSet[]>>();
 
-/** The different sets that instance types have for a key. */
+/** Returns the distinct sets that instance types have for a key. */
 function setsOf(types: readonly InstanceType[], key: string): readonly ValueSet[] {
   const byKey = kept.get(types) ?? new Map<string, readonly ValueSet[]>();
   kept.set(types, byKey);

@@ -1,4 +1,4 @@
-/** A topology group counts pods per domain (zone, host, …) for one rule, shared by all pods that have the same rule. */
+/** Topology group. It counts pods per domain (zone, host, …) for one rule. All pods with the same rule share the group. */
 import type { LabelSelector, StringMap } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import type { EnginePod } from '../input.ts';
@@ -12,25 +12,25 @@ export type GroupType = 'topology spread' | 'pod affinity' | 'pod anti-affinity'
 
 export interface Rule {
   readonly type: GroupType;
-  /** Label of nodes whose values are the domains. */
+  /** Node label whose values are the domains. */
   readonly key: string;
   readonly namespaces: ReadonlySet<string>;
   readonly selector: LabelSelector | undefined;
   readonly maxSkew: number;
   readonly minDomains: number | undefined;
-  /** Which nodes count; all of them when left out. */
+  /** Nodes that count. Default: all nodes. */
   readonly filter: NodeFilter | undefined;
 }
 
-/** A place for a pod, as a rule looks at it. */
+/** Possible place for a pod, from the perspective of a rule. */
 interface PlaceRequest {
-  /** Whether the rule counts the pod itself. */
+  /** True if the rule counts the pod itself. */
   readonly self: boolean;
-  /** Domains that the pod may be in. */
+  /** Domains that are possible for the pod. */
   readonly pod: ValueSet;
-  /** Domains that the node may be in. */
+  /** Domains that are possible for the node. */
   readonly node: ValueSet;
-  /** Picks among domains that are equally good. */
+  /** Chooses among domains that are equally good. */
   readonly prefer: (domains: readonly string[]) => string | undefined;
 }
 
@@ -40,27 +40,27 @@ export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: Engine
 const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
   rule.namespaces.has(namespace) && selects(rule.selector, labels);
 
-/** Stands for a domain that a group does not know, in its counts. */
+/** Count of a domain that a group does not know. */
 export const UNKNOWN = -1;
-/** Domains listed in a message. */
+/** Maximum number of domains in a message. */
 const SHOWN_COUNTS = 25;
 
 export class TopologyGroup {
   readonly rule: Rule;
   readonly isByHost: boolean;
   readonly #ids: DomainIds;
-  /** By domain id; `UNKNOWN` or beyond the end for domains that the group does not know. */
+  /** Counts by domain id. `UNKNOWN` or beyond the end for domains that the group does not know. */
   #counts: Int32Array;
-  /** Changes with every count. */
+  /** Version that changes with every count. */
   #version = 0;
   #occupied: number | undefined;
-  /** Claims whose host is full for pods that the rule does not count, and for those that it does. */
+  /** Number of claims whose host is full, for pods that the rule does not count and for pods that it counts. */
   readonly #fullClaims: [number, number] = [0, 0];
-  /** Hosts of claims, of which the group knows although nothing is counted there. */
+  /** Hosts of claims. The group knows these hosts even if it counts no pods there. */
   readonly #newHosts: readonly number[];
   #lowest: { readonly pod: ValueSet; readonly version: number; readonly count: number } | undefined;
 
-  /** `counts` become the group's own. */
+  /** Creates a group that owns `counts`. */
   constructor(rule: Rule, ids: DomainIds, counts: Int32Array, newHosts: readonly number[] = []) {
     this.rule = rule;
     this.isByHost = rule.key === HOSTNAME_LABEL;
@@ -86,7 +86,7 @@ export class TopologyGroup {
     this.#counts = wider;
   }
 
-  /** Counts one more pod in a domain, which with `onClaim` is the host of a claim. */
+  /** Counts one more pod in a domain. With `onClaim`, the domain is the host of a claim. */
   count(id: number, onClaim = false): void {
     this.#widenFor(id);
     const now = Math.max(this.#counts[id] ?? 0, 0) + 1;
@@ -104,7 +104,7 @@ export class TopologyGroup {
     if (count === (isSpread ? maxSkew : 1)) this.#fullClaims[1]++;
   }
 
-  /** Number of claims on whose host the rule lets no pod go any more. */
+  /** Returns the number of claims whose host is full under the rule. */
   fullClaims(self: boolean): number {
     return this.#fullClaims[self ? 1 : 0];
   }
@@ -117,7 +117,7 @@ export class TopologyGroup {
     return (this.#counts[id] ?? UNKNOWN) >= 0;
   }
 
-  /** Whether the rule lets a pod be on a host. */
+  /** Returns true if the rule allows a pod on a host. */
   admitsHost(host: number, self: boolean, pod: ValueSet): boolean {
     switch (this.rule.type) {
       case 'topology spread':
@@ -129,7 +129,7 @@ export class TopologyGroup {
     }
   }
 
-  /** Whether the rule lets a pod be on a node of which the domain, not a host, is settled. */
+  /** Returns true if the rule allows a pod on a node with a fixed domain that is not a host. */
   admitsDomain(id: number, self: boolean, pod: ValueSet): boolean {
     if (!this.#knows(id)) return false;
     const count = this.#countOf(id);
@@ -143,7 +143,7 @@ export class TopologyGroup {
     }
   }
 
-  /** Domains, not hosts, out of those that the node may be in, in which the rule lets the pod be. */
+  /** Returns the allowed domains of the pod among the domains of the node. Does not apply to hosts. */
   allowed(request: PlaceRequest): readonly string[] {
     const { pod, node } = request;
     switch (this.rule.type) {
@@ -156,7 +156,7 @@ export class TopologyGroup {
     }
   }
 
-  /** Known domains that pass a test, in order. */
+  /** Returns the known domains that pass a test, in order. */
   #where(test: (name: string, count: number) => boolean): readonly string[] {
     const names: string[] = [];
     for (const id of this.#ids.sorted) {
@@ -179,7 +179,7 @@ export class TopologyGroup {
     return best === undefined ? [] : [best];
   }
 
-  /** The smallest count among the pod's domains. */
+  /** Returns the lowest count among the pod's domains. */
   #lowestFor(pod: ValueSet): number {
     if (this.#lowest?.version !== this.#version || this.#lowest.pod !== pod)
       this.#lowest = { pod, version: this.#version, count: this.#lowestCount(pod) };
@@ -206,7 +206,7 @@ export class TopologyGroup {
     return start === undefined ? [] : [start];
   }
 
-  /** The first pod of a kind that wants to be with its own kind may go anywhere. */
+  /** Returns true if the pod has affinity to its own kind and is the first pod of this kind. Such a pod may go anywhere. */
   #mayStart(self: boolean, pod: ValueSet): boolean {
     if (!self) return false;
     this.#occupied ??= this.#counts.reduce((sum, count) => sum + Number(count > 0), 0);
@@ -215,7 +215,7 @@ export class TopologyGroup {
     return !this.#counts.some((count, id) => count > 0 && pod.has(this.#ids.name(id)));
   }
 
-  /** `us-west-2a: 1, us-west-2b: 0`. */
+  /** Text with the counts, for example `us-west-2a: 1, us-west-2b: 0`. */
   get countsText(): string {
     const known = new Set(this.#newHosts);
     for (const [id, count] of this.#counts.entries()) if (count >= 0) known.add(id);

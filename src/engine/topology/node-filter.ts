@@ -1,4 +1,4 @@
-/** Which nodes a spread constraint counts. */
+/** Selects the nodes that a spread constraint counts. */
 import type { Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
@@ -6,13 +6,16 @@ import { Requirements, STRICT } from '../requirements.ts';
 import { toleratesAll } from '../taints.ts';
 
 export interface NodeFilter {
-  /** Alternatives, of which a node must satisfy one; undefined when labels do not matter. */
+  /** Alternatives. A node must satisfy one of them. Undefined if labels do not matter. */
   readonly alternatives: readonly Requirements[] | undefined;
-  /** Tolerations of the pod; undefined when taints do not matter. */
+  /** Tolerations of the pod. Undefined if taints do not matter. */
   readonly tolerations: readonly Toleration[] | undefined;
 }
 
-/** Node affinity counts unless it is to be ignored, taints only if they are to be honoured. */
+/**
+ * Returns the filter of a constraint. Node affinity counts unless the policy is `Ignore`; taints count only if the policy is
+ * `Honor`.
+ */
 export function nodeFilterOf(pod: EnginePod, constraint: TopologySpreadConstraint): NodeFilter {
   const { nodeSelector, affinity, tolerations = [] } = pod.spec;
   const own = Requirements.fromLabels(nodeSelector);
@@ -40,12 +43,12 @@ export function passes(
   );
 }
 
-/** Whether every node passes. */
+/** Returns true if every node passes. */
 export const isOpen = ({ alternatives, tolerations }: NodeFilter): boolean =>
   tolerations === undefined &&
   (alternatives === undefined || alternatives.some((requirements) => requirements.identity === ''));
 
-/** The same text for filters that let the same nodes pass. */
+/** Returns a text that is the same for equivalent filters. */
 export const filterIdentity = (filter: NodeFilter | undefined): string =>
   filter === undefined ? 'none' : identityOf(filter);
 

@@ -1,6 +1,6 @@
 /**
- * How many pods of each workload run on each node. What is known of one snapshot serves the next: only the nodes that
- * changed are looked at again.
+ * Counts the pods of each workload on each node. Consecutive snapshots share the counts, so that only changed nodes are counted
+ * again.
  */
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
@@ -15,24 +15,24 @@ const NO_PODS: readonly EnginePod[] = [];
 
 const isRunning = (pod: EnginePod): boolean => !isTerminal(pod) && !isTerminating(pod);
 
-/** The pods that run on a node; none before it has joined. */
+/** Returns the running pods of a node. Returns an empty list before the node has joined. */
 export const runningOn = remembering(({ node, pods }: EngineNode): readonly EnginePod[] => {
   if (node === undefined) return NO_PODS;
-  // nearly always all of them: no list of its own
+  // almost always all pods, so there is no need for a new list
   return pods.every(isRunning) ? pods : pods.filter(isRunning);
 });
 
-/** Kept for as long as somebody holds it. */
+/** Shared counts, which live as long as a user holds a reference. */
 let last: WeakRef<PodCounts> | undefined;
 
 export class PodCounts {
   readonly #byLabels = new ByLabels<CountByNode>();
-  /** The nodes whose pods are counted, with the number of the change that they were last seen in. */
+  /** Nodes with counted pods, with the number of the last change that contained each node. */
   readonly #seen = new Map<EngineNode, number>();
   #nodes: readonly EngineNode[] = [];
   #change = 0;
 
-  /** One for all: who asks says of which nodes. */
+  /** Returns the shared instance. Callers pass their nodes to `countedBy`. */
   static shared(): PodCounts {
     const known = last?.deref();
     if (known !== undefined) return known;
@@ -41,7 +41,7 @@ export class PodCounts {
     return shared;
   }
 
-  /** How many of the pods that a rule counts run on each of some nodes, in parts. To be read at once. */
+  /** Returns the numbers of pods on each of the nodes that a rule counts, in parts. Callers must read the result immediately. */
   countedBy(rule: Rule, nodes: readonly EngineNode[]): readonly ReadonlyMap<EngineNode, number>[] {
     if (nodes !== this.#nodes) this.#become(nodes);
     return this.#byLabels.countedBy(rule);
@@ -69,7 +69,7 @@ export class PodCounts {
     else counts.set(node, (counts.get(node) ?? 0) + 1);
   }
 
-  /** With all pods of the node that are like it: they go together. */
+  /** Removes all pods of the node with the same labels, because all pods of the node are removed together. */
   #remove(pod: EnginePod, node: EngineNode): void {
     const counts = this.#byLabels.get(pod);
     counts?.delete(node);

@@ -1,4 +1,4 @@
-/** The topology rules of a pod: spread constraints and pod (anti-)affinity terms, as rules that groups count for. */
+/** Converts the spread constraints and pod (anti-)affinity terms of a pod to rules for groups. */
 
 import type { LabelSelector, Namespace, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
@@ -15,7 +15,7 @@ const UNLIMITED_SKEW = 2 ** 31 - 1;
 
 const namespaceOf = (pod: EnginePod): string => pod.metadata.namespace ?? 'default';
 
-/** The constraint's selector, narrowed to pods that share the values of `matchLabelKeys`. */
+/** Returns the constraint's selector, narrowed to pods that share the values of `matchLabelKeys`. */
 function spreadSelector(pod: EnginePod, constraint: TopologySpreadConstraint): LabelSelector | undefined {
   const { labelSelector, matchLabelKeys = [] } = constraint;
   const shared = matchLabelKeys.flatMap((key) => {
@@ -45,13 +45,13 @@ function namespacesOf(pod: EnginePod, term: PodAffinityTerm, namespaces: readonl
   return new Set([...listed, ...selected.map(({ metadata }) => metadata.name)]);
 }
 
-/** Terms never change and stay the same object in all forms of a pod: each is resolved once. */
+/** Cached rules. Terms are immutable and are the same object in all forms of a pod, so each term is resolved once. */
 const rulesOfTerms = new WeakMap<PodAffinityTerm, TermRule>();
 
 interface TermRule {
   readonly rule: Rule;
   readonly namespace: string;
-  /** Those among which a selector chose. */
+  /** Namespaces that were the input of the term's namespace selector. */
   readonly namespaces: readonly Namespace[] | undefined;
 }
 
@@ -73,7 +73,7 @@ function affinityRule(type: GroupType, pod: EnginePod, term: PodAffinityTerm, na
   return rule;
 }
 
-/** Rules that bind the pod. Preferences count as rules unless they are ignored. */
+/** Returns the rules that bind the pod. Preferences count as rules unless they are ignored. */
 export function rulesOf(
   pod: EnginePod,
   { namespaces, preferences }: { readonly namespaces: readonly Namespace[]; readonly preferences: boolean },
@@ -96,20 +96,23 @@ export function rulesOf(
   ];
 }
 
-/** Terms by which a pod keeps others away. */
+/** Returns the required anti-affinity terms of a pod. */
 export const repellingTerms = ({ spec }: EnginePod): readonly PodAffinityTerm[] =>
   spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
-/** Rules by which a pod keeps others away: its required anti-affinity terms, seen from the other side. */
+/**
+ * Returns the rules with which a pod repels other pods: its required anti-affinity terms, from the perspective of the other
+ * pods.
+ */
 export const inverseRulesOf = (pod: EnginePod, namespaces: readonly Namespace[]): readonly Rule[] =>
-  // a pod with more is refused as long as it waits; those that others have placed can have any number
+  // pending pods with more terms are refused, but pods that another scheduler placed can have any number of terms
   repellingTerms(pod)
     .slice(0, MOST_RULES)
     .map((term) => affinityRule('pod anti-affinity', pod, term, namespaces));
 
 const identities = new WeakMap<Rule, string>();
 
-/** The same text for rules that count alike. The first one's `minDomains` holds for all. */
+/** Returns a text that is the same for rules that count alike. The `minDomains` of the first such rule applies to all. */
 export function ruleIdentity(rule: Rule): string {
   let identity = identities.get(rule);
   if (identity === undefined) {

@@ -1,4 +1,7 @@
-/** Pods that run, by what rules see of them: a rule asks once for all pods of a workload, which share their labels. */
+/**
+ * Running pods, grouped by the properties that rules use. A rule is evaluated once for all pods of a workload, because they
+ * share their labels.
+ */
 import type { StringMap } from '../../api/kubernetes.ts';
 import type { EnginePod } from '../input.ts';
 import { selects } from '../selectors.ts';
@@ -12,7 +15,7 @@ export interface RunningPod {
 
 const NO_LABELS: StringMap = {};
 
-/** Something for all pods of a namespace that have the same labels. */
+/** Map with one value for all pods of a namespace that have the same labels. */
 export class ByLabels<T> {
   readonly #byNamespace = new Map<string, Map<StringMap, T>>();
 
@@ -30,7 +33,9 @@ export class ByLabels<T> {
     this.#byNamespace.get(namespace)?.delete(labels);
   }
 
-  /** That of the pods that a rule counts. A rule without a selector selects nothing, and yet counts all that run. */
+  /**
+   * Returns the values of the pods that a rule counts. A rule without a selector selects no pods, but counts all running pods.
+   */
   countedBy({ selector, namespaces }: Rule): readonly T[] {
     const counted: T[] = [];
     for (const namespace of namespaces)
@@ -52,7 +57,7 @@ export class RunningPods {
     else positions.push(node);
   }
 
-  /** Where those pods are that a rule counts. */
+  /** Returns the positions of the pods that a rule counts. */
   countedBy(rule: Rule): readonly Positions[] {
     return this.#positions.countedBy(rule);
   }

@@ -1,6 +1,6 @@
 /**
- * Spread, affinity and anti-affinity over one solve: groups are built from the rules of the pods to place and of the pods
- * that run, count what runs, and go on counting as pods are placed.
+ * Spread, affinity and anti-affinity during one solve. Groups are built from the rules of pods to place and of running pods.
+ * They count running pods first, and then each pod that is placed.
  */
 import type { PodSpec } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
@@ -15,39 +15,39 @@ import { type Rule, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
 
-/** A class of pods, by what rules of topology look at. */
+/** Class of pods, with the properties that topology rules use. */
 export interface TopologyPods {
-  /** The same text for classes that are equal to the rules of others. */
+  /** Text that is the same for classes that other pods' rules cannot distinguish. */
   readonly visible: string;
-  /** One pod of the class, in the form that is tried. */
+  /** One pod of the class, in its current form. */
   readonly pod: EnginePod;
-  /** What its node must satisfy, preferences aside. */
+  /** Requirements for the node, without preferences. */
   readonly strict: Requirements;
 }
 
-/** The groups that see some pods. */
+/** Groups that see some pods. */
 interface Sight {
   readonly counting: ReadonlySet<TopologyGroup>;
-  /** Groups of others that keep them away. */
+  /** Groups of other pods' rules that repel the pods. */
   readonly repelled: readonly TopologyGroup[];
 }
 
-/** Pods per domain, of the groups that are not by host. */
+/** Pods per domain, for groups that are not by host. */
 export type DomainCounts = Map<TopologyGroup, Map<string, number>>;
 
 interface Ties {
-  /** Labels, other than the hostname, by whose values some rule counts or restricts the pods. */
+  /** Labels, except for the hostname, with values by which some rule counts or restricts the pods. */
   readonly keys: readonly string[];
-  /** Rules by host, with what a pod takes of the host's capacity for it. */
+  /** Rules by host, with the part of the host's capacity that a pod uses. */
   readonly hosts: ReadonlyMap<TopologyGroup, number>;
-  /** Whether pods must share a host with others: those are best left where they are. */
+  /** True if the pods must share a host with other pods. Such pods should stay where they are. */
   readonly company: boolean;
 }
 
-/** What the owner of an anti-affinity by host takes of it; pods that it keeps away take 1. */
+/** Capacity that the owner of an anti-affinity rule by host uses. Pods that the rule repels use 1. */
 const WHOLE_HOST = 2 ** 20;
 
-/** How much of a rule by host a host can bear. Never more than the rule allows, in some cases less. */
+/** Returns the capacity of a host for a rule by host. It never exceeds what the rule allows, and is lower in some cases. */
 export const hostCapacity = ({ rule }: TopologyGroup): number =>
   rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST;
 
@@ -55,20 +55,20 @@ interface TopologyMisfit {
   readonly misfit: () => Misfit;
 }
 
-/** Picks among domains of a key that the rules hold for equal. */
+/** Chooses among domains of a key that are equal under the rules. */
 export type Prefer = (key: string, domains: readonly string[]) => string | undefined;
 
 interface TopologyParts {
   readonly base: TopologyBase;
-  /** Positions of the nodes that are about to go. */
+  /** Positions of the nodes that will be removed. */
   readonly leaving: ReadonlySet<number>;
   readonly pendingPods: readonly EnginePod[];
 }
 
-/** Pods to place that run now: they count no more where they are. */
+/** Running pods that are to be placed. They no longer count at their current node. */
 interface Moving {
   readonly pods: RunningPods;
-  /** Where those are that keep others away, by the identity of the rule. */
+  /** Positions of the pods that repel other pods, by the identity of the rule. */
   readonly repellers: ReadonlyMap<string, readonly number[]>;
 }
 
@@ -76,10 +76,10 @@ export class Topology {
   readonly #parts: TopologyParts;
   readonly #groups = new Map<string, TopologyGroup>();
   readonly #inverse = new Map<string, TopologyGroup>();
-  /** Groups of the rules of a class, and of its rules against others. */
+  /** Groups of the rules of a class, and of its rules against other pods. */
   readonly #owned = new Map<TopologyPods, Pick<Relations, 'own' | 'repelling'>>();
   readonly #bindings = new Map<TopologyPods, Bindings>();
-  /** By what rules see of pods. */
+  /** Cached by the properties of pods that rules can see. */
   readonly #sights = new Map<string, Sight>();
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
@@ -90,7 +90,9 @@ export class Topology {
     this.#parts = parts;
   }
 
-  /** Keys of labels that any rule of some pods looks at: pods that agree on them are alike to topology. */
+  /**
+   * Returns the keys of labels that any rule of some pods reads. Pods with the same values for these keys are equal to topology.
+   */
   static labelKeys(pods: Iterable<EnginePod>): readonly string[] {
     const keys = new Set<string>();
     const seen = new Set<unknown>();
@@ -100,13 +102,13 @@ export class Topology {
       try {
         addLabelKeys(spec, keys);
       } catch {
-        // rules that cannot be read are reported where the pod is compiled
+        // invalid rules are reported when the pod is compiled
       }
     }
     return [...keys].sort();
   }
 
-  /** Makes the groups for the rules of a class. To be called for every class before the first pod is placed. */
+  /** Creates the groups for the rules of a class. Callers must register every class before the first pod is placed. */
   register(podClass: TopologyPods): void {
     if (this.#owned.has(podClass)) return;
     const { base } = this.#parts;
@@ -139,7 +141,7 @@ export class Topology {
     return group;
   }
 
-  /** What the cluster counts for a rule, less what leaves and what moves. `moving` has the node of each pod that does. */
+  /** Returns the cluster's counts for a rule, minus removed nodes and moving pods. `moving` has the node of each moving pod. */
   #countsOf(rule: Rule, from: BaseGroup, moving: readonly (readonly number[])[]): Int32Array {
     const { base, leaving } = this.#parts;
     const counts = from.counts.slice();
@@ -186,7 +188,7 @@ export class Topology {
     return this.#moving;
   }
 
-  /** The groups that matter to the pods of a class. */
+  /** Returns the groups that are relevant for the pods of a class. */
   bindingsOf(podClass: TopologyPods): Bindings {
     let bindings = this.#bindings.get(podClass);
     if (bindings === undefined) {
@@ -212,7 +214,7 @@ export class Topology {
     return new Bindings({ own, all: bindings, counting: [...counting], repelling });
   }
 
-  /** The groups that count the pods of a class, and those of others that keep them away. */
+  /** Returns the groups that count the pods of a class, and the groups of other pods' rules that repel them. */
   #seenBy({ visible, pod }: TopologyPods): Sight {
     let sight = this.#sights.get(visible);
     if (sight === undefined) {
@@ -227,12 +229,12 @@ export class Topology {
     return sight;
   }
 
-  /** Whether no rule restricts the pods of a class, so that a refusal of theirs never turns into acceptance. */
+  /** Returns true if no rule restricts the pods of a class. A refusal of such pods is then permanent. */
   isFree(podClass: TopologyPods): boolean {
     return this.bindingsOf(podClass).all.length === 0;
   }
 
-  /** Whether no rule but those by host restricts the pods of a class. */
+  /** Returns true if only rules by host restrict the pods of a class. */
   isFreeOfDomains(podClass: TopologyPods): boolean {
     return this.bindingsOf(podClass).domains.length === 0;
   }
@@ -242,14 +244,14 @@ export class Topology {
   }
 
   /**
-   * What the rules leave of a place for a pod of the class: requirements to narrow it to, or why there is nothing left.
-   * `prefer` picks among domains that the rules hold for equal.
+   * Returns the requirements to which the rules narrow a place for a pod of the class. If no domain is left, returns a misfit.
+   * `prefer` chooses among domains that are equal under the rules.
    */
   narrow(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
     return this.#narrowBy(this.bindingsOf(podClass).all, place, prefer);
   }
 
-  /** The same for the rules that are not by host. */
+  /** Returns the same, but ignores rules by host. */
   narrowDomains(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
     return this.#narrowBy(this.bindingsOf(podClass).domains, place, prefer);
   }
@@ -276,7 +278,7 @@ export class Topology {
     return narrowed;
   }
 
-  /** Kept, so that what follows from it is found again. */
+  /** Returns a cached object, so that derived values can be found again. */
   #narrowing(so: Requirements, key: string, allowed: readonly string[]): Requirements {
     const id = `${so.identity}|${key}|${allowed.join()}`;
     let narrowing = this.#narrowings.get(id);
@@ -316,7 +318,7 @@ export class Topology {
     for (const value of values) group.count(ids.idOf(value));
   }
 
-  /** In which domains, hosts aside, of which groups a pod of the class counts at a place. */
+  /** Returns the groups and domains, except for hosts, that count a pod of the class at a place. */
   #countedIn(
     podClass: TopologyPods,
     place: Place,
@@ -330,7 +332,7 @@ export class Topology {
     return [...counted, ...repelled.map((group) => ({ group, domains: domainsIn(group, place) }))];
   }
 
-  /** Adds a pod of the class to the counts of domains, hosts aside. Equal counts are equally good to all rules. */
+  /** Adds a pod of the class to the counts of domains, except for hosts. Equal counts are equally good under all rules. */
   addCounts(podClass: TopologyPods, place: Place, all: DomainCounts): void {
     for (const { group, domains } of this.#countedIn(podClass, place)) {
       const counts = all.get(group) ?? new Map<string, number>();
@@ -339,7 +341,7 @@ export class Topology {
     }
   }
 
-  /** What ties the pods of a class to the domains in which they are, and what they take of a host. */
+  /** Returns the labels that tie the pods of a class to their current domains, and the host capacity that they use. */
   tiesOf(podClass: TopologyPods): Ties {
     const { own, all: binding, counting, repelling } = this.bindingsOf(podClass);
     const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
@@ -354,7 +356,7 @@ export class Topology {
     };
   }
 
-  /** Takes in the host of a new claim: an empty domain of every rule by host. Answers its number. */
+  /** Registers the host of a new claim as an empty domain of every rule by host. Returns the number of the host. */
   openHost(hostname: string): number {
     const host = this.#hostId(hostname);
     this.#newHosts.push(host);
