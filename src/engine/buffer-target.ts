@@ -1,9 +1,9 @@
-/** What kind of pods a capacity buffer keeps room for: which object says so, and what it says. */
+/** Determines the pods for which a capacity buffer reserves capacity: the object that defines them, and their template. */
 import type { CapacityBuffer } from '../api/capacity-buffer.ts';
 import { DEPLOYMENT, type Kind, POD_TEMPLATE, REPLICA_SET, STATEFUL_SET } from '../api/kinds.ts';
 import type { PodTemplate, PodTemplateSpec, Workload } from '../api/kubernetes.ts';
 
-/** Why a buffer's pods are not known. The reason is that of its condition ReadyForProvisioning. */
+/** Reason why the pods of a buffer are unknown. `reason` is the reason of the buffer's condition ReadyForProvisioning. */
 export interface BufferProblem {
   readonly reason: 'ScalableRefNotFound' | 'PodTemplateNotFound' | 'ResolutionFailed';
   readonly message: string;
@@ -15,7 +15,7 @@ type BufferSource =
 
 export interface BufferTarget {
   readonly template: PodTemplateSpec;
-  /** Replicas that the workload has now; undefined for a pod template. */
+  /** Current replicas of the workload. Undefined for a pod template. */
   readonly current?: number;
   /** Set for a pod template. */
   readonly podTemplate?: { readonly name: string; readonly generation: number };
@@ -27,7 +27,7 @@ const SCALABLE: ReadonlyMap<string, Kind<Workload>> = new Map(
 
 export const isProblem = (answer: object): answer is BufferProblem => 'reason' in answer;
 
-/** The object to look up in the buffer's namespace. */
+/** Returns the object to read from the namespace of the buffer. */
 export function bufferSource({ spec }: CapacityBuffer): BufferSource | BufferProblem {
   const { podTemplateRef, scalableRef } = spec;
   if (podTemplateRef !== undefined) return { of: 'template', kind: POD_TEMPLATE, name: podTemplateRef.name };
@@ -52,7 +52,7 @@ export const workloadTarget = ({ spec }: Workload): BufferTarget => ({
   current: spec.replicas ?? 1,
 });
 
-/** For a source that does not exist. */
+/** Returns the problem for a source that does not exist. */
 export const notFound = ({ of, kind, name }: BufferSource, namespace: string | undefined): BufferProblem => ({
   reason: of === 'template' ? 'PodTemplateNotFound' : 'ScalableRefNotFound',
   message: `${kind.kind} "${namespace ?? 'default'}/${name}" not found`,

@@ -1,4 +1,4 @@
-/** Capacity buffers: how many pods that do not exist room is kept for, what they look like, and what became of them. */
+/** Capacity buffers: the number of virtual pods, their specs, and the result of their placement. */
 import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacity-buffer.ts';
 import { type ConditionUpdate, isTrue } from '../api/conditions.ts';
 import type { Pod, PodTemplateSpec } from '../api/kubernetes.ts';
@@ -17,26 +17,26 @@ export const ACTIVE_CAPACITY = 'buffer.x-k8s.io/active-capacity';
 export const READY_FOR_PROVISIONING = 'ReadyForProvisioning';
 const PROVISIONING = 'Provisioning';
 
-/** Pods that one buffer may keep room for: each of them is an object in memory. */
+/** Maximum number of virtual pods of one buffer, because each pod is an object in memory. */
 export const MOST_VIRTUAL_PODS = 10_000;
-/** Those that all buffers together may keep room for. */
+/** Maximum number of virtual pods of all buffers. */
 const MOST_VIRTUAL_PODS_IN_ALL = 20_000;
 
-/** Lower than that of any pod. */
+/** Lower than the priority of any real pod. */
 const PRIORITY = -(2 ** 31);
 
-/** Whether this product keeps the room; other strategies are for others. */
+/** Returns true if this product handles the buffer. Other products handle other strategies. */
 export const isActive = ({ spec }: CapacityBuffer): boolean =>
   (spec.provisioningStrategy ?? ACTIVE_CAPACITY) === ACTIVE_CAPACITY;
 
-/** `namespace/name` of a buffer. */
+/** Returns `namespace/name` of a buffer. */
 export const bufferKey = ({ metadata }: Pick<CapacityBuffer, 'metadata'>): string =>
   `${metadata.namespace ?? 'default'}/${metadata.name}`;
 
 /**
- * The number of pods to keep room for: the larger of `replicas` and `percentage` (rounded up, at least one) of the
- * workload's `current` replicas, as far as `limits` allow; without both, what `limits` allow.
- * @throws Error when a quantity cannot be read, or room would be kept for too many pods
+ * Returns the number of virtual pods: the larger of `replicas` and `percentage` (rounded up, at least one) of the workload's
+ * `current` replicas, within `limits`. If neither is set, returns the number that `limits` allow.
+ * @throws Error if a quantity is not valid, or if the number of pods is too high
  */
 export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, current?: number): number {
   const replicas = wantedReplicas(spec, template, current);
@@ -57,7 +57,7 @@ function wantedReplicas(spec: CapacityBufferSpec, template: PodTemplateSpec, cur
   return hasCandidate ? Math.min(desired, allowed) : allowed;
 }
 
-/** Undefined when the pods ask for none of the limited resources. */
+/** Returns undefined if the pods request no limited resource. */
 function allowedByLimits({ limits }: CapacityBufferSpec, template: PodTemplateSpec): number | undefined {
   const requests = podRequests(podOf(template, { name: '' }));
   const counts = Object.entries(resourcesOf(limits)).flatMap(([name, limit]) => {
@@ -74,7 +74,7 @@ const podOf = ({ metadata, spec }: PodTemplateSpec, own: Pod['metadata']): Pod =
   spec: defaultRequests(spec),
 });
 
-/** The pods that a buffer keeps room for. They take part in scheduling and never reach the API server. */
+/** Returns the virtual pods of a buffer. They take part in scheduling and are never sent to the API server. */
 export function virtualPods(
   buffer: Pick<CapacityBuffer, 'metadata'>,
   template: PodTemplateSpec,
@@ -89,7 +89,7 @@ export function virtualPods(
   };
   const { nodeName: _, volumes = [], ...spec } = defaultRequests(template.spec);
   const kept = volumes.filter(({ persistentVolumeClaim, ephemeral }) => !persistentVolumeClaim && !ephemeral);
-  // one object, so that the solver knows at once that the pods are alike
+  // one object, so that the solver can see without a comparison that the pods are equal
   const shared: Pod['spec'] = { ...spec, volumes: kept, priority: PRIORITY };
   return Array.from({ length: replicas }, (_, index) => {
     const own = {
@@ -108,8 +108,8 @@ export function virtualPods(
 }
 
 /**
- * That a buffer keeps room for so many pods, beside those that the other buffers do.
- * @throws RangeError when there is no place for them all
+ * Checks that a buffer may have this number of pods in addition to the pods of the remaining buffers.
+ * @throws RangeError if the total is too high
  */
 export function expectRoomBeside(others: number, replicas: number): void {
   if (others + replicas <= MOST_VIRTUAL_PODS_IN_ALL) return;
@@ -119,14 +119,14 @@ export function expectRoomBeside(others: number, replicas: number): void {
   );
 }
 
-/** Whether a pod stands for room that a buffer keeps. */
+/** Returns true if a pod is a virtual pod of a buffer. */
 export const isVirtual = ({ metadata }: EnginePod): boolean =>
   metadata.annotations?.[CAPACITY_BUFFER_FAKE_POD_ANNOTATION] === 'true';
 
 const bufferOf = ({ metadata }: Pod): string =>
   `${metadata.annotations?.[CAPACITY_BUFFER_NAMESPACE_ANNOTATION]}/${metadata.annotations?.[CAPACITY_BUFFER_NAME_ANNOTATION]}`;
 
-/** What a plan did with the virtual pods of one buffer. */
+/** Result of a plan for the virtual pods of one buffer. */
 export interface BufferOutcome {
   readonly existing: number;
   readonly bought: number;
@@ -135,7 +135,7 @@ export interface BufferOutcome {
 
 interface BufferOutcomes {
   readonly byBuffer: ReadonlyMap<string, BufferOutcome>;
-  /** Number of virtual pods on each node that exists, by provider id. */
+  /** Number of virtual pods on each existing node, by provider id. */
   readonly byNode: ReadonlyMap<string, number>;
 }
 
@@ -159,7 +159,7 @@ export function bufferOutcomes(plan: Plan | undefined, virtual: readonly Pod[]):
   return { byBuffer, byNode };
 }
 
-/** What the buffer's Provisioning condition says after a solve; undefined when it says nothing new. */
+/** Returns the update of the buffer's Provisioning condition after a solve, or undefined if there is no update. */
 export function provisioningCondition(
   buffer: CapacityBuffer,
   outcome: BufferOutcome | undefined,

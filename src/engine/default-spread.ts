@@ -1,6 +1,6 @@
 /**
- * Topology spread constraints that the cluster's scheduler gives to pods which declare none. Their selector is deduced
- * from what the pod belongs to: the Services that select it and the workload that controls it.
+ * Topology spread constraints that the cluster's scheduler applies to pods without constraints. Their selector is derived from
+ * the Services that select the pod and from the workload that controls the pod.
  */
 import type {
   LabelSelector,
@@ -12,7 +12,7 @@ import type {
 import type { EnginePod } from './input.ts';
 import { selects } from './selectors.ts';
 
-/** Plain data, so that a snapshot can carry it. What is missing counts as absent. */
+/** Plain data, so that a snapshot can contain it. Missing objects count as absent. */
 export interface DefaultSpread {
   readonly constraints: readonly TopologySpreadConstraint[];
   /** Services with a selector. */
@@ -28,11 +28,17 @@ export interface SpreadWorkload {
   readonly selector: LabelSelector;
 }
 
-/** Answers a pod with the constraints; one with its own, or that belongs to nothing, as it is. */
+/**
+ * Returns a function that adds the constraints to a pod. It returns the pod unchanged if the pod has constraints or belongs to
+ * no Service or workload.
+ */
 export function spreading({ constraints, services, workloads }: DefaultSpread): (pod: EnginePod) => EnginePod {
   const byNamespace = Map.groupBy(services, ({ namespace }) => namespace);
   const byName = new Map(workloads.map((workload) => [idOf(workload, workload.namespace), workload]));
-  /** Pods of one workload share their spec, and go on sharing it: they are alike to the solver. */
+  /**
+   * Cached specs. Pods of one workload share their spec and must still share it afterwards, so that the solver treats them as
+   * equal.
+   */
   const known = new WeakMap<PodSpec, Map<string, PodSpec>>();
 
   function selectorOf({ metadata }: EnginePod): LabelSelector | undefined {
@@ -70,7 +76,9 @@ type Named = Pick<SpreadWorkload, 'name'> & { readonly apiVersion: string; reado
 const idOf = ({ apiVersion, kind, name }: Named, namespace: string): string =>
   `${apiVersion}/${kind}/${namespace}/${name}`;
 
-/** Labels of a workload's selector as expressions, so that they add to those of Services and never replace them. */
+/**
+ * Returns the labels of a workload's selector as expressions, so that they add to the labels of Services and never replace them.
+ */
 const expressionsOf = (selector: LabelSelector | undefined): readonly LabelSelectorRequirement[] => [
   ...Object.entries(selector?.matchLabels ?? {}).map(
     ([key, value]): LabelSelectorRequirement => ({ key, operator: 'In', values: [value] }),

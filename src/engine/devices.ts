@@ -1,13 +1,13 @@
 /**
- * Dynamic resources, as far as pods need nodes for them. A claim whose devices are allocated ties its pods to the nodes
- * that can reach them. One that is not allocated waits: no instance type of EC2 says which devices it would bring.
+ * Dynamic resources, as far as they restrict the nodes of pods. A resource claim with allocated devices binds its pods to the
+ * nodes that can reach the devices. A claim without an allocation waits, because the devices of EC2 instance types are unknown.
  */
 import type { NodeSelectorTerm, ResourceClaim } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
 import { Requirements } from './requirements.ts';
 
-/** A pod says this without looking at its claims while they are to be ignored. */
+/** Also the text for a pod while resource claims are ignored. */
 export const UNSUPPORTED = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter';
 const UNSATISFIABLE = 'no instance type can satisfy the allocation';
 
@@ -20,12 +20,12 @@ export function usesDevices({ spec }: EnginePod): boolean {
   );
 }
 
-/** Names of a pod's claims; of one that is made from a template, the name that it was given. */
+/** Returns the names of a pod's claims. For a claim from a template, returns the generated name. */
 export function deviceClaimNames({ spec, status }: EnginePod): readonly string[] {
   return (spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => {
     if (resourceClaimName !== undefined) return [resourceClaimName];
     const made = status?.resourceClaimStatuses?.find((each) => each.name === name);
-    // the template's claim was found not to be needed
+    // the claim of the template is not needed
     if (made !== undefined && made.resourceClaimName === undefined) return [];
     return [made?.resourceClaimName ?? name];
   });
@@ -38,7 +38,7 @@ export class DeviceClaims {
     this.#claims = new Map(claims.map((claim) => [`${namespaceOf(claim)}/${claim.metadata.name}`, claim]));
   }
 
-  /** Why a pod's claims cannot be met by any node, if they cannot. */
+  /** Returns the reason why no node can satisfy a pod's claims, or undefined. */
   errorOf(pod: EnginePod): string | undefined {
     for (const name of deviceClaimNames(pod)) {
       const id = `${namespaceOf(pod)}/${name}`;
@@ -49,7 +49,7 @@ export class DeviceClaims {
     return undefined;
   }
 
-  /** For each claim the places from which its devices can be reached, of which the node must be one. */
+  /** Returns for each claim the places from where its devices are reachable. The node must be one of these places. */
   placesOf(pod: EnginePod): readonly (readonly Requirements[])[] {
     return deviceClaimNames(pod).flatMap((name) => {
       const claim = this.#claims.get(`${namespaceOf(pod)}/${name}`);
@@ -59,7 +59,7 @@ export class DeviceClaims {
   }
 }
 
-/** Devices that are part of a node name it by a field. */
+/** Returns the requirements of a term. Devices that are part of a node specify the node by a field. */
 function placeOf({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm): Requirements {
   const byName = matchFields
     .filter(({ key }) => key === 'metadata.name')

@@ -1,4 +1,4 @@
-/** Why a NodeClaim is no longer what its NodePool asks for, as far as the objects and the instance types show it. */
+/** Detects that a NodeClaim has drifted from its NodePool, as far as the objects and the instance types show this. */
 import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../api/conditions.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
 import {
@@ -18,10 +18,10 @@ import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';
 import { ValueSet } from './value-set.ts';
 
-/** Younger claims were bought from a list of instance types that is still fresh. */
+/** Minimum age for the check of the instance type. Younger NodeClaims were launched from a list of types that is still fresh. */
 export const TYPE_CHECK_AGE_MS = 60 * 60_000;
 
-/** The NodePool with its drift hash; undefined when a value of its template cannot be read. */
+/** Returns the NodePool with its drift hash, or undefined if a value of its template is not valid. */
 export function withHash(pool: NodePool): NodePool | undefined {
   let hash: string;
   try {
@@ -41,8 +41,9 @@ const hasOldHash = ({ metadata }: NodeClaim | NodePool): boolean =>
   metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION] !== NODEPOOL_HASH_VERSION;
 
 /**
- * The claim as it is once its NodePool's hash is written. When the pool gets its first hash of this version, claims with
- * one of another version take it over; a drifted claim keeps its old one, because a new one would hide the drift.
+ * Returns the NodeClaim in its state after the hash of its NodePool is written. If the NodePool gets its first hash of this
+ * version, its NodeClaims with another version get the same hash. A drifted NodeClaim keeps its old hash, because a new one
+ * would hide the drift.
  */
 export function adopted(claim: NodeClaim, pool: NodePool): NodeClaim {
   const hash = hasOldHash(pool) && hasOldHash(claim) ? withHash(pool)?.metadata.annotations : undefined;
@@ -56,20 +57,20 @@ export function adopted(claim: NodeClaim, pool: NodePool): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** Sets the condition Drifted by a reason for it, or clears the condition. */
+/** Sets the condition Drifted if there is a reason. Otherwise clears the condition. */
 export function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs: number): NodeClaim {
   if (reason === undefined) return clearCondition(claim, NODECLAIM_CONDITIONS, 'Drifted', nowMs);
   const update = { type: 'Drifted', status: 'True', reason, message: reason } as const;
   return setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 }
 
-/** Whether the NodePool's template or requirements have changed since the claim was made. */
+/** Returns a reason if the template or the requirements of the NodePool have changed since the NodeClaim was created. */
 export function poolDrift(claim: NodeClaim, pool: NodePool): 'NodePoolDrifted' | 'RequirementsDrifted' | undefined {
   if (hashDiffers(claim, pool)) return 'NodePoolDrifted';
   return meetsPool(claim, pool) ? undefined : 'RequirementsDrifted';
 }
 
-/** Every claim is asked every five minutes, and neither changes. */
+/** Cached, because every NodeClaim is checked every five minutes and the objects are immutable. */
 const meetsPool = remembering((claim: NodeClaim, pool: NodePool): boolean => {
   const required = requiredBy(pool);
   return Requirements.fromLabels(claim.metadata.labels).compatible(required, STRICT);
@@ -77,7 +78,7 @@ const meetsPool = remembering((claim: NodeClaim, pool: NodePool): boolean => {
 
 const requiredBy = remembering(({ spec }: NodePool) => Requirements.fromRequirements(spec.template.spec.requirements));
 
-/** Hashes are comparable only when the same version of the algorithm made them. */
+/** Returns true if the hashes differ. Hashes are comparable only if the same version of the algorithm computed them. */
 function hashDiffers(claim: NodeClaim, pool: NodePool): boolean {
   const of = ({ metadata }: NodeClaim | NodePool) => ({
     hash: metadata.annotations?.[NODEPOOL_HASH_ANNOTATION],
@@ -88,7 +89,10 @@ function hashDiffers(claim: NodeClaim, pool: NodePool): boolean {
   return own.version !== undefined && own.version === wanted.version && own.hash !== wanted.hash;
 }
 
-/** Whether the cloud sells the claim's instance type no more as the claim has it. Without any types nothing is known. */
+/**
+ * Returns true if the cloud no longer offers the NodeClaim's instance type with the NodeClaim's labels. Without a list of types,
+ * returns false.
+ */
 export function lostItsType(claim: NodeClaim, types: readonly InstanceType[]): boolean {
   if (types.length === 0) return false;
   const type = types.find(({ name }) => name === claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
@@ -99,11 +103,11 @@ export function lostItsType(claim: NodeClaim, types: readonly InstanceType[]): b
   return isSold !== true;
 }
 
-/** An offering names few labels; the claim's others do not speak against it. */
+/** Allows all labels of the NodeClaim to be undefined, because an offering has only a few labels. */
 const ANY = (requirements: Requirements): ReadonlySet<string> =>
   new Set([...LOOSE.allowUndefined, ...requirements.keys]);
 
-/** The claim's labels as a request; a reservation that ended leaves an on-demand instance behind. */
+/** Returns the labels of the NodeClaim as requirements. A reservation that ended leaves an on-demand instance. */
 function purchasable(claim: NodeClaim): Requirements {
   const labels = Requirements.fromLabels(claim.metadata.labels);
   if (claim.metadata.labels?.[CAPACITY_TYPE_LABEL] !== 'reserved') return labels;

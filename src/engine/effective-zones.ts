@@ -1,4 +1,4 @@
-/** In which zone pending pods can only be: by what they ask for, where their volumes are, and how they spread. */
+/** Determines the only possible zone of pending pods from their requirements, their volumes and their spread. */
 
 import { ZONE_LABEL } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
@@ -8,12 +8,12 @@ import type { PodClass } from './solver/pod-class.ts';
 import type { Topology } from './topology/topology.ts';
 import { ValueSet } from './value-set.ts';
 
-/** For pods that more than one zone suits. */
+/** For pods with more than one possible zone. */
 const FLEXIBLE = 'flexible';
-/** For pods that no zone suits. */
+/** For pods without a possible zone. */
 const NOWHERE = 'none';
 
-/** Zones that something is offered in, or where nodes are. */
+/** Returns the zones that have offerings or nodes. */
 export function zonesOf({ pools, nodes }: EngineSnapshot): readonly string[] {
   const zones = new Set<string>();
   const lists = new Set(pools.map(({ instanceTypes }) => instanceTypes));
@@ -23,7 +23,7 @@ export function zonesOf({ pools, nodes }: EngineSnapshot): readonly string[] {
   return [...zones].sort();
 }
 
-/** Numbers of pods in phase Pending, by the one zone where they can be, `flexible` or `none`. */
+/** Returns the number of pods in phase Pending by their only possible zone, `flexible` or `none`. */
 export function effectiveZones(
   entries: readonly { readonly pod: EnginePod; readonly podClass: PodClass }[],
   topology: Topology,
@@ -55,7 +55,7 @@ function requiredZones({ strict }: PodClass): ReadonlySet<string> | undefined {
   return zones.operator === 'In' ? zones.values : undefined;
 }
 
-/** Undefined unless every place where the volumes can be names zones. */
+/** Returns undefined unless every possible place of the volumes specifies zones. */
 function ofVolumes({ volumes }: PodClass): ReadonlySet<string> | undefined {
   const places = volumes.alternatives.map((alternative) => alternative.get(ZONE_LABEL));
   return places.every(({ operator }) => operator === 'In')
@@ -63,7 +63,7 @@ function ofVolumes({ volumes }: PodClass): ReadonlySet<string> | undefined {
     : undefined;
 }
 
-/** Whether rules between pods leave room for one more in the zone. */
+/** Returns true if rules between pods allow one more pod in the zone. */
 function isLeftIn(zone: string, podClass: PodClass, topology: Topology): boolean {
   const requirements = podClass.strict.and(ZONE_LABEL, ValueSet.in([zone]));
   const verdict = topology.narrowDomains(podClass, { hostname: '', requirements, taints: [] }, (_, [domain]) => domain);

@@ -1,4 +1,4 @@
-/** Host ports: two pods on a node cannot bind the same one. */
+/** Host ports. Two pods on a node cannot bind the same host port. */
 
 import type { EnginePod } from './input.ts';
 
@@ -10,7 +10,7 @@ export interface HostPort {
 
 const UNSPECIFIED = new Set(['0.0.0.0', '::']);
 
-/** Host ports of a pod's regular containers. */
+/** Returns the host ports of a pod's regular containers. */
 export function hostPortsOf(pod: EnginePod): readonly HostPort[] {
   return pod.spec.containers.flatMap(({ ports = [] }) =>
     ports.flatMap(({ hostPort, hostIP, protocol }) =>
@@ -22,10 +22,10 @@ export function hostPortsOf(pod: EnginePod): readonly HostPort[] {
 const clash = (a: HostPort, b: HostPort): boolean =>
   a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip));
 
-/** Comparisons for which an index is not worth its while. */
+/** Number of comparisons up to which an index is not worthwhile. */
 const FEW = 256;
 
-/** The first wanted port that is taken. */
+/** Returns the first wanted port that is in use, or undefined. */
 export function portConflict(wanted: readonly HostPort[], taken: readonly HostPort[]): HostPort | undefined {
   if (wanted.length === 0 || taken.length === 0) return undefined;
   if (wanted.length * taken.length <= FEW) return wanted.find((port) => taken.some((other) => clash(port, other)));

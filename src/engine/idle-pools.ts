@@ -1,10 +1,13 @@
-/** NodePools that buy nothing for pods. */
+/** Detects NodePools that launch no nodes for pods. */
 import { type Conditioned, causesOf, isFalse, isTrue, READY } from '../api/conditions.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { unreadyText, VALIDATION_SUCCEEDED } from '../api/nodepool-readiness.ts';
 import type { Misfit } from './model.ts';
 
-/** Why a NodePool takes no part, by its deletion, its kind and its conditions; undefined when it does. */
+/**
+ * Returns the reason why a NodePool takes no part, from its deletion, its kind and its conditions. Returns undefined if it takes
+ * part.
+ */
 export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): Misfit | undefined {
   if (pool.metadata.deletionTimestamp) return { code: 'deleting', text: 'it is being deleted' };
   if (pool.spec.replicas !== undefined)
@@ -12,7 +15,10 @@ export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): 
   return isTrue(pool, READY) ? undefined : { code: 'not-ready', text: unreadyText(pool, nodeClass) };
 }
 
-/** Whether a NodePool is not Ready only because nobody has looked at it or its NodeClass yet, as after a start. */
+/**
+ * Returns true if a NodePool is not Ready only because its conditions or those of its NodeClass have not been set yet, as after
+ * a start.
+ */
 export function awaitsReadiness(pool: NodePool, nodeClass: Conditioned | undefined): boolean {
   if (idleMisfit(pool, nodeClass)?.code !== 'not-ready' || isFalse(pool, VALIDATION_SUCCEEDED)) return false;
   if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp) return false;

@@ -44,7 +44,10 @@ export interface EnginePod extends ObjectWith<typeof POD_METADATA>, Pick<Pod, 's
 /** A Node as the engine reads it in workers. */
 export type EngineNodeObject = ObjectWith<typeof NODE_METADATA>;
 
-/** A NodeClaim as the engine reads it in workers: its age, and since when its node is quiet, drifted or ending. */
+/**
+ * Part of a NodeClaim that the engine reads in workers: its age, and the times since which its node is quiet, drifted or
+ * terminating.
+ */
 export interface EngineClaim extends ObjectWith<typeof CLAIM_METADATA> {
   readonly spec: Pick<NodeClaim['spec'], (typeof CLAIM_SPEC)[number]>;
   readonly status?: {

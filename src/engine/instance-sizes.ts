@@ -1,6 +1,6 @@
-/** Sizes of instance types: what the part after the dot says of how large an instance is. */
+/** Sizes of instance types, from the part of the name after the dot. */
 
-/** vCPUs of named sizes. Those below `medium` have as many as it, but cost and hold less. */
+/** vCPUs of named sizes. Sizes below `medium` have as many vCPUs as `medium`, but lower prices and less memory. */
 const NAMED: Readonly<Record<string, number>> = {
   nano: 0.125,
   micro: 0.25,
@@ -10,13 +10,16 @@ const NAMED: Readonly<Record<string, number>> = {
   xlarge: 4,
 };
 
-/** In vCPUs of a family without burstable credits; undefined for `metal`, which is as large as the largest other. */
+/**
+ * Returns the size in vCPUs of a family without burstable credits. Returns undefined for `metal`, which is as large as the
+ * largest other size.
+ */
 export function unitsOf(size: string): number | undefined {
   const multiple = /^(?:metal-)?(\d+)xl(?:arge)?$/.exec(size);
   return multiple === null ? NAMED[size] : Number(multiple[1]) * 4;
 }
 
-/** From small to large; bare metal after the size that is as large. */
+/** Compares sizes, smallest first. Bare metal comes after the size that is equally large. */
 export function compareSizes(a: string, b: string): number {
   const [left, right] = [unitsOf(a) ?? Number.POSITIVE_INFINITY, unitsOf(b) ?? Number.POSITIVE_INFINITY];
   if (left !== right) return left < right ? -1 : 1;

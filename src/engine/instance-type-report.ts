@@ -1,4 +1,4 @@
-/** Instance types as a file or an endpoint reports them; `--instance-types` of the command line reads it. */
+/** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
 import type { InstanceType, Requirement } from './model.ts';
 import { quantityList } from './resources.ts';
 
@@ -8,15 +8,15 @@ interface ReportedOffering {
   readonly requirements: readonly Requirement[];
   /** USD per hour. */
   readonly price: number;
-  /** AWS's list price, where the price book makes it another. */
+  /** AWS list price, if the price book has a different price. */
   readonly listPrice?: number;
-  /** USD per hour that interruptions are expected to cost, where the operator counts them. */
+  /** Expected cost of interruptions in USD per hour, if the operator computes it. */
   readonly spotRisk?: number;
   readonly available: boolean;
   readonly reservationCapacity?: number;
 }
 
-/** Of public form. */
+/** Reported instance type. This type is a public format. */
 interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
@@ -25,13 +25,13 @@ interface ReportedInstanceType {
   readonly offerings: readonly ReportedOffering[];
 }
 
-/** Of public form once it is JSON. NodePools whose NodeClass shows them other types than most have their own list. */
+/** Report. Its JSON is a public format. NodePools have a separate list if their NodeClass provides other types than most. */
 export interface InstanceTypeReport {
   readonly instanceTypes: ReportedTypes;
   readonly nodePools?: Readonly<Record<string, ReportedTypes>>;
 }
 
-/** Each type is made when it is written, so that hundreds of them can be written in steps. */
+/** List of types. Each type is created while it is written, so that hundreds of types can be written in steps. */
 interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }
@@ -64,7 +64,7 @@ const reportedTypes = (types: readonly InstanceType[]): ReportedTypes => ({
   toJSON: () => types.map(reportedType),
 });
 
-/** Lists that are one and the same are reported once; that which most NodePools see comes first. Empty ones are left out. */
+/** Returns the report. Reports identical lists once, starting with the list that most NodePools use. Omits empty lists. */
 export function instanceTypeReport(pools: ReadonlyMap<string, readonly InstanceType[]>): InstanceTypeReport {
   const known = [...pools].filter(([, types]) => types.length > 0);
   const [most, ...others] = [...Map.groupBy(known, ([, types]) => types)].sort(([, a], [, b]) => b.length - a.length);

@@ -1,11 +1,11 @@
-/** What an instance type can hold and what it costs, under requirements. */
+/** Computes the capacity and the cost of an instance type under requirements. */
 import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '../api/labels.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { addResources, amountIn } from './resources.ts';
 import { ValueSet } from './value-set.ts';
 
-/** Compiled requirements are kept with the list that they are of, which many offerings share. */
+/** Compiled requirements by their list. Many offerings share one list. */
 const compiled = new WeakMap<readonly Requirement[], Requirements>();
 const compiledSets = new WeakMap<Requirement, ValueSet>();
 
@@ -18,7 +18,7 @@ function setOf(requirement: Requirement): ValueSet {
   return set;
 }
 
-/** The requirements of a type or an offering, compiled once. */
+/** Returns the requirements of a type or an offering. Compiles them once. */
 export function requirementsOf({ requirements: list }: InstanceType | Offering): Requirements {
   let requirements = compiled.get(list);
   if (requirements === undefined) {
@@ -35,8 +35,8 @@ export function requirementsOf({ requirements: list }: InstanceType | Offering):
 }
 
 /**
- * Capacity less what kubelet, system and eviction threshold keep back, for pods. Huge pages are taken out of memory.
- * With an offering: under that offering's overrides.
+ * Returns the capacity minus the reservations for kubelet, system and eviction threshold. Subtracts huge pages from memory. If
+ * an offering is given, applies its overrides.
  */
 export function allocatable(type: InstanceType, offering?: Offering): Resources {
   const capacity = { ...type.capacity, ...offering?.capacityOverride };
@@ -52,14 +52,14 @@ export function allocatable(type: InstanceType, offering?: Offering): Resources 
   return rest;
 }
 
-/** Available offerings that the requirements allow. */
+/** Returns available offerings that the requirements allow. */
 export function compatibleOfferings(type: InstanceType, requirements: Requirements): readonly Offering[] {
   return type.offerings.filter(
     (offering) => offering.available && requirements.compatible(requirementsOf(offering), LOOSE),
   );
 }
 
-/** The cheapest of them; the first of equals. */
+/** Returns the cheapest compatible offering. If several are equal, returns the first. */
 export function cheapestOffering(type: InstanceType, requirements: Requirements): Offering | undefined {
   let cheapest: Offering | undefined;
   for (const offering of compatibleOfferings(type, requirements))
@@ -67,11 +67,13 @@ export function cheapestOffering(type: InstanceType, requirements: Requirements)
   return cheapest;
 }
 
-/** USD per hour by which an offering is chosen: its price, and its spot risk on top. */
+/** Returns the price for a choice of offerings, in USD per hour: the actual price plus spot risk. */
 export const weighedUsdPerHour = ({ usdPerHour, spotRiskUsdPerHour = 0 }: Offering): number =>
   usdPerHour + spotRiskUsdPerHour;
 
-/** The offering that is to be launched: the cheapest with its spot risk on top; the first of equals. */
+/**
+ * Returns the offering that should be launched: the cheapest one including spot risk. If several are equal, returns the first.
+ */
 export function preferredOffering(type: InstanceType, requirements: Requirements): Offering | undefined {
   let preferred: Offering | undefined;
   for (const offering of compatibleOfferings(type, requirements))
@@ -79,21 +81,24 @@ export function preferredOffering(type: InstanceType, requirements: Requirements
   return preferred;
 }
 
-/** USD per hour of the cheapest offering; infinite when there is none. */
+/** Returns the price of the cheapest offering in USD per hour, or Infinity if there is no offering. */
 export function cheapestPrice(type: InstanceType, requirements: Requirements): number {
   return cheapestOffering(type, requirements)?.usdPerHour ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whether an offering draws on a capacity reservation. */
+/** Returns true if an offering uses a capacity reservation. */
 export const isReserved = ({ requirements }: Offering): boolean =>
   requirements.some(({ key, values }) => key === CAPACITY_TYPE_LABEL && values?.includes(RESERVED));
 
 export const RESERVED = 'reserved';
 
-/** In the order in which capacity types are launched. */
+/** Capacity types in the order of launches. */
 const LAUNCH_ORDER = [RESERVED, 'spot', 'on-demand'];
 
-/** The most that a launch can cost: the dearest offering of the first capacity type that has one; else infinite. */
+/**
+ * Returns the highest price that a launch can have: the most expensive offering of the first capacity type with an offering.
+ * Returns Infinity if there is no offering.
+ */
 export function worstLaunchPrice(type: InstanceType, requirements: Requirements): number {
   const offerings = compatibleOfferings(type, requirements);
   for (const capacityType of LAUNCH_ORDER) {
@@ -105,7 +110,7 @@ export function worstLaunchPrice(type: InstanceType, requirements: Requirements)
   return Number.POSITIVE_INFINITY;
 }
 
-/** Types from cheap to dear under the requirements; equal prices in name order. */
+/** Sorts types by price under the requirements, cheapest first. Ties are sorted by name. */
 export function orderByPrice(types: readonly InstanceType[], requirements: Requirements): readonly InstanceType[] {
   return types
     .map((type) => ({ type, price: cheapestPrice(type, requirements) }))
@@ -115,15 +120,15 @@ export function orderByPrice(types: readonly InstanceType[], requirements: Requi
 
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** How far a list of types goes towards the `minValues` of some requirements. */
+/** Degree to which a list of types satisfies the `minValues` of some requirements. */
 export interface MinValuesResult {
-  /** Length of the shortest prefix that satisfies all of them; the whole list when none does. */
+  /** Length of the shortest prefix that satisfies all `minValues`, or the length of the whole list if there is no such prefix. */
   readonly needed: number;
-  /** Keys that stay unsatisfied, in order, with the number of different values reached. */
+  /** Unsatisfied keys, sorted, with their number of distinct values. */
   readonly unsatisfied: readonly (readonly [key: string, reached: number])[];
 }
 
-/** Counts values of the types' own requirements, not narrowed by those of the claim. */
+/** Counts the values of the types' own requirements, not narrowed by the requirements of the claim. */
 export function satisfiesMinValues(types: readonly InstanceType[], requirements: Requirements): MinValuesResult {
   const wanted = [...requirements.entries()].filter(([, set]) => set.minValues !== undefined);
   if (wanted.length === 0 || types.length === 0) return { needed: 0, unsatisfied: [] };
@@ -147,10 +152,13 @@ export function minValuesText(unsatisfied: MinValuesResult['unsatisfied']): stri
   return `minValues requirement is not met for label(s) (label(s)=[${keys}])`;
 }
 
-/** The most types that a claim lists. */
+/** Maximum number of types in a NodeClaim. */
 export const MAX_INSTANCE_TYPES = 600;
 
-/** The offering of a type in a zone under a capacity type, sold out or not; the first of several. */
+/**
+ * Returns the offering of a type in a zone with a capacity type, whether it is available or not. If there are several, returns
+ * the first.
+ */
 export const offeringOf = (
   { offerings }: InstanceType,
   { zone, capacityType }: { readonly zone: string; readonly capacityType: string },

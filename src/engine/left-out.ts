@@ -1,4 +1,4 @@
-/** Objects that cannot be compiled: each is left out of a solve alone, and named in the plan. */
+/** Tracks objects that cannot be compiled. Only the object itself is omitted from a solve, and the plan lists it. */
 
 import type { ObjectMeta } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
@@ -7,7 +7,7 @@ import type { LeftOut } from './model.ts';
 export class LeftOuts {
   readonly #found: LeftOut[] = [];
 
-  /** What the work makes of each item; those for which it throws are left out. */
+  /** Applies the function to each item and returns the results. Omits items for which the function throws. */
   kept<T, R>(items: readonly T[], named: (item: T) => Omit<LeftOut, 'text'>, work: (item: T) => R): R[] {
     const kept: R[] = [];
     for (const item of items) {

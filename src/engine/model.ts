@@ -1,7 +1,7 @@
 /**
- * The engine's data model: what goes in (`Snapshot`) and what comes out (`Plan`). All of it is plain, immutable,
- * structured-cloneable data, so that a solve can run in a worker and a snapshot can be saved and replayed.
- * Compiled forms (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
+ * Data model of the engine, with its input (`Snapshot`) and its output (`Plan`). All of it is plain, immutable,
+ * structured-cloneable data, so that a solve can run in a worker, and a snapshot can be saved and replayed. Compiled forms
+ * (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
  */
 import type {
   CSINode,
@@ -26,35 +26,35 @@ import type { NodeExtras } from './node-extras.ts';
 import type { Commitment } from './price-book/commitment.ts';
 
 /**
- * Amounts by resource name in canonical units: `cpu` in milli-cores, everything else in its base unit (memory and
- * storage in bytes, pods and devices as counts). All are integers, so sums are exact below 2^53.
+ * Amounts by resource name in canonical units: `cpu` in millicores, everything else in its base unit (memory and storage in
+ * bytes, pods and devices as counts). All amounts are integers, so sums are exact below 2^53.
  */
 export type Resources = Readonly<Record<string, number>>;
 
-/** A requirement on a node label, as the API spells it, with NodePool's `minValues`. */
+/** Requirement on a node label in the format of the API, with the `minValues` of NodePools. */
 export interface Requirement extends NodeSelectorRequirement {
   readonly minValues?: number;
 }
 
-/** One way to buy an instance type: a zone, a capacity type and a price. */
+/** One way to launch an instance type: a zone, a capacity type and a price. */
 export interface Offering {
-  /** At least capacity type and zone; reserved offerings add the reservation id. */
+  /** Includes at least capacity type and zone. Reserved offerings also have the reservation id. */
   readonly requirements: readonly Requirement[];
   readonly usdPerHour: number;
-  /** AWS's list price, only where a discount of the price book makes it another. */
+  /** AWS list price. Present only if a discount of the price book changes the price. */
   readonly listUsdPerHour?: number;
   /**
-   * What interruptions are expected to cost beyond those of a pool without history, only on spot offerings that were
-   * interrupted of late. It counts where offerings are chosen between; nobody pays it.
+   * Expected cost of interruptions beyond that of a pool without interruptions, only for spot offerings that were interrupted
+   * recently. It affects the choice between offerings, but is not part of the bill.
    */
   readonly spotRiskUsdPerHour?: number;
   /** False while the offering is known to be out of capacity. */
   readonly available: boolean;
-  /** Instances left in the reservation; only on reserved offerings. */
+  /** Remaining instances of the reservation. Only for reserved offerings. */
   readonly reservationCapacity?: number;
-  /** Set where a NodeOverlay changed the price. */
+  /** True if a NodeOverlay changed the price. */
   readonly priceOverlaid?: boolean;
-  /** Replaces parts of the type's capacity or overhead for this offering alone. */
+  /** Replaces parts of the type's capacity or overhead for this offering only. */
   readonly capacityOverride?: Resources;
   readonly overheadOverride?: InstanceTypeOverhead;
 }
@@ -65,57 +65,57 @@ export interface InstanceTypeOverhead {
   readonly evictionThreshold: Resources;
 }
 
-/** An instance type as one NodePool sees it. */
+/** Instance type from the perspective of one NodePool. */
 export interface InstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Resources;
   readonly overhead: InstanceTypeOverhead;
   readonly offerings: readonly Offering[];
-  /** Set where a NodeOverlay changed the capacity. */
+  /** True if a NodeOverlay changed the capacity. */
   readonly capacityOverlaid?: boolean;
 }
 
-/** A NodePool that takes part, with the instance types that its NodeClass allows. */
+/** NodePool that takes part, with the instance types that its NodeClass allows. */
 export interface PoolInput {
   readonly nodePool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
-  /** What each of its nodes costs besides the instance; nothing when left out. */
+  /** Cost of each of its nodes besides the instance. Default: none. */
   readonly extras?: NodeExtras;
 }
 
-/** A NodePool that buys nothing for pods now. */
+/** NodePool that launches no nodes for pods now. */
 export interface IdlePool {
   readonly nodePool: string;
   readonly misfit: Misfit;
 }
 
-/** What cluster state knows of one node: a Node, a NodeClaim, or both, joined by provider id. */
+/** Cluster state of one node: a Node, a NodeClaim, or both, joined by provider id. */
 export interface EngineNode {
-  /** Node name when there is a Node, else the NodeClaim's name. */
+  /** Name of the Node if there is one, otherwise name of the NodeClaim. */
   readonly name: string;
   readonly providerId: string;
   readonly node?: EngineNodeObject;
   readonly nodeClaim?: EngineClaim;
   readonly registered: boolean;
   readonly initialized: boolean;
-  /** Labels that count now: the Node's once registered, else the NodeClaim's. */
+  /** Effective labels: the Node's labels after registration, otherwise the NodeClaim's labels. */
   readonly labels: StringMap;
-  /** Effective taints: startup and ephemeral ones are left out until the node is initialised. */
+  /** Effective taints. Startup and ephemeral taints are omitted until the node is initialized. */
   readonly taints: readonly Taint[];
   readonly capacity: Resources;
   readonly allocatable: Resources;
-  /** Every pod bound to the node, terminal and daemon pods included. */
+  /** All pods bound to the node, including terminal pods and daemon pods. */
   readonly pods: readonly EnginePod[];
   readonly markedForDeletion: boolean;
-  /** Time until which a pending pod is expected here; blocks disruption. 0 when not nominated. */
+  /** Time until which a pending pod is expected here. Blocks disruption. 0 if the node is not nominated. */
   readonly nominatedUntilMs: number;
   readonly csiNode?: CSINode;
-  /** Number of virtual capacity-buffer pods that the last solve put here. */
+  /** Number of virtual capacity-buffer pods that the last solve placed here. */
   readonly bufferPods: number;
 }
 
-/** A node with its whole objects, as cluster state has it. Engine workers receive the part that is an `EngineNode`. */
+/** Node with its complete objects, as in cluster state. Engine workers receive the part that is an `EngineNode`. */
 export interface StateNode extends EngineNode {
   readonly node?: Node;
   readonly nodeClaim?: NodeClaim;
@@ -125,14 +125,14 @@ export interface StateNode extends EngineNode {
 
 export type EngineSnapshot = Snapshot<EngineNode>;
 
-/** Everything the engine may look at. */
+/** Complete input of the engine. */
 export interface Snapshot<N extends EngineNode = StateNode> {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
-  /** Those that take no part, and why: what is said of a pod that fits nowhere names them after the others. */
+  /** NodePools that take no part, with the reason. Refusals list them after the NodePools that were tried. */
   readonly idlePools?: readonly IdlePool[];
   readonly nodes: readonly N[];
-  /** Pods to place. Order does not matter: the solver sorts them. */
+  /** Pods to place, in any order. The solver sorts them. */
   readonly pendingPods: N['pods'];
   /** One representative pod per DaemonSet. */
   readonly daemonPods: N['pods'];
@@ -142,32 +142,32 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
-  /** Launches that wait because earlier ones served no purpose. Absent when there are none. */
+  /** Launches that are withheld because earlier launches were unproductive. Absent if there are none. */
   readonly withheld?: readonly WithheldLaunch[];
   /**
-   * Savings Plans and reserved instances in the order in which AWS applies them, whole: what is left of them follows from the
-   * nodes. Absent when there are none.
+   * Complete Savings Plans and reserved instances in the order of their application by AWS. Their unused part follows from the
+   * nodes. Absent if there are none.
    */
   readonly commitments?: readonly Commitment[];
   /** Absent while dynamic resources are ignored. */
   readonly resourceClaims?: readonly ResourceClaim[];
-  /** Given to pending pods that declare no spread of their own. */
+  /** Default for pending pods that declare no spread constraints. */
   readonly defaultSpread?: DefaultSpread;
 }
 
-/** Nodes that existing pods may not be moved onto, because they were promised some quiet. */
+/** Nodes that must not receive existing pods, because they are within their quiet period. */
 export interface Quiet {
-  /** Their provider ids. */
+  /** Provider ids of the nodes. */
   readonly nodes: ReadonlySet<string>;
-  /** Namespaced names of the pods that may go there all the same: they need a place in any case. */
+  /** Namespaced names of pods that may move to these nodes nevertheless, because they need a node in any case. */
   readonly exempt: ReadonlySet<string>;
 }
 
-/** What nodes to buy must be together, so that there is a use for them. */
+/** Limit that all new nodes together must satisfy to be useful. */
 export interface PackingLimit {
-  /** They cost no more than this, spot risk included. */
+  /** Maximum cost including spot risk. */
   readonly usdPerHour: number;
-  /** None of them may be of this capacity type. */
+  /** Capacity type that no node may have. */
   readonly avoided?: string;
 }
 
@@ -178,66 +178,69 @@ export interface SolveOptions {
   readonly reservedMode: 'strict' | 'fallback' | 'off';
   readonly ignoreDraRequests: boolean;
   /**
-   * `compatible` fills nodes as Karpenter does. `cheapest`, the default, then looks for a cheaper way to house the same
-   * pods in the same pools and topology domains.
+   * `compatible` fills nodes as Karpenter does. `cheapest`, the default, then searches for cheaper nodes for the same pods in
+   * the same NodePools and topology domains.
    */
   readonly packing?: 'cheapest' | 'compatible';
-  /** How much work the search for cheaper nodes may be; see `packing/search.ts`. */
+  /** Work limit of the search for cheaper nodes; see `packing/search.ts`. */
   readonly packingWork?: number | undefined;
   /**
-   * Cheaper nodes are not looked for where even the cheapest ones would be too dear for whoever asks, and nothing more is paid for
-   * fewer of them where that would be too dear.
+   * Skips the search for cheaper nodes if even the cheapest nodes would exceed this limit. The extra cost for fewer nodes must
+   * not exceed this limit either.
    */
   readonly packingLimit?: PackingLimit | undefined;
-  /** Time after which solving stops with what it has; the pods left are listed in `Plan.notEvaluated`. */
+  /** Time after which the solve stops with its current result. `Plan.notEvaluated` lists the remaining pods. */
   readonly deadlineMs?: number;
-  /** Monotonic clock for the deadline alone. Injected, because the engine reads no clock. */
+  /** Monotonic clock, only for the deadline. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
-  /** Called with each pod before work on it starts, so that somebody knows which one a solve does not come back from. */
+  /** Called with each pod before work on it starts, so that the caller can identify a pod that makes a solve hang. */
   readonly working?: (pod: EnginePod) => void;
-  /** Pods to try before all others, by namespaced name: those that the deadline of an earlier solve left over. */
+  /** Namespaced names of pods to try before all other pods, because an earlier solve did not reach them before its deadline. */
   readonly first?: readonly string[];
-  /** Have the plan list the effective zones of the pending pods. */
+  /** If true, the plan lists the effective zones of the pending pods. */
   readonly countZones?: boolean;
-  /** Stops when more claims than these would be needed; the pods left are listed in `Plan.notEvaluated`. */
+  /** Maximum number of claims. If more are needed, the solve stops, and `Plan.notEvaluated` lists the remaining pods. */
   readonly mostClaims?: number;
 }
 
-/** A node to buy. */
+/** Node to launch. */
 export interface PlannedClaim {
   readonly nodePool: string;
-  /** Namespaced names of the pods it is for. */
+  /** Namespaced names of the pods for this node. */
   readonly pods: readonly string[];
-  /** All types that can hold the pods, cheapest first. */
+  /** All types with enough room for the pods, cheapest first. */
   readonly instanceTypes: readonly string[];
-  /** What the NodeClaim to create asks for: the instance types by name and the capacity types are among it. */
+  /** Requirements of the new NodeClaim, including the names of the instance types and the capacity types. */
   readonly requirements: readonly Requirement[];
-  /** Pods' requests and the least daemon overhead. */
+  /** Requests of the pods plus the smallest daemon overhead. */
   readonly requests: Resources;
-  /** Labels and annotations of the NodeClaim to create, template and hash annotations included. */
+  /** Labels and annotations of the new NodeClaim, including template and hash annotations. */
   readonly labels: StringMap;
   readonly annotations: StringMap;
   readonly cheapest: string;
-  /** Price of the cheapest available offering that the requirements allow, its spot risk counted in choosing it: of the instance alone. */
+  /**
+   * Price of the instance for the preferred available offering that the requirements allow. The choice includes spot risk, but
+   * this price does not.
+   */
   readonly usdPerHour: number;
-  /** AWS's list price of that offering, where it differs. */
+  /** AWS list price of this offering, if it differs. */
   readonly listUsdPerHour?: number;
-  /** The spot risk of that offering; absent when it has none. */
+  /** Spot risk of this offering. Absent if there is none. */
   readonly spotRiskUsdPerHour?: number;
-  /** The part of it that commitments cover; absent when they cover nothing. */
+  /** Part of the price that commitments cover. Absent if they cover no part. */
   readonly coveredUsdPerHour?: number;
-  /** What the node costs besides its instance; nothing when left out. */
+  /** Cost of the node besides its instance. Default: 0. */
   readonly extrasUsdPerHour?: number;
 }
 
-/** Pods put on capacity that exists or is launching. */
+/** Pods that were placed on existing or launching capacity. */
 export interface Placement {
   readonly node: string;
   readonly providerId: string;
   readonly pods: readonly string[];
 }
 
-/** Why one NodePool cannot take a pod. Codes are public. */
+/** Reason why one NodePool cannot place a pod. Codes are public. */
 export type Misfit =
   | { readonly code: 'taint'; readonly taint: Taint }
   | { readonly code: 'requirements'; readonly text: string; readonly key: string }
@@ -245,7 +248,7 @@ export type Misfit =
   | {
       readonly code: 'instance-types';
       readonly text: string;
-      /** Which of the three tests no type passed together. */
+      /** Tests that no type passed together. */
       readonly incompatible: boolean;
       readonly tooSmall: boolean;
       readonly notOffered: boolean;
@@ -255,53 +258,53 @@ export type Misfit =
   | { readonly code: 'volume'; readonly text: string }
   | { readonly code: 'host-port'; readonly text: string }
   | { readonly code: 'reserved-capacity'; readonly text: string }
-  /** Nodes that the NodePool launched for such pods served no purpose. */
+  /** Nodes that the NodePool launched for such pods were unproductive. */
   | { readonly code: 'launch-withheld'; readonly text: string }
-  /** Of NodePools that take no part, whatever the pod asks for. */
+  /** For NodePools that take no part, regardless of the pod. */
   | { readonly code: IdleCode; readonly text: string };
 
 /**
- * Why a NodePool buys nothing for any pod: its conditions, its fixed number of nodes, its deletion, requirements that
- * leave no instance type, or a field that cannot be read.
+ * Reason why a NodePool launches no nodes for any pod: its conditions, its fixed number of nodes, its deletion, requirements
+ * without any instance type, or a field that is not valid.
  */
 export type IdleCode = 'not-ready' | 'static' | 'deleting' | 'no-instance-types' | 'unreadable';
 
-/** Why a pod stays pending. */
+/** Reason why a pod stays pending. */
 export type PodRefusal =
-  /** Refused before solving: an invalid volume, an unsupported term, opted out. */
+  /** Refused before the solve because of an invalid volume, an unsupported term, or an opt-out. */
   | { readonly code: 'ignored'; readonly text: string; readonly optedOut: boolean }
-  /** A feature that this version cannot honour; the pod is never placed wrongly. */
+  /** Feature that this version does not support. The pod is never placed incorrectly. */
   | { readonly code: 'unsupported'; readonly text: string }
   | { readonly code: 'no-pools'; readonly text: string }
-  /** Per NodePool, in the order in which they were tried. `text` is the event's. */
+  /** Reason per NodePool, in order of trial. `text` is the text of the event. */
   | { readonly code: 'no-fit'; readonly text: string; readonly pools: readonly { nodePool: string; misfit: Misfit }[] }
-  /** The pod cannot be read, or placing it failed in a way that is not foreseen. Others are placed all the same. */
+  /** The pod is not valid, or an unexpected error occurred. Other pods are still placed. */
   | { readonly code: 'failed'; readonly text: string }
-  /** Waits for reserved capacity in a later run; never shown to the user as a failure. */
+  /** The pod waits for reserved capacity in a later run. Never reported to the user as a failure. */
   | { readonly code: 'reserved-capacity'; readonly text: string };
 
-/** An object that cannot be read or used, and was left out alone. */
+/** Object that is not valid or not usable. Only this object was omitted. */
 export interface LeftOut {
   readonly kind: 'NodePool' | 'Node' | 'DaemonSet' | 'Pod';
   readonly namespace?: string;
   readonly name: string;
-  /** What is wrong with it. */
+  /** Error in the object. */
   readonly text: string;
 }
 
-/** What to do, and why the rest is not done. Same snapshot, same plan, byte for byte. */
+/** Actions to take, and the reasons for pods without an action. The same snapshot gives the same plan, byte for byte. */
 export interface Plan {
   readonly claims: readonly PlannedClaim[];
   readonly placements: readonly Placement[];
   readonly refusals: ReadonlyMap<string, PodRefusal>;
-  /** Pods that the deadline left over, in the order in which they should go first next time. */
+  /** Pods that were not reached before the deadline, in the order for the next solve. */
   readonly notEvaluated: readonly string[];
-  /** NodePools whose requirements leave no instance type. */
+  /** NodePools whose requirements allow no instance type. */
   readonly emptyPools: readonly { readonly nodePool: string; readonly dueToMinValues: boolean }[];
-  /** Objects that the solve did without; absent when there are none. */
+  /** Objects that the solve omitted. Absent if there are none. */
   readonly leftOut?: readonly LeftOut[];
-  /** Numbers of pods in phase Pending by the one zone where they can be, `flexible` or `none`; on demand. */
+  /** Number of pods in phase Pending by their only possible zone, `flexible` or `none`. Only on request. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
-  /** Why the nodes are not packed more cheaply, if that failed: they are those that were found first. */
+  /** Error of the packing. If it failed, the plan has the nodes that were found first. */
   readonly packingError?: string;
 }

@@ -1,21 +1,21 @@
-/** What a node costs besides its instance. */
+/** Costs of a node besides its instance. */
 
-/** What the cloud charges for every node of a NodePool, whatever its instance type; USD per hour. */
+/** Charges of the cloud for every node of a NodePool, independent of its instance type, in USD per hour. */
 export interface NodeCharges {
-  /** The volumes of the NodeClass, or those that nodes get when it names none. */
+  /** Volumes of the NodeClass, or the default volumes if it specifies none. */
   readonly volumesUsdPerHour: number;
-  /** A public IPv4 address, where nodes get one. */
+  /** Public IPv4 address, if nodes have one. */
   readonly publicIpv4UsdPerHour: number;
 }
 
 export const NO_CHARGES: NodeCharges = { volumesUsdPerHour: 0, publicIpv4UsdPerHour: 0 };
 
-/** All that every node of a NodePool costs besides its instance, USD per hour. */
+/** All costs of a node of a NodePool besides its instance, in USD per hour. */
 export interface NodeExtras extends NodeCharges {
-  /** What no price list of the cloud knows: licences and agents by the node, addresses, attention. */
+  /** Costs that are not in the price lists of the cloud: licenses and agents per node, addresses, maintenance. */
   readonly feeUsdPerHour: number;
 }
 
-/** All of it together. */
+/** Returns the sum of all extras. */
 export const extrasUsdPerHour = (extras: NodeExtras | undefined): number =>
   extras === undefined ? 0 : extras.feeUsdPerHour + extras.volumesUsdPerHour + extras.publicIpv4UsdPerHour;

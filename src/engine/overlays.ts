@@ -21,16 +21,16 @@ import { sharedType } from './shared-types.ts';
 /** Largest number of NodeOverlays that are evaluated. */
 export const MOST_OVERLAYS = 500;
 
-/** Why an overlay is not in force. The reason is its condition's. */
+/** Reason why an overlay is not in force. `reason` is the reason of its condition. */
 interface OverlayProblem {
   readonly reason: 'RuntimeValidation' | 'Conflict' | 'TooManyNodeOverlays';
   readonly message: string;
 }
 
 export interface OverlayEvaluation {
-  /** Those in force, the first to win first. */
+  /** Overlays in force, in order of precedence. */
   readonly accepted: readonly NodeOverlay[];
-  /** By overlay name. */
+  /** Problems by overlay name. */
   readonly problems: ReadonlyMap<string, OverlayProblem>;
 }
 
@@ -45,14 +45,14 @@ const tooMany = (position: number, count: number): OverlayProblem => ({
 
 const weightOf = ({ spec }: NodeOverlay): number => spec.weight ?? 0;
 
-/** Heavier overlays first; of equal ones the later in the alphabet. */
+/** Sorts overlays by weight, highest first. Ties are sorted by name, descending. */
 const inOrder = (overlays: readonly NodeOverlay[]): readonly NodeOverlay[] =>
   [...overlays].sort((a, b) => weightOf(b) - weightOf(a) || compareText(b.metadata.name, a.metadata.name));
 
-/** Long work as steps, between which a caller may let other work run. */
+/** Long work as steps. A caller may let other work run between the steps. */
 type Steps<T> = Generator<undefined, T>;
 
-/** Runs all steps at once. */
+/** Runs all steps without a pause. */
 function completed<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -60,7 +60,7 @@ function completed<T>(steps: Steps<T>): T {
   }
 }
 
-/** Instance types that some NodePools see alike, with the changes that overlays of the current weight have made. */
+/** Instance types that are the same for some NodePools, with the changes by overlays of the current weight. */
 class Target {
   readonly index: OverlayIndex;
   readonly labels: Requirements;
@@ -113,8 +113,8 @@ function targetsOf(pools: readonly PoolInput[], overlays: readonly NodeOverlay[]
 }
 
 /**
- * Decides which overlays are in force. Of two of equal weight that set the same thing somewhere, the one that comes
- * later in the order gives way as a whole. `pools` have their types without overlays.
+ * Decides which overlays are in force. If two overlays of equal weight set the same value somewhere, the later one is rejected
+ * completely. `pools` must have their types without overlays.
  */
 export const evaluateOverlays = (overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): OverlayEvaluation =>
   completed(evaluationSteps(overlays, pools));
@@ -163,8 +163,8 @@ const setsPrice = ({ spec }: NodeOverlay): boolean => spec.price !== undefined |
 const capacityNames = ({ spec }: NodeOverlay): readonly string[] => Object.keys(spec.capacity ?? {});
 
 /**
- * The instance types as the pool sees them under the overlays in force. Types that none is about stay the same objects;
- * so does the list when that is true of all.
+ * Returns the instance types of the pool with the overlays in force. Unaffected types stay the same objects. If all types are
+ * unaffected, the list stays the same object.
  */
 export const overlaid = (
   { nodePool, instanceTypes }: PoolInput,
@@ -172,7 +172,7 @@ export const overlaid = (
 ): readonly InstanceType[] =>
   completed(overlaidSteps(instanceTypes, labelsOfPool(nodePool, requiredKeys(accepted)), accepted));
 
-/** Of several overlays the first one wins, for each offering's price and for each resource. */
+/** Applies the overlays. If several overlays match, the first one determines each price and each resource. */
 export function* overlaidSteps(
   instanceTypes: readonly InstanceType[],
   labels: Requirements,
@@ -249,7 +249,10 @@ function repriced(offering: Offering, usdPerHour: number | undefined): Offering 
   return { ...rest, usdPerHour, priceOverlaid: true };
 }
 
-/** USD per hour after the overlay: its own price, or the known one changed by an amount or a share; never below 0. */
+/**
+ * Returns the price in USD per hour with the overlay: its own price, or the known price changed by an amount or a percentage.
+ * Never below 0.
+ */
 export function adjustedPrice({ spec }: Pick<NodeOverlay, 'spec'>, usdPerHour: number): number {
   if (spec.price !== undefined) return Number(spec.price);
   const { priceAdjustment = '+0' } = spec;

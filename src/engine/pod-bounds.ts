@@ -1,7 +1,7 @@
 /**
- * What of a pod the solver looks at. An API server accepts thousands of terms, constraints and ports in a pod; what the
- * solver makes of them grows with the square of their number, for the pod and in part for all others. Preferences beyond
- * a bound are given up from the start, pods with more hard ones are refused.
+ * Limits the parts of a pod that the solver considers. An API server accepts thousands of terms, constraints and ports in a pod.
+ * The work of the solver grows with the square of their number, for this pod and partly for all other pods. Preferences beyond a
+ * limit are dropped from the start. Pods with too many hard rules are refused.
  */
 import type { Affinity, NodeSelectorTerm, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
 import { hostPortsOf } from './host-ports.ts';
@@ -10,37 +10,45 @@ import type { PodRefusal } from './model.ts';
 import { podKey } from './pods.ts';
 import { selectorKeys } from './selectors.ts';
 
-/** Preferred terms of each kind, and alternatives of node affinity, that are looked at; also soft spread constraints. */
+/**
+ * Maximum number of considered preferred terms of each kind, of alternatives of node affinity, and of soft spread constraints.
+ */
 const MOST_TERMS = 100;
-/** Rules of topology that a pod may have, preferences aside, and label keys that its rules may look at. */
+/** Maximum number of topology rules of a pod, without preferences, and of label keys in its rules. */
 export const MOST_RULES = 64;
 const MOST_LABEL_KEYS = 256;
-/** Expressions of a term of node affinity, the pod's node selector included. A NodeClaim can have 100 requirements. */
+/**
+ * Maximum number of expressions in a term of node affinity, including the pod's node selector. A NodeClaim can have 100
+ * requirements.
+ */
 const MOST_EXPRESSIONS = 100;
 const MOST_PORTS = 1_000;
 const MOST_VOLUMES = 256;
 
-/** Pods that weigh more are placed after all others, and only some of them in one solve. */
+/** Maximum weight of a normal pod. Heavier pods are placed after all normal pods, and only some of them in one solve. */
 export const HEAVY = 64;
-/** Values, tolerations, volumes and ports weigh less than what opens further forms of the pod or restricts its place. */
+/**
+ * Divisor for values, tolerations, volumes and ports. They cost less than rules that create more forms of the pod or restrict
+ * its place.
+ */
 const CHEAP = 16;
 
 interface Measured {
-  /** What the solver looks at: the same object unless something was left out. */
+  /** Considered part of the spec. The same object unless a part was omitted. */
   readonly spec: PodSpec;
-  /** About how much work the pod is, in things that it asks for. */
+  /** Approximate work for the pod, as a number of requested items. */
   readonly weight: number;
-  /** Why the pod is refused, if it is. */
+  /** Reason for a refusal, if the pod is refused. */
   readonly error: string | undefined;
-  /** What was left out, for the reason of a refusal. */
+  /** Omitted parts, for the text of a refusal. */
   readonly cut: string | undefined;
 }
 
 const known = new WeakMap<PodSpec, Measured>();
-/** By what is left of specs. */
+/** Omitted parts, by shortened spec. */
 const cuts = new WeakMap<PodSpec, string>();
 
-/** A pod's measures, taken once for each spec. */
+/** Returns the measures of a pod. Computes them once for each spec. */
 export function measuresOf({ spec }: EnginePod): Measured {
   let measures = known.get(spec);
   if (measures === undefined) {
@@ -53,12 +61,12 @@ export function measuresOf({ spec }: EnginePod): Measured {
 
 export const isHeavy = (pod: EnginePod): boolean => !isPlain(pod.spec) && measuresOf(pod).weight > HEAVY;
 
-/** Things of each kind that nearly all pods have fewer of, and which need no counting. */
+/** Number of items of each kind that almost all pods stay below. Such pods need no count. */
 const FEW = 8;
-/** Of terms, constraints and the expressions in them, whose product counts: less than HEAVY in all. */
+/** Same for terms, constraints and their expressions, whose product matters. The total stays below HEAVY. */
 const FEW_TERMS = 3;
 
-/** Whether a look is enough to see that there is nothing to bound: solves take in pods by the ten thousand. */
+/** Returns true if a quick check shows that no limit applies. A solve takes in tens of thousands of pods. */
 function isPlain(spec: PodSpec): boolean {
   const { affinity, topologySpreadConstraints: constraints, containers, nodeSelector } = spec;
   if (affinity !== undefined && !isPlainAffinity(affinity)) return false;
@@ -103,22 +111,25 @@ const hasFewKeys = ({ labelSelector, matchLabelKeys }: Rule): boolean =>
   isShort(labelSelector?.matchExpressions, FEW_TERMS) &&
   (labelSelector?.matchLabels === undefined || Object.keys(labelSelector.matchLabels).length <= FEW);
 
-/** What was left out of a pod that has been taken in, for the reason of a refusal. */
+/** Returns the omitted parts of a pod after the intake, for the text of a refusal. */
 export const cutOf = ({ spec }: EnginePod): string | undefined => cuts.get(spec);
 
-/** Pods as one solve takes them in. */
+/** Pods as input of one solve. */
 export interface Intake {
-  /** Those that take part, with what the solver looks at of them. */
+  /** Pods that take part, with the considered part of their specs. */
   readonly pods: readonly EnginePod[];
   readonly refusals: ReadonlyMap<string, PodRefusal>;
-  /** Heavy pods that have to wait for a later solve, by namespaced name. */
+  /** Namespaced names of heavy pods that must wait for a later solve. */
   readonly leftOver: readonly string[];
 }
 
-/** What the heavy pods of one solve may weigh together. One of them always takes part. */
+/** Maximum total weight of the heavy pods of one solve. At least one heavy pod always takes part. */
 const MOST_HEAVY = 2_000;
 
-/** The same list of pods when nothing is to be left out. Heavy pods in `first` have their turn before others. */
+/**
+ * Returns the pods for a solve. If no part is omitted, returns the same list. Heavy pods in `first` come before other heavy
+ * pods.
+ */
 export function intake(pods: readonly EnginePod[], first: readonly string[] = []): Intake {
   const refusals = new Map<string, PodRefusal>();
   const heavy: EnginePod[] = [];
@@ -136,7 +147,7 @@ export function intake(pods: readonly EnginePod[], first: readonly string[] = []
   return { pods: taken.map(bounded), refusals, leftOver: [...leftOver] };
 }
 
-/** The heavy pods that are too much for one solve. */
+/** Returns the heavy pods that exceed the limit of one solve. */
 function surplusOf(heavy: readonly EnginePod[], first: readonly string[]): ReadonlySet<string> {
   const turns = new Map(first.map((key, at) => [key, at]));
   const turnOf = (pod: EnginePod): number => turns.get(podKey(pod)) ?? turns.size;
@@ -150,13 +161,13 @@ function surplusOf(heavy: readonly EnginePod[], first: readonly string[]): Reado
   return surplus;
 }
 
-/** The pod with what the solver looks at of its spec. */
+/** Returns the pod with the considered part of its spec. */
 function bounded(pod: EnginePod): EnginePod {
   const { spec } = measuresOf(pod);
   return spec === pod.spec ? pod : { ...pod, spec };
 }
 
-/** A spec that cannot be read is left to those who say so. */
+/** Returns the measures of a spec. If the spec is not valid, sets no limits, because later checks report the error. */
 function measuredOr(spec: PodSpec): Measured {
   try {
     return measuredSpec(spec);
@@ -170,7 +181,7 @@ function measuredSpec(own: PodSpec): Measured {
   return { spec, cut, error: errorOf(spec), weight: weightOf(spec) };
 }
 
-/** How many things of a kind a pod has, and how many it may have. */
+/** Number of items of a kind in a pod, and the maximum. */
 type Count = readonly [what: string, count: number, most: number];
 
 function errorOf(spec: PodSpec): string | undefined {
@@ -206,7 +217,7 @@ const keysOf = ({ labelSelector, matchLabelKeys = [] }: Rule): readonly string[]
 
 const expressionsOf = ({ matchExpressions = [] }: NodeSelectorTerm): number => matchExpressions.length;
 
-/** Every term of node affinity, preferred ones too. */
+/** Returns all terms of node affinity, including preferred terms. */
 const nodeTerms = (affinity: Affinity | undefined): readonly NodeSelectorTerm[] => [
   ...(affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []),
   ...(affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
@@ -220,7 +231,7 @@ const hardRules = ({ affinity, topologySpreadConstraints = [] }: PodSpec): reado
   ...(affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
 ];
 
-/** Counts lists and not what is in them, but for values: those come by the ten thousand. */
+/** Returns the weight. Counts lists without their contents, except for values, because there can be tens of thousands of them. */
 function weightOf({
   affinity,
   nodeSelector = {},
@@ -250,7 +261,7 @@ function weightOf({
   );
 }
 
-/** A list with the heaviest of its terms, in the order in which they stand; undefined when it has no more than that. */
+/** Returns the terms with the highest weight, in their original order. Returns undefined if the list is short enough. */
 function heaviest<T extends { readonly weight: number }>(terms: readonly T[] = []): readonly T[] | undefined {
   if (terms.length <= MOST_TERMS) return undefined;
   const kept = new Set(
@@ -262,7 +273,7 @@ function heaviest<T extends { readonly weight: number }>(terms: readonly T[] = [
   return terms.filter((_, at) => kept.has(at));
 }
 
-/** The spec without the preferences and alternatives beyond those that are looked at. */
+/** Returns the spec without preferences and alternatives beyond the limits. */
 function withoutSurplus(spec: PodSpec): { readonly spec: PodSpec; readonly cut: string | undefined } {
   const { affinity, topologySpreadConstraints } = spec;
   const node = shortened(affinity?.nodeAffinity);
@@ -301,7 +312,7 @@ function shortened(affinity: Affinity['nodeAffinity']): Affinity['nodeAffinity']
   };
 }
 
-/** All that are hard, and the first few soft ones. */
+/** Returns all hard constraints and the first few soft constraints. */
 function fewerConstraints(
   constraints: PodSpec['topologySpreadConstraints'] = [],
 ): PodSpec['topologySpreadConstraints'] | undefined {

@@ -1,13 +1,13 @@
-/** What pods are and what may be done with them. Times are milliseconds since the epoch. */
+/** Classifies pods and the operations that are possible on them. Times are milliseconds since the epoch. */
 import { parseDuration } from '../api/duration.ts';
 import { DELETION_COST_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
 import { tolerates } from './taints.ts';
 
-/** A pod that is still there this long after its deletion time is stuck: nobody waits for it. */
+/** Time after its deletion timestamp at which an existing pod counts as stuck. No component waits for a stuck pod. */
 export const STUCK_MS = 60_000;
 
-/** `namespace/name`, as messages and plans name pods. */
+/** Returns `namespace/name`, as in messages and plans. */
 export const podKey = (pod: EnginePod): string => `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`;
 
 const isOwnedBy = (pod: EnginePod, apiVersion: string, kind: string): boolean =>
@@ -15,20 +15,20 @@ const isOwnedBy = (pod: EnginePod, apiVersion: string, kind: string): boolean =>
 
 export const isOwnedByDaemonSet = (pod: EnginePod): boolean => isOwnedBy(pod, 'apps/v1', 'DaemonSet');
 const isOwnedByStatefulSet = (pod: EnginePod): boolean => isOwnedBy(pod, 'apps/v1', 'StatefulSet');
-/** A static pod that its kubelet shows in the API. */
+/** Returns true for a static pod that its kubelet mirrors to the API. */
 const isMirror = (pod: EnginePod): boolean => isOwnedBy(pod, 'v1', 'Node');
 
 export const isTerminal = (pod: EnginePod): boolean =>
   pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
 export const isTerminating = (pod: EnginePod): boolean => pod.metadata.deletionTimestamp !== undefined;
-/** Neither finished nor going away. */
+/** Returns true if the pod is neither finished nor terminating. */
 export const isActive = (pod: EnginePod): boolean => !isTerminal(pod) && !isTerminating(pod);
 export const isScheduled = (pod: EnginePod): boolean => Boolean(pod.spec.nodeName);
 
 const isStuckTerminating = (pod: EnginePod, nowMs: number): boolean =>
   pod.metadata.deletionTimestamp !== undefined && nowMs - Date.parse(pod.metadata.deletionTimestamp) > STUCK_MS;
 
-/** Waits for a node that kube-scheduler could not find, so that one may be bought for it. */
+/** Returns true if kube-scheduler found no node for the pod, so that a node may be launched for it. */
 export function isProvisionable(pod: EnginePod): boolean {
   const unschedulable = (pod.status?.conditions ?? []).some(
     ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
@@ -37,7 +37,7 @@ export function isProvisionable(pod: EnginePod): boolean {
   return !isOwnedByDaemonSet(pod) && !isMirror(pod);
 }
 
-/** A pod that will need another place once its node goes. */
+/** Returns true if the pod will need another node after its node is removed. */
 export function isReschedulable(pod: EnginePod): boolean {
   const comesBack = isActive(pod) || (isTerminating(pod) && isOwnedByStatefulSet(pod));
   return comesBack && !isOwnedByDaemonSet(pod) && !isMirror(pod);
@@ -51,13 +51,13 @@ function positiveDuration(text: string): number | undefined {
     const ms = parseDuration(text);
     return ms > 0 ? ms : undefined;
   } catch {
-    return undefined; // users may write anything there: what cannot be read counts as absent
+    return undefined; // users may write any text; invalid text counts as absent
   }
 }
 
 /**
- * Whether the pod asks not to be disrupted now: `"true"`, or a duration that has not passed since it started. A value
- * that cannot be read, or is not positive, counts as absent.
+ * Returns true if the pod must not be disrupted now: the value is `"true"`, or a duration since its start that has not elapsed.
+ * A value that is not valid or not positive counts as absent.
  */
 export function doNotDisrupt(pod: EnginePod, nowMs: number): boolean {
   const value = pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION];
@@ -69,23 +69,23 @@ export function doNotDisrupt(pod: EnginePod, nowMs: number): boolean {
   return startTime === undefined || nowMs - Date.parse(startTime) < duration;
 }
 
-/** Whether draining evicts it through the eviction API, at the latest when nothing protects it any more. */
+/** Returns true if a drain evicts the pod with the eviction API, now or after its protection ends. */
 export const isEverEvictable = (pod: EnginePod): boolean =>
   isActive(pod) && !toleratesDisruption(pod) && !isMirror(pod);
 
-/** Whether draining evicts it through the eviction API. */
+/** Returns true if a drain evicts the pod with the eviction API now. */
 export const isEvictable = (pod: EnginePod, nowMs: number): boolean =>
   isEverEvictable(pod) && !doNotDisrupt(pod, nowMs);
 
-/** Whether a drain waits for it: daemon pods and those that must not be disrupted are waited for as well. */
+/** Returns true if a drain waits for the pod. A drain also waits for daemon pods and for pods that must not be disrupted. */
 export const isDrainable = (pod: EnginePod, nowMs: number): boolean =>
   !toleratesDisruption(pod) && !isMirror(pod) && !isStuckTerminating(pod, nowMs);
 
-/** Bound to a node that is being drained, and in its way until it is gone. */
+/** Returns true for a pod on a draining node if the drain must wait until the pod is gone. */
 export const isWaitingForEviction = (pod: EnginePod, nowMs: number): boolean =>
   !isTerminal(pod) && isDrainable(pod, nowMs);
 
-/** How dear it is to move a pod: 1, shifted by its deletion cost and priority, between -10 and 10. */
+/** Returns the cost of moving a pod: 1, shifted by its deletion cost and priority, between -10 and 10. */
 export function evictionCost(pod: EnginePod): number {
   const declared = Number(pod.metadata.annotations?.[DELETION_COST_ANNOTATION] ?? 0);
   const deletionCost = Number.isFinite(declared) ? declared : 0;

@@ -1,4 +1,7 @@
-/** Numbers in [0, 1) that look random and are the same for the same seed: searches stay reproducible. */
+/**
+ * Returns a generator of pseudo-random numbers in [0, 1). The same seed gives the same numbers, so that searches are
+ * reproducible.
+ */
 export function pseudoRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,41 +1,44 @@
-/** Which of two ways to house the same pods is the better one. */
+/** Compares two sets of nodes for the same pods. */
 import type { PlannedClaim } from './model.ts';
 
 export interface Purchase {
-  /** Of all nodes, with what each costs besides its instance. */
+  /** Price of all nodes, including their costs besides the instance. */
   readonly usdPerHour: number;
   readonly nodes: number;
-  /** How many different instance types the nodes are, each as its cheapest. */
+  /** Number of distinct instance types, with the cheapest type of each node. */
   readonly instanceTypes: number;
 }
 
-/** Prices that differ less than this part count as equal. */
+/** Relative difference in price below which prices count as equal. */
 const SIGNIFICANT = 1e-6;
-/** Plans whose prices differ by up to this part are practically equal to somebody who has to look after nodes. */
+/** Relative difference in price that an administrator would accept for fewer nodes. */
 const INDIFFERENCE = 0.005;
 
 /**
- * Up to which part prices are practically equal. Where nodes cost nothing besides their instances there is no reason to
- * pay for fewer of them.
- * @param extrasUsdPerHour what a node costs besides its instance
+ * Returns the relative difference within which prices count as practically equal. If nodes have no costs besides their
+ * instances, returns 0, because fewer nodes then have no value.
+ * @param extrasUsdPerHour cost of a node besides its instance
  */
 export const indifferenceOf = (extrasUsdPerHour: number): number => (extrasUsdPerHour > 0 ? INDIFFERENCE : 0);
 
-/** What it may cost to have fewer nodes. */
+/** Acceptable extra cost of fewer nodes. */
 export interface NodeSaving {
-  /** For each node saved, USD per hour. */
+  /** Extra cost for each saved node, in USD per hour. */
   readonly usdPerNode: number;
-  /** For all nodes that are bought then, USD per hour. */
+  /** Maximum cost of all resulting nodes, in USD per hour. */
   readonly mostUsdPerHour: number;
 }
 
-/** Whether the one has fewer nodes, and these are worth what they cost more. */
+/** Returns true if the first set has fewer nodes and its extra cost is acceptable. */
 export const savesNodes = (one: Purchase, other: Purchase, { usdPerNode, mostUsdPerHour }: NodeSaving): boolean =>
   one.nodes < other.nodes &&
   one.usdPerHour <= mostUsdPerHour &&
   one.usdPerHour - other.usdPerHour <= (other.nodes - one.nodes) * usdPerNode;
 
-/** Whether the one is cheaper; of practically equal prices, whether it has fewer nodes, then fewer instance types. */
+/**
+ * Returns true if the first set is cheaper. If the prices are practically equal, compares the number of nodes, then the number
+ * of instance types.
+ */
 export function isBetter(one: Purchase, other: Purchase, indifference: number): boolean {
   const margin = Math.max(indifference, SIGNIFICANT) * other.usdPerHour;
   const cheaperBy = other.usdPerHour - one.usdPerHour;
@@ -47,7 +50,7 @@ export function isBetter(one: Purchase, other: Purchase, indifference: number): 
   return cheaperBy > SIGNIFICANT * other.usdPerHour;
 }
 
-/** USD per hour that a node to buy adds to the bill: everything included, but for what commitments cover. */
+/** Returns the amount that a new node adds to the bill, in USD per hour: its full cost minus the part that commitments cover. */
 export const nodeUsdPerHour = ({
   usdPerHour,
   coveredUsdPerHour = 0,

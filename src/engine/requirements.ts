@@ -1,4 +1,4 @@
-/** Requirements on node labels: one value set per label key. Immutable; every operation answers a new set. */
+/** Requirements on node labels: one value set per label key. Immutable; every operation returns a new object. */
 import type { NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
@@ -6,13 +6,13 @@ import type { Requirement } from './model.ts';
 import { ValueSet } from './value-set.ts';
 
 interface Compatibility {
-  /** Keys that the other side may ask for although this side does not know them. */
+  /** Keys that the other side may require although this side does not define them. */
   readonly allowUndefined: ReadonlySet<string>;
 }
 
-/** New nodes, templates and offerings: a well-known label that is not constrained can still take any value. */
+/** For new nodes, templates and offerings. A well-known label without a constraint can still have any value. */
 export const LOOSE: Compatibility = { allowUndefined: WELL_KNOWN_LABELS };
-/** Nodes that exist: a label they lack, they lack. */
+/** For existing nodes. A label that is absent stays absent. */
 export const STRICT: Compatibility = { allowUndefined: new Set() };
 
 export class Requirements {
@@ -25,7 +25,7 @@ export class Requirements {
 
   static readonly EMPTY = new Requirements(new Map());
 
-  /** Several requirements on a key are intersected. Keys are normalised. */
+  /** Intersects several requirements on the same key. Normalizes keys. */
   static fromRequirements(requirements: readonly (Requirement | NodeSelectorRequirement)[] | undefined): Requirements {
     const sets = new Map<string, ValueSet>();
     for (const requirement of requirements ?? []) {
@@ -57,26 +57,26 @@ export class Requirements {
     return this.#sets.has(key);
   }
 
-  /** What the key may be; anything when there is no requirement on it. */
+  /** Returns the allowed values of the key. Without a requirement on the key, any value is allowed. */
   get(key: string): ValueSet {
     return this.#sets.get(key) ?? ValueSet.EXISTS;
   }
 
-  /** Both at once. */
+  /** Returns the intersection of both requirements. */
   intersect(other: Requirements): Requirements {
     const sets = new Map(this.#sets);
     for (const [key, set] of other.#sets) add(sets, key, set);
     return new Requirements(sets);
   }
 
-  /** With one key narrowed further. */
+  /** Returns the requirements with one key narrowed further. */
   and(key: string, set: ValueSet): Requirements {
     const sets = new Map(this.#sets);
     add(sets, key, set);
     return new Requirements(sets);
   }
 
-  /** With one key replaced. */
+  /** Returns the requirements with one key replaced. */
   with(key: string, set: ValueSet): Requirements {
     return new Requirements(new Map(this.#sets).set(key, set));
   }
@@ -85,7 +85,7 @@ export class Requirements {
     return new Requirements(new Map([...this.#sets].filter(([key]) => !keys.includes(key))));
   }
 
-  /** Keys on which no value, and no absence, satisfies both. */
+  /** Returns the keys for which no value, and no absence, satisfies both sides. */
   #conflicts(other: Requirements): readonly string[] {
     const [few, many] = this.#sets.size < other.#sets.size ? [this, other] : [other, this];
     const keys: string[] = [];
@@ -96,7 +96,7 @@ export class Requirements {
     return keys;
   }
 
-  /** In a loop that stops at the first conflict: it is asked a million times a minute. */
+  /** Stops at the first conflict, because this method is called a million times per minute. */
   intersects(other: Requirements): boolean {
     const [few, many] = this.#sets.size < other.#sets.size ? [this.#sets, other.#sets] : [other.#sets, this.#sets];
     for (const [key, set] of few) {
@@ -106,7 +106,7 @@ export class Requirements {
     return true;
   }
 
-  /** Whether a node with these requirements can satisfy those of `other`, a pod or an offering. */
+  /** Returns true if a node with these requirements can satisfy the requirements of `other`, a pod or an offering. */
   compatible(other: Requirements, compatibility: Compatibility = STRICT): boolean {
     return this.#undefinedKey(other, compatibility) === undefined && this.intersects(other);
   }
@@ -117,7 +117,7 @@ export class Requirements {
     return undefined;
   }
 
-  /** Why `compatible` is false, with the (first) key to blame. */
+  /** Returns the reason why `compatible` is false, with the first conflicting key. */
   incompatibility(
     other: Requirements,
     compatibility: Compatibility = STRICT,
@@ -133,7 +133,7 @@ export class Requirements {
     return { key, text };
   }
 
-  /** Guesses which known label a mistyped one stands for. */
+  /** Suggests the known label that a misspelled label stands for. */
   #hint(key: string, { allowUndefined }: Compatibility): string {
     const name = key.slice(key.indexOf('/') + 1);
     const candidates = [[...allowUndefined].sort(), [...this.#sets.keys()].sort()].flat();
@@ -143,12 +143,12 @@ export class Requirements {
     return found === undefined ? '' : ` (typo of "${found}"?)`;
   }
 
-  /** As the API spells them, in key order. A bounded set loses its excluded values. */
+  /** Returns the requirements in the format of the API, sorted by key. A bounded set loses its excluded values. */
   toApi(): readonly Requirement[] {
     return [...this.#sets.keys()].sort().flatMap((key) => apiForm(key, this.get(key)));
   }
 
-  /** The same text for equal requirements and for no others. */
+  /** Text that is the same only for equal requirements. */
   get identity(): string {
     this.#identity ??= [...this.#sets.keys()]
       .sort()
@@ -157,7 +157,7 @@ export class Requirements {
     return this.#identity;
   }
 
-  /** For messages: every requirement but the one on the hostname, in order. */
+  /** Returns a text for messages with all requirements except for the hostname, sorted. */
   toString(): string {
     return [...this.#sets]
       .filter(([key]) => key !== HOSTNAME_LABEL)
@@ -186,8 +186,8 @@ function apiForm(key: string, set: ValueSet): readonly Requirement[] {
 }
 
 /**
- * What a pod asks of its node: its selector and the first required node-affinity term (the terms are alternatives);
- * with `preferences` also the heaviest preferred term, treated as required.
+ * Returns the requirements of a pod for its node: its selector and the first required node-affinity term (the terms are
+ * alternatives). With `preferences`, also includes the preferred term with the highest weight, as if it were required.
  */
 export function requirementsOfPod(pod: EnginePod, options: { readonly preferences?: boolean } = {}): Requirements {
   const affinity = pod.spec.affinity?.nodeAffinity;

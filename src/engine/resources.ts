@@ -1,4 +1,4 @@
-/** Arithmetic on amounts of resources, in the canonical units of `Resources` (milli-cores, bytes, counts). */
+/** Arithmetic on amounts of resources, in the canonical units of `Resources` (millicores, bytes, counts). */
 
 import type { Container, ContainerStatus, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
 import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
@@ -10,16 +10,16 @@ const CPU = 'cpu';
 /** Resources that a pod may request as a whole (`spec.resources`), besides every `hugepages-*`. */
 const POD_LEVEL = new Set([CPU, 'memory']);
 
-/** Most pods request the same few quantities. */
+/** Maximum number of cached quantities. Most pods request the same few quantities. */
 const MAX_REMEMBERED = 10_000;
-/** Longer ones are not remembered: what is remembered must not be what somebody makes of it. */
+/** Maximum length of a cached quantity, so that users cannot fill the memory with long texts. */
 const MAX_REMEMBERED_LENGTH = 32;
 const remembered: { readonly cpu: Map<Quantity, number>; readonly other: Map<Quantity, number> } = {
   cpu: new Map(),
   other: new Map(),
 };
 
-/** One quantity in canonical units; fractions round up as Kubernetes does. */
+/** Returns one quantity in canonical units. Rounds fractions up, as Kubernetes does. */
 export function amountOf(resource: string, quantity: Quantity): number {
   const known = resource === CPU ? remembered.cpu : remembered.other;
   let amount = known.get(quantity);
@@ -32,50 +32,50 @@ export function amountOf(resource: string, quantity: Quantity): number {
   return amount;
 }
 
-/** A resource list of the API in canonical units. */
+/** Converts a resource list of the API to canonical units. */
 export function resourcesOf(list: QuantityList | undefined): Resources {
   const resources: Record<string, number> = {};
   for (const name in list) resources[name] = amountOf(name, list[name] ?? '0');
   return resources;
 }
 
-/** As `resourcesOf`, without the amounts that cannot be read: where nobody says how much there is, there is none. */
+/** Converts like `resourcesOf`, but omits amounts that are not valid. A missing amount counts as 0. */
 export function readableResources(list: QuantityList | undefined): Resources {
   const resources: Record<string, number> = {};
   for (const name in list) {
     try {
       resources[name] = amountOf(name, list[name] ?? '0');
     } catch {
-      // one amount must not cost the others
+      // one invalid amount must not affect the remaining amounts
     }
   }
   return resources;
 }
 
 /**
- * The amount of a resource; 0 when there is none. Every object inherits functions under names that are valid for
- * resources, such as `constructor`: asking for the type is cheaper here than asking whose the member is.
+ * Returns the amount of a resource, or 0 if it is absent. Every object inherits functions with names that are valid for
+ * resources, such as `constructor`. The check of the type is cheaper here than a check for an own property.
  */
 export function amountIn(resources: Resources, name: string): number {
   const amount: unknown = resources[name];
   return typeof amount === 'number' ? amount : 0;
 }
 
-/** Sum over all keys of all lists. */
+/** Returns the sum over all keys of all lists. */
 export function addResources(...lists: readonly Resources[]): Resources {
   const sum: Record<string, number> = {};
   for (const list of lists) for (const [name, amount] of Object.entries(list)) sum[name] = amountIn(sum, name) + amount;
   return sum;
 }
 
-/** `a - b` over the keys of `a` alone. */
+/** Returns `a - b` for the keys of `a` only. */
 export function subtractResources(a: Resources, b: Resources): Resources {
   const rest: Record<string, number> = {};
   for (const [name, amount] of Object.entries(a)) rest[name] = amount - amountIn(b, name);
   return rest;
 }
 
-/** The larger amount per resource, over all keys. */
+/** Returns the larger amount for each resource, over all keys. */
 export function maxResources(...lists: readonly Resources[]): Resources {
   const largest: Record<string, number> = {};
   for (const list of lists)
@@ -83,7 +83,7 @@ export function maxResources(...lists: readonly Resources[]): Resources {
   return largest;
 }
 
-/** The smaller amount per resource, over the keys that both have. */
+/** Returns the smaller amount for each resource, over the keys that both lists have. */
 export function minCommonResources(a: Resources, b: Resources): Resources {
   const smallest: Record<string, number> = {};
   for (const [name, amount] of Object.entries(a)) {
@@ -93,7 +93,10 @@ export function minCommonResources(a: Resources, b: Resources): Resources {
   return smallest;
 }
 
-/** Whether `request` fits into `total`. A negative amount anywhere in `total` means overcommitted: nothing fits. */
+/**
+ * Returns true if `request` fits into `total`. If any amount in `total` is negative, the node is overcommitted and no request
+ * fits.
+ */
 export function fits(request: Resources, total: Resources): boolean {
   for (const name in total) if (amountIn(total, name) < 0) return false;
   for (const name in request) if (amountIn(request, name) > amountIn(total, name)) return false;
@@ -102,7 +105,7 @@ export function fits(request: Resources, total: Resources): boolean {
 
 type Amounts = (container: Container, status: ContainerStatus | undefined) => Resources;
 
-/** Containers summed; init containers by their highest moment, with sidecars that stay up counted throughout. */
+/** Sums containers. Init containers count with their peak, including sidecars that keep running. */
 function sumContainers(pod: EnginePod, amounts: Amounts): Resources {
   const { containers, initContainers = [] } = pod.spec;
   const status = new Map(
@@ -132,8 +135,8 @@ function withPodLevel(sum: Resources, podLevel: QuantityList | undefined): Resou
 }
 
 /**
- * What a pod takes of a node, by kube-scheduler's rules, plus one of `pods`. While a pod is being resized, the larger of
- * what it asks for and what it was given counts.
+ * Returns the resources that a pod uses on a node by the rules of kube-scheduler, plus one of `pods`. During a resize, the
+ * larger of the requested and the allocated amount counts.
  */
 export function podRequests(pod: EnginePod): Resources {
   const { containers, initContainers, resources, overhead } = pod.spec;
@@ -147,7 +150,7 @@ export function podRequests(pod: EnginePod): Resources {
   return addResources(whole, resourcesOf(pod.spec.overhead), { pods: 1 });
 }
 
-/** A pod's limits by the same rules; overhead counts only towards resources that are limited. */
+/** Returns the limits of a pod by the same rules. Overhead counts only for limited resources. */
 export function podLimits(pod: EnginePod): Resources {
   const sum = sumContainers(pod, (container) => resourcesOf(container.resources?.limits));
   const whole = withPodLevel(sum, pod.spec.resources?.limits);
@@ -166,7 +169,7 @@ const withRequests = (container: Container): Container =>
         },
       };
 
-/** Copies limits to missing requests, as the API server does for pods and as templates of DaemonSets still lack. */
+/** Copies limits to missing requests. The API server does this for pods, but templates of DaemonSets still lack it. */
 export function defaultRequests(spec: PodSpec): PodSpec {
   return {
     ...spec,
@@ -181,7 +184,7 @@ const isBytes = (name: string): boolean =>
 const format = (name: string, amount: number): string =>
   name === CPU ? formatQuantity(amount / 1000) : formatQuantity(amount, isBytes(name) ? 'BinarySI' : 'DecimalSI');
 
-/** Back to the API's form, in Kubernetes' canonical spelling, keys in name order. */
+/** Converts to the API format with the canonical notation of Kubernetes, sorted by key. */
 export function quantityList(resources: Resources): Record<string, string> {
   return Object.fromEntries(
     Object.keys(resources)

@@ -1,4 +1,4 @@
-/** Label selectors, by Kubernetes' rules. */
+/** Label selectors, by the rules of Kubernetes. */
 
 import type { LabelSelector, LabelSelectorRequirement, StringMap } from '../api/kubernetes.ts';
 import { own } from '../lib/own.ts';
@@ -15,11 +15,11 @@ function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels:
     case 'DoesNotExist':
       return value === undefined;
     default:
-      return false; // an invalid selector matches nothing
+      return false; // an invalid selector matches no labels
   }
 }
 
-/** A missing selector matches nothing, an empty one everything. */
+/** Returns true if a selector matches labels. A missing selector matches no labels, an empty selector matches all labels. */
 export function selects(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (selector === undefined) return false;
   const { matchLabels, matchExpressions } = selector;
@@ -27,13 +27,13 @@ export function selects(selector: LabelSelector | undefined, labels: StringMap =
   return matchExpressions === undefined || matchExpressions.every((expression) => holds(expression, labels));
 }
 
-/** Keys of the labels that the selector looks at. */
+/** Returns the keys of the labels that the selector reads. */
 export const selectorKeys = (selector: LabelSelector | undefined): readonly string[] => [
   ...Object.keys(selector?.matchLabels ?? {}),
   ...(selector?.matchExpressions ?? []).map(({ key }) => key),
 ];
 
-/** The same text for selectors that say the same, whatever their order. */
+/** Returns a text that is the same for equivalent selectors, independent of their order. */
 export function selectorIdentity(selector: LabelSelector | undefined): string {
   if (selector === undefined) return 'none';
   const labels = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => JSON.stringify([key, 'In', [value]]));

@@ -1,6 +1,6 @@
 /**
- * One object for all that are equal: of instance types as every NodeClass and every NodePool sees them, and of what
- * they are made of. Objects that nobody holds any more are forgotten.
+ * Shares one object for all equal instance types, and for their equal parts, across NodeClasses and NodePools. Does not keep
+ * unused objects alive.
  */
 
 import { ByText } from '../lib/by-text.ts';
@@ -11,7 +11,7 @@ type Requirements = readonly Requirement[];
 
 const requirements = new ByText<Requirement>();
 const lists = new ByText<Requirements>();
-/** Types by name, as different NodeClasses and NodePools see them. */
+/** Types by name, with the variants of different NodeClasses and NodePools. */
 const variants = new Map<string, readonly WeakRef<InstanceType>[]>();
 /** Lists by their first type. */
 const listsFrom = new WeakMap<InstanceType, readonly WeakRef<readonly InstanceType[]>[]>();
@@ -19,14 +19,14 @@ const listsFrom = new WeakMap<InstanceType, readonly WeakRef<readonly InstanceTy
 const inUse = <T extends object>(references: readonly WeakRef<T>[] = []): readonly T[] =>
   references.map((reference) => reference.deref()).filter((object) => object !== undefined);
 
-/** Numbers stand for requirements in the text of a list. */
+/** Numbers of requirements in the text of a list. */
 const numbers = new WeakMap<Requirement, number>();
 let lastNumber = 0;
 
 function sharedRequirement(requirement: Requirement): Requirement {
   if (numbers.has(requirement)) return requirement;
   const { key, operator, values, minValues } = requirement;
-  // no value has a line break in it
+  // values never contain a line break
   const text = `${key} ${operator} ${values === undefined ? '' : `${values.length} ${values.join('\n')}`} ${minValues ?? ''}`;
   return requirements.of(text, () => {
     numbers.set(requirement, ++lastNumber);
@@ -34,10 +34,10 @@ function sharedRequirement(requirement: Requirement): Requirement {
   });
 }
 
-/** Themselves, for those that are shared. */
+/** Shared list of each list. A shared list maps to itself. */
 const sharedOf = new WeakMap<Requirements, Requirements>();
 
-/** The list itself, or the equal one that is in use. */
+/** Returns the list itself, or an equal list that is in use. */
 export function sharedRequirements(list: Requirements): Requirements {
   const known = sharedOf.get(list);
   if (known !== undefined) return known;
@@ -49,8 +49,8 @@ export function sharedRequirements(list: Requirements): Requirements {
 }
 
 /**
- * The type itself, or the equal one that is in use. Its parts are those of other types of the name where they are equal.
- * Neither may be changed from then on.
+ * Returns the type itself, or an equal type that is in use. Shares equal parts with other types of the same name. Callers must
+ * not modify the argument or the result afterwards.
  */
 export function sharedType(type: InstanceType): InstanceType {
   const others = inUse(variants.get(type.name));
@@ -78,7 +78,7 @@ export function sharedType(type: InstanceType): InstanceType {
   return made;
 }
 
-/** The list itself, or the one that is in use and has the same types in the same order. */
+/** Returns the list itself, or a list in use that has the same types in the same order. */
 export function sharedTypeList(types: readonly InstanceType[]): readonly InstanceType[] {
   const [first] = types;
   if (first === undefined) return types;
@@ -108,7 +108,7 @@ function firstEqual<T>(made: T, others: Iterable<T>, isSame: (a: T, b: T) => boo
   return made;
 }
 
-/** Parts are shared already, so that equal ones are the same objects. */
+/** Parts are already shared, so equal parts are identical. */
 const sameType = (a: InstanceType, b: InstanceType): boolean =>
   a.requirements === b.requirements &&
   a.capacity === b.capacity &&

@@ -1,6 +1,6 @@
 /**
- * Where pending pods go: on nodes that exist or are launching, or on nodes to buy. A pure function of its arguments:
- * the same snapshot gives the same plan.
+ * Places pending pods on existing nodes, launching nodes, or new nodes. A pure function of its arguments: the same snapshot
+ * gives the same plan.
  */
 
 import { messageOf } from '../lib/error-message.ts';
@@ -32,34 +32,37 @@ import type { Volumes } from './volumes.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
 
 const NONE: ReadonlySet<string> = new Set();
-/** By which part sums of prices may differ that are equal. */
+/** Relative rounding error between equal sums of prices. */
 const ROUNDING = 1e-9;
 
-/** How a solve departs from the snapshot that it was prepared for. */
+/** Differences between a solve and its prepared snapshot. */
 export interface Variation {
-  /** Provider ids of nodes that go: as if marked for deletion, they take no pods, but what still runs there counts. */
+  /**
+   * Provider ids of nodes that will be removed. Like nodes that are marked for deletion, they accept no pods, but the pods on
+   * them still count.
+   */
   readonly leaving?: ReadonlySet<string> | undefined;
-  /** The pods to place, instead of the snapshot's pending ones. Those of nodes among them no longer count there. */
+  /** Pods to place instead of the pending pods of the snapshot. Pods that run on nodes no longer count there. */
   readonly pendingPods?: readonly EnginePod[] | undefined;
   readonly quiet?: Quiet | undefined;
 }
 
-/** Options that each solve of a prepared snapshot can have for itself. */
+/** Options that can differ between solves of a prepared snapshot. */
 type SolveLimits = Pick<
   SolveOptions,
   'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
 >;
 
-/** A snapshot compiled, to be solved many times with small changes: what follows from it alone is computed once. */
+/** Compiled snapshot for many solves with small changes. Data that depends only on the snapshot is computed once. */
 export interface Prepared {
-  /** The plan that `solve` gives for the snapshot with the variation applied. */
+  /** Returns the plan of `solve` for the snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;
 }
 
-/** Where the pending pods of a snapshot go. */
+/** Returns the plan for the pending pods of a snapshot. */
 export const solve = (snapshot: EngineSnapshot, options: SolveOptions): Plan => prepare(snapshot, options).solve();
 
-/** Compiles a snapshot for many solves of it. Memory grows with the kinds of pods that the solves bring along. */
+/** Compiles a snapshot for many solves. Memory use grows with the number of kinds of pods in these solves. */
 export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
     return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools) };
@@ -69,7 +72,7 @@ export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepar
   };
 }
 
-/** One solve of a prepared snapshot: what its attempts have in common. */
+/** One solve of a prepared snapshot, with the shared data of its attempts. */
 class VariationSolve {
   readonly #common: CompiledSnapshot;
   readonly #options: SolveOptions;
@@ -79,7 +82,7 @@ class VariationSolve {
   readonly #pendingPods: readonly EnginePod[];
   readonly #leftOver: readonly string[];
   readonly #classes: PodClasses;
-  /** Before any attempt. */
+  /** Pods that were refused before any attempt. */
   readonly #refused: ReadonlyMap<string, PodRefusal>;
   readonly #pods: readonly Entry[];
   readonly #order: readonly Entry[];
@@ -177,17 +180,17 @@ class VariationSolve {
     });
   }
 
-  /** Whether no packing of the pods is within the limit. */
+  /** Returns true if no packing of the pods can be within the limit. */
   #areTooDear(bought: readonly Claim[]): boolean {
     const { packingLimit: limit, reservedMode } = this.#options;
-    // of several attempts the cheapest counts: all would have to be too dear
+    // the cheapest of several attempts is used, so all attempts would have to exceed the limit
     if (limit === undefined || reservedMode !== 'fallback' || this.#common.committedUse !== undefined) return false;
-    // a claim that fails for `minValues` in the end would cost nothing
+    // a claim that finally fails because of `minValues` would cost 0
     if (bought.some(({ state }) => state.shape.hasMinValues)) return false;
     return priceFloor(bought, this.#common.dimensions, limit.avoided) > limit.usdPerHour * (1 + ROUNDING);
   }
 
-  /** Packing saves money at best: an error that is not foreseen must not keep nodes from pods that wait. */
+  /** Returns the packed claims. Packing only saves money, so an unexpected error must not prevent launches for pending pods. */
   #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
     if (this.#options.packing === 'compatible' || this.#areTooDear(bought)) return bought;
     const parts = {
@@ -209,7 +212,7 @@ class VariationSolve {
   }
 }
 
-/** Gone through only for pools that have limits. */
+/** Yields the nodes that stay. Used only for NodePools with limits. */
 function* nodesWithout(nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Generator<EngineNode> {
   for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
@@ -220,7 +223,7 @@ function nothing(pods: readonly EnginePod[], idle: EngineSnapshot['idlePools'] =
   return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
 }
 
-/** A pod that takes part. */
+/** Pod that takes part. */
 interface Entry {
   readonly pod: EnginePod;
   readonly podClass: PodClass;
@@ -233,7 +236,7 @@ interface AdmissionParts {
   readonly working: SolveOptions['working'];
 }
 
-/** Pods that can take part; the others are refused. */
+/** Returns the pods that can take part and refuses the rest. */
 function admitted(
   pods: readonly EnginePod[],
   { classes, volumes, working }: AdmissionParts,
@@ -259,7 +262,7 @@ function admitted(
   return entries;
 }
 
-/** What one pod makes of the work, so that an error that is not foreseen costs no other pod its place. */
+/** Returns the result of the work for one pod, so that an unexpected error does not affect other pods. */
 function refusalOrFailure<T>(verb: 'read' | 'placed', work: () => PodRefusal | T): PodRefusal | T {
   try {
     return work();
@@ -268,7 +271,7 @@ function refusalOrFailure<T>(verb: 'read' | 'placed', work: () => PodRefusal | T
   }
 }
 
-/** Registers the rules of every form that a pod may take, so that groups count from the first pod on. */
+/** Registers the rules of every possible form of a pod, so that groups count from the first pod on. */
 function registered(
   entries: readonly Entry[],
   { classes, topology, working }: Pick<AdmissionParts, 'classes' | 'working'> & { readonly topology: Topology },
@@ -290,7 +293,7 @@ function registered(
   });
 }
 
-/** Tries pods until all are placed, a round brings nothing, or time is up. Answers the pods that were never tried. */
+/** Tries pods until all are placed, a round makes no progress, or the time is over. Returns the pods that were never tried. */
 function run(
   scheduler: Scheduler,
   order: readonly Entry[],
@@ -317,19 +320,19 @@ function run(
   return [];
 }
 
-/** What was left out of a pod can be the reason that it fits nowhere. */
+/** Adds the omitted parts of a pod to the refusal, because they can be the cause. */
 function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
   const cut = cutOf(pod);
   return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
 }
 
-/** Heavy pods take their time from each other alone. */
+/** Moves heavy pods to the end, so that they take time only from each other. */
 function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
   const heavy = entries.filter((entry) => entry.isHeavy);
   return heavy.length === 0 ? entries : [...entries.filter((entry) => !entry.isHeavy), ...heavy];
 }
 
-/** Pods that an earlier solve had no time for go first, so that a large cluster does not starve them for ever. */
+/** Moves pods that an earlier solve did not reach to the front, so that they do not starve in a large cluster. */
 function leftOverFirst<T extends { readonly pod: EnginePod }>(
   sorted: readonly T[],
   first: readonly string[],

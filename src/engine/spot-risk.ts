@@ -1,10 +1,10 @@
-/** Instance types without their spot risk, for decisions that are to be Karpenter's. */
+/** Removes the spot risk of instance types, for decisions that must be the same as in Karpenter. */
 import type { InstanceType, Offering } from './model.ts';
 import { sharedType, sharedTypeList } from './shared-types.ts';
 
 const made = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
 
-/** The list itself where nothing of it has a risk; one object for each list that has. */
+/** Returns the list itself if it has no risk, otherwise one shared object for each list. */
 export function withoutSpotRisk(types: readonly InstanceType[]): readonly InstanceType[] {
   const known = made.get(types);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** NodePools with `spec.replicas`: nodes that are there whether or not pods need them. */
+/** NodePools with `spec.replicas`, whose nodes exist independent of pods. */
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
 import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -12,8 +12,8 @@ import { labelsOf } from './solver/finalise.ts';
 import { SIMULATION_ONLY, templateRequirements } from './solver/template.ts';
 
 /**
- * A claim as the pool describes it, without regard to any pod. Its price is the least that it can cost, 0 when nothing
- * is known of the instance types.
+ * Returns a claim from the template of the pool, without pods. Its price is the lowest possible price, or 0 if the instance
+ * types are unknown.
  */
 export function templateClaim(
   nodePool: NodePool,
@@ -39,16 +39,16 @@ export function templateClaim(
   };
 }
 
-/** A claim of a static pool, and its machine once there is one. */
+/** NodeClaim of a static NodePool, with its node if it exists. */
 export interface StaticClaim {
   readonly claim: NodeClaim;
   readonly stateNode: StateNode | undefined;
 }
 
 /**
- * Returns the members to delete if there are too many: members without an instance first, then nodes without pods, then
- * nodes whose pods may be disrupted, in the order of the disruption cost. Of nodes without pods, those that are not
- * initialized go first: a replacement that does not join must not cost the node that it was to replace.
+ * Returns the members to delete if there are too many: members without an instance first, then nodes without pods, then nodes
+ * with disruptable pods, by disruption cost. Within nodes without pods, uninitialized nodes come first, because a replacement
+ * that does not join must not cost the node that it was to replace.
  */
 export function surplus(members: readonly StaticClaim[], count: number, nowMs: number): readonly StaticClaim[] {
   if (count <= 0) return [];
@@ -62,7 +62,7 @@ export function surplus(members: readonly StaticClaim[], count: number, nowMs: n
     .map(({ member }) => member);
 }
 
-/** Position among the members to delete; the lowest goes first. */
+/** Returns the rank of a member. Members with a lower rank are deleted first. */
 function rankOf({ claim, stateNode }: StaticClaim, nowMs: number): number {
   if (!claim.status?.providerID) return 0;
   const pods = (stateNode?.pods ?? []).filter((pod) => !isTerminal(pod));

@@ -1,4 +1,4 @@
-/** Taints and tolerations, by Kubernetes' rules. */
+/** Taints and tolerations, by the rules of Kubernetes. */
 
 import type { Taint, Toleration } from '../api/kubernetes.ts';
 import { parseInteger } from '../lib/integers.ts';
@@ -10,7 +10,7 @@ function comparesNumerically(toleration: Toleration, taint: Taint): boolean {
   return toleration.operator === 'Gt' ? value > bound : value < bound;
 }
 
-/** Whether one toleration covers one taint. An empty key or effect covers every key or effect. */
+/** Returns true if a toleration covers a taint. An empty key or effect covers every key or effect. */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false;
   if (toleration.key && toleration.key !== taint.key) return false;
@@ -24,7 +24,7 @@ export function tolerates(toleration: Toleration, taint: Taint): boolean {
   }
 }
 
-/** The taints, of every effect, that no toleration covers. */
+/** Returns the taints, with any effect, that no toleration covers. */
 export function untolerated(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[] | undefined,
@@ -39,10 +39,10 @@ export function toleratesAll(
   return taints === undefined || taints.length === 0 || untolerated(tolerations, taints).length === 0;
 }
 
-/** `key=value:Effect`, without the value part when there is none. */
+/** Returns `key=value:Effect`, without the value part if there is no value. */
 export function formatTaint(taint: Taint): string {
   return `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
 }
 
-/** Whether two taints are the same mark: key and effect; the value is not looked at. */
+/** Returns true if two taints have the same key and effect. Ignores the value. */
 export const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;

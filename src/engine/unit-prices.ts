@@ -1,12 +1,12 @@
-/** What room is worth at the prices of the nodes that are for sale. */
+/** Computes the worth of resources at the prices of the available nodes. */
 
-/** USD per hour for a milli-core and for a byte of memory. */
+/** USD per hour for a millicore and for a byte of memory. */
 export interface UnitPrices {
   readonly cpu: number;
   readonly memory: number;
 }
 
-/** A node that can be bought: the room for pods, and what it costs with everything, USD per hour. */
+/** Possible node: its capacity for pods, and its full cost in USD per hour. */
 export interface PricedRoom {
   readonly cpu: number;
   readonly memory: number;
@@ -16,10 +16,10 @@ export interface PricedRoom {
 const STEPS = 60;
 
 /**
- * The prices at which the demand is worth most while no node is worth more than it costs: the dual of the linear
- * program that buys fractions of nodes for the demand, so that no purchase can be cheaper. It is concave in the price of
- * CPU, which makes a ternary search enough.
- * @param rooms all with some CPU and memory; without any, room is worth nothing
+ * Returns the prices that maximize the worth of the demand under the condition that no node is worth more than its cost. This is
+ * the dual of the linear program that launches fractions of nodes for the demand, so no actual set of nodes can be cheaper. The
+ * worth is concave in the price of CPU, so a ternary search is sufficient.
+ * @param rooms nodes, each with some CPU and memory; if empty, resources are worth 0
  */
 export function unitPricesOf(
   rooms: readonly PricedRoom[],

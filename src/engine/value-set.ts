@@ -1,30 +1,33 @@
-/** What a requirement allows for one label: a set of values, or all but a set, optionally within integer bounds. */
+/** Allowed values of one label: a set of values or its complement, optionally within integer bounds. */
 import { LRUCache } from 'lru-cache';
 import type { NodeSelectorOperator } from '../api/kubernetes.ts';
 import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../lib/integers.ts';
 
-/** What a set amounts to; bounded sets count as `Exists`. */
+/** Effective operator of a set. Bounded sets count as `Exists`. */
 type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
 const NONE: ReadonlySet<string> = new Set();
-/** Values printed before the rest is summed up as `and N others`. */
+/** Maximum number of printed values. The rest is printed as `and N others`. */
 const PRINTED_VALUES = 5;
 
-/** Sets of a single value. Thousands of nodes have the same few, besides names of their own. */
+/** Sets with a single value. Thousands of nodes have the same few values, besides unique names. */
 const singles = new LRUCache<string, ValueSet>({ max: 2_000 });
-/** Longer values than labels may have are not remembered: what is remembered must not be what somebody makes of it. */
+/**
+ * Maximum length of a cached value. Label values are never longer, and users must not be able to fill the memory with long
+ * texts.
+ */
 const LONGEST_SINGLE = 63;
 
 export class ValueSet {
-  /** Allowed values, or with `complement` the excluded ones. */
+  /** Allowed values, or with `complement` the excluded values. */
   readonly values: ReadonlySet<string>;
   readonly complement: boolean;
-  /** Inclusive bounds; only complements have them. Values that are no integer lie outside any bound. */
+  /** Inclusive bounds. Only complements have bounds. Values that are not integers are outside any bounds. */
   readonly gte: Integer | undefined;
   readonly lte: Integer | undefined;
-  /** How many different values the instance types of a claim must offer. */
+  /** Number of distinct values that the instance types of a claim must have. */
   readonly minValues: number | undefined;
-  /** Whether it holds on a node without the label, as `NotIn` and `DoesNotExist` do. */
+  /** True if a node without the label satisfies the set, as for `NotIn` and `DoesNotExist`. */
   readonly allowsAbsence: boolean;
   #identity: string | undefined;
 
@@ -46,7 +49,7 @@ export class ValueSet {
   static readonly EXISTS = new ValueSet(true, NONE);
   static readonly DOES_NOT_EXIST = new ValueSet(false, NONE);
 
-  /** For requirements that contradict each other: the label must be there, and has no value left. */
+  /** Returns the set for contradictory requirements: the label must exist, but no value is allowed. */
   static #impossible(minValues?: number): ValueSet {
     return new ValueSet(false, NONE, {}, minValues, false);
   }
@@ -55,7 +58,7 @@ export class ValueSet {
     return new ValueSet(false, new Set(values), {}, minValues);
   }
 
-  /** One value. Equal ones are one object as a rule. */
+  /** Returns a set with one value. Equal sets are usually the same object. */
   static single(value: string): ValueSet {
     const known = singles.get(value);
     if (known !== undefined) return known;
@@ -65,7 +68,7 @@ export class ValueSet {
     return made;
   }
 
-  /** An unparsable bound reads as 0: input is validated before. */
+  /** Creates a set from an operator. An invalid bound counts as 0, because the input was validated before. */
   static of(operator: NodeSelectorOperator, values: readonly string[] = [], minValues?: number): ValueSet {
     const bound = parseInteger(values[0] ?? '') ?? 0;
     switch (operator) {
@@ -94,17 +97,17 @@ export class ValueSet {
     return this.values.size > 0 ? 'In' : 'DoesNotExist';
   }
 
-  /** Whether there is no value that it excludes. */
+  /** True if all values are allowed. */
   get isEverything(): boolean {
     return this.complement && this.values.size === 0 && this.gte === undefined && this.lte === undefined;
   }
 
-  /** Number of allowed values; for a complement the largest integer less the excluded ones. */
+  /** Number of allowed values. For a complement, the largest integer minus the number of excluded values. */
   get size(): number {
     return this.complement ? Number.MAX_SAFE_INTEGER - this.values.size : this.values.size;
   }
 
-  /** Allowed values in order, or the excluded ones of a complement. */
+  /** Allowed values, or excluded values of a complement, sorted. */
   get sorted(): readonly string[] {
     return [...this.values].sort();
   }
@@ -120,17 +123,20 @@ export class ValueSet {
     return (this.gte === undefined || number >= this.gte) && (this.lte === undefined || number <= this.lte);
   }
 
-  /** The smallest allowed value; for a complement the smallest integer from its lower bound, or 0, on; empty if none. */
+  /**
+   * Returns the smallest allowed value. For a complement, returns the smallest allowed integer from its lower bound, or from 0.
+   * Returns an empty text if there is none.
+   */
   any(): string {
     if (!this.complement) return this.sorted[0] ?? '';
-    // no label has a sign
+    // labels never have a sign
     let value = this.gte !== undefined && this.gte > 0 ? this.gte : 0;
-    // ends after as many steps as there are values, because no two integers have the same text
+    // ends after at most as many steps as there are values, because two integers never have the same text
     while (this.values.has(String(value))) value = plus(value, 1);
     return value > (this.lte ?? MAX_INT64) ? '' : String(value);
   }
 
-  /** Whether bounds and excluded values leave no integer that a label could have. */
+  /** True if bounds and excluded values allow no integer that a label could have. */
   get #isExhausted(): boolean {
     return this.lte !== undefined && this.any() === '';
   }
@@ -154,7 +160,7 @@ export class ValueSet {
     return new ValueSet(false, new Set(kept), {}, minValues, allowsAbsence);
   }
 
-  /** Whether some value is allowed by both. Two complements share values unless their bounds leave no integer. */
+  /** Returns true if both sets allow some value. Two complements share values unless their bounds leave no integer. */
   intersects(other: ValueSet): boolean {
     const gte = larger(this.gte, other.gte);
     const lte = smaller(this.lte, other.lte);
@@ -171,7 +177,9 @@ export class ValueSet {
     return new ValueSet(complement, values, { gte, lte }, minValues, allowsAbsence);
   }
 
-  /** The same text for equal sets and for no others. Values have their length before them: they may contain anything. */
+  /**
+   * Text that is the same only for equal sets. Each value is preceded by its length, because values may contain any characters.
+   */
   get identity(): string {
     if (this.#identity === undefined) {
       let text = this.complement ? '!' : '';
@@ -182,7 +190,7 @@ export class ValueSet {
     return this.#identity;
   }
 
-  /** `In [a b]`, `Exists >=6`, at most five values. */
+  /** Returns a text such as `In [a b]` or `Exists >=6`, with at most five values. */
   toString(): string {
     const { operator } = this;
     let text: string = operator;

@@ -1,9 +1,9 @@
-/** What stands in the way of a node's drain, or of its disruption. All of it is of public form. */
+/** Obstacles to the drain or the disruption of a node. All types of this file are public formats. */
 import type { BlockCode } from '../disruption/reasons.ts';
 
 /**
- * Codes are never renamed or used for something else. Those of a node that stays are the verdicts' and `budget`; the
- * others are of a node that is being drained.
+ * Code of an obstacle. Codes are never renamed or reused. The block codes and `budget` apply to nodes that are not drained; the
+ * remaining codes apply to nodes that are being drained.
  */
 type BlockerCode =
   | BlockCode
@@ -26,19 +26,19 @@ export interface Blocker {
   readonly code: BlockerCode;
   readonly text: string;
   readonly object?: BlockingObject;
-  /** `namespace/name` of the node's pods that it is about. */
+  /** `namespace/name` of the affected pods of the node. */
   readonly pods?: readonly string[];
-  /** Of a PodDisruptionBudget: healthy pods, how many of them there must be, and how many may go now. */
+  /** State of a PodDisruptionBudget: healthy pods, required healthy pods, and currently allowed disruptions. */
   readonly healthy?: { readonly current: number; readonly desired: number; readonly allowed: number };
   /** RFC 3339. */
   readonly since?: string;
-  /** RFC 3339. When it ends by itself. */
+  /** RFC 3339. Time at which the obstacle ends without intervention. */
   readonly until?: string;
 }
 
 /**
- * `drain`: the node is being drained. `drift`: it is drifted, and is to be replaced. `consolidation`: consolidation may
- * take it. `nothing`: no one wants to take it; what is listed would be in the way.
+ * `drain`: the node is being drained. `drift`: the node has drifted and must be replaced. `consolidation`: consolidation may
+ * disrupt the node. `nothing`: no disruption is pending; the listed obstacles would block one.
  */
 export type WaitingFor = 'drain' | 'drift' | 'consolidation' | 'nothing';
 
@@ -47,15 +47,15 @@ export interface NodeBlockers {
   readonly nodeClaim?: string;
   readonly nodePool?: string;
   readonly waitsFor: WaitingFor;
-  /** RFC 3339. Since when it waits, or was first reported to be kept; absent when nobody knows. */
+  /** RFC 3339. Start of the wait, or time of the first report. Absent if it is unknown. */
   readonly since?: string;
-  /** USD per hour that the node costs; absent when its price is not known. */
+  /** Cost of the node in USD per hour. Absent if the price is unknown. */
   readonly usdPerHour?: number;
-  /** USD that it has cost since then; absent where nobody wants to take it. */
+  /** Cost in USD since then. Absent if no disruption is pending. */
   readonly usdSoFar?: number;
-  /** How long a drain lasts at most, as the NodeClaim says it. */
+  /** Maximum duration of a drain, from the NodeClaim. */
   readonly terminationGracePeriod?: string;
-  /** RFC 3339. When what is left on a node that is being drained is deleted. */
+  /** RFC 3339. Time at which the remaining pods of a draining node are deleted. */
   readonly endsAt?: string;
   readonly blockers: readonly Blocker[];
 }

@@ -1,4 +1,4 @@
-/** What a node that is being drained waits for, in the order in which its end goes: pods, volumes, the instance. */
+/** Finds the obstacles of a draining node, in the order of its termination: pods, volumes, the instance. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
 import { TERMINATION_FINALIZER, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
@@ -13,7 +13,7 @@ import { budgetedPods, podKeys, protectedPods } from './pods.ts';
 export interface DrainContext {
   readonly nowMs: number;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
-  /** Those of the node. */
+  /** Attachments of the node. */
   readonly attachments: readonly VolumeAttachment[];
   readonly volumeClaim: (ref: {
     readonly namespace: string;
@@ -54,7 +54,10 @@ function podBlockers(waiting: readonly Pod[], { podDisruptionBudgets, nowMs }: D
   ];
 }
 
-/** The time of its deletion is when its grace period ends; soon after it nobody waits for it any more. */
+/**
+ * Returns the blocker for a terminating pod. The deletion timestamp is the end of the grace period. Shortly after this time, the
+ * drain no longer waits for the pod.
+ */
 function terminatingPod(pod: Pod): Blocker {
   const {
     namespace = 'default',
@@ -110,7 +113,7 @@ function instanceBlockers({ name, nodeClaim, node }: StateNode): readonly Blocke
   ];
 }
 
-/** Finalizers of others: the object stays until their controllers take them away. */
+/** Returns blockers for finalizers of other controllers. The object stays until those controllers remove them. */
 function finalizerBlockers({ node, nodeClaim }: StateNode): readonly Blocker[] {
   return [node, nodeClaim].flatMap((object): readonly Blocker[] => {
     if (object?.metadata.deletionTimestamp === undefined) return [];

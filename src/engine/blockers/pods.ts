@@ -1,4 +1,4 @@
-/** Pods that stay where they are: by their annotation, or by PodDisruptionBudgets. */
+/** Finds pods that must stay on their node because of their annotation or of PodDisruptionBudgets. */
 
 import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { timestamp } from '../../lib/times.ts';
@@ -8,10 +8,10 @@ import { compareText } from '../instance-types.ts';
 import { podKey } from '../pods.ts';
 import type { Blocker } from './blocker.ts';
 
-/** Namespaced names, in order. */
+/** Returns sorted namespaced names. */
 export const podKeys = (pods: readonly Pod[]): readonly string[] => pods.map(podKey).toSorted(compareText);
 
-/** One for each pod with the annotation. */
+/** Returns one blocker for each pod with the annotation. */
 export const protectedPods = (pods: readonly Pod[], nowMs: number): readonly Blocker[] =>
   pods.toSorted((a, b) => compareText(podKey(a), podKey(b))).map((pod) => protectedPod(pod, nowMs));
 
@@ -29,7 +29,10 @@ function protectedPod(pod: Pod, nowMs: number): Blocker {
   };
 }
 
-/** One for each PodDisruptionBudget, or each group of them, with the pods that it keeps from being evicted. */
+/**
+ * Returns one blocker for each PodDisruptionBudget, or group of PodDisruptionBudgets, with the pods that it protects from
+ * eviction.
+ */
 export function budgetedPods(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],

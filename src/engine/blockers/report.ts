@@ -1,4 +1,4 @@
-/** Of every node: what stands in the way of its drain or disruption, since when, and what the wait costs. */
+/** Reports for every node the obstacles to its drain or disruption, the start of the wait, and the cost of the wait. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../api/labels.ts';
@@ -17,18 +17,18 @@ import { type StayContext, stayBlockers } from './staying.ts';
 export interface BlockerContext {
   readonly nowMs: number;
   readonly nodes: readonly StateNode[];
-  /** Every managed NodePool, with the instance types that its nodes' prices are known by. */
+  /** All managed NodePools, with the instance types that determine the prices of their nodes. */
   readonly pools: readonly PoolInput[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   readonly volumeAttachments: readonly VolumeAttachment[];
   readonly volumeClaim: DrainContext['volumeClaim'];
-  /** When events first said that something keeps a Node or NodeClaim of that name, milliseconds since the epoch. */
+  /** Time of the first event about an obstacle of the Node or NodeClaim with this name, in milliseconds since the epoch. */
   readonly firstReported: ReadonlyMap<string, number>;
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Nodes with something in the way, one after the other, in the order given. */
+/** Yields the nodes that have obstacles, in the given order. */
 export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
   const { nowMs, nodes, podDisruptionBudgets, volumeClaim } = context;
   const pools = new Map(context.pools.map((pool) => [pool.nodePool.metadata.name, pool]));
@@ -46,7 +46,7 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
   }
 }
 
-/** All nodes are counted once for each reason, when the first of them is asked for. */
+/** Returns a function that counts all nodes once for each reason, when the first node needs the result. */
 function standings({ nodes, pools, nowMs }: BlockerContext): StayContext['allowances'] {
   const known = new Map<string, ReturnType<StayContext['allowances']>>();
   const nodePools = pools.map(({ nodePool }) => nodePool);
@@ -57,7 +57,7 @@ function standings({ nodes, pools, nowMs }: BlockerContext): StayContext['allowa
   };
 }
 
-/** A Node without a NodeClaim is drained only where it still has our finalizer. */
+/** Returns true if this project manages the node. A Node without a NodeClaim is drained only if it still has our finalizer. */
 const isOurs = ({ node, nodeClaim }: StateNode): boolean =>
   nodeClaim !== undefined || (node?.metadata.finalizers ?? []).includes(TERMINATION_FINALIZER);
 
@@ -98,7 +98,7 @@ function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: K
   };
 }
 
-/** When the wait began: with the deletion, the condition, or the first event. */
+/** Returns the start of the wait: the time of the deletion, of the condition, or of the first event. */
 function beginOf(
   { node, nodeClaim }: StateNode,
   waitsFor: WaitingFor,

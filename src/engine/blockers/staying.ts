@@ -1,4 +1,4 @@
-/** What keeps a node that nobody drains from being disrupted. */
+/** Finds the obstacles to the disruption of a node that is not being drained. */
 
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -15,18 +15,18 @@ export interface StayContext {
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   /** Managed NodePools by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
-  /** How NodePools stand against their budgets for a reason, by name. */
+  /** Returns the use of the NodePools' budgets for a reason, by name. */
   readonly allowances: (reason: DisruptionReason) => ReadonlyMap<string, Allowance>;
 }
 
-/** No obstacles: nobody wants to disrupt it, it is not ours, or it is going. */
+/** Codes that are not obstacles: the node has no pending disruption, is not managed, or is being removed. */
 const BESIDE_THE_POINT: ReadonlySet<BlockCode> = new Set(['unmanaged', 'no-node', 'in-progress', 'deleting']);
-/** Said of each pod, where the verdict names the first. */
+/** Codes that are reported for each pod, because the verdict contains only the first pod. */
 const BY_PODS: ReadonlySet<BlockCode> = new Set(['pod-do-not-disrupt', 'pdb', 'several-pdbs']);
 
 export function stayBlockers(node: StateNode, waitsFor: WaitingFor, context: StayContext): readonly Blocker[] {
   const { nowMs, pools, podDisruptionBudgets } = context;
-  // drift goes on where the terminationGracePeriod clears what resists in the end
+  // drift continues if the terminationGracePeriod will eventually remove protected pods
   const disruption = waitsFor === 'drift' ? 'eventual' : 'graceful';
   const found = candidateOf(node, { nowMs, class: disruption, inProgress: new Set(), pools, podDisruptionBudgets });
   const budget = budgetBlocker(node, waitsFor, context);

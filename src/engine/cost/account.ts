@@ -1,4 +1,7 @@
-/** What the nodes cost now, and who it is spent on. Amounts are collected node by node, so that it can be done in steps. */
+/**
+ * Computes the current cost of the nodes and its recipients. Collects amounts node by node, so that the work can be done in
+ * steps.
+ */
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
@@ -11,22 +14,22 @@ import { podRequests } from '../resources.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums, NodeCost } from './report.ts';
 import { divided, type NanoUsd, nanoUsd, sharesOf, usdOf } from './shares.ts';
 
-/** USD per hour. */
+/** Price of a node, in USD per hour. */
 export interface NodePrice {
-  /** Of the instance, discounts included. */
+  /** Price of the instance, including discounts. */
   readonly usdPerHour: number;
-  /** AWS's list price, where it differs. */
+  /** AWS list price, if it differs. */
   readonly listUsdPerHour?: number | undefined;
   readonly extras?: NodeExtras | undefined;
-  /** What a Savings Plan or a reserved instance pays of it; at most the price of the instance. */
+  /** Part of the price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
   readonly coveredUsdPerHour?: number | undefined;
 }
 
-/** Name of the row that has what nobody requests, as OpenCost calls it. No object of Kubernetes can have this name. */
+/** Name of the row for the cost that no pod requests, the same name as in OpenCost. No Kubernetes object can have this name. */
 export const IDLE = '__idle__';
-/** Nodes that are listed one by one: those with the most idle cost. */
+/** Maximum number of nodes in the list, which contains the nodes with the highest idle cost. */
 const MOST_NODES = 100;
-/** Names that are listed of nodes whose price is not known. */
+/** Maximum number of names of nodes with an unknown price. */
 const MOST_UNPRICED = 20;
 
 interface Sums {
@@ -38,7 +41,7 @@ interface Sums {
   idle: NanoUsd;
 }
 
-/** Amounts that are added to a group. */
+/** Amounts to add to a group. */
 type Entry = Partial<Sums>;
 
 const KEYS = ['nodes', 'pods', 'list', 'workloads', 'daemonSets', 'idle'] as const;
@@ -68,7 +71,7 @@ class Groups {
     this.#sums.set(name, sums);
   }
 
-  /** Dearest first. */
+  /** Groups, highest cost first. */
   get list(): readonly CostGroup[] {
     return [...this.#sums]
       .map(([name, sums]) => ({ name, ...written(sums) }))
@@ -86,7 +89,9 @@ const written = ({ nodes, pods, list, workloads, daemonSets, idle }: Sums): Cost
   idleUsdPerHour: usdOf(idle),
 });
 
-/** Of a pod that cannot be read nothing is known: kube-scheduler would not have placed it. */
+/**
+ * Returns the requests of a pod. If the pod is not valid, returns no requests, because kube-scheduler would not have placed it.
+ */
 function requestsOf(pod: Pod): Resources {
   try {
     return podRequests(pod);
@@ -95,14 +100,17 @@ function requestsOf(pod: Pod): Resources {
   }
 }
 
-/** Who pays for a node, and how much of it. */
+/** Pods that pay for a node, with their shares. */
 interface Payers {
   readonly pods: readonly Pod[];
-  /** In the order of the pods. */
+  /** Shares in the order of the pods. */
   readonly shares: readonly number[];
 }
 
-/** Cluster state replaces its nodes when they or their pods change: of others the shares stay what they are. */
+/**
+ * Cached shares. Cluster state replaces a node object if the node or its pods change, so the shares of an unchanged object stay
+ * valid.
+ */
 const known = new WeakMap<StateNode, Payers>();
 
 function paidBy(node: StateNode): Payers {
@@ -125,7 +133,7 @@ export class CostAccount {
   readonly #unpriced: string[] = [];
   #others = 0;
 
-  /** Enters a node. One of no NodePool is only counted: nothing says what it costs. */
+  /** Adds a node. Nodes without a NodePool are only counted, because their cost is unknown. */
   add(node: StateNode, price: NodePrice | undefined): void {
     if (own(node.labels, NODEPOOL_LABEL) === undefined) this.#others += 1;
     else if (price === undefined) this.#unpriced.push(node.name);

@@ -1,4 +1,4 @@
-/** The price of every node, by the offering that its labels name. */
+/** Computes the price of every node, by the offering that matches its labels. */
 
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { defined } from '../../lib/defined.ts';
@@ -10,9 +10,9 @@ import { runningInstances } from '../price-book/running-instances.ts';
 import type { NodePrice } from './account.ts';
 
 /**
- * Prices by provider id; nodes whose offering no NodePool knows have none. Commitments cover nodes that are being deleted
- * too, for those run until they are gone. The list price of reserved capacity is that of on demand: it is paid whether a
- * node uses it or not.
+ * Returns prices by provider id. Nodes without a known offering in any NodePool have no price. Commitments also cover nodes that
+ * are being deleted, because these run until they are gone. The list price of reserved capacity is the on-demand price, because
+ * reserved capacity is paid even if no node uses it.
  */
 export function nodePrices(
   nodes: readonly StateNode[],
@@ -43,7 +43,7 @@ export function nodePrices(
 
 const staying = (node: StateNode): StateNode => (node.markedForDeletion ? { ...node, markedForDeletion: false } : node);
 
-/** List prices of on-demand capacity of those nodes that use reserved capacity, by provider id. */
+/** Returns on-demand list prices of the nodes with reserved capacity, by provider id. */
 function onDemandPrices(nodes: readonly StateNode[], pools: readonly PoolInput[]): ReadonlyMap<string, number> {
   const reserved = nodes
     .filter(({ labels }) => own(labels, CAPACITY_TYPE_LABEL) === 'reserved')

@@ -1,25 +1,25 @@
-/** What is spent now, as `/debug/cost` and `karpenter cost` show it. Of public form; amounts are USD per hour. */
+/** Cost report of `/debug/cost` and `karpenter cost`. This is a public format; amounts are in USD per hour. */
 
-/** What the nodes, or the pods on them, may be grouped by. */
+/** Dimension by which nodes or their pods are grouped. */
 export type CostDimension = 'nodePool' | 'zone' | 'capacityType' | 'instanceType' | 'namespace' | 'workload';
 
 export interface CostSums {
-  /** 0 in groups of pods, which share nodes. */
+  /** 0 in groups of pods, because pods share nodes. */
   readonly nodes: number;
   readonly pods: number;
-  /** What is paid: instances at their own prices less what commitments cover, volumes, addresses and fees. */
+  /** Actual cost: instances at their own prices minus the part that commitments cover, plus volumes, addresses and fees. */
   readonly usdPerHour: number;
-  /** The same at AWS's list prices, as if nothing were covered. */
+  /** Same cost at AWS list prices, without commitments. */
   readonly listUsdPerHour: number;
-  /** Of what is paid: for pods that are not of DaemonSets. */
+  /** Part of the actual cost for pods that do not belong to DaemonSets. */
   readonly workloadsUsdPerHour: number;
   readonly daemonSetsUsdPerHour: number;
-  /** Of what is paid: for what no pod requests. */
+  /** Part of the actual cost that no pod requests. */
   readonly idleUsdPerHour: number;
 }
 
 export interface CostGroup extends CostSums {
-  /** `namespace/Kind/name` of workloads; `__idle__` of what is idle where pods are grouped. */
+  /** `namespace/Kind/name` of a workload, or `__idle__` for the idle cost if pods are grouped. */
   readonly name: string;
 }
 
@@ -39,7 +39,7 @@ export interface CostReport {
   /** RFC 3339. */
   readonly at: string;
   readonly total: CostSums;
-  /** What the total is made of: instances + volumes + publicIpv4 + fees − covered. */
+  /** Components of the total: instances + volumes + publicIpv4 + fees − covered. */
   readonly price: {
     readonly instancesUsdPerHour: number;
     readonly volumesUsdPerHour: number;
@@ -47,12 +47,12 @@ export interface CostReport {
     readonly feesUsdPerHour: number;
     readonly coveredUsdPerHour: number;
   };
-  /** Dearest first. */
+  /** Groups, highest cost first. */
   readonly groups: Readonly<Record<CostDimension, readonly CostGroup[]>>;
-  /** At most 100, those with the most idle cost first. */
+  /** At most 100 nodes, highest idle cost first. */
   readonly nodes: readonly NodeCost[];
-  /** Nodes of NodePools whose price nobody knows; they count nothing. At most 20 are named. */
+  /** Nodes of NodePools with an unknown price, which do not contribute to the cost. At most 20 are named. */
   readonly unpriced: { readonly nodes: number; readonly names: readonly string[] };
-  /** Nodes of no NodePool, which count nothing. */
+  /** Number of nodes without a NodePool, which do not contribute to the cost. */
   readonly otherNodes: number;
 }

@@ -1,18 +1,18 @@
 /**
- * How the cost of a node is shared among what it holds, by OpenCost's rule for known node prices: the price is split over
- * the node's CPU, memory and accelerators in the ratio of their usual prices, and of each a pod pays the part that it
- * requests. What nobody requests is idle.
+ * Divides the cost of a node among its pods by OpenCost's rule for known node prices. The price is split over the node's CPU,
+ * memory and accelerators in the ratio of their usual prices. Each pod pays its requested part of each resource. The part that
+ * no pod requests is idle.
  */
 import type { Resources } from '../model.ts';
 import { amountIn } from '../resources.ts';
 
-/** Billionths of a USD per hour. Integers, so that shares add up exactly to what they are shares of. */
+/** Billionths of a USD per hour. Integers, so that the sum of shares is exactly the amount. */
 export type NanoUsd = number;
 
 export const nanoUsd = (usdPerHour: number): NanoUsd => Math.round(usdPerHour * 1e9);
 export const usdOf = (nano: NanoUsd): number => nano / 1e9;
 
-/** USD per hour, as OpenCost's default prices have them. Only their ratio counts. */
+/** Default prices of OpenCost, in USD per hour. Only their ratio matters. */
 const UNIT_PRICES = { vcpu: 0.031611, gibibyte: 0.004237, accelerator: 0.95 };
 
 const GIBIBYTE = 2 ** 30;
@@ -24,22 +24,25 @@ const ACCELERATORS: readonly string[] = [
   'aws.amazon.com/neuroncore',
 ];
 
-/** A resource that a node's price is split over. */
+/** Resource over which a node's price is split. */
 interface Part {
   readonly resource: string;
   readonly capacity: number;
-  /** Its share of the price, of all parts together 1. */
+  /** Share of the price. The sum over all parts is 1. */
   readonly weight: number;
 }
 
-/** What a node's price is split over. What pods request beyond what the node offers counts as offered. */
+/**
+ * Returns the resources over which a node's price is split. If pods request more than the node has, the requests determine the
+ * capacity.
+ */
 function partsOf(allocatable: Resources, requests: readonly Resources[]): readonly Part[] {
   const capacityOf = (resource: string): number =>
     Math.max(
       amountIn(allocatable, resource),
       requests.reduce((sum, each) => sum + amountIn(each, resource), 0),
     );
-  // devices and their cores are two names of the same thing: a node's price is split over the one that is in use
+  // devices and their cores are two names of the same hardware, so the price is split over the name that is in use
   const [accelerator] = ACCELERATORS.map((resource) => ({
     resource,
     capacity: capacityOf(resource),
@@ -62,7 +65,7 @@ function partsOf(allocatable: Resources, requests: readonly Resources[]): readon
 }
 
 /**
- * The share of a node's cost that each request pays, from 0 to 1 in the order given; together at most 1, and the rest is
+ * Returns the share of a node's cost for each request, from 0 to 1, in the given order. The sum is at most 1, and the rest is
  * idle.
  */
 export function sharesOf(allocatable: Resources, requests: readonly Resources[]): readonly number[] {
@@ -72,7 +75,7 @@ export function sharesOf(allocatable: Resources, requests: readonly Resources[])
   );
 }
 
-/** An amount by its shares, and what is left of it. All are integers and together exactly the amount. */
+/** Divides an amount by shares. Returns the parts and the rest, which are integers with exactly the amount as their sum. */
 export function divided(
   amount: NanoUsd,
   shares: readonly number[],

@@ -1,18 +1,18 @@
-/** Which volumes must be detached before a node's instance may be terminated. */
+/** Finds the volumes that must be detached before a node's instance may be terminated. */
 import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
 import { isDrainable } from '../pods.ts';
 
 interface AttachedVolumes {
   readonly attachments: readonly VolumeAttachment[];
-  /** Every pod bound to the node. */
+  /** All pods bound to the node. */
   readonly pods: readonly Pod[];
   readonly claim: (ref: { readonly namespace: string; readonly name: string }) => PersistentVolumeClaim | undefined;
   readonly nowMs: number;
 }
 
 /**
- * The attachments that a drain waits for: those of persistent volumes, except volumes of pods that are not drained and
- * so keep them until the instance is gone.
+ * Returns the attachments that a drain must wait for: attachments of persistent volumes, except for volumes of pods that are not
+ * drained, because those pods use their volumes until the instance is gone.
  */
 export function pendingAttachments({ attachments, pods, claim, nowMs }: AttachedVolumes): readonly VolumeAttachment[] {
   const kept = new Set(pods.filter((pod) => !isDrainable(pod, nowMs)).flatMap((pod) => volumesOf(pod, claim)));
@@ -22,7 +22,7 @@ export function pendingAttachments({ attachments, pods, claim, nowMs }: Attached
   });
 }
 
-/** Names of the persistent volumes that a pod uses; claims that do not exist or are not bound have none. */
+/** Returns the names of the persistent volumes of a pod. Claims that do not exist or are not bound have no volume. */
 function volumesOf(pod: Pod, claim: AttachedVolumes['claim']): readonly string[] {
   const namespace = pod.metadata.namespace ?? '';
   return (pod.spec.volumes ?? []).flatMap((volume) => {

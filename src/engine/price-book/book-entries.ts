@@ -1,4 +1,4 @@
-/** What of a price book counts in a region at a moment: prices with their discounts, and what commitments cover. */
+/** Selects the entries of a price book that apply in a region at a time: discounts and commitments. */
 
 import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
 import { instanceFamilyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
@@ -25,17 +25,23 @@ function isInForce(entry: Dated, { region, nowMs }: BookContext): boolean {
   return !isExpired(entry, nowMs);
 }
 
-/** Answers the price in USD per hour that counts instead of a list price. */
+/** Returns the price in USD per hour that replaces a list price. */
 export type DiscountedPrice = (instanceType: string, capacityType: string, listUsdPerHour: number) => number;
 
-/** How much of what can be named is named. A type says more than its family, that more than the rest together. */
+/**
+ * Returns the specificity of a discount. A type is more specific than a family, and a family is more specific than all remaining
+ * fields together.
+ */
 const specificity = ({ instanceType, family, capacityType, region }: Discount): number =>
   (instanceType === undefined ? 0 : 8) +
   (family === undefined ? 0 : 4) +
   (capacityType === undefined ? 0 : 2) +
   (region === undefined ? 0 : 1);
 
-/** The book's discounts; undefined when there are none in force. Of equally specific ones the first counts. */
+/**
+ * Returns the function for the discounts in force, or undefined if there are none. For equal specificity, the first discount
+ * applies.
+ */
 export function discountsOf({ discounts }: PriceBook, context: BookContext): DiscountedPrice | undefined {
   const inForce = discounts
     .filter((entry) => isInForce(entry, context))
@@ -60,7 +66,9 @@ const isFor = (entry: Discount, instanceType: string, capacityType: string): boo
   (entry.family === undefined || entry.family === instanceFamilyOf(instanceType)) &&
   (entry.capacityType === undefined || entry.capacityType === capacityType);
 
-/** What the book's Savings Plans and reserved instances grant this cluster, in the order in which AWS applies them. */
+/**
+ * Returns the Savings Plans and reserved instances that are available to this cluster, in the order of their application by AWS.
+ */
 export function commitmentsOf(book: PriceBook, context: BookContext): readonly Commitment[] {
   const found = [
     ...book.reservedInstances.flatMap((entry, at) => reservedCommitment(entry, { book, context, at })),
@@ -88,7 +96,7 @@ function reservedCommitment(entry: ReservedInstances, { book, context, at }: Pos
   const units = sizeFlexible ? unitsOfType(instanceType) : undefined;
   const part = entry.availableToThisCluster ?? book.availableToThisCluster;
   const base = { name: id ?? `reservedInstances[${at}]`, amount: part * count * (units ?? 1) };
-  // bare metal has no size to be flexible in, and is covered as what it is
+  // bare metal has no size flexibility, so the rate applies only to the exact type
   const rate: CommitmentRate =
     units === undefined ? { instanceType, perHour: 1 } : { family: instanceFamilyOf(instanceType), perUnit: 1 };
   return zone === undefined
@@ -97,7 +105,7 @@ function reservedCommitment(entry: ReservedInstances, { book, context, at }: Pos
 }
 
 function planCommitment(entry: SavingsPlan, { book, context, at }: Position): readonly Commitment[] {
-  // the rates of a Compute plan have regions of their own
+  // rates of a Compute plan have their own regions
   if (!isInForce(entry, context)) return [];
   const { id, type, commitmentUsdPerHour, family } = entry;
   const rates = entry.rates

@@ -1,54 +1,54 @@
 /**
- * Commitments: Savings Plans and reserved instances, which are paid for whether they are used or not. While something is
- * left of one, an on-demand instance that it covers costs nothing more.
+ * Commitments: Savings Plans and reserved instances, which are paid even if they are not used. While a commitment has unused
+ * capacity, an on-demand instance that it covers adds no cost.
  */
 
 import { instanceFamilyOf } from '../../api/price-book/price-book.ts';
 import { unitsOf } from '../instance-sizes.ts';
 
-/** What instances that run take of a commitment in an hour. Without a type and a family it is for all of them. */
+/** Hourly use of a commitment by running instances. Without a type and a family, the rate applies to all instances. */
 export interface CommitmentRate {
   readonly instanceType?: string;
   readonly family?: string;
-  /** A fixed amount. */
+  /** Fixed amount. */
   readonly perHour?: number;
-  /** As part of the on-demand list price in USD. */
+  /** Part of the on-demand list price in USD. */
   readonly share?: number;
-  /** For each unit of size. */
+  /** Amount for each unit of size. */
   readonly perUnit?: number;
 }
 
-/** Plain data: part of a snapshot. */
+/** Commitment. Plain data, because it is part of a snapshot. */
 export interface Commitment {
-  /** Unlike any other's where its owner says so; for messages. */
+  /** Name for messages. Unique if the owner ensures this. */
   readonly name: string;
   readonly kind:
     | 'zonal-reserved-instances'
     | 'regional-reserved-instances'
     | 'ec2-instance-savings-plan'
     | 'compute-savings-plan';
-  /** USD per hour of a Savings Plan, units of size of size-flexible reserved instances, else instances. */
+  /** USD per hour for a Savings Plan, units of size for size-flexible reserved instances, otherwise number of instances. */
   readonly amount: number;
-  /** Of zonal reserved instances. */
+  /** Only for zonal reserved instances. */
   readonly zone?: string;
   readonly rates: readonly CommitmentRate[];
 }
 
-/** An on-demand instance as commitments see it. */
+/** On-demand instance from the perspective of commitments. */
 export interface Usage {
   readonly instanceType: string;
   readonly zone: string;
-  /** What it costs where nothing covers it. */
+  /** Price without commitments. */
   readonly usdPerHour: number;
-  /** AWS's list price, which shares are of. */
+  /** AWS list price, the base of shares. */
   readonly listUsdPerHour: number;
 }
 
-/** Size of an instance type relative to others of its family, proportional to AWS's normalisation factors. */
+/** Returns the size of an instance type relative to its family, proportional to the normalization factors of AWS. */
 export const unitsOfType = (instanceType: string): number | undefined =>
   unitsOf(instanceType.slice(instanceType.indexOf('.') + 1));
 
-/** Rates by what they are for, so that a plan with thousands is looked up at once. */
+/** Index of rates by type or family, for a fast lookup in plans with thousands of rates. */
 const indexes = new WeakMap<readonly CommitmentRate[], ReadonlyMap<string, CommitmentRate>>();
 
 function indexOf(rates: readonly CommitmentRate[]): ReadonlyMap<string, CommitmentRate> {
@@ -65,11 +65,11 @@ function indexOf(rates: readonly CommitmentRate[]): ReadonlyMap<string, Commitme
   return index;
 }
 
-/** How much of the commitment the instance takes in an hour when it is covered whole; undefined when it is not covered. */
+/** Returns the hourly use of the commitment by an instance that is fully covered, or undefined if it is not covered. */
 export function drawOf({ zone, rates }: Commitment, usage: Usage): number | undefined {
   if (zone !== undefined && zone !== usage.zone) return undefined;
   const index = indexOf(rates);
-  // the most specific rate counts
+  // the most specific rate applies
   const rate = index.get(usage.instanceType) ?? index.get(instanceFamilyOf(usage.instanceType)) ?? index.get('');
   if (rate === undefined) return undefined;
   if (rate.perUnit === undefined) return rate.perHour ?? (rate.share ?? 1) * usage.listUsdPerHour;

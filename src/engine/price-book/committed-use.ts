@@ -1,4 +1,4 @@
-/** What the nodes of a cluster use of commitments, and what becomes free when some of them go. */
+/** Computes the commitments that the nodes of a cluster use, and the part that becomes unused if some nodes are removed. */
 import type { EngineNode, PoolInput } from '../model.ts';
 import type { Commitment } from './commitment.ts';
 import { coverGroups, groupsOf, type RunningInstance, usageOf } from './coverage.ts';
@@ -23,7 +23,7 @@ export class CommittedUse {
     for (const [at, group] of this.#groups.entries()) for (const { id } of group) this.#groupOf.set(id, at);
   }
 
-  /** Undefined where there are no commitments: then prices are what they are. */
+  /** Returns undefined if there are no commitments. Prices are then unchanged. */
   static of(
     commitments: readonly Commitment[] | undefined,
     nodes: readonly EngineNode[],
@@ -34,19 +34,19 @@ export class CommittedUse {
   }
 
   /**
-   * How much of the price of some nodes is not saved when they go, USD per hour: what commitments cover now and would then
-   * be left unused. Never less than nothing, so that savings are not overstated.
+   * Returns the part of the price of some nodes that their removal does not save, in USD per hour: the part that commitments
+   * cover now and that would become unused. Never negative, so that savings are not overstated.
    */
   lost(providerIds: Iterable<string>): number {
     return Math.max(0, this.#without([]).usdPerHour - this.#without(providerIds).usdPerHour);
   }
 
-  /** What is left for others when these nodes are gone. */
+  /** Returns the unused commitments after the removal of these nodes. */
   leftWithout(providerIds: Iterable<string>): Ledger {
     return this.#without(providerIds).ledger.copy();
   }
 
-  /** Depends only on how many of each group go. */
+  /** Returns the coverage without some nodes. It depends only on the number of removed nodes in each group. */
   #without(providerIds: Iterable<string>): Covered {
     const gone = new Map<number, number>();
     for (const id of new Set(providerIds)) {

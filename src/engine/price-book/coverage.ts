@@ -1,53 +1,53 @@
-/** Which running instances commitments cover, as AWS applies them: where they save most first. */
+/** Computes the running instances that commitments cover. Like AWS, applies commitments first where they save most. */
 import { type Commitment, drawOf, type Usage } from './commitment.ts';
 
-/** An instance that runs. */
+/** Running instance. */
 export interface RunningInstance {
-  /** Unlike that of any other: a provider id, or a name. */
+  /** Unique id: a provider id or a name. */
   readonly id: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** Its price without commitments, USD per hour. */
+  /** Price without commitments, in USD per hour. */
   readonly usdPerHour: number;
-  /** AWS's list price, where it differs. */
+  /** AWS list price, if it differs. */
   readonly listUsdPerHour?: number | undefined;
 }
 
 interface Coverage {
-  /** USD per hour of each instance's price that commitments cover, by id; those that have nothing are left out. */
+  /** Covered part of each instance's price in USD per hour, by id. Instances without coverage are absent. */
   readonly covered: ReadonlyMap<string, number>;
-  /** What is left of each commitment, in their order. */
+  /** Unused part of each commitment, in the order of the commitments. */
   readonly left: readonly number[];
 }
 
-/** Instances that are equal to commitments, and how many there are. */
+/** Number of instances that are equal for commitments. */
 interface UsageGroup {
   readonly usage: Usage;
   readonly count: number;
 }
 
 interface GroupCoverage {
-  /** How many instances of each group are covered; the last of them may be so in part. */
+  /** Number of covered instances of each group. The last instance may be partly covered. */
   readonly covered: readonly number[];
   readonly left: readonly number[];
 }
 
-/** Below this share of an instance or of a commitment nothing is left: sums of fractions are not exact. */
+/** Share of an instance or of a commitment below which the rest counts as zero, because sums of fractions are not exact. */
 const TINY = 1e-9;
 
 interface Match {
   readonly commitment: number;
   readonly group: number;
   readonly draw: number;
-  /** The part of the price that the commitment takes for it: the less, the more it saves. */
+  /** Part of the price that the commitment charges for the instance. A lower part means higher savings. */
   readonly part: number;
 }
 
 /**
- * Covers groups of instances. Zonal reserved instances go first, then regional ones from small sizes to large, then EC2
- * Instance Savings Plans, then Compute Savings Plans; of those the usage that saves the largest part of its price goes first,
- * and of equals the one with the lowest rate.
+ * Covers groups of instances. Applies zonal reserved instances first, then regional ones from small to large sizes, then EC2
+ * Instance Savings Plans, then Compute Savings Plans. Within plans, the usage that saves the largest part of its price comes
+ * first. Ties are sorted by rate, lowest first.
  */
 export function coverGroups(groups: readonly UsageGroup[], commitments: readonly Commitment[]): GroupCoverage {
   const open = groups.map(({ count }) => count);
@@ -79,7 +79,7 @@ function matchesOf(
         ? []
         : groups.flatMap(({ usage }, group): readonly Match[] => {
             const draw = drawOf(commitment, usage);
-            // an instance that costs nothing has nothing to cover
+            // an instance without a price has no cost to cover
             if (draw === undefined || usage.usdPerHour <= 0) return [];
             return [{ commitment: at, group, draw, part: isPlan ? draw / usage.listUsdPerHour : 0 }];
           }),
@@ -97,7 +97,7 @@ export const usageOf = ({ instanceType, zone, usdPerHour, listUsdPerHour = usdPe
 const keyOf = ({ instanceType, zone, usdPerHour, listUsdPerHour }: RunningInstance): string =>
   `${instanceType} ${zone} ${usdPerHour} ${listUsdPerHour ?? ''}`;
 
-/** Groups of on-demand instances, in the order of their names; others are not covered by commitments. */
+/** Returns groups of on-demand instances, sorted by name. Commitments do not cover other capacity types. */
 export function groupsOf(instances: readonly RunningInstance[]): readonly (readonly RunningInstance[])[] {
   const onDemand = instances.filter(({ capacityType }) => capacityType === 'on-demand');
   const groups = Map.groupBy(onDemand, keyOf);
@@ -105,8 +105,8 @@ export function groupsOf(instances: readonly RunningInstance[]): readonly (reado
 }
 
 /**
- * Says per instance how many USD per hour commitments cover. Does the same for the same instances in whatever order: of equal
- * ones those with the lesser ids are covered first.
+ * Returns the covered USD per hour of each instance. The result does not depend on the order of the instances: within equal
+ * instances, lower ids are covered first.
  */
 export function coverageOf(instances: readonly RunningInstance[], commitments: readonly Commitment[]): Coverage {
   const groups = groupsOf(instances).map((group) => group.toSorted((a, b) => (a.id < b.id ? -1 : 1)));

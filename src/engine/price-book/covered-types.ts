@@ -1,11 +1,11 @@
-/** Instance types at the prices that one more instance of them adds to the bill. */
+/** Computes instance types with the prices that one more instance adds to the bill. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Usage } from './commitment.ts';
 import { type Ledger, marginalPrice } from './ledger.ts';
 
-/** An on-demand offering as commitments see it; undefined of another one. */
+/** Returns an on-demand offering as usage for commitments, or undefined for other capacity types. */
 export function usageOfOffering(instanceType: string, offering: Offering): Usage | undefined {
   const requirements = requirementsOf(offering);
   if (!requirements.get(CAPACITY_TYPE_LABEL).values.has('on-demand')) return undefined;
@@ -13,20 +13,20 @@ export function usageOfOffering(instanceType: string, offering: Offering): Usage
   return { instanceType, zone: requirements.get(ZONE_LABEL).any(), usdPerHour, listUsdPerHour };
 }
 
-/** The on-demand offerings of a type of a list. */
+/** Returns the on-demand offerings of a type in a list. */
 export const onDemandUsages = (types: readonly InstanceType[], name: string): readonly Usage[] =>
   (types.find((type) => type.name === name)?.offerings ?? []).flatMap(
     (offering) => usageOfOffering(name, offering) ?? [],
   );
 
-/** Lists by what is left: a search asks for the same again and again. */
+/** Cached lists by unused commitments, because a search computes the same lists again and again. */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
-/** Of each list more are not kept. */
+/** Maximum number of cached lists for each original list. */
 const MOST_KEPT = 32;
 
 /**
- * The types with on-demand offerings at their marginal prices. Types that nothing covers stay the same objects, and so does
- * the list when that is true of all.
+ * Returns the types with their on-demand offerings at marginal prices. Types without coverage stay the same objects. If no type
+ * has coverage, the list stays the same object.
  */
 export function coveredTypes(types: readonly InstanceType[], ledger: Ledger): readonly InstanceType[] {
   if (ledger.isEmpty) return types;

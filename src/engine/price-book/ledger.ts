@@ -1,15 +1,15 @@
-/** What is left of commitments while decisions hand it out. */
+/** Tracks the unused part of commitments while decisions use it. */
 import { type Commitment, drawOf, type Usage } from './commitment.ts';
 
-/** How an instance would be covered. */
+/** Possible coverage of an instance. */
 export interface Cover {
-  /** The part of its price that is covered, USD per hour. */
+  /** Covered part of the price, in USD per hour. */
   readonly usdPerHour: number;
-  /** What it takes of commitments, by their positions. */
+  /** Used amounts, by the positions of the commitments. */
   readonly draws: readonly { readonly at: number; readonly amount: number }[];
 }
 
-/** Below this part of an instance nothing is left: sums of fractions are not exact. */
+/** Part of an instance below which the rest counts as zero, because sums of fractions are not exact. */
 const TINY = 1e-9;
 
 const isPlan = ({ kind }: Commitment): boolean => kind.endsWith('savings-plan');
@@ -18,7 +18,7 @@ export class Ledger {
   readonly #commitments: readonly Commitment[];
   readonly #left: number[];
 
-  /** @param left of each commitment; all of it when left out */
+  /** @param left unused amount of each commitment; default: the whole amount */
   constructor(commitments: readonly Commitment[], left: readonly number[] = commitments.map(({ amount }) => amount)) {
     this.#commitments = commitments;
     this.#left = [...left];
@@ -28,22 +28,22 @@ export class Ledger {
     return new Ledger(this.#commitments, this.#left);
   }
 
-  /** Whether nothing is left of anything. */
+  /** True if all commitments are fully used. */
   get isEmpty(): boolean {
     return this.#left.every((amount) => amount <= TINY);
   }
 
-  /** The commitments with what is left of each as their amount. */
+  /** Commitments with their unused part as the amount. */
   get rest(): readonly Commitment[] {
     return this.#commitments.map((commitment, at) => ({ ...commitment, amount: this.#left[at] as number }));
   }
 
-  /** The same text where as much is left. */
+  /** Text that is the same for the same unused amounts. */
   get identity(): string {
     return this.#left.join();
   }
 
-  /** How an instance that comes next would be covered; undefined when it would not. It takes nothing yet. */
+  /** Returns the coverage of the next instance, or undefined if it would not be covered. Does not change the ledger. */
   cover(usage: Usage): Cover | undefined {
     if (usage.usdPerHour <= 0) return undefined;
     const draws: { at: number; amount: number }[] = [];
@@ -58,12 +58,12 @@ export class Ledger {
     return draws.length === 0 ? undefined : { usdPerHour: (1 - open) * usage.usdPerHour, draws };
   }
 
-  /** Whether it draws on what counts in one zone alone. */
+  /** Returns true if the coverage uses a commitment for a single zone. */
   isZonal({ draws }: Cover): boolean {
     return draws.some(({ at }) => this.#commitments[at]?.zone !== undefined);
   }
 
-  /** Takes what the one of some instances would that takes most of each commitment: it is not known which it will be. */
+  /** Takes from each commitment the maximum that any of the instances would use, because the actual instance is not known yet. */
   takeMost(usages: readonly Usage[]): void {
     const most = new Map<number, number>();
     for (const usage of usages)
@@ -78,7 +78,7 @@ export class Ledger {
     }
   }
 
-  /** In the order in which AWS applies them: by kind, and of plans those first that save most. */
+  /** Returns commitments in the order of their application by AWS: by kind, and within plans by savings, highest first. */
   #matching(usage: Usage): readonly { readonly at: number; readonly draw: number }[] {
     const found: { at: number; draw: number; kind: Commitment['kind'] }[] = [];
     for (const [at, commitment] of this.#commitments.entries()) {
@@ -86,7 +86,7 @@ export class Ledger {
       const draw = drawOf(commitment, usage);
       if (draw === undefined) continue;
       const last = found.at(-1);
-      // of several plans of a kind a lower rate saves more
+      // within plans of a kind, a lower rate saves more
       if (last?.kind === commitment.kind && isPlan(commitment) && draw < last.draw) {
         const before = found.findIndex((other) => other.kind === commitment.kind && draw < other.draw);
         found.splice(before, 0, { at, draw, kind: commitment.kind });
@@ -96,9 +96,12 @@ export class Ledger {
   }
 }
 
-/** Covered instances cost nothing more, yet cheaper ones are preferred: as among capacity reservations. */
+/**
+ * Divisor for the price of covered instances. They add no cost, but cheaper ones are still preferred, as for capacity
+ * reservations.
+ */
 const COVERED_PRICE_DIVISOR = 10_000_000;
 
-/** What one more instance adds to the bill, USD per hour. */
+/** Returns the amount that one more instance adds to the bill, in USD per hour. */
 export const marginalPrice = ({ usdPerHour }: Usage, cover: Cover | undefined): number =>
   cover === undefined ? usdPerHour : usdPerHour - cover.usdPerHour + usdPerHour / COVERED_PRICE_DIVISOR;

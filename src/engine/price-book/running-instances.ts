@@ -1,16 +1,16 @@
-/** The instances behind a cluster's nodes, as commitments see them. */
+/** Returns the instances of a cluster's nodes from the perspective of commitments. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { offeringOf } from '../instance-types.ts';
 import type { EngineNode, InstanceType, Offering, PoolInput } from '../model.ts';
 import type { RunningInstance } from './coverage.ts';
 
-/** Of nodes that EKS manages. */
+/** Label of nodes that EKS manages. */
 const EKS_CAPACITY_TYPE_LABEL = 'eks.amazonaws.com/capacityType';
 
 /**
- * Every node that stays, those too that Karpenter has not launched: they use commitments as well, and count as on-demand
- * unless their labels say otherwise. Nodes whose type no NodePool knows are left out, for nobody knows their price.
+ * Returns the instances of all staying nodes, including nodes that Karpenter did not launch. Such nodes also use commitments,
+ * and count as on-demand unless their labels differ. Omits nodes if no NodePool has their type, because their price is unknown.
  */
 export function runningInstances(
   nodes: readonly EngineNode[],
@@ -43,7 +43,7 @@ function capacityTypeOf({ labels }: EngineNode): string {
   return own(labels, EKS_CAPACITY_TYPE_LABEL) === 'SPOT' ? 'spot' : 'on-demand';
 }
 
-/** Types by name, as the node's own NodePool sees them if it is there. */
+/** Returns a function that finds a type by name, preferably in the node's own NodePool. */
 function typeFinder(pools: readonly PoolInput[]): (name: string, pool: string) => InstanceType | undefined {
   const lists = new Map<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
   const byPool = new Map<string, ReadonlyMap<string, InstanceType>>();
