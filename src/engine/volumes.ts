@@ -1,4 +1,4 @@
-/** What the persistent volumes of pods ask of nodes: to be where the volume is, and to have a slot left to attach it. */
+/** Computes the requirements of pods' persistent volumes for nodes: the place of the volume, and a free slot to attach it. */
 
 import type {
   CSINode,
@@ -16,25 +16,27 @@ import type { EnginePod } from './input.ts';
 import type { EngineSnapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
 
-/** Claims by driver, as `namespace/name`: a claim that several pods share takes one slot. */
+/** Claims by driver, as `namespace/name`. A claim that several pods share uses one slot. */
 export type ClaimsByDriver = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface PodVolumes {
-  /** Requirements of which the node must satisfy one; a single empty one when the volumes do not care. */
+  /**
+   * Alternative requirements; the node must satisfy one of them. A single empty alternative if the volumes have no requirements.
+   */
   readonly alternatives: readonly Requirements[];
-  /** Whether the volumes do not care. */
+  /** True if the volumes have no requirements. */
   readonly leaveFree: boolean;
   readonly claims: ClaimsByDriver;
 }
 
 const EBS_DRIVER = 'ebs.csi.aws.com';
-/** Provisioners that were part of Kubernetes, by the driver that took over. */
+/** Former in-tree provisioners of Kubernetes, with the driver that replaced each. */
 const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
 
 const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
 const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, claims: new Map() };
 
-/** The name of the claim behind a volume; undefined for volumes that need none. */
+/** Returns the name of the claim of a volume, or undefined if the volume needs no claim. */
 const claimNameOf = (pod: EnginePod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
   persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${pod.metadata.name}-${name}`);
 
@@ -42,9 +44,9 @@ const claimNamesOf = remembering((pod: EnginePod): readonly string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
 );
 
-/** The claims of a pod that take slots, and what that follows from. */
+/** Claims of a pod that use slots, with the objects that determine them. */
 interface KnownSlots {
-  /** Of all its claims, as `namespace/name`. */
+  /** All claims of the pod, as `namespace/name`. */
   readonly ids: readonly string[];
   /** The claims, each followed by its volume or storage class. */
   readonly sources: readonly (object | undefined)[];
@@ -72,18 +74,18 @@ export class Volumes {
     this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
   }
 
-  /** What distinguishes a pod's volumes and devices from those of other pods of its namespace. */
+  /** Returns a text that distinguishes a pod's volumes and devices from those of other pods in its namespace. */
   static identity(pod: EnginePod): string {
     const devices = deviceClaimNames(pod);
     return [...Volumes.claimNames(pod), ...devices.map((name) => `device ${name}`)].join();
   }
 
-  /** Names of a pod's claims, in order. Pods that agree on them and on their namespace have the same volumes. */
+  /** Returns the names of a pod's claims, in order. Pods with the same names and the same namespace have the same volumes. */
   static claimNames(pod: EnginePod): readonly string[] {
     return claimNamesOf(pod);
   }
 
-  /** Why a pod's volumes cannot be used, if they cannot. */
+  /** Returns the reason why a pod's volumes cannot be used, or undefined. */
   errorOf(pod: EnginePod): string | undefined {
     for (const name of Volumes.claimNames(pod)) {
       const error = this.#claimError(namespaceOf(pod), name);
@@ -120,7 +122,7 @@ export class Volumes {
     return undefined;
   }
 
-  /** What the volumes and devices of a pod require. Claims that do not exist are passed over. */
+  /** Returns the requirements of a pod's volumes and devices. Ignores claims that do not exist. */
   of(pod: EnginePod): PodVolumes {
     const names = Volumes.claimNames(pod);
     const devices = this.devices?.placesOf(pod) ?? [];
@@ -135,7 +137,7 @@ export class Volumes {
     return { alternatives, leaveFree, claims: this.claimsOf(pod) };
   }
 
-  /** The claims of a pod that take slots. For the same pod it is the same object until something that counts changes. */
+  /** Returns the claims of a pod that use slots. Returns the same object for the same pod until a relevant object changes. */
   claimsOf(pod: EnginePod): ClaimsByDriver {
     const known = slotsOf.get(pod);
     if (known !== undefined && this.#stillHolds(known)) return known.claims;
@@ -152,7 +154,7 @@ export class Volumes {
     return claims;
   }
 
-  /** In a loop, because it is asked of every pod with volumes in every snapshot. */
+  /** Compares in a loop for speed, because this check runs for every pod with volumes in every snapshot. */
   #stillHolds({ ids, sources }: KnownSlots): boolean {
     for (const [at, id] of ids.entries()) {
       const claim = this.#claims.get(id);
@@ -161,12 +163,12 @@ export class Volumes {
     return true;
   }
 
-  /** The volume of a claim that is bound, the storage class of one that is not. */
+  /** Returns the volume of a bound claim, or the storage class of an unbound claim. */
   #makerOf({ spec }: PersistentVolumeClaim): PersistentVolume | StorageClass | undefined {
     return spec.volumeName ? this.#volumes.get(spec.volumeName) : this.#classes.get(spec.storageClassName ?? '');
   }
 
-  /** Where one claim's volume is, or may be made. */
+  /** Returns the existing or possible places of one claim's volume. */
   #placesOf({ spec }: PersistentVolumeClaim): readonly Requirements[] {
     if (spec.volumeName) {
       const volume = this.#volumes.get(spec.volumeName);
@@ -192,7 +194,10 @@ export class Volumes {
 
 type Expressions = NonNullable<NodeSelectorTerm['matchExpressions']>;
 
-/** A local volume names its host, which no other node can be: what else it asks for still counts. */
+/**
+ * Returns the places of a volume. Ignores the hostname of a local volume, because no other node can have this hostname. The
+ * remaining requirements still count.
+ */
 const placesOfVolume = remembering(({ spec }: PersistentVolume): readonly Requirements[] => {
   const onHost = spec.local !== undefined || spec.hostPath !== undefined;
   const terms = (spec.nodeAffinity?.required?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions = [] }) =>
@@ -201,7 +206,7 @@ const placesOfVolume = remembering(({ spec }: PersistentVolume): readonly Requir
   return placesOf(terms.map((term) => term.filter(({ key }) => !(onHost && key === HOSTNAME_LABEL))));
 });
 
-/** Places of one volume that are looked at. */
+/** Maximum number of places of one volume. */
 const MOST_PLACES = 100;
 
 function placesOf(terms: readonly Expressions[]): readonly Requirements[] {
@@ -209,7 +214,7 @@ function placesOf(terms: readonly Expressions[]): readonly Requirements[] {
   return looked.length === 0 ? ANYWHERE : looked.map((term) => Requirements.fromRequirements(term));
 }
 
-/** Terms that differ in the values of one label alone are one: of many, hardly any are left. */
+/** Merges terms that differ only in the values of one label. After the merge, a long list usually has only a few terms. */
 function merged(terms: readonly Expressions[]): readonly Expressions[] {
   const values = new Map<string, string[]>();
   const others: Expressions[] = [];
@@ -221,14 +226,14 @@ function merged(terms: readonly Expressions[]): readonly Expressions[] {
   return [...[...values].map(([key, all]) => [{ key, operator: 'In' as const, values: all }]), ...others];
 }
 
-/** Places for a pod's volumes together that are looked at: with labels of their own each volume multiplies them. */
+/** Maximum number of combined places for a pod's volumes. Each volume with its own labels multiplies the number. */
 const MOST_ALTERNATIVES = 256;
-/** Label keys that are compared for one pod before only one further place is looked for with each volume. */
+/** Maximum number of label keys to compare for one pod. Beyond this number, each further volume adds at most one place. */
 const MOST_COMPARED = 500_000;
-/** As many again for each volume after that. */
+/** Additional number of comparisons for each volume after that. */
 const FEW_COMPARED = 2_000;
 
-/** Where all volumes of a pod can be at once. */
+/** Places where all volumes of a pod can be together. */
 class Places {
   alternatives = ANYWHERE;
   #compared = 0;
@@ -237,14 +242,14 @@ class Places {
     for (const part of parts) this.add(part);
   }
 
-  /** Every combination that is possible; if none is, all of them, so that the pod fails with a reason. */
+  /** Adds every possible combination. If none is possible, adds all combinations, so that the pod fails with a reason. */
   add(places: readonly Requirements[]): void {
     if (places === ANYWHERE) return;
     const possible = this.#pairs(places, true);
     this.alternatives = possible.length > 0 ? possible : this.#pairs(places, false);
   }
 
-  /** Different ones only. */
+  /** Returns distinct pairs. */
   #pairs(places: readonly Requirements[], intersecting: boolean): readonly Requirements[] {
     const isSpent = this.#compared >= MOST_COMPARED;
     const [most, until] = isSpent ? [1, this.#compared + FEW_COMPARED] : [MOST_ALTERNATIVES, MOST_COMPARED];
@@ -265,12 +270,12 @@ class Places {
   }
 }
 
-/** Slots for volumes on a node that exists. Nodes to buy are taken to have enough. */
+/** Slots for volumes on an existing node. New nodes are assumed to have enough slots. */
 export class VolumeSlots {
   readonly #used = new Map<string, ReadonlySet<string>>();
   #limits: ReadonlyMap<string, number>;
 
-  /** @param running the claims of each pod that runs on the node */
+  /** @param running claims of each pod that runs on the node */
   constructor(csiNode: CSINode | undefined, running: readonly ClaimsByDriver[]) {
     const drivers = csiNode?.spec.drivers ?? [];
     this.#limits = new Map(

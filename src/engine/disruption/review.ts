@@ -13,7 +13,7 @@ import { decide, type PassInput, prepare, simulateOn } from './pass.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
-/** Methods of Karpenter, in the order in which they run. The first method with a command ends the pass. */
+/** Methods of Karpenter, in the order of their runs. The first method with a command ends the pass. */
 export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiNode, singleNode];
 
 /** Returns the methods of a consolidation mode, in order. */

@@ -1,4 +1,4 @@
-/** Claims of a solve, in the order in which pods try them: claims with fewer pods first. */
+/** Claims of a solve in their order of trial: claims with fewer pods first. */
 import type { Claim } from './claim.ts';
 
 /** Claims with the same number of pods. Claims are added at both ends and removed at any position. */

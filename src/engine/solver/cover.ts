@@ -1,4 +1,4 @@
-/** Finds launches of a claim for which commitments cover the instance. */
+/** Finds launches of a claim that commitments cover. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { compatibleOfferings, satisfiesMinValues } from '../instance-types.ts';
 import type { Usage } from '../price-book/commitment.ts';

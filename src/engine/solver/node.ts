@@ -65,7 +65,7 @@ export class Room {
 
 /** Node before any pod is placed. */
 export class CompiledNode {
-  /** Position in the order in which nodes are tried. */
+  /** Position in the order of trial. */
   readonly index: number;
   /** Position in the snapshot. */
   readonly position: number;
@@ -164,7 +164,7 @@ export interface NodeKnowledge {
 export const SUITS = 1;
 export const REFUSES = 2;
 
-/** Staying nodes of a snapshot in the order in which they are tried: initialized nodes first, then by name. */
+/** Staying nodes of a snapshot in their order of trial: initialized nodes first, then by name. */
 export class NodeTable {
   readonly nodes: readonly CompiledNode[];
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();

@@ -1,4 +1,4 @@
-/** Order in which pods are tried. */
+/** Order of trial of pods. */
 import { uidOf } from '../../api/object-fields.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { EnginePod } from '../input.ts';

@@ -54,7 +54,7 @@ export class Scheduler {
   /** Permanent refusals by kind of pods, with 1 at the index of each claim that refuses. Claims only narrow and fill up. */
   readonly #closed = new Map<PodKind, Uint8Array>();
   readonly #starts = new Map<Template, ClaimState>();
-  /** Last search in which a target was found, by shape, and this target. */
+  /** Last search with a target, by shape, and this target. */
   readonly #searches: number[] = [];
   readonly #targets: (Target | 'tied')[] = [];
   #search = 0;

@@ -75,7 +75,7 @@ export interface TemplateOptions {
 }
 
 interface Templates {
-  /** Templates in the order in which they are tried. */
+  /** Templates in order of trial. */
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
   /** Reason why each of the remaining NodePools takes no part. */
