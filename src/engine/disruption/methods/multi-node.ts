@@ -22,7 +22,7 @@ import { groupsOf, movesOf } from './candidate-groups.ts';
 import { consolidate, consolidationFilter, lostBy, poolApprovals, validateConsolidation } from './consolidation.ts';
 
 const TIMEOUT_MS = 60_000;
-/** Maximum size of the first batch, minus one. The limit keeps single commands small. */
+/** Maximum size of a batch, minus one. The limit keeps single commands small. */
 const BATCH = 100;
 /** Limit for the work of the search beyond that of Karpenter; see `movesOf`. */
 const MOST_MOVES = 20_000;
