@@ -60,7 +60,7 @@ export class PlacementGroups {
     }
   }
 
-  /** What AWS answered about the group within the last day; sends no request. */
+  /** Returns the group from the last response of AWS if it is less than a day old. Sends no request. */
   remembered({ spec: { placementGroupSelector: selector } }: EC2NodeClass): PlacementGroup | undefined {
     return selector && this.#lastGood.get(keyOf(selector));
   }

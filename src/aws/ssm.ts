@@ -39,7 +39,7 @@ export class SsmParameters {
       const answer = await this.#ssm.send(new GetParameterCommand({ Name: parameter.name }));
       value = answer.Parameter?.Value;
       if (value === undefined) throw new Error('SSM tells no value');
-      // of an image that cannot be, EC2 would say that there is none
+      // EC2 would report an invalid image id as an image that does not exist
       if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is no image id');
     } catch (error) {
       const text = messageOf(error);

@@ -34,7 +34,7 @@ export class ClusterVersion {
   async refresh(): Promise<void> {
     const version = await this.#read();
     if (version === this.#version) return;
-    // images and drift depend on it: what is no version must not take the place of one
+    // images and drift depend on the version, so an invalid text must not replace it
     if (!/^\d+\.\d+$/.test(version)) throw new Error(`reading the version of the cluster: ${quoted(version)} is none`);
     this.#version = version;
     this.#options.log.debug('discovered kubernetes version', { version });

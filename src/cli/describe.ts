@@ -35,7 +35,7 @@ export interface CommandDescription {
   readonly arguments: readonly ArgumentDescription[];
   readonly options: readonly OptionDescription[];
   readonly examples: readonly Example[];
-  /** What else `--help` says after the options. */
+  /** Text of `--help` after the options and examples. */
   readonly notes: string;
   readonly commands: readonly CommandDescription[];
 }

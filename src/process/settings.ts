@@ -97,7 +97,7 @@ export const VARIABLES = {
   },
   livePageToken: {
     name: 'LIVE_PAGE_TOKEN',
-    help: 'What who opens the live page has to know; required unless it is served on loopback',
+    help: 'Token that a browser must send to open the live page; required unless the page is served on loopback',
   },
   kubernetesMinVersion: {
     name: 'KUBERNETES_MIN_VERSION',

@@ -33,7 +33,7 @@ const IMPURE = /^(node:(?!assert|util)|@aws-sdk|@kubernetes|pino|prom-client|und
 
 const areaOf = (path: string): string => path.split('/')[0] ?? path;
 
-/** Decisions depend on nothing but their input: this holds for the engine, the API's types, and the utilities they use. */
+/** Decisions depend only on their input. This applies to the engine, the API's types, and the utilities that both import. */
 const isPure = (path: string): boolean =>
   ['engine', 'api'].includes(areaOf(path)) ||
   (areaOf(path) === 'lib' && imports.some(({ from, target }) => target === path && isPure(from)));

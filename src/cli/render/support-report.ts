@@ -1,4 +1,4 @@
-/** What the operator did in a time, and what it is worth. */
+/** Report of the operator's actions and their savings in a period. */
 
 import type { CostReport, NodeCost } from '../../engine/cost/report.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
@@ -21,7 +21,7 @@ export interface SupportReport {
     readonly pods: number;
     /** Nodes that replace others. */
     readonly replacements: number;
-    /** NodeClaims for which no instance could be had, or whose instance never joined. */
+    /** NodeClaims without an instance, and NodeClaims whose instance did not join. */
     readonly failed: number;
   };
   readonly moves: MoveSums & { readonly byMethod: readonly (MoveSums & { readonly method: string })[] };

@@ -42,7 +42,7 @@ const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'evict
 
 /**
  * @param paths of logs, each in the order of time, earlier ones first
- * @throws InputError that names file and line of what is no audit event; or when nothing was found
+ * @throws InputError with file and line if a line is not an audit event, or if the logs contain no events
  */
 export async function fromAudit(paths: readonly string[], options: AuditOptions): Promise<FromAudit> {
   let reading: Reading | undefined;

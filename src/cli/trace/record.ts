@@ -29,7 +29,7 @@ interface RecordOptions {
   readonly onStarted?: () => void;
 }
 
-/** Volumes are made anew in a replay, and what Services select decides nothing there. */
+/** A replay creates volumes itself, and Services have no effect there. */
 const NOT_WATCHED: ReadonlySet<string> = new Set(['PersistentVolume', 'Service', 'Job']);
 const KINDS: readonly Kind[] = TRACE_KINDS.filter(({ kind }) => !NOT_WATCHED.has(kind));
 
@@ -37,7 +37,7 @@ const PROGRESS_MS = 1_000;
 /** Time between two writings of the file: so much is lost when the process is killed. */
 const SAVE_MS = 600_000;
 
-/** @returns notes for who asked for it. @throws Error when nothing can be read, or the file cannot be written */
+/** Returns notes for the user. @throws Error if the cluster cannot be read or the file cannot be written */
 export async function record(client: KubeReader, options: RecordOptions): Promise<readonly string[]> {
   const { clock = realClock(), signal, onStarted } = options;
   const ended = new AbortController();

@@ -214,7 +214,7 @@ describe('after a crash between CreateFleet and the status write', () => {
     expect(again.map(({ status }) => status?.providerID?.split('/').at(-1)).sort()).toEqual([...bought].sort());
   });
 
-  it('launches another instance when EC2 answers with one that another claim has adopted', async () => {
+  it('launches a second instance if the instance in the response of EC2 belongs to another claim', async () => {
     const launched = account.claim(TWO_TYPES, ON_DEMAND);
     const waiting = account.claim(TWO_TYPES, ON_DEMAND);
     await account.provider.create(launched);

@@ -16,7 +16,7 @@ function closed(value: unknown): unknown {
     : inner;
 }
 
-/** What is wrong with a value; a schema that is not there fits nothing. */
+/** Returns the errors of a value. Without a schema, every value is an error. */
 export function strictly(schema: TSchema | undefined, value: unknown): readonly string[] {
   if (schema === undefined) return ['there is no such schema'];
   const [isFitting, errors] = schemas.Errors(closed(JSON.parse(JSON.stringify(schema))) as Json, value);

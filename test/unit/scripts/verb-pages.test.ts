@@ -18,7 +18,7 @@ const verb = (): Command =>
   );
 
 describe('verbPage', () => {
-  it('tells what --help tells', () => {
+  it('contains the text of --help', () => {
     const page = verbPage(described(verb(), ['karpenter']), [{ name: 'look', verb: 'look' }]);
     expect(page).toMatchInlineSnapshot(`
 "# karpenter look

@@ -19,14 +19,14 @@ beforeEach(() => {
 });
 
 describe('the methods that are due', () => {
-  it('exclude those that found nothing in the snapshot', () => {
+  it('exclude a method without commands in the same snapshot', () => {
     expect(memo.due(METHODS, first)).toEqual(METHODS);
     memo.passed(new Map([[emptiness, 'nothing']]), first);
     expect(memo.due(METHODS, first)).toEqual([singleNode]);
     expect(memo.due(METHODS, second)).toEqual(METHODS);
   });
 
-  it.each(['started', 'more to see'] as const)('include those whose outcome was "%s"', (outcome) => {
+  it.each(['started', 'more to see'] as const)('include a method with the outcome "%s"', (outcome) => {
     memo.passed(new Map([[singleNode, 'nothing']]), first);
     memo.passed(new Map([[singleNode, outcome]]), first);
     expect(memo.due(METHODS, first)).toEqual(METHODS);

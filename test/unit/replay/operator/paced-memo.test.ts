@@ -55,7 +55,7 @@ describe('PacedMemo', () => {
     ]);
   });
 
-  it('makes no search in a snapshot in which all methods have found nothing', () => {
+  it('makes no search if no method found a command in the same snapshot', () => {
     const snapshot = snapshotOf();
     pass(snapshot);
     nowMs += 60 * 60_000;
