@@ -7,8 +7,8 @@ import type { NodeOverlay } from '../api/nodeoverlay.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType, Offering } from './model.ts';
+import { templateLabels } from './node-template.ts';
 import { Requirements } from './requirements.ts';
-import { templateLabels } from './solver/template.ts';
 import type { ValueSet } from './value-set.ts';
 
 /** Set of offerings of an `OverlayIndex`, by their positions. */

@@ -7,9 +7,9 @@ import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
 import { cheapestPrice, compareText } from './instance-types.ts';
 import type { PlannedClaim, PoolInput, StateNode } from './model.ts';
 import { extrasUsdPerHour } from './node-extras.ts';
+import { SIMULATION_ONLY, templateRequirements } from './node-template.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
 import { labelsOf } from './solver/finalise.ts';
-import { SIMULATION_ONLY, templateRequirements } from './solver/template.ts';
 
 /**
  * Returns a claim from the template of the pool, without pods. Its price is the lowest possible price, or 0 if the instance

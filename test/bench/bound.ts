@@ -2,9 +2,9 @@
 import highsModule from 'highs';
 import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instance-types.ts';
 import type { InstanceType, Resources, Snapshot } from '../../src/engine/model.ts';
+import { templateRequirements } from '../../src/engine/node-template.ts';
 import { LOOSE, type Requirements } from '../../src/engine/requirements.ts';
 import { podRequests } from '../../src/engine/resources.ts';
-import { templateRequirements } from '../../src/engine/solver/template.ts';
 
 interface Sort {
   readonly requests: Resources;

@@ -26,13 +26,13 @@ import {
   weighedUsdPerHour,
 } from '../instance-types.ts';
 import type { InstanceType, Misfit, PlannedClaim, PodRefusal, Requirement, Resources } from '../model.ts';
+import { SIMULATION_ONLY, templateLabels } from '../node-template.ts';
 import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources } from '../resources.ts';
 import { ValueSet } from '../value-set.ts';
 import type { Claim } from './claim.ts';
 import type { Shape } from './shape.ts';
-import { SIMULATION_ONLY, templateLabels } from './template.ts';
 
 /** Returns the smallest overhead of daemons on any instance type of the claim. */
 function leastOverhead({ state }: Claim): Resources {

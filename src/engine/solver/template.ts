@@ -1,7 +1,7 @@
 /** Compiles NodePools to templates with the initial state of their claims. */
 
 import { nodePoolHash } from '../../api/hash.ts';
-import { HOSTNAME_LABEL, INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
+import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { sameItems } from '../../lib/same-items.ts';
@@ -9,7 +9,8 @@ import { compareText, type MinValuesResult, satisfiesMinValues } from '../instan
 import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Misfit, Plan, PoolInput } from '../model.ts';
 import { extrasUsdPerHour } from '../node-extras.ts';
-import { Requirements } from '../requirements.ts';
+import { templateRequirements } from '../node-template.ts';
+import type { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { Choices } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
@@ -29,28 +30,6 @@ export interface Template extends CompiledPool {
 export function templateOf(pool: CompiledPool, nodes: Iterable<EngineNode>): Template {
   const freshLimits = (): PoolLimits => new PoolLimits(pool, nodes);
   return { ...pool, limits: freshLimits(), freshLimits };
-}
-
-/** Returns the labels that every node of a NodePool has, besides the labels of its instance type. */
-export function templateLabels(pool: NodePool): Readonly<Record<string, string>> {
-  const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
-  return {
-    ...pool.spec.template.metadata?.labels,
-    [NODEPOOL_LABEL]: pool.metadata.name,
-    [`${group}/${kind.toLowerCase()}`]: name,
-  };
-}
-
-/**
- * Labels that every node has after initialization, so that daemons may select nodes by them. They are never written to a
- * NodeClaim.
- */
-export const SIMULATION_ONLY: readonly string[] = [REGISTERED_LABEL, INITIALIZED_LABEL];
-
-export function templateRequirements(pool: NodePool): Requirements {
-  return Requirements.fromRequirements(pool.spec.template.spec.requirements)
-    .intersect(Requirements.fromLabels(templateLabels(pool)))
-    .intersect(Requirements.fromLabels(Object.fromEntries(SIMULATION_ONLY.map((key) => [key, 'true']))));
 }
 
 /** Hostname of a node that will be launched. No pod can require this name, and every pod can exclude some other name. */

@@ -43,7 +43,7 @@ export interface OwnRule {
   readonly rule: Rule;
   readonly group: BaseGroup;
   /** Domains that are possible for the pod on new nodes. */
-  readonly visible: readonly number[];
+  readonly reachable: readonly number[];
 }
 
 interface TopologyBaseOptions {
@@ -60,6 +60,11 @@ const NOWHERE = -1;
 const NO_RULES: readonly (readonly [string, Rule])[] = [];
 const NO_TOLERATIONS: readonly Toleration[] = [];
 const NO_PODS: readonly EnginePod[] = [];
+
+/** Returns the filter for the domains of an affinity rule: only domains on nodes whose taints the pod tolerates count. */
+const affinityFilter = remembering(
+  (tolerations: readonly Toleration[]): NodeFilter => ({ alternatives: undefined, tolerations }),
+);
 
 const hostOf = (node: EngineNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
 
@@ -86,7 +91,7 @@ export class TopologyBase {
   readonly #inverseRules = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
   readonly #ownRules = new WeakMap<EnginePod, readonly OwnRule[]>();
   readonly #repelling = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
-  readonly #visible = new Map<string, Map<readonly Toleration[] | undefined, readonly number[]>>();
+  readonly #reachable = new Map<string, readonly number[]>();
   readonly #eligible = new Map<string, Uint8Array>();
   readonly #empty = new Map<string, Pick<BaseGroup, 'counts' | 'registrars'>>();
   readonly #preferences: boolean;
@@ -183,26 +188,24 @@ export class TopologyBase {
     if (own === undefined) {
       own = rulesOf(pod, { namespaces: this.namespaces, preferences: this.#preferences }).map((rule) => {
         const id = ruleIdentity(rule);
-        const seesTaints = rule.filter === undefined || rule.filter.tolerations !== undefined;
-        const tolerations = seesTaints ? (pod.spec.tolerations ?? NO_TOLERATIONS) : undefined;
-        return { id, rule, group: this.#group(rule, id), visible: this.visible(rule.key, tolerations) };
+        const filter = rule.filter ?? affinityFilter(pod.spec.tolerations ?? NO_TOLERATIONS);
+        return { id, rule, group: this.#group(rule, id), reachable: this.reachable(rule.key, filter) };
       });
       this.#ownRules.set(pod, own);
     }
     return own;
   }
 
-  /** Returns the ids of the domains that new nodes can have. Without tolerations, ignores taints. */
-  visible(key: string, tolerations: readonly Toleration[] | undefined): readonly number[] {
-    const byTolerations = this.#visible.get(key) ?? new Map<readonly Toleration[] | undefined, readonly number[]>();
-    this.#visible.set(key, byTolerations);
-    let visible = byTolerations.get(tolerations);
-    if (visible === undefined) {
+  /** Returns the ids of the domains of the new nodes that pass the filter. */
+  reachable(key: string, filter: NodeFilter): readonly number[] {
+    const id = `${key} ${filterIdentity(filter)}`;
+    let reachable = this.#reachable.get(id);
+    if (reachable === undefined) {
       const ids = this.idsOf(key);
-      visible = this.domains.visible(key, tolerations).map((domain) => ids.idOf(domain));
-      byTolerations.set(tolerations, visible);
+      reachable = this.domains.reachable(key, filter).map((domain) => ids.idOf(domain));
+      this.#reachable.set(id, reachable);
     }
-    return visible;
+    return reachable;
   }
 
   /** Returns the anti-affinity rules of running pods that repel a pod, with their identities. */

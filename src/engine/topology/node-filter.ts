@@ -12,6 +12,9 @@ export interface NodeFilter {
   readonly tolerations: readonly Toleration[] | undefined;
 }
 
+/** Filter that every node passes. */
+export const ANY_NODE: NodeFilter = { alternatives: undefined, tolerations: undefined };
+
 /**
  * Returns the filter of a constraint. Node affinity counts unless the policy is `Ignore`; taints count only if the policy is
  * `Honor`.
@@ -45,8 +48,14 @@ export function passes(
 
 /** Returns true if every node passes. */
 export const isOpen = ({ alternatives, tolerations }: NodeFilter): boolean =>
-  tolerations === undefined &&
-  (alternatives === undefined || alternatives.some((requirements) => requirements.identity === ''));
+  tolerations === undefined && areAnyLabels(alternatives);
+
+const areAnyLabels = (alternatives: NodeFilter['alternatives']): boolean =>
+  alternatives === undefined || alternatives.some((requirements) => requirements.identity === '');
+
+/** Returns a text that is the same for filters with equivalent requirements for labels. It is empty if labels do not matter. */
+export const alternativesIdentity = ({ alternatives }: NodeFilter): string =>
+  areAnyLabels(alternatives) ? '' : JSON.stringify(alternatives?.map((each) => each.identity));
 
 /** Returns a text that is the same for equivalent filters. */
 export const filterIdentity = (filter: NodeFilter | undefined): string =>

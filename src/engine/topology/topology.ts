@@ -12,7 +12,7 @@ import { ValueSet } from '../value-set.ts';
 import type { BaseGroup, OwnRule, Place, TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { type Rule, TopologyGroup, UNKNOWN } from './group.ts';
-import { passes } from './node-filter.ts';
+import { ANY_NODE, passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
 
 /** Class of pods, with the properties that topology rules use. */
@@ -124,18 +124,18 @@ export class Topology {
       const from = base.inverse.get(id) ?? base.emptyInverse(rule);
       const counts = this.#countsOf(rule, from, [this.#movingPods().repellers.get(id) ?? []]);
       group = new TopologyGroup(rule, base.idsOf(rule.key), counts);
-      for (const domain of base.visible(rule.key, undefined)) group.register(domain);
+      for (const domain of base.reachable(rule.key, ANY_NODE)) group.register(domain);
       this.#inverse.set(id, group);
     }
     return group;
   }
 
-  #groupOf({ id, rule, group: from, visible }: OwnRule): TopologyGroup {
+  #groupOf({ id, rule, group: from, reachable }: OwnRule): TopologyGroup {
     let group = this.#groups.get(id);
     if (group === undefined) {
       const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
       group = new TopologyGroup(rule, this.#parts.base.idsOf(rule.key), counts, this.#newHosts);
-      for (const domain of visible) group.register(domain);
+      for (const domain of reachable) group.register(domain);
       this.#groups.set(id, group);
     }
     return group;

@@ -25,7 +25,6 @@ import {
   CLOSED,
   Daemon,
   type DaemonGroup,
-  domainsOf,
   inOrder,
   OPEN,
   offered,
@@ -110,7 +109,7 @@ export class ReferenceScheduler {
     const parts = { daemons, nodes, minValuesAreStrict: this.#minValuesAreStrict };
     this.#templates = pools.flatMap((pool) => templateOf(pool, parts) ?? []);
     const preferencesCount = options.preferencePolicy === 'Respect';
-    this.#topology = new ReferenceTopology({ snapshot, domains: domainsOf(pools), nodes, preferencesCount });
+    this.#topology = new ReferenceTopology({ snapshot, nodes, preferencesCount });
     this.#reservations = new Reservations(pools, options.reservedMode === 'strict');
     this.#nodes = nodes
       .map((node) => this.#existing(node, daemons))

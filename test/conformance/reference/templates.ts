@@ -1,6 +1,6 @@
 /** What NodePools can buy: instance types by the daemons that will run on them, and the domains of topology keys. */
 
-import type { Pod, Taint } from '../../../src/api/kubernetes.ts';
+import type { Pod, Taint, Toleration } from '../../../src/api/kubernetes.ts';
 import { WELL_KNOWN_LABELS } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type {
@@ -23,6 +23,7 @@ import {
   toleratingPreferences,
 } from './pods.ts';
 import {
+  allows,
   alternativesOf,
   and,
   compatible,
@@ -204,31 +205,33 @@ export function templateOf({ nodePool, instanceTypes }: PoolInput, parts: Templa
   };
 }
 
-/** Values of each key that some pool can have, each with the taints behind which it is. */
-export type Domains = ReadonlyMap<string, ReadonlyMap<string, readonly (readonly Taint[])[]>>;
-
-type DomainList = readonly (readonly [key: string, value: string])[];
-
-const listedIn = (requirements: Requirements): DomainList =>
-  [...requirements].flatMap(([key, { isComplement, listed }]) =>
-    isComplement ? [] : [...listed].map((value) => [key, value] as const),
-  );
-
-/** Decision 17, "Values that a NodePool excludes": only what can be had is a domain. */
-function domainsOfPool({ nodePool, instanceTypes }: PoolInput): DomainList {
-  const { metadata, spec } = nodePool.spec.template;
-  const own = and(requirementsOf(spec.requirements), labelRequirements(metadata?.labels));
-  const places = instanceTypes.map((type) => and(own, typeRequirements(type)));
-  return places.length === 0 ? [] : [...places, own].flatMap(listedIn);
+/** Selects nodes. A missing part selects all nodes. */
+export interface NodeFilter {
+  readonly alternatives: readonly Requirements[] | undefined;
+  readonly tolerations: readonly Toleration[] | undefined;
 }
 
-export function domainsOf(pools: readonly PoolInput[]): Domains {
-  const domains = new Map<string, Map<string, (readonly Taint[])[]>>();
-  for (const pool of pools) {
-    for (const [key, value] of domainsOfPool(pool)) {
-      const values = domains.get(key) ?? new Map<string, (readonly Taint[])[]>();
-      domains.set(key, values.set(value, [...(values.get(value) ?? []), taintsOf(pool.nodePool)]));
-    }
-  }
-  return domains;
+/** Decision 17, "Values that a NodePool excludes": only values that new nodes can have are domains. */
+function domainsOfPool({ nodePool, instanceTypes }: PoolInput, key: string, required: Requirements): readonly string[] {
+  const template = templateRequirements(nodePool);
+  if (!compatible(template, required, OPEN)) return [];
+  const { metadata, spec } = nodePool.spec.template;
+  const narrowed = and(template, required);
+  const own = and(requirementsOf(spec.requirements), labelRequirements(metadata?.labels), required);
+  const types = instanceTypes.map(typeRequirements);
+  const isOffered = (value: string): boolean =>
+    required.size === 0 || types.some((type) => intersects(type, narrowed) && allows(valuesAt(type, key), value));
+  const places = types.map((type) => and(own, type));
+  return (places.length === 0 ? [] : [...places, own])
+    .map((requirements) => valuesAt(requirements, key))
+    .flatMap(({ isComplement, listed }) => (isComplement ? [] : [...listed]))
+    .filter(isOffered);
+}
+
+/** Returns the values of a key on new nodes that pass the filter. */
+export function domainsOf(pools: readonly PoolInput[], key: string, filter: NodeFilter): readonly string[] {
+  const { alternatives = [new Map()], tolerations } = filter;
+  return pools
+    .filter(({ nodePool }) => tolerations === undefined || toleratesAll({ tolerations }, taintsOf(nodePool)))
+    .flatMap((pool) => alternatives.flatMap((required) => domainsOfPool(pool, key, required)));
 }

@@ -4,7 +4,6 @@ import type {
   Pod,
   PodAffinityTerm,
   Taint,
-  Toleration,
   TopologySpreadConstraint,
 } from '../../../src/api/kubernetes.ts';
 import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
@@ -23,16 +22,10 @@ import {
   type Values,
   valuesAt,
 } from './requirements.ts';
-import { CLOSED, type Domains } from './templates.ts';
+import { CLOSED, domainsOf, type NodeFilter } from './templates.ts';
 
 export const HOSTNAME = 'kubernetes.io/hostname';
 const UNBOUNDED = 2 ** 31 - 1;
-
-/** Which nodes count; without a part, it leaves none out. */
-interface NodeFilter {
-  readonly alternatives: readonly Requirements[] | undefined;
-  readonly tolerations: readonly Toleration[] | undefined;
-}
 
 interface Rule {
   readonly type: 'spread' | 'affinity' | 'anti-affinity';
@@ -103,7 +96,6 @@ const selectsPod = ({ namespaces, selector }: Rule, pod: Pod): boolean =>
 
 export interface TopologyParts {
   readonly snapshot: Snapshot;
-  readonly domains: Domains;
   readonly nodes: readonly StateNode[];
   readonly preferencesCount: boolean;
 }
@@ -216,11 +208,13 @@ export class ReferenceTopology {
   }
 
   #reachable({ type, key, filter, isInverse }: Group, pod: Pod): readonly string[] {
-    // Decision 17, "Zones that such a pod cannot reach": whom an inverse rule keeps away may tolerate more than its owner.
-    const taintsCount = type === 'spread' ? filter?.tolerations !== undefined : !isInverse;
-    return [...(this.#parts.domains.get(key) ?? [])]
-      .filter(([, behind]) => !taintsCount || behind.some((taints) => toleratesAll(pod.spec, taints)))
-      .map(([value]) => value);
+    // Decision 17, "Zones that such a pod cannot reach": pods that an inverse rule repels may tolerate more taints than its owner.
+    const ignoresTaints = isInverse || (type === 'spread' && filter?.tolerations === undefined);
+    return domainsOf(this.#parts.snapshot.pools, key, {
+      // Decision 17, "Zones that a pod's node affinity excludes"
+      alternatives: filter?.alternatives,
+      tolerations: ignoresTaints ? undefined : (pod.spec.tolerations ?? []),
+    });
   }
 
   #nodeDomains({ key, filter }: Group): readonly string[] {

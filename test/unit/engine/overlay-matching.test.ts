@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import type { NodeOverlay, NodeOverlaySpec } from '../../../src/api/nodeoverlay.ts';
 import { requirementsOf } from '../../../src/engine/instance-types.ts';
 import type { InstanceType, PoolInput, Requirement } from '../../../src/engine/model.ts';
+import { templateLabels } from '../../../src/engine/node-template.ts';
 import { evaluateOverlays, evaluationSteps, MOST_OVERLAYS, overlaid } from '../../../src/engine/overlays.ts';
 import { LOOSE, Requirements } from '../../../src/engine/requirements.ts';
-import { templateLabels } from '../../../src/engine/solver/template.ts';
 import { ValueSet } from '../../../src/engine/value-set.ts';
 import { instanceType, nodePool, oneOf } from './build.ts';
 

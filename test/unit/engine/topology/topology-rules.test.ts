@@ -7,7 +7,8 @@ import type {
   PodAffinityTerm,
   TopologySpreadConstraint,
 } from '../../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { ARCH_LABEL, HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Plan, StateNode } from '../../../../src/engine/model.ts';
 import {
   instanceType,
@@ -219,6 +220,29 @@ describe('domains', () => {
       planOf({ pools, pendingPods: replicas(3, 'p', spread({ nodeTaintsPolicy: policy })) }).refusals.size;
     expect(refused('Ignore')).toBe(2);
     expect(refused('Honor')).toBe(0);
+  });
+
+  it('of NodePools that the node affinity excludes do not count for a spread unless affinity is ignored', () => {
+    const pool = (name: string, ...zones: readonly string[]): NodePool =>
+      nodePool(name, { requirements: [oneOf(ZONE_LABEL, ...zones)], labels: { tier: name } });
+    const pools = [pool('front', 'zone-a', 'zone-b'), pool('back', 'zone-c')];
+    const planFor = (policy: 'Honor' | 'Ignore'): Plan => {
+      const parts = spread({ nodeAffinityPolicy: policy }, { cpu: '1', nodeSelector: { tier: 'front' } });
+      return planOf({ pools, pendingPods: replicas(4, 'p', parts) });
+    };
+    expect(planFor('Honor').refusals.size).toBe(0);
+    expect(new Set(zonesOf(planFor('Honor')))).toEqual(new Set(['zone-a', 'zone-b']));
+    expect(planFor('Ignore').refusals.size).toBe(2);
+  });
+
+  it('do not count for a spread if no instance type there satisfies the node affinity', () => {
+    const typeOf = (name: string, architecture: string, zones: readonly string[]) =>
+      instanceType(name, { requirements: [oneOf(ARCH_LABEL, architecture)], zones });
+    const types = [typeOf('m.large', 'amd64', ['zone-a', 'zone-b', 'zone-c']), typeOf('mg.large', 'arm64', ['zone-a'])];
+    const parts = spread({}, { cpu: '1', nodeSelector: { [ARCH_LABEL]: 'arm64' } });
+    const plan = planOf({ types, pendingPods: replicas(3, 'p', parts) });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a']));
   });
 
   it('behind taints that a pod does not tolerate are open to those that it keeps away', () => {
