@@ -36,6 +36,8 @@ async function others(): Promise<void> {
   if (isWanted('packing')) for await (const line of packingLines(OPTIONS)) print(line);
   const { nodeCostLines } = await import('./node-costs.ts');
   if (isWanted('costs')) for await (const line of nodeCostLines(OPTIONS)) print(line);
+  const { wideLines } = await import('./wide.ts');
+  for (const line of wideLines(OPTIONS, isWanted)) print(line);
   const { dayLines } = await import('./day/day.ts');
   if (isWanted('day')) for await (const line of dayLines()) print(line);
   const { operatorLine } = await import('./operator.ts');

@@ -1,11 +1,13 @@
 /** Formulates the pods of some claims of one template as a packing problem. */
 
 import type { EnginePod } from '../input.ts';
+import { compareText } from '../instance-types.ts';
 import type { Requirements } from '../requirements.ts';
 import type { Claim } from '../solver/claim.ts';
 import type { PodClass } from '../solver/pod-class.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
+import { toleratesAll } from '../taints.ts';
 import type { TopologyGroup } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
 import type { Bin, Mix, PodKind, Problem } from './problem.ts';
@@ -18,16 +20,15 @@ export interface PlacedPod {
   readonly requirements: Requirements;
 }
 
-/** Limited capacity of a node besides resources: capacity for a rule by host, and host ports. */
-interface Scarcity {
-  readonly position: number;
-  readonly capacity: number;
-}
-
-/** Maximum number of combinations of requirements. */
+/** Maximum number of combinations of requirements in a problem. */
 const MAX_MIXES = 96;
-/** Maximum number of scarcities in a problem. With more, pods are not packed, because each scarcity adds a column to each row. */
-const MOST_SCARCE = 256;
+/**
+ * Limits of a problem. Larger sets of pods are divided. Each family of requirements adds up to three mixes, each scarcity adds a
+ * column to each row, and the work to fill a node grows with the square of the number of kinds.
+ */
+const MOST_FAMILIES = 64;
+const MOST_SCARCE = 128;
+const MOST_KINDS = 128;
 
 interface FormulationParts {
   readonly topology: Topology;
@@ -37,63 +38,80 @@ interface FormulationParts {
   readonly isLate: () => boolean;
 }
 
-interface MixOptions {
-  readonly capacities: Problem['capacities'];
-  readonly apart: boolean;
+/** Pods of one class on one claim. */
+interface Portion {
+  readonly podClass: PodClass;
+  readonly requirements: Requirements;
+  readonly pods: readonly EnginePod[];
 }
 
+/** Pods that are equal for packing. */
 interface KindDraft {
-  readonly loads: ReadonlyMap<number, number>;
+  readonly scarce: ReadonlyMap<Scarcity, number>;
   readonly podClass: PodClass;
-  readonly family: number;
+  readonly family: Family;
   readonly members: PlacedPod[];
 }
 
+/** Pods with the same requirements. */
+interface Family {
+  readonly id: string;
+  readonly shape: Shape;
+}
+
+/** Limited capacity of a node besides resources: capacity for a rule by host, and host ports. */
+interface Scarcity {
+  readonly id: TopologyGroup | string;
+  readonly capacity: number;
+}
+
+/** Problem for some of the kinds. */
+export interface PackingPart {
+  readonly problem: Problem;
+  /** Kinds of the formulation, by the kinds of the problem. */
+  readonly kinds: readonly number[];
+}
+
 export class Formulation {
-  #problem: Problem = { kinds: [], capacities: [], mixes: [] };
+  readonly #parts: FormulationParts;
+  readonly #template: Template;
   readonly #drafts: readonly KindDraft[];
-  readonly #isLate: () => boolean;
-  readonly #typePricesOf: FormulationParts['pricesOf'];
   /** Pods of each kind. */
   readonly members: readonly (readonly PlacedPod[])[];
-  readonly #template: Template;
-  readonly #topology: Topology;
-  readonly #scarce = new Map<TopologyGroup | string, Scarcity>();
-  readonly #families = new Map<string, { readonly index: number; readonly shape: Shape }>();
+  readonly #families = new Map<string, Family>();
+  readonly #scarcities = new Map<TopologyGroup | string, Scarcity>();
+  readonly #scarceOf = new Map<PodClass, ReadonlyMap<Scarcity, number>>();
   /** True if pods are bound to a label for which the labels and requirements of their NodePool allow no value. */
   #contradicts = false;
 
-  private constructor(template: Template, claims: readonly Claim[], { topology, isLate, pricesOf }: FormulationParts) {
+  private constructor(template: Template, claims: readonly Claim[], parts: FormulationParts) {
     this.#template = template;
-    this.#topology = topology;
-    this.#isLate = isLate;
-    this.#typePricesOf = pricesOf;
+    this.#parts = parts;
     this.#drafts = this.#kinds(claims);
     this.members = this.#drafts.map(({ members }) => members);
   }
 
-  /**
-   * Creates a formulation. With `apart`, pods share nodes only with pods that have the same requirements. Returns undefined if
-   * there are too many scarcities, if the NodePool contradicts itself in a relevant label, or if the time is over.
-   */
-  static of(
-    template: Template,
-    claims: readonly Claim[],
-    parts: FormulationParts,
-    apart: boolean,
-  ): Formulation | undefined {
+  /** Creates a formulation. Returns undefined if the NodePool contradicts itself in a relevant label. */
+  static of(template: Template, claims: readonly Claim[], parts: FormulationParts): Formulation | undefined {
     const formulation = new Formulation(template, claims, parts);
-    if (formulation.#scarce.size > MOST_SCARCE || formulation.#contradicts) return undefined;
-    const capacities = formulation.#capacities();
-    const mixes = formulation.#mixes(formulation.#drafts, { capacities, apart });
-    if (parts.isLate()) return undefined;
-    const kinds = formulation.#drafts.map((draft) => formulation.#kindOf(draft));
-    formulation.#problem = { kinds, capacities, mixes };
-    return formulation;
+    return formulation.#contradicts ? undefined : formulation;
   }
 
-  get problem(): Problem {
-    return this.#problem;
+  /**
+   * Returns the problem, divided into parts of limited size. With `apart`, pods share nodes only with pods that have the same
+   * requirements. Returns undefined if the time is over.
+   */
+  parts(apart: boolean): readonly PackingPart[] | undefined {
+    const parts: PackingPart[] = [];
+    for (const kinds of dividedKinds(this.#drafts)) {
+      const drafts = kinds.map((kind) => this.#drafts[kind] as KindDraft);
+      const scarce = [...new Set(drafts.flatMap((draft) => [...draft.scarce.keys()]))];
+      const capacities = this.#capacities(scarce);
+      const mixes = this.#mixes(drafts, capacities, apart);
+      if (this.#parts.isLate()) return undefined;
+      parts.push({ kinds, problem: { kinds: drafts.map((draft) => kindOf(draft, scarce)), capacities, mixes } });
+    }
+    return parts;
   }
 
   /** Returns the present claims as bins with their cheapest types. */
@@ -113,25 +131,30 @@ export class Formulation {
   }
 
   #kinds(claims: readonly Claim[]): readonly KindDraft[] {
+    const portions = claims.flatMap((claim) => this.#portionsOf(claim));
+    const binding = bindingAmong(portions, (podClass) => this.#scarceFor(podClass), this.#portsOfDaemons());
     const drafts = new Map<string, KindDraft>();
-    for (const claim of claims) {
-      const known = new Map<PodClass, KindDraft & { readonly requirements: Requirements }>();
-      for (const [at, podClass] of claim.classes.entries()) {
-        let draft = known.get(podClass);
-        if (draft === undefined) {
-          const requirements = this.#tied(podClass, claim);
-          const family = this.#familyOf(requirements);
-          const loads = this.#loadsOf(podClass);
-          const id = JSON.stringify([family, [...podClass.amounts], [...loads]]);
-          const shared = drafts.get(id) ?? { loads, podClass, family, members: [] };
-          drafts.set(id, shared);
-          draft = { ...shared, requirements };
-          known.set(podClass, draft);
-        }
-        draft.members.push({ pod: claim.pods[at] as EnginePod, podClass, requirements: draft.requirements });
-      }
+    const numbers = new Map([...binding].map((scarcity, number) => [scarcity, number]));
+    for (const { podClass, requirements, pods } of portions) {
+      const family = this.#familyOf(requirements);
+      const scarce = new Map([...this.#scarceFor(podClass)].filter(([scarcity]) => binding.has(scarcity)));
+      const loads = [...scarce].map(([scarcity, load]) => [numbers.get(scarcity), load]);
+      const id = JSON.stringify([family.id, [...podClass.amounts], loads]);
+      const draft = drafts.get(id) ?? { scarce, podClass, family, members: [] };
+      drafts.set(id, draft);
+      for (const pod of pods) draft.members.push({ pod, podClass, requirements });
     }
     return [...drafts.values()];
+  }
+
+  #portionsOf(claim: Claim): readonly Portion[] {
+    const pods = new Map<PodClass, EnginePod[]>();
+    for (const [at, podClass] of claim.classes.entries()) {
+      const own = pods.get(podClass) ?? [];
+      pods.set(podClass, own);
+      own.push(claim.pods[at] as EnginePod);
+    }
+    return [...pods].map(([podClass, own]) => ({ podClass, requirements: this.#tied(podClass, claim), pods: own }));
   }
 
   /**
@@ -141,7 +164,7 @@ export class Formulation {
   #tied(podClass: PodClass, claim: Claim): Requirements {
     const { requirements: there } = claim.state.shape;
     const keys = new Set([
-      ...this.#topology.tiesOf(podClass).keys,
+      ...this.#parts.topology.tiesOf(podClass).keys,
       ...podClass.volumes.alternatives.flatMap((alternative) => alternative.keys),
     ]);
     let tied = podClass.requirements;
@@ -149,47 +172,59 @@ export class Formulation {
     return tied;
   }
 
-  #familyOf(requirements: Requirements): number {
-    let family = this.#families.get(requirements.identity);
+  #familyOf(requirements: Requirements): Family {
+    const id = requirements.identity;
+    let family = this.#families.get(id);
     if (family === undefined) {
       const shape = this.#template.root.narrow(requirements);
       this.#contradicts ||= 'code' in shape;
-      family = { index: this.#families.size, shape: 'code' in shape ? this.#template.root : shape };
-      this.#families.set(requirements.identity, family);
+      family = { id, shape: 'code' in shape ? this.#template.root : shape };
+      this.#families.set(id, family);
     }
-    return family.index;
+    return family;
   }
 
-  #loadsOf(podClass: PodClass): ReadonlyMap<number, number> {
-    const loads = new Map<number, number>();
-    for (const [group, load] of this.#topology.tiesOf(podClass).hosts)
-      loads.set(this.#scarcity(group, hostCapacity(group)).position, load);
-    for (const { protocol, port } of podClass.ports) loads.set(this.#scarcity(`${protocol} ${port}`, 1).position, 1);
-    return loads;
+  /** Returns the scarcities that pods of a class use, with the used part of their capacity. */
+  #scarceFor(podClass: PodClass): ReadonlyMap<Scarcity, number> {
+    let scarce = this.#scarceOf.get(podClass);
+    if (scarce === undefined) {
+      const loads = new Map<Scarcity, number>();
+      for (const [group, load] of this.#parts.topology.tiesOf(podClass).hosts)
+        if (this.#canCount(group)) loads.set(this.#scarcity(group, hostCapacity(group)), load);
+      for (const { protocol, port } of podClass.ports) loads.set(this.#scarcity(`${protocol} ${port}`, 1), 1);
+      scarce = loads;
+      this.#scarceOf.set(podClass, scarce);
+    }
+    return scarce;
   }
 
-  #scarcity(of: TopologyGroup | string, capacity: number): Scarcity {
-    let scarcity = this.#scarce.get(of);
+  /** Returns false if a rule counts no pods on nodes of the NodePool, because of its node affinity or its tolerations. */
+  #canCount({ rule: { filter } }: TopologyGroup): boolean {
+    if (filter === undefined) return true;
+    const { taints, root } = this.#template;
+    if (filter.tolerations !== undefined && !toleratesAll(filter.tolerations, taints)) return false;
+    return filter.alternatives?.some((alternative) => root.requirements.intersects(alternative)) ?? true;
+  }
+
+  #scarcity(id: TopologyGroup | string, capacity: number): Scarcity {
+    let scarcity = this.#scarcities.get(id);
     if (scarcity === undefined) {
-      scarcity = { position: this.#scarce.size, capacity };
-      this.#scarce.set(of, scarcity);
+      scarcity = { id, capacity };
+      this.#scarcities.set(id, scarcity);
     }
     return scarcity;
   }
 
-  #kindOf({ loads, podClass, members }: KindDraft): PodKind {
-    const resources = podClass.amounts.length;
-    const amounts = new Float64Array(resources + this.#scarce.size);
-    amounts.set(podClass.amounts);
-    for (const [position, load] of loads) amounts[resources + position] = load;
-    return { amounts, count: members.length };
+  #portsOfDaemons(): ReadonlySet<string> {
+    return new Set(
+      this.#template.groups.flatMap(({ ports }) => ports.map(({ protocol, port }) => `${protocol} ${port}`)),
+    );
   }
 
   /** Returns the capacity of each row for pods after daemons. Undefined if the daemons do not fit. */
-  #capacities(): Problem['capacities'] {
+  #capacities(scarce: readonly Scarcity[]): Problem['capacities'] {
     const { catalogue, groups } = this.#template;
     const groupOf = (row: number) => groups.find(({ rows }) => rows.has(row));
-    const scarce = [...this.#scarce];
     return Array.from({ length: catalogue.rowCount }, (_, row) => {
       const allocatable = catalogue.allocatableAt(row);
       const group = groupOf(row);
@@ -197,8 +232,8 @@ export class Formulation {
       const resources = allocatable.length;
       const capacity = new Float64Array(resources + scarce.length);
       for (let at = 0; at < resources; at++) capacity[at] = (allocatable[at] ?? 0) - (group.amounts[at] ?? 0);
-      for (const [of, { position, capacity: most }] of scarce) {
-        const isTaken = group.ports.some(({ protocol, port }) => of === `${protocol} ${port}`);
+      for (const [position, { id, capacity: most }] of scarce.entries()) {
+        const isTaken = group.ports.some(({ protocol, port }) => id === `${protocol} ${port}`);
         capacity[resources + position] = isTaken ? 0 : most;
       }
       return capacity.some((amount) => amount < 0) ? undefined : capacity;
@@ -209,27 +244,26 @@ export class Formulation {
    * Returns each family alone, and each family combined with as many other families as are compatible, in order and in reverse
    * order.
    */
-  #mixes(drafts: readonly KindDraft[], { capacities, apart }: MixOptions): readonly Mix[] {
-    const families = [...this.#families.values()];
+  #mixes(drafts: readonly KindDraft[], capacities: Problem['capacities'], apart: boolean): readonly Mix[] {
+    const families = [...new Set(drafts.map(({ family }) => family))];
     const mixes = new Map<string, Mix>();
-    const add = (members: ReadonlySet<number>, shape: Shape): void => {
-      const id = [...members].sort((a, b) => a - b).join();
-      if (mixes.has(id) || mixes.size >= MAX_MIXES) return;
+    const add = (members: ReadonlySet<Family>, shape: Shape): void => {
       const kinds = drafts.flatMap(({ family }, kind) => (members.has(family) ? [kind] : []));
+      const id = kinds.join();
+      if (mixes.has(id) || mixes.size >= MAX_MIXES) return;
       mixes.set(id, { kinds, prices: this.#pricesOf(shape, capacities) });
     };
-    for (const { index, shape } of families) add(new Set([index]), shape);
+    for (const family of families) add(new Set([family]), family.shape);
     for (const order of apart ? [] : [families, families.toReversed()]) {
-      for (const { index, shape: own } of families) {
-        if (mixes.size >= MAX_MIXES || this.#isLate()) return [...mixes.values()];
-        let shape = own;
-        const members = new Set([index]);
+      for (const family of families) {
+        if (mixes.size >= MAX_MIXES || this.#parts.isLate()) return [...mixes.values()];
+        let { shape } = family;
+        const members = new Set([family]);
         for (const other of order) {
-          const requirements = other.shape.requirements;
-          const together = shape.narrow(requirements);
+          const together = shape.narrow(other.shape.requirements);
           if ('code' in together || together.possible.isEmpty) continue;
           shape = together;
-          members.add(other.index);
+          members.add(other);
         }
         add(members, shape);
       }
@@ -237,14 +271,62 @@ export class Formulation {
     return [...mixes.values()];
   }
 
-  #pricesOf(shape: Shape, capacities: MixOptions['capacities']): Float64Array {
+  #pricesOf(shape: Shape, capacities: Problem['capacities']): Float64Array {
     const { catalogue, rows, extrasUsdPerHour } = this.#template;
     const { possible, offerings } = shape;
-    const prices = this.#typePricesOf?.(shape) ?? offerings.prices;
+    const prices = this.#parts.pricesOf?.(shape) ?? offerings.prices;
     return Float64Array.from({ length: catalogue.rowCount }, (_, row) =>
       possible.has(row) && rows.has(row) && capacities[row] !== undefined
         ? (prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
         : Number.POSITIVE_INFINITY,
     );
   }
+}
+
+/** Returns the scarcities that can prevent a pod from sharing a node, because not all pods together fit on one node. */
+function bindingAmong(
+  portions: readonly Portion[],
+  scarceFor: (podClass: PodClass) => ReadonlyMap<Scarcity, number>,
+  portsOfDaemons: ReadonlySet<string>,
+): ReadonlySet<Scarcity> {
+  const loads = new Map<Scarcity, number>();
+  for (const { podClass, pods } of portions)
+    for (const [scarcity, load] of scarceFor(podClass))
+      loads.set(scarcity, (loads.get(scarcity) ?? 0) + load * pods.length);
+  const binding = new Set<Scarcity>();
+  for (const [scarcity, load] of loads)
+    if (load > scarcity.capacity || (typeof scarcity.id === 'string' && portsOfDaemons.has(scarcity.id)))
+      binding.add(scarcity);
+  return binding;
+}
+
+function kindOf({ scarce, podClass, members }: KindDraft, columns: readonly Scarcity[]): PodKind {
+  const resources = podClass.amounts.length;
+  const amounts = new Float64Array(resources + columns.length);
+  amounts.set(podClass.amounts);
+  for (const [scarcity, load] of scarce) amounts[resources + columns.indexOf(scarcity)] = load;
+  return { amounts, count: members.length };
+}
+
+/**
+ * Divides kinds into parts within the limits of a problem. Kinds with similar requirements stay together, because their pods can
+ * share nodes.
+ */
+function dividedKinds(drafts: readonly KindDraft[]): readonly (readonly number[])[] {
+  const parts: (readonly number[])[] = [];
+  const familyOf = (kind: number): string => drafts[kind]?.family.id ?? '';
+  const all = [...drafts.keys()];
+  const count = partCount(drafts);
+  const sorted = count === 1 ? all : all.toSorted((a, b) => compareText(familyOf(a), familyOf(b)) || a - b);
+  const size = Math.ceil(all.length / count);
+  for (let start = 0; start < sorted.length; start += size) parts.push(sorted.slice(start, start + size));
+  return parts;
+}
+
+function partCount(drafts: readonly KindDraft[]): number {
+  const families = new Set(drafts.map(({ family }) => family));
+  const scarcities = new Set(drafts.flatMap(({ scarce }) => [...scarce.keys()]));
+  return Math.ceil(
+    Math.max(families.size / MOST_FAMILIES, scarcities.size / MOST_SCARCE, drafts.length / MOST_KINDS, 1),
+  );
 }

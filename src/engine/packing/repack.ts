@@ -12,9 +12,9 @@ import type { Amounts } from '../solver/dimensions.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { DomainCounts, Topology } from '../topology/topology.ts';
-import { Formulation, type PlacedPod } from './formulation.ts';
-import type { Bin } from './problem.ts';
-import { bestPacking } from './search.ts';
+import { Formulation, type PackingPart, type PlacedPod } from './formulation.ts';
+import { type Bin, costOf } from './problem.ts';
+import { bestPacking, DEFAULT_WORK, type Packing, type SearchOptions } from './search.ts';
 
 export interface RepackParts {
   readonly topology: Topology;
@@ -38,6 +38,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const byTemplate = Map.groupBy(movable, ({ state }) => state.template);
   const replaced = new Set<Claim>();
   const fresh: Claim[] = [];
+  const work = workPerPod(movable, parts.work ?? DEFAULT_WORK);
   for (const [template, old] of byTemplate) {
     if (parts.isLate()) break;
     const others = [...claims.filter((claim) => !old.includes(claim)), ...(parts.besides ?? [])];
@@ -45,7 +46,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
     const better = betterFor(
       template,
       { old, fixed },
-      parts,
+      { ...parts, work: Math.min(parts.work ?? DEFAULT_WORK, work * podsOf(old)) },
       claims.length + fresh.length + (parts.besides?.length ?? 0),
     );
     if (better === undefined) continue;
@@ -55,6 +56,16 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   if (replaced.size === 0) return claims;
   return inOrder([...claims.filter((claim) => !replaced.has(claim)), ...fresh], parts.order);
 }
+
+/**
+ * Total work of the NodePools relative to the work of one NodePool. Several NodePools share this total in proportion to their
+ * pods, so that the time of a solve does not grow with the number of NodePools.
+ */
+const SEVERAL_POOLS = 2;
+
+const podsOf = (claims: readonly Claim[]): number => claims.reduce((sum, { pods }) => sum + pods.length, 0);
+
+const workPerPod = (claims: readonly Claim[], work: number): number => (SEVERAL_POOLS * work) / podsOf(claims);
 
 /** Sorts claims in the order of their first pods. */
 function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonly Claim[] {
@@ -86,11 +97,12 @@ function betterFor(
 ): readonly Claim[] | undefined {
   const before = domainCountsOf(old, parts.topology);
   const indifference = indifferenceOf(template.extrasUsdPerHour);
+  const formulation = Formulation.of(template, old, parts);
+  if (formulation === undefined) return undefined;
+  const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts).usdPerHour);
   for (const apart of [false, true]) {
-    const formulation = Formulation.of(template, old, parts, apart);
-    if (formulation === undefined) return undefined;
-    const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts).usdPerHour);
-    const packing = bestPacking(formulation.problem, { ...parts, indifference, present });
+    const problems = formulation.parts(apart);
+    const packing = problems && packedParts(problems, { ...parts, indifference, present });
     if (packing === undefined) return undefined;
     const { bins, saving } = packing;
     const built = (alternatives: Alternatives): readonly Claim[] | undefined =>
@@ -104,6 +116,34 @@ function betterFor(
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
+}
+
+/** Packs each part of a problem. Returns undefined if a part cannot be packed within the limits. */
+function packedParts(
+  parts: readonly PackingPart[],
+  { present, work = DEFAULT_WORK, ...options }: SearchOptions,
+): Packing | undefined {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return bestPacking(only.problem, { ...options, work, present });
+  const kinds = parts.reduce((sum, part) => sum + part.kinds.length, 0);
+  const bins: Bin[] = [];
+  let usdPerNode = 0;
+  let mostUsdPerHour = 0;
+  for (const part of parts) {
+    const packing = bestPacking(part.problem, { ...options, work: work / parts.length });
+    if (packing === undefined) return undefined;
+    for (const bin of packing.bins) bins.push({ ...bin, counts: scattered(bin.counts, part.kinds, kinds) });
+    usdPerNode = Math.max(usdPerNode, packing.saving?.usdPerNode ?? 0);
+    mostUsdPerHour += packing.saving?.mostUsdPerHour ?? costOf(packing.bins);
+  }
+  return { bins, saving: options.indifference === 0 ? undefined : { usdPerNode, mostUsdPerHour } };
+}
+
+/** Returns the counts of a part by the kinds of the whole problem. */
+function scattered(counts: Int32Array, kinds: readonly number[], size: number): Int32Array {
+  const whole = new Int32Array(size);
+  for (const [at, kind] of kinds.entries()) whole[kind] = counts[at] ?? 0;
+  return whole;
 }
 
 const purchaseOf = (claims: readonly Claim[], { pricesOf }: RepackParts): Purchase => ({

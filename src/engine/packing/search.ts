@@ -10,8 +10,8 @@ import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
 const ROUNDS = 24;
-/** Work limit in checks of one kind for one node; each takes about 20 ns. */
-const WORK = 6_000_000;
+/** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
+export const DEFAULT_WORK = 6_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
 const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 400;
@@ -20,7 +20,7 @@ const PROMISING = 1.1;
 /** Maximum number of nodes for the improvement. */
 const MAX_SINGLE_NODES = 2_000;
 
-interface SearchOptions {
+export interface SearchOptions {
   /** Work limit of each search, in checks of one kind for one node. */
   readonly work?: number | undefined;
   /**
@@ -29,14 +29,14 @@ interface SearchOptions {
    */
   readonly indifference: number;
   /** Existing plan, which the search also tries to improve. */
-  readonly present?: readonly Bin[];
+  readonly present?: readonly Bin[] | undefined;
   /** Maximum useful cost of all nodes, in USD per hour. Default: no limit. */
   readonly usdLimit?: number | undefined;
   /** Returns true if the time is over. The search then ends with its current result. */
   readonly isLate: () => boolean;
 }
 
-interface Packing {
+export interface Packing {
   readonly bins: readonly Bin[];
   /** Acceptable cost of fewer nodes. Undefined if the cheapest plan wins. */
   readonly saving: NodeSaving | undefined;
@@ -86,7 +86,7 @@ interface Terms {
 
 /** Returns the best improvement of several plans within the terms. */
 function searched(problem: Problem, options: SearchOptions, terms: Terms): readonly Bin[] | undefined {
-  const { work = WORK, isLate, present } = options;
+  const { work = DEFAULT_WORK, isLate, present } = options;
   const budget: SearchBudget = { left: work, isLate };
   const shop = new Shop(problem, budget);
   const found = constructed(problem, shop, options, terms.usdPerNode);

@@ -1,7 +1,9 @@
 /** Cheaper nodes for the pods of a solve. */
 import { describe, expect, it } from '@jest/globals';
+import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
+import { HOSTNAME_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
-import { instanceType, nodePool, planOf, replicas } from '../build.ts';
+import { instanceType, nodePool, oneOf, type PodParts, planOf, replicas, type SnapshotParts } from '../build.ts';
 
 const TYPES = [
   instanceType('small', { cpu: 2, usd: 0.2 }),
@@ -36,5 +38,76 @@ describe('cheaper nodes', () => {
       usdPerHour: expect.closeTo(0.6),
       types: new Set(['small']),
     });
+  });
+});
+
+describe('packing of clusters with many different rules', () => {
+  const apartFrom = (app: string): Affinity => ({
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: HOSTNAME_LABEL, labelSelector: { matchLabels: { app } } },
+      ],
+    },
+  });
+  const deployments = (count: number, parts: (app: string, index: number) => PodParts): readonly Pod[] =>
+    Array.from({ length: count }, (_, index) => `app-${index}`).flatMap((app, index) =>
+      replicas(3, app, { cpu: '1', memory: '128Mi', labels: { app }, ...parts(app, index) }),
+    );
+  /** Price of a plan relative to the price of `compatible`. */
+  const relativePrice = (parts: SnapshotParts): number => {
+    const [ours, compatible] = [planOf(parts), planOf(parts, { packing: 'compatible' })];
+    expect(ours.refusals.size).toBe(0);
+    return summary(ours).usdPerHour / summary(compatible).usdPerHour;
+  };
+
+  it('lowers the price of 300 Deployments with host anti-affinity of their own, and keeps their pods apart', () => {
+    const pendingPods = deployments(300, (app) => ({ affinity: apartFrom(app) }));
+    expect(relativePrice({ types: TYPES, pendingPods })).toBeLessThan(0.8);
+    for (const { pods } of planOf({ types: TYPES, pendingPods }).claims) {
+      const apps = pods.map((key) => key.replace(/-\d+$/, ''));
+      expect(new Set(apps).size).toBe(apps.length);
+    }
+  });
+
+  it('lowers the price of 300 Deployments with a node affinity of their own', () => {
+    const pendingPods = deployments(300, (_, index) => ({
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [
+              {
+                matchExpressions: [
+                  { key: INSTANCE_TYPE_LABEL, operator: 'In', values: ['small', 'medium', 'large', `other-${index}`] },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    }));
+    expect(relativePrice({ types: TYPES, pendingPods })).toBeLessThan(0.8);
+  });
+
+  it('ignores spread rules by host that count only nodes of other NodePools', () => {
+    const teams = Array.from({ length: 130 }, (_, index) => `team-${index}`);
+    const pools = teams.map((team) => nodePool(team, { requirements: [oneOf('team', team)] }));
+    const pendingPods = teams.flatMap((team) =>
+      replicas(6, team, {
+        cpu: '1',
+        memory: '128Mi',
+        labels: { app: 'web' },
+        nodeSelector: { team },
+        topologySpreadConstraints: [
+          {
+            maxSkew: 3,
+            topologyKey: HOSTNAME_LABEL,
+            whenUnsatisfiable: 'DoNotSchedule',
+            labelSelector: { matchLabels: { app: 'web' } },
+          },
+        ],
+      }),
+    );
+    const types = [instanceType('large', { cpu: 16, usd: 2.4 }), instanceType('medium', { cpu: 4, usd: 0.4 })];
+    expect(relativePrice({ types, pools, pendingPods })).toBeLessThanOrEqual(1);
   });
 });
