@@ -1,17 +1,14 @@
 import { availableParallelism } from 'node:os';
 
 // One project per kind of suite, so that each can be run alone: `npx jest --selectProjects unit`.
-const swc = [
-  '@swc/jest',
-  { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'es6' }, sourceMaps: 'inline' },
-];
-
 const project = (name, extra = {}) => ({
   displayName: name,
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
-  testEnvironment: '<rootDir>/test/support/environment.ts',
+  runtime: '<rootDir>/test/support/jest/runtime.ts',
+  testEnvironment: '<rootDir>/test/support/jest/environment.ts',
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': swc },
+  transform: {},
+  injectGlobals: false,
   ...extra,
 });
 

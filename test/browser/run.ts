@@ -12,5 +12,4 @@ if (chromiumPath() === undefined && process.getuid?.() === 0 && existsSync('/usr
   run('apt-get', 'update', '-qq');
   run('apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'chromium');
 }
-process.env.NODE_OPTIONS = '--experimental-vm-modules';
 process.exitCode = run('node_modules/.bin/jest', '--selectProjects', 'browser', ...process.argv.slice(2));

@@ -3,7 +3,7 @@
  * said why it will not. None waits for a place that the engine believes in and kube-scheduler does not.
  *
  * ```sh
- * MIX_SEED=42 MIX_ROUNDS=20 NODE_OPTIONS=--experimental-vm-modules npx jest --selectProjects cluster -t mixes
+ * MIX_SEED=42 MIX_ROUNDS=20 npx jest --selectProjects cluster -t mixes
  * ```
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

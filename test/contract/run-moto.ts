@@ -54,7 +54,6 @@ try {
   process.exitCode = await run('node_modules/.bin/jest', ['--selectProjects', 'moto', ...process.argv.slice(2)], {
     ...process.env,
     MOTO_URL: url,
-    NODE_OPTIONS: '--experimental-vm-modules',
   });
 } finally {
   server.kill();

@@ -104,9 +104,11 @@ let stage: Stage = {
   patience: 1,
 };
 
-/** Lets the scenarios that start from now on take place elsewhere. */
-export function playOn(another: Stage): void {
+/** Lets the scenarios that start from now on take place elsewhere. Returns the stage until now. */
+export function playOn(another: Stage): Stage {
+  const before = stage;
   stage = another;
+  return before;
 }
 
 export interface Scenario {

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import type { EnvironmentContext, JestEnvironmentConfig } from '@jest/environment';
 import type { Circus } from '@jest/types';
-import PlainGlobals from '../../support/environment.ts';
+import SharedEnvironment from '../../support/jest/environment.ts';
 import { LEFT_OUT } from './leftout.ts';
 
 /** By how much tests and hooks may take longer than in the local world. */
@@ -10,7 +10,7 @@ const PATIENCE = 4;
 /** The first hook builds nothing, but starts a control plane. */
 const DEFAULT_LIMIT_MS = 180_000;
 
-export default class ScenarioEnvironment extends PlainGlobals {
+export default class ScenarioEnvironment extends SharedEnvironment {
   readonly #file: string;
 
   constructor(config: JestEnvironmentConfig, context: EnvironmentContext) {
@@ -33,6 +33,7 @@ export default class ScenarioEnvironment extends PlainGlobals {
   override async teardown(): Promise<void> {
     const { closeStage } = this.global as { readonly closeStage?: () => Promise<void> };
     await closeStage?.();
+    Reflect.deleteProperty(this.global, 'closeStage');
     await super.teardown();
   }
 }

@@ -3,6 +3,11 @@ import { playOn } from '../../operator/harness.ts';
 import { realStage } from './stage.ts';
 
 const stage = realStage();
-playOn(stage);
+const before = playOn(stage);
 // For the environment, which ends after every hook of the file.
-Object.assign(globalThis, { closeStage: stage.close });
+Object.assign(globalThis, {
+  closeStage: async () => {
+    playOn(before);
+    await stage.close();
+  },
+});

@@ -262,7 +262,7 @@ describe('a worker whose threads go on ending', () => {
   });
 
   it.each([
-    ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: Error: no room'],
+    ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: no room'],
     ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
   ])('fails the check of a solver whose thread %s', async (_, worker, text) => {
     const solver = workerSolver({ clock, url: worker });
