@@ -11,7 +11,7 @@ import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { holdsFor } from './holds.ts';
-import { Field } from './objects/check.ts';
+import { fieldIn } from './objects/check.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { isFromCluster, readText } from './objects/read.ts';
 import { type World, worldOf } from './objects/snapshot.ts';
@@ -56,11 +56,12 @@ export function readCaseOptions(file: string): CaseOptions {
     if (error instanceof InputError) throw error;
     throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
   }
-  const options = new Field(file, parsed).object();
-  options.at('preferencePolicy').oneOf('Respect', 'Ignore');
-  options.at('minValuesPolicy').oneOf('Strict', 'BestEffort');
-  options.at('featureGates').object();
-  options.at('now').text();
+  const options = fieldIn(file, parsed);
+  options.given?.object();
+  options.at('preferencePolicy').given?.oneOf('Respect', 'Ignore');
+  options.at('minValuesPolicy').given?.oneOf('Strict', 'BestEffort');
+  options.at('featureGates').given?.object();
+  options.at('now').given?.text();
   const { now, featureGates = {} } = parsed as CaseOptions;
   if (now !== undefined && Number.isNaN(Date.parse(now)))
     options.at('now').fail(`"${now}" is not a time such as 2026-06-03T10:30:00Z`);

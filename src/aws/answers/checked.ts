@@ -1,5 +1,6 @@
 /** Lets through only answers of AWS that can be used, and names the call in what goes wrong otherwise. */
 import { checkForm, wholeBody } from './body.ts';
+import { problemOf } from './checks.ts';
 import { NEEDS } from './needs.ts';
 import { withoutUnread } from './unread.ts';
 import { type Call, isParseError, nameFailure, UnusableAnswer, unreadable } from './unusable.ts';
@@ -63,7 +64,8 @@ const usable: Step<Received> = (next, context) => async (args) => {
   } catch (error) {
     throw isParseError(error) ? unreadable(call, error) : error;
   }
-  const problem = checkOf(call)?.(result.output, '');
+  const check = checkOf(call);
+  const problem = check && problemOf(check, result.output);
   if (problem !== undefined) throw new UnusableAnswer(call, problem);
   return result;
 };

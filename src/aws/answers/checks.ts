@@ -1,98 +1,94 @@
 /** What a value of an answer has to be like where the operator reads it. */
+import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 
-/** Says what is wrong with a value, as `path is …`; undefined when nothing is. */
-export type Check = (value: unknown, path: string) => string | undefined;
+/** Throws a FieldFault if a value cannot be used. */
+export type Check = (field: Field) => unknown;
 
 /** The members of a structure that are read. All others may be anything. */
 export type Members<T> = { readonly [K in keyof T]?: Check };
 
-const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
+const WORDING: Wording = {
+  text: 'a text',
+  object: 'a structure',
+  problem: (expected, value) => (value === undefined || value === null ? 'is missing' : `is not ${expected}`),
+  error: (path, problem) => new FieldFault(path, problem),
+};
 
-/** As the protocols have it, `null` is the same as nothing. */
+/** Returns what is wrong with a value, as `path is …`, or undefined if the value can be used. */
+export function problemOf(check: Check, value: unknown, path = ''): string | undefined {
+  try {
+    check(new Field(value, WORDING, path));
+    return undefined;
+  } catch (error) {
+    if (error instanceof FieldFault) return error.message;
+    throw error;
+  }
+}
+
 export const optional =
   (check: Check): Check =>
-  (value, path) =>
-    isAbsent(value) ? undefined : check(value, path);
-
-const required =
-  (check: Check): Check =>
-  (value, path) =>
-    isAbsent(value) ? `${path} is missing` : check(value, path);
+  (field) =>
+    field.isMissing || check(field);
 
 /** Longer than any name, id or ARN; bodies of messages are not checked for it. */
 const LONGEST = 4_096;
 
 /** A text that is not empty. */
-export const text: Check = required((value, path) => {
-  if (typeof value !== 'string') return `${path} is not a text`;
-  if (value === '') return `${path} is empty`;
-  return value.length > LONGEST ? `${path} has ${value.length} characters` : undefined;
-});
+export function text(field: Field): string {
+  const value = field.text();
+  if (value === '') field.fail('is empty');
+  return value.length > LONGEST ? field.fail(`has ${value.length} characters`) : value;
+}
 
-export const anyText: Check = required((value, path) =>
-  typeof value === 'string' ? undefined : `${path} is not a text`,
-);
+export const anyText: Check = (field) => field.text();
 
 /** A text for which `holds`, which makes it `what`. */
 export const textThat =
   (holds: (value: string) => boolean, what: string): Check =>
-  (value, path) =>
-    text(value, path) ?? (holds(value as string) ? undefined : `${path} is not ${what}`);
+  (field) =>
+    field.expect(holds(text(field)), what);
 
-export const flag: Check = required((value, path) =>
-  typeof value === 'boolean' ? undefined : `${path} is not true or false`,
-);
+export const flag: Check = (field) => field.flag();
 
 /** A number from 0 to `most`. */
-export const amount = (most = 1e12): Check =>
-  required((value, path) => {
-    if (typeof value !== 'number') return `${path} is not a number`;
-    return value >= 0 && value <= most ? undefined : `${path} is ${value}, not a number from 0 to ${most}`;
-  });
+export const amount =
+  (most = 1e12): Check =>
+  (field) => {
+    const value = field.value as number;
+    field.expect(typeof value === 'number', 'a number');
+    if (!(value >= 0 && value <= most)) field.fail(`is ${value}, not a number from 0 to ${most}`);
+  };
 
 /** A number above 0. */
 export const some = (most?: number): Check => {
   const check = amount(most);
-  return (value, path) => check(value, path) ?? (value === 0 ? `${path} is 0` : undefined);
+  return (field) => {
+    check(field);
+    if (field.value === 0) field.fail('is 0');
+  };
 };
 
-export const moment: Check = required((value, path) =>
-  value instanceof Date && !Number.isNaN(value.getTime()) ? undefined : `${path} is not a time`,
-);
+export const moment: Check = (field) =>
+  field.expect(field.value instanceof Date && !Number.isNaN(field.value.getTime()), 'a time');
 
 /** A moment as text. */
-export const momentText: Check = (value, path) =>
-  text(value, path) ?? (Number.isNaN(Date.parse(value as string)) ? `${path} is not a time` : undefined);
+export const momentText: Check = textThat((value) => !Number.isNaN(Date.parse(value)), 'a time');
 
-export const list = (item: Check, { atLeast = 0 }: { readonly atLeast?: number } = {}): Check =>
-  required((value, path) => {
-    if (!Array.isArray(value)) return `${path} is not a list`;
-    if (value.length < atLeast) return `${path} is empty`;
-    for (const [at, each] of value.entries()) {
-      const problem = item(each, `${path}[${at}]`);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  });
+export const list =
+  (item: Check, { atLeast = 0 }: { readonly atLeast?: number } = {}): Check =>
+  (field) => {
+    const items = field.required().items();
+    if (items.length < atLeast) field.fail('is empty');
+    items.forEach(item);
+  };
 
 /** Of type `T`, so that no member's name is misspelt. */
 export const structure = <T>(members: Members<T>): Check => {
   const checks = Object.entries(members) as [string, Check][];
-  return required((value, path) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return `${path} is not a structure`;
-    const prefix = path === '' ? '' : `${path}.`;
-    for (const [name, check] of checks) {
-      const problem = check((value as Record<string, unknown>)[name], prefix + name);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  });
+  return (field) => {
+    field.object();
+    for (const [name, check] of checks) check(field.at(name));
+  };
 };
 
 export const anything: Check = () => undefined;
-
-/** Both of them. */
-export const both =
-  (first: Check, second: Check): Check =>
-  (value, path) =>
-    first(value, path) ?? second(value, path);

@@ -1,5 +1,5 @@
 /** Items of an answer that do not depend on each other, of which one that cannot be used is left out alone. */
-import type { Check } from './checks.ts';
+import { type Check, problemOf } from './checks.ts';
 import { type Call, UnusableAnswer } from './unusable.ts';
 
 /** Is given what is left out, at most once for each page. */
@@ -9,7 +9,7 @@ export function usableItems<T>(call: Call, items: readonly T[], check: Check, re
   const problems: string[] = [];
   const unusable: T[] = [];
   const usable = items.filter((item, at) => {
-    const problem = check(item, `item ${at}`);
+    const problem = problemOf(check, item, `item ${at}`);
     if (problem === undefined) return true;
     problems.push(problem);
     unusable.push(item);

@@ -55,7 +55,6 @@ import {
   amount,
   anyText,
   anything,
-  both,
   type Check,
   flag,
   list,
@@ -105,13 +104,12 @@ const reservation = structure<CapacityReservation>({
   Interruptible: optional(flag),
 });
 
-const group = both(
-  structure<PlacementGroup>({ GroupId: idOf('pg'), GroupName: text, Strategy: text }),
-  (value, path) =>
-    (value as PlacementGroup).Strategy === 'partition'
-      ? structure<PlacementGroup>({ PartitionCount: some(COUNT) })(value, path)
-      : undefined,
-);
+const group = structure<PlacementGroup>({ GroupId: idOf('pg'), GroupName: text, Strategy: text });
+const partitions = structure<PlacementGroup>({ PartitionCount: some(COUNT) });
+const placementGroup: Check = (field) => {
+  group(field);
+  if (field.at('Strategy').value === 'partition') partitions(field);
+};
 
 /** Instances that have ended have neither a network nor, after a while, tags. */
 const instance = structure<Instance>({
@@ -153,18 +151,17 @@ const fleetInstance = structure<CreateFleetInstance>({
   }),
 });
 
-/** A fleet of type instant says what it bought, and where that is nothing, why. */
-const fleet = both(
-  structure<CreateFleetCommandOutput>({
-    FleetId: text,
-    Instances: list(fleetInstance),
-    Errors: optional(list(anything)),
-  }),
-  (value, path) =>
-    (value as CreateFleetCommandOutput).Instances?.length === 0
-      ? structure<CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) })(value, path)
-      : undefined,
-);
+const fleet = structure<CreateFleetCommandOutput>({
+  FleetId: text,
+  Instances: list(fleetInstance),
+  Errors: optional(list(anything)),
+});
+const errors = structure<CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) });
+/** A fleet of type instant contains errors if it launched no instance. */
+const instantFleet: Check = (field) => {
+  fleet(field);
+  if (field.at('Instances').items().length === 0) errors(field);
+};
 
 /** Tags of which one key is read: another key must not make the answer unusable. */
 const tags = list(structure<Tag>({ Key: anyText, Value: optional(anyText) }));
@@ -198,7 +195,7 @@ const EC2: Readonly<Record<string, Check>> = {
   DescribeCapacityReservations: structure<DescribeCapacityReservationsCommandOutput>({
     CapacityReservations: list(reservation),
   }),
-  DescribePlacementGroups: structure<DescribePlacementGroupsCommandOutput>({ PlacementGroups: list(group) }),
+  DescribePlacementGroups: structure<DescribePlacementGroupsCommandOutput>({ PlacementGroups: list(placementGroup) }),
   DescribeInstances: structure<DescribeInstancesCommandOutput>({
     Reservations: list(structure<Reservation>({ Instances: list(instance) })),
   }),
@@ -214,7 +211,7 @@ const EC2: Readonly<Record<string, Check>> = {
   }),
   DescribeLaunchTemplates: structure<DescribeLaunchTemplatesCommandOutput>({ LaunchTemplates: list(template) }),
   CreateLaunchTemplate: structure<CreateLaunchTemplateCommandOutput>({ LaunchTemplate: template }),
-  CreateFleet: fleet,
+  CreateFleet: instantFleet,
   TerminateInstances: structure<TerminateInstancesCommandOutput>({
     TerminatingInstances: list(
       structure<InstanceStateChange>({

@@ -4,6 +4,8 @@
  */
 
 import { parseDuration } from '../../api/duration.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 import { own } from '../../lib/own.ts';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
@@ -113,11 +115,6 @@ function fieldOf(shape: Shape): KubeletField | undefined {
   return typeof value === 'string' ? 'map' : undefined;
 }
 
-const kindOf = (value: unknown): string => {
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
-};
-
 const within = (low: number, high: number) => (value: unknown) =>
   Number.isInteger(value) && (value as number) >= low && (value as number) <= high;
 
@@ -133,82 +130,81 @@ const ACCEPTS: Readonly<Record<Scalar, (value: unknown) => boolean>> = {
   any: () => true,
 };
 
-const cannotDecode = (value: unknown, path: string, goType: string): string => {
-  const kind = kindOf(value);
-  const given = kind === 'number' && /^(int|uint|float)/.test(goType) ? `number ${String(value)}` : kind;
-  const where = path === '' ? 'Go value' : `Go struct field KubeletConfiguration${path.replace(/\[\d+\]/g, '')}`;
-  return `json: cannot unmarshal ${given} into ${where} of type ${goType}`;
+function cannotDecode(goType: string, value: unknown, path: string): string {
+  const isNumber = typeof value === 'number' && /^(int|uint|float)/.test(goType);
+  const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+  const where = path === '' ? 'Go value' : `Go struct field KubeletConfiguration.${path.replace(/\[\d+\]/g, '')}`;
+  return `json: cannot unmarshal ${isNumber ? `number ${value}` : kind} into ${where} of type ${goType}`;
+}
+
+const WORDING: Wording = {
+  text: 'string',
+  object: 'struct',
+  problem: cannotDecode,
+  error: (_path, problem) => new FieldFault('', problem),
 };
 
 /** Go's name of a type; structs have names of their own, which say nothing to users. */
 function goTypeOf(shape: Shape): string {
-  if (typeof shape === 'string') return shape;
+  if (typeof shape === 'string') return shape === 'Duration' ? 'string' : shape;
   if (Array.isArray(shape)) return `[]${goTypeOf(shape[0])}`;
   const { '*': value } = shape as Members;
   return value === undefined ? 'struct' : `map[string]${goTypeOf(value)}`;
 }
 
-interface Findings {
-  readonly decode: string[];
-  readonly unknown: string[];
-}
-
-function walkScalar(value: unknown, shape: Scalar, path: string, found: Findings): void {
-  if (!ACCEPTS[shape](value)) {
-    found.decode.push(cannotDecode(value, path, shape === 'Duration' ? 'string' : shape));
-    return;
-  }
-  if (shape !== 'Duration') return;
-  try {
-    parseDuration(value as string);
-  } catch {
-    found.decode.push(`time: invalid duration ${JSON.stringify(value)}`);
-  }
-}
-
-/** Null stands for absent everywhere. */
-function walk(value: unknown, shape: Shape, path: string, found: Findings): void {
-  if (value === null || value === undefined) return;
-  if (typeof shape === 'string') {
-    walkScalar(value, shape, path, found);
-    return;
-  }
-  if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) found.decode.push(cannotDecode(value, path, goTypeOf(shape)));
-    else value.forEach((item, at) => void walk(item, shape[0], `${path}[${at}]`, found));
-    return;
-  }
-  walkMembers(value, shape as Members, path, found);
-}
-
 type Members = { readonly [field: string]: Shape };
 
-function walkMembers(value: unknown, members: Members, path: string, found: Findings): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    found.decode.push(cannotDecode(value, path, goTypeOf(members)));
-    return;
+function checkDuration(field: Field): void {
+  try {
+    parseDuration(field.text());
+  } catch {
+    field.fail(`time: invalid duration ${JSON.stringify(field.value)}`);
   }
-  for (const [key, member] of Object.entries(value)) {
-    const inner = members['*'] ?? (Object.hasOwn(members, key) ? members[key] : undefined);
-    if (inner === undefined) found.unknown.push(`unknown field "${`${path}.${key}`.slice(1)}"`);
-    else walk(member, inner, '*' in members ? path : `${path}.${key}`, found);
+}
+
+/**
+ * Returns the paths of unknown fields. Null stands for absent everywhere.
+ * @throws FieldFault for the first value of a wrong type
+ */
+function unknownIn(field: Field, shape: Shape): readonly string[] {
+  if (field.isMissing) return [];
+  const { value } = field;
+  if (typeof shape === 'string') {
+    field.expect(ACCEPTS[shape](value), goTypeOf(shape));
+    if (shape === 'Duration') checkDuration(field);
+    return [];
   }
+  if (Array.isArray(shape)) {
+    field.expect(Array.isArray(value), goTypeOf(shape));
+    return field.items().flatMap((item) => unknownIn(item, shape[0]));
+  }
+  field.expect(typeof value === 'object' && !Array.isArray(value), goTypeOf(shape));
+  const members = shape as Members;
+  return field.keys().flatMap((key) => {
+    const inner = members['*'] ?? own(members, key);
+    const member = field.at(key);
+    if (inner === undefined) return [member.path];
+    return unknownIn('*' in members ? field.with(member.value) : member, inner);
+  });
 }
 
 /** Why the block is no KubeletConfiguration: the first value of a wrong type, else every unknown field. */
 export function decodeErrors(raw: Readonly<Record<string, unknown>>): readonly string[] {
-  const found: Findings = { decode: [], unknown: [] };
   // An expression stands where the decoder wants a number.
   const block = typeof raw.maxPods === 'string' ? { ...raw, maxPods: 0 } : raw;
-  walk(block, KUBELET_CONFIGURATION, '', found);
-  const [first] = found.decode;
-  return first === undefined ? found.unknown : [first];
+  try {
+    return unknownIn(new Field(block, WORDING), KUBELET_CONFIGURATION).map((path) => `unknown field "${path}"`);
+  } catch (error) {
+    return [messageOf(error)];
+  }
 }
 
 /** The value when it has the field's upstream type, else undefined, as if the field were not there. */
 export function wellTyped(raw: Readonly<Record<string, unknown>>, field: string): unknown {
-  const shape = own(KUBELET_CONFIGURATION as { readonly [field: string]: Shape }, field) ?? 'any';
-  const found: Findings = { decode: [], unknown: [] };
-  walk(raw[field], shape, `.${field}`, found);
-  return found.decode.length === 0 ? raw[field] : undefined;
+  try {
+    unknownIn(new Field(raw[field], WORDING, field), own(KUBELET_CONFIGURATION as Members, field) ?? 'any');
+    return raw[field];
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 /** On-demand prices from the AWS Price List. */
 import { type Filter, type PricingClient, paginateGetProducts } from '@aws-sdk/client-pricing';
-import type { Check } from '../answers/checks.ts';
+import { type Check, problemOf } from '../answers/checks.ts';
 import { type ReportUnusable, usableItems } from '../answers/items.ts';
 import { pagesOf } from '../pages.ts';
 import { priceText } from './price-text.ts';
@@ -49,16 +49,19 @@ function itemIn(json: string): PriceListItem | undefined {
 
 const product =
   (currency: string): Check =>
-  (value, path) => {
+  (field) => {
+    const item = field.value as PriceListItem;
+    let name: unknown;
+    let prices: readonly unknown[];
     try {
-      const item = value as PriceListItem;
-      const name = item.product?.attributes?.instanceType;
-      if (name !== undefined && typeof name !== 'string') return `${path} has no name of an instance type`;
-      const prices = pricesIn(item, currency).filter((price) => !isFree(price));
-      return prices.map((price) => priceText(price, path)).find((problem) => problem !== undefined);
+      name = item.product?.attributes?.instanceType;
+      prices = pricesIn(item, currency).filter((price) => !isFree(price));
     } catch {
-      return `${path} is no product with prices`;
+      return field.fail('is no product with prices');
     }
+    if (name !== undefined && typeof name !== 'string') return field.fail('has no name of an instance type');
+    for (const price of prices) priceText(field.with(price));
+    return undefined;
   };
 
 /** The type and its price per hour; undefined when the item is none of a type, or free. */
@@ -72,7 +75,7 @@ function priceOf(item: PriceListItem | undefined, currency: string): readonly [s
 /** The type and its price per hour in one item of a price list; undefined when it holds no usable price. */
 export function parsePriceListItem(json: string, currency: 'USD' | 'CNY'): readonly [string, number] | undefined {
   const item = itemIn(json);
-  return product(currency)(item, '') === undefined ? priceOf(item, currency) : undefined;
+  return problemOf(product(currency), item) === undefined ? priceOf(item, currency) : undefined;
 }
 
 const CALL = { service: 'Pricing', operation: 'GetProducts' };

@@ -4,9 +4,7 @@ import { type Check, text } from '../answers/checks.ts';
 const HIGHEST = 1e6;
 
 /** A price as AWS writes it. What costs nothing, less, or more than anything could would be bought first, or never. */
-export const priceText: Check = (value, path) => {
-  const problem = text(value, path);
-  if (problem !== undefined) return problem;
-  const price = Number(value);
-  return price > 0 && price <= HIGHEST ? undefined : `${path} is no price`;
+export const priceText: Check = (field) => {
+  const price = Number(text(field));
+  if (!(price > 0 && price <= HIGHEST)) field.fail('is no price');
 };

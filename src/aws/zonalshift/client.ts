@@ -1,6 +1,6 @@
 /** Asks Application Recovery Controller which zones a cluster has been shifted away from. */
 import type { EKSClient } from '@aws-sdk/client-eks';
-import { amount, list, structure, text } from '../answers/checks.ts';
+import { amount, list, problemOf, structure, text } from '../answers/checks.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { signedRequest } from '../signed.ts';
 
@@ -42,7 +42,7 @@ function read(json: string): ManagedResource {
   } catch {
     throw new UnusableAnswer(CALL, 'it is no JSON object');
   }
-  const problem = managedResource(answer, '');
+  const problem = problemOf(managedResource, answer);
   if (problem !== undefined) throw new UnusableAnswer(CALL, problem);
   return answer as ManagedResource;
 }

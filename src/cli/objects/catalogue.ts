@@ -1,7 +1,8 @@
 /** Instance types from a file of `--instance-types`, or from the operator, as `engine/instance-type-report.ts` writes them. */
 import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
-import { Field } from './check.ts';
+import type { Field } from '../../lib/field.ts';
+import { checkExpressions, checkQuantities, fieldIn } from './check.ts';
 import { InputError, messageOf } from './errors.ts';
 import { readText } from './read.ts';
 
@@ -26,24 +27,14 @@ interface TypeEntry {
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'];
 
-function checkRequirements(list: Field): void {
-  for (const requirement of list.items()) {
-    requirement.at('key').required().text();
-    requirement
-      .at('operator')
-      .required()
-      .oneOf(...OPERATORS);
-    for (const value of requirement.at('values').items()) value.required().text();
-  }
-}
-
 function checkType(type: Field): void {
-  type.at('name').required().text();
-  checkRequirements(type.at('requirements').required());
-  type.at('capacity').required().quantities();
-  for (const part of ['kubeReserved', 'systemReserved', 'evictionThreshold']) type.at('overhead').at(part).quantities();
+  type.at('name').text();
+  checkExpressions(type.at('requirements').required(), OPERATORS);
+  checkQuantities(type.at('capacity').required());
+  for (const part of ['kubeReserved', 'systemReserved', 'evictionThreshold'])
+    checkQuantities(type.at('overhead').at(part));
   for (const offering of type.at('offerings').required().items()) {
-    checkRequirements(offering.at('requirements').required());
+    checkExpressions(offering.at('requirements').required(), OPERATORS);
     offering.at('price').number();
     for (const field of ['listPrice', 'spotRisk'])
       if (offering.at(field).value !== undefined) offering.at(field).number();
@@ -83,12 +74,11 @@ export interface Catalogue {
 
 /** @throws InputError that names the type's position and the field. */
 export function catalogueIn(parsed: unknown, where: string): Catalogue {
-  const root = new Field(where, parsed);
-  const own = root.at('nodePools').object();
-  const names = Object.keys((own.value as object | undefined) ?? {});
+  const root = fieldIn(where, parsed);
+  const own = root.at('nodePools');
   return {
     instanceTypes: typesIn(root.at('instanceTypes').required()),
-    nodePools: new Map(names.map((name) => [name, typesIn(own.at(name))])),
+    nodePools: new Map(own.keys().map((name) => [name, typesIn(own.at(name))])),
   };
 }
 

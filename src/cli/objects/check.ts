@@ -1,130 +1,62 @@
 /** The few things about built-in objects that must hold before the engine can look at them. */
 import { parseQuantity } from '../../api/quantity.ts';
+import { Field, type Wording } from '../../lib/field.ts';
 import { InputError, messageOf } from './errors.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+/** Types whose messages do not repeat the value, which may be large. */
+const UNQUOTED: readonly string[] = ['an object', 'a list', 'a number'];
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const WORDING: Omit<Wording, 'error'> = {
+  text: 'text',
+  object: 'an object',
+  problem: (expected, value) => {
+    if ((value === undefined || value === null) && expected !== 'a number') return 'is required';
+    return `must be ${expected}${UNQUOTED.includes(expected) ? '' : `, not ${JSON.stringify(value)}`}`;
+  },
+};
 
-/** Walks an object with the path of the field at hand, so that every complaint can name it. */
-export class Field {
-  readonly #where: string;
-  readonly #path: string;
-  readonly #value: unknown;
+/** Returns a value of a file as a field whose methods throw an InputError. */
+export const fieldIn = (where: string, value: unknown, path = ''): Field => {
+  const error = (at: string, problem: string) => new InputError(where, `${at === '' ? 'object' : at}: ${problem}`);
+  return new Field(value, { ...WORDING, error }, path);
+};
 
-  constructor(where: string, value: unknown, path = '') {
-    this.#where = where;
-    this.#value = value;
-    this.#path = path;
-  }
-
-  fail(what: string): never {
-    throw new InputError(this.#where, `${this.#path === '' ? 'object' : this.#path}: ${what}`);
-  }
-
-  /** What was checked. */
-  get value(): unknown {
-    return this.#value;
-  }
-
-  get isMissing(): boolean {
-    return this.#value === undefined || this.#value === null;
-  }
-
-  at(key: string): Field {
-    const path = this.#path === '' ? key : `${this.#path}.${key}`;
-    if (this.isMissing) return new Field(this.#where, undefined, path);
-    if (!isFields(this.#value)) return this.fail('must be an object');
-    return new Field(this.#where, this.#value[key], path);
-  }
-
-  required(): this {
-    if (this.isMissing) this.fail('is required');
-    return this;
-  }
-
-  object(): this {
-    if (!this.isMissing && !isFields(this.#value)) this.fail('must be an object');
-    return this;
-  }
-
-  items(): readonly Field[] {
-    if (this.isMissing) return [];
-    const value = this.#value;
-    if (!Array.isArray(value)) return this.fail('must be a list');
-    return value.map((item: unknown, index) => new Field(this.#where, item, `${this.#path}[${index}]`));
-  }
-
-  text(): this {
-    if (!this.isMissing && typeof this.#value !== 'string')
-      this.fail(`must be text, not ${JSON.stringify(this.#value)}`);
-    return this;
-  }
-
-  oneOf(...allowed: readonly string[]): this {
-    if (!this.isMissing && !allowed.some((each) => each === this.#value)) {
-      this.fail(`must be one of ${allowed.join(', ')}, not ${JSON.stringify(this.#value)}`);
-    }
-    return this;
-  }
-
-  count(): this {
-    if (this.isMissing) return this;
-    if (!Number.isInteger(this.#value) || Number(this.#value) < 0) {
-      this.fail(`must be a whole number from 0 on, not ${JSON.stringify(this.#value)}`);
-    }
-    return this;
-  }
-
-  number(): this {
-    if (typeof this.#value !== 'number' || !Number.isFinite(this.#value)) this.fail('must be a number');
-    return this;
-  }
-
-  /** Every entry a quantity. */
-  quantities(): void {
-    this.object();
-    for (const [name, quantity] of Object.entries(isFields(this.#value) ? this.#value : {})) {
-      try {
-        if (typeof quantity !== 'string' && typeof quantity !== 'number')
-          throw new RangeError('expected text or a number');
-        parseQuantity(quantity);
-      } catch (error) {
-        new Field(this.#where, quantity, `${this.#path}.${name}`).fail(
-          `${JSON.stringify(quantity)} is not a quantity such as 500m or 2Gi (${messageOf(error)})`,
-        );
-      }
+/** Checks that every entry is a quantity. */
+export function checkQuantities(list: Field): void {
+  for (const name of list.keys()) {
+    const field = list.at(name);
+    const { value } = field;
+    try {
+      if (typeof value !== 'string' && typeof value !== 'number') throw new RangeError('expected text or a number');
+      parseQuantity(value);
+    } catch (error) {
+      field.fail(`${JSON.stringify(value)} is not a quantity such as 500m or 2Gi (${messageOf(error)})`);
     }
   }
+}
 
-  /** Every entry text. */
-  textMap(): void {
-    this.object();
-    for (const key of Object.keys(isFields(this.#value) ? this.#value : {})) this.at(key).text();
-  }
+function checkTexts(map: Field): void {
+  for (const key of map.keys()) map.at(key).given?.text();
 }
 
 const NODE_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'];
 
-function checkExpressions(list: Field, operators: readonly string[]): void {
+/** Checks requirements of nodes or labels. */
+export function checkExpressions(list: Field, operators: readonly string[]): void {
   for (const expression of list.items()) {
-    expression.at('key').required().text();
-    expression
-      .at('operator')
-      .required()
-      .oneOf(...operators);
-    for (const value of expression.at('values').items()) value.required().text();
+    expression.at('key').text();
+    expression.at('operator').oneOf(...operators);
+    for (const value of expression.at('values').items()) value.text();
   }
 }
 
 function checkSelector(selector: Field): void {
-  selector.at('matchLabels').textMap();
+  checkTexts(selector.at('matchLabels'));
   checkExpressions(selector.at('matchExpressions'), NODE_OPERATORS.slice(0, 4));
 }
 
 function checkAffinityTerm(term: Field): void {
-  term.at('topologyKey').required().text();
+  term.at('topologyKey').text();
   checkSelector(term.at('labelSelector'));
   checkSelector(term.at('namespaceSelector'));
 }
@@ -149,44 +81,44 @@ function checkAffinity(affinity: Field): void {
 }
 
 function checkContainer(container: Field): void {
-  container.at('resources').at('requests').quantities();
-  container.at('resources').at('limits').quantities();
-  for (const port of container.at('ports').items()) port.at('hostPort').count();
+  checkQuantities(container.at('resources').at('requests'));
+  checkQuantities(container.at('resources').at('limits'));
+  for (const port of container.at('ports').items()) port.at('hostPort').given?.count();
 }
 
 /** A pod's spec, as far as placing it goes. */
 export function checkPodSpec(spec: Field): void {
   const containers = spec.required().at('containers').required().items();
   for (const container of [...containers, ...spec.at('initContainers').items()]) checkContainer(container);
-  spec.at('overhead').quantities();
-  spec.at('nodeSelector').textMap();
+  checkQuantities(spec.at('overhead'));
+  checkTexts(spec.at('nodeSelector'));
   checkAffinity(spec.at('affinity'));
   for (const toleration of spec.at('tolerations').items()) {
-    toleration.at('operator').oneOf('Exists', 'Equal', 'Gt', 'Lt', '');
-    toleration.at('effect').oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute', '');
+    toleration.at('operator').given?.oneOf('Exists', 'Equal', 'Gt', 'Lt', '');
+    toleration.at('effect').given?.oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute', '');
   }
   for (const constraint of spec.at('topologySpreadConstraints').items()) {
     constraint.at('maxSkew').required().number();
-    constraint.at('topologyKey').required().text();
-    constraint.at('whenUnsatisfiable').required().oneOf('DoNotSchedule', 'ScheduleAnyway');
+    constraint.at('topologyKey').text();
+    constraint.at('whenUnsatisfiable').oneOf('DoNotSchedule', 'ScheduleAnyway');
     checkSelector(constraint.at('labelSelector'));
   }
 }
 
 export function checkWorkload(object: Field): void {
   const spec = object.at('spec').required();
-  for (const key of ['replicas', 'completions', 'parallelism']) spec.at(key).count();
+  for (const key of ['replicas', 'completions', 'parallelism']) spec.at(key).given?.count();
   spec.at('template').required();
-  spec.at('template').at('metadata').at('labels').textMap();
+  checkTexts(spec.at('template').at('metadata').at('labels'));
   checkPodSpec(spec.at('template').at('spec'));
 }
 
 export function checkNode(object: Field): void {
-  object.at('metadata').at('labels').textMap();
-  object.at('status').at('capacity').quantities();
-  object.at('status').at('allocatable').quantities();
+  checkTexts(object.at('metadata').at('labels'));
+  checkQuantities(object.at('status').at('capacity'));
+  checkQuantities(object.at('status').at('allocatable'));
   for (const taint of object.at('spec').at('taints').items()) {
-    taint.at('key').required().text();
-    taint.at('effect').required().oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute');
+    taint.at('key').text();
+    taint.at('effect').oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute');
   }
 }

@@ -13,7 +13,7 @@ import { ClusterState } from '../../state/cluster.ts';
 import { providerIdOf } from '../../state/node.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import { bufferPods } from './buffers.ts';
-import { checkNode, checkPodSpec, checkWorkload, Field } from './check.ts';
+import { checkNode, checkPodSpec, checkQuantities, checkWorkload, fieldIn } from './check.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
 import { behindGates, type KnownGates } from './gated-kinds.ts';
@@ -145,7 +145,7 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
   const byName = new Map(plain.map((pool) => [pool.nodePool.metadata.name, pool]));
   const claims = manifests.flatMap(({ object, where }) => {
     if (object.kind !== 'NodeClaim') return [];
-    new Field(where, object).at('status').at('allocatable').quantities();
+    checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
     const claim = withNodeClassRef(object as NodeClaim);
     return [withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs })];
   });
@@ -224,10 +224,10 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
 
 function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
   const isWorkload = WORKLOAD_KINDS.has(object.kind);
-  if (isWorkload || object.kind === 'DaemonSet') checkWorkload(new Field(where, object));
+  if (isWorkload || object.kind === 'DaemonSet') checkWorkload(fieldIn(where, object));
   if (isWorkload) return podsOf(object as Workload, uids);
   if (object.kind !== 'Pod') return [];
-  checkPodSpec(new Field(where, object).at('spec'));
+  checkPodSpec(fieldIn(where, object).at('spec'));
   return [standalonePod(object as Pod, uids)];
 }
 
@@ -257,7 +257,7 @@ function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: Cl
 function nodeNotes(manifests: readonly Manifest[]): readonly string[] {
   return manifests.flatMap(({ object, where }) => {
     if (object.kind !== 'Node') return [];
-    checkNode(new Field(where, object));
+    checkNode(fieldIn(where, object));
     if (providerIdOf(object) !== undefined) return [];
     return [`${where}: ${missingIn(object as Node)}; the operator ignores such a Node, and so it is left out here`];
   });

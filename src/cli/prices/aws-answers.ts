@@ -1,7 +1,8 @@
 /** What AWS's command line prints of Savings Plans and reserved instances, as entries of a price book. */
 import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/price-book/price-book.ts';
 import { isObject, type JsonObject } from '../../api/schema/openapi.ts';
-import { Field } from '../objects/check.ts';
+import type { Field } from '../../lib/field.ts';
+import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
 interface ImportOptions {
@@ -33,7 +34,7 @@ export function importedFrom(sources: readonly Source[], options: ImportOptions)
   const reserved: (ReservedInstances & { id: string })[] = [];
   const notes: string[] = [];
   for (const { where, document } of sources.flatMap(documentsIn)) {
-    const answer = new Field(where, document);
+    const answer = fieldIn(where, document);
     if ('savingsPlans' in document) for (const item of list(answer, 'savingsPlans')) keep(planOf(item), plans, notes);
     else if ('searchResults' in document) {
       const id = text(answer, 'savingsPlanId');

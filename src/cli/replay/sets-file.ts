@@ -1,9 +1,10 @@
 /** The file of `--sets`: a list of sets of settings; docs/replay-sets.md is its reference. */
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
+import type { Field } from '../../lib/field.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
-import { Field } from '../objects/check.ts';
+import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
 /** A merge patch (RFC 7386) of one object, or of all of a kind. */
@@ -33,7 +34,7 @@ const PATCH_FIELDS = ['kind', 'name', 'namespace', 'patch'];
  * @throws InputError that names the file, the set and the field
  */
 export function readSets(text: string, file: string): readonly DeclaredSet[] {
-  const root = new Field(file, parsed(text, file), 'sets');
+  const root = fieldIn(file, parsed(text, file), 'sets');
   if (!Array.isArray(root.value)) return root.fail('must be a list of sets, each with a name');
   if (root.value.length === 0) return root.fail('is empty; name at least one set');
   const folder = resolve(file, '..');
@@ -67,11 +68,11 @@ function setOf(item: Field, file: string, folder: string): DeclaredSet {
 function patchOf(item: Field): Patch {
   onlyKnown(item, PATCH_FIELDS);
   const patch = item.at('patch').required().object().value as Patch['patch'];
-  const namespace = item.at('namespace').text();
+  const namespace = item.at('namespace').given?.text();
   return {
     kind: nameOf(item.at('kind')),
     name: nameOf(item.at('name')),
-    ...(namespace.isMissing ? {} : { namespace: String(namespace.value) }),
+    ...(namespace !== undefined && { namespace }),
     patch,
   };
 }
@@ -84,14 +85,11 @@ function textOf(item: Field): string {
 }
 
 function nameOf(field: Field): string {
-  const { value } = field.required().text();
-  return value === '' ? field.fail('must not be empty') : String(value);
+  return field.text() || field.fail('must not be empty');
 }
 
 function onlyKnown(item: Field, known: readonly string[]): void {
-  const { value } = item.object();
-  if (value === null || value === undefined) return void item.required();
-  for (const key of Object.keys(value)) {
+  for (const key of item.required().keys()) {
     if (known.includes(key)) continue;
     const near = nearestName(key, known);
     item

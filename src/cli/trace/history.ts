@@ -5,10 +5,11 @@
  */
 import type { KubeObject, OwnerReference, Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
+import { FieldFault } from '../../lib/field.ts';
+import { objectField } from '../../replay/trace/fields.ts';
 import { SCALED_KINDS, TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { readObject } from '../../replay/trace/objects.ts';
 import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
-import { FieldFault } from '../../replay/trace/trace-error.ts';
 import { lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';
 import { SelectorKeys } from './selector-keys.ts';
@@ -214,7 +215,7 @@ export class AuditHistory {
   /** The object as the trace has it; undefined when the trace's reader would refuse it. */
   #readable(object: KubeObject): KubeObject | undefined {
     try {
-      const found = readObject(traceObject(object), object.kind);
+      const found = readObject(objectField(traceObject(object), object.kind));
       this.#keys.add(found);
       return found;
     } catch (error) {

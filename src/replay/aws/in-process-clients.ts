@@ -4,6 +4,7 @@
  */
 
 import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/client-sqs';
+import { problemOf } from '../../aws/answers/checks.ts';
 import { NEEDS } from '../../aws/answers/needs.ts';
 import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
 import { type ClientOptions, type Clients, clientsIn, type ServiceEndpoints } from '../../aws/clients.ts';
@@ -119,15 +120,13 @@ const isInVain = (operation: string, input: object, { output, error, broken }: C
   broken === undefined &&
   (output as ReceiveMessageResult).Messages === undefined;
 
-const problemOf = ({ service, operation }: Call, output: unknown): string | undefined =>
-  NEEDS[service]?.[operation]?.(output, '');
-
 /** @throws what the SDK or a check would throw */
 function received(call: Call, answer: CallAnswer): Answered {
   const { requestId, output, error, broken } = answer;
   if (error !== undefined) throw serviceError(call.service, error, requestId);
   if (broken === 'unheard' || broken === 'unanswered') throw reset();
-  const problem = broken === 'cut' ? 'it ends in the middle' : broken === 'empty' ? problemOf(call, output) : undefined;
+  const check = broken === 'empty' ? NEEDS[call.service]?.[call.operation] : undefined;
+  const problem = broken === 'cut' ? 'it ends in the middle' : check && problemOf(check, output);
   if (problem !== undefined) throw new UnusableAnswer(call, problem);
   return { output: { ...output, $metadata: { httpStatusCode: 200, requestId } }, response: {} };
 }

@@ -1,12 +1,7 @@
-/** Reads the fields of a value that came as JSON. Each throws a FieldFault that names the field and what it must be. */
+/** Reads the fields of a line of a trace. Each message names the field and what it must be. */
+import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
-import { FieldFault } from './trace-error.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Far deeper than any object of Kubernetes. */
 const MOST_LEVELS = 100;
@@ -16,26 +11,31 @@ const typeOf = (value: unknown): string => {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
 };
 
-/** The value of an own field. */
-export const fieldOf = (fields: Fields, name: string): unknown =>
-  Object.hasOwn(fields, name) ? fields[name] : undefined;
+const WORDING: Wording = {
+  text: 'a text',
+  object: 'an object',
+  isNullGiven: true,
+  problem: (expected, value) =>
+    value === undefined
+      ? `is missing; it must be ${expected}`
+      : `is ${typeof value === 'number' ? value : typeOf(value)}; it must be ${expected}`,
+  error: (path, problem) => new FieldFault(path, problem),
+};
 
-const wanted = (field: string, value: unknown, what: string): FieldFault =>
-  value === undefined
-    ? new FieldFault(field, `is missing; it must be ${what}`)
-    : new FieldFault(field, `is ${typeof value === 'number' ? value : typeOf(value)}; it must be ${what}`);
-
-export function record(value: unknown, field: string): Fields {
-  if (!isFields(value)) throw wanted(field, value, 'an object');
-  return value;
+/** @param name of the object in messages; its fields are named without it */
+export function lineObject(value: unknown, name: string): Field {
+  checkTree(value);
+  objectField(value, name);
+  return objectField(value, '');
 }
 
+export const objectField = (value: unknown, path: string): Field => new Field(value, WORDING, path).object();
+
 /** @param most characters */
-export function text(value: unknown, field: string, most = 253): string {
-  if (typeof value !== 'string') throw wanted(field, value, 'a text');
-  if (value === '') throw new FieldFault(field, 'is empty; it must be a text');
-  if (value.length > most) throw new FieldFault(field, `has ${value.length} characters; it may have ${most}`);
-  return value;
+export function textOf(field: Field, most = 253): string {
+  const value = field.text();
+  if (value === '') field.fail('is empty; it must be a text');
+  return value.length > most ? field.fail(`has ${value.length} characters; it may have ${most}`) : value;
 }
 
 export interface Range {
@@ -45,33 +45,32 @@ export interface Range {
   readonly of: string;
 }
 
-export function number(value: unknown, field: string, { from, to, of }: Range): number {
-  const isInside = typeof value === 'number' && value >= from && value <= to;
-  if (!isInside) throw wanted(field, value, `${of} from ${from} to ${to}`);
+export function numberOf(field: Field, { from, to, of }: Range): number {
+  const value = field.value as number;
+  field.expect(typeof value === 'number' && value >= from && value <= to, `${of} from ${from} to ${to}`);
   return value;
 }
 
-export function whole(value: unknown, field: string, range: Range): number {
-  const found = number(value, field, range);
-  if (!Number.isInteger(found)) throw wanted(field, value, `a whole number: ${range.of}`);
-  return found;
+export function wholeOf(field: Field, range: Range): number {
+  const value = numberOf(field, range);
+  field.expect(Number.isInteger(value), `a whole number: ${range.of}`);
+  return value;
 }
 
 /** Refuses fields that have no meaning, most of which are misspelt. */
-export function known(fields: Fields, names: readonly string[], field: string): void {
-  for (const name of Object.keys(fields)) {
+export function checkNames(object: Field, names: readonly string[]): void {
+  for (const name of object.keys()) {
     if (names.includes(name)) continue;
     const near = nearestName(name, names);
-    const path = field === '' ? quoted(name) : `${field}.${name.slice(0, 100)}`;
     throw new FieldFault(
-      path,
+      quoted(name),
       near === undefined ? `is unknown; known are ${names.join(', ')}` : `is unknown; did you mean ${near}?`,
     );
   }
 }
 
 /** Refuses values that are nested too deeply to be worked on, and keys that would change what an object inherits. */
-export function checkTree(value: unknown): void {
+function checkTree(value: unknown): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MOST_LEVELS)

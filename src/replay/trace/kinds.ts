@@ -21,10 +21,11 @@ import {
   STATEFUL_SET,
   STORAGE_CLASS,
 } from '../../api/kinds.ts';
+import type { Field } from '../../lib/field.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { own } from '../../lib/own.ts';
 import { quoted } from '../../lib/quoted.ts';
-import { FieldFault } from './trace-error.ts';
+import { textOf } from './fields.ts';
 
 /** In the order in which they are applied: what others refer to comes first. */
 export const TRACE_KINDS: readonly Kind[] = [
@@ -74,20 +75,21 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
 
 const BY_NAME = new Map(TRACE_KINDS.map((kind) => [kind.kind, kind]));
 
-/** @throws FieldFault when objects of the kind cannot be in a trace */
-export function traceKind(apiVersion: string, name: string, field: string): Kind {
+/**
+ * Returns the kind of an object or reference.
+ * @throws FieldFault when objects of the kind cannot be in a trace
+ */
+export function kindOf(object: Field): Kind {
+  const [apiVersion, name] = [textOf(object.at('apiVersion')), textOf(object.at('kind'))];
   const kind = BY_NAME.get(name);
   if (kind === undefined) {
     const remedy = own(NOT_PLAYED, name);
-    if (remedy !== undefined) throw new FieldFault(`${field}.kind`, `${name} is not played: ${remedy}`);
+    if (remedy !== undefined) object.at('kind').fail(`${name} is not played: ${remedy}`);
     const near = nearestName(name, [...BY_NAME.keys()]);
-    throw new FieldFault(
-      `${field}.kind`,
-      `${quoted(name)} is no kind that a replay plays; ${near === undefined ? `use one of ${[...BY_NAME.keys()].join(', ')}` : `did you mean ${near}?`}`,
-    );
+    const remedyFor = near === undefined ? `use one of ${[...BY_NAME.keys()].join(', ')}` : `did you mean ${near}?`;
+    return object.at('kind').fail(`${quoted(name)} is no kind that a replay plays; ${remedyFor}`);
   }
   const expected = apiVersionOf(kind);
-  if (apiVersion !== expected)
-    throw new FieldFault(`${field}.apiVersion`, `of a ${name} is ${quoted(apiVersion)}; use ${expected}`);
+  if (apiVersion !== expected) object.at('apiVersion').fail(`of a ${name} is ${quoted(apiVersion)}; use ${expected}`);
   return kind;
 }

@@ -1,13 +1,13 @@
 /** Reads traces: JSON lines, checked line by line while they are read. */
 
 import { messageOf } from '../../lib/error-message.ts';
+import { FieldFault } from '../../lib/field.ts';
 import { InputError } from '../../lib/input-error.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { readEvent, readHeader } from './events.ts';
 import type { Line } from './lines.ts';
 import { type LineSource, openLines } from './source.ts';
 import type { Trace, TraceEvent, TraceHeader } from './trace.ts';
-import { FieldFault } from './trace-error.ts';
 
 /**
  * Opens a trace. Its header is read at once, its events each time that they are iterated.

@@ -1,6 +1,6 @@
 /** Self-managed groups, as `aws autoscaling describe-auto-scaling-groups` prints them. */
 import { ARCH_LABEL, INSTANCE_TYPE_LABEL } from '../../../api/labels.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import { counted } from '../../render/table.ts';
 import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
 import type { Path } from '../notes.ts';
@@ -15,7 +15,7 @@ import {
   setSize,
   useClusterSecurityGroup,
 } from './common.ts';
-import { countOf, flagOf, mapOf, textOf, textsOf } from './fields.ts';
+import { mapOf, textOf, textsOf } from './fields.ts';
 import type { FindTemplate } from './inputs.ts';
 import { applyInstanceRequirements } from './instance-requirements.ts';
 import { applyReferenced } from './launch-template.ts';
@@ -30,7 +30,7 @@ interface Place {
 const HINTS = 'k8s.io/cluster-autoscaler/node-template/';
 
 export function autoScalingGroup(field: Field, place: Place, templates: FindTemplate): NodeGroup {
-  const group = new NodeGroup(textOf(field.at('AutoScalingGroupName').required()) ?? '', place.where, place.path);
+  const group = new NodeGroup(field.at('AutoScalingGroupName').text(), place.where, place.path);
   const tags = field
     .at('Tags')
     .items()
@@ -39,7 +39,7 @@ export function autoScalingGroup(field: Field, place: Place, templates: FindTemp
   setCapacity(group, ['on-demand']);
   useClusterSecurityGroup(group, clusterNameIn(tags), ['Tags']);
   applyNetwork(group, field);
-  setSize(group, { min: countOf(field.at('MinSize')), max: countOf(field.at('MaxSize')) }, ['MinSize']);
+  setSize(group, { min: field.at('MinSize').given?.count(), max: field.at('MaxSize').given?.count() }, ['MinSize']);
   applyMixed(group, field.at('MixedInstancesPolicy'), templates);
   applyReferenced(group, field.at('LaunchTemplate'), {
     find: templates,
@@ -121,8 +121,8 @@ function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): v
   applyDistribution(
     group,
     {
-      base: countOf(policy.at('InstancesDistribution').at('OnDemandBaseCapacity')),
-      percent: countOf(policy.at('InstancesDistribution').at('OnDemandPercentageAboveBaseCapacity')),
+      base: policy.at('InstancesDistribution').at('OnDemandBaseCapacity').given?.count(),
+      percent: policy.at('InstancesDistribution').at('OnDemandPercentageAboveBaseCapacity').given?.count(),
       maxPrice: textOf(policy.at('InstancesDistribution').at('SpotMaxPrice')),
     },
     [...path, 'InstancesDistribution'],
@@ -201,9 +201,9 @@ function applyRest(group: NodeGroup, field: Field): void {
   }
   const placement = textOf(field.at('PlacementGroup'));
   if (placement) group.nodeClass.placementGroupSelector = { name: placement };
-  const lifetime = countOf(field.at('MaxInstanceLifetime'));
+  const lifetime = field.at('MaxInstanceLifetime').given?.count();
   if (lifetime) group.expireAfter = `${Math.max(1, Math.round(lifetime / 3600))}h`;
-  if (flagOf(field.at('NewInstancesProtectedFromScaleIn')))
+  if (field.at('NewInstancesProtectedFromScaleIn').given?.flag())
     group.onPool(
       'lost',
       ['NewInstancesProtectedFromScaleIn'],

@@ -1,6 +1,6 @@
 /** Images of eksctl's node groups. */
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import { setAlias, setImage, setOs } from './common.ts';
 import { looseTextOf, textOf } from './fields.ts';
 import type { NodeGroup } from './node-group.ts';

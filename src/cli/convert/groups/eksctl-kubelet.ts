@@ -1,7 +1,7 @@
 /** Settings of the kubelet in the files of eksctl. */
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
-import { keysOf } from './fields.ts';
+
 import type { NodeGroup } from './node-group.ts';
 
 /** Those that an EC2NodeClass has too. */
@@ -21,7 +21,7 @@ const KNOWN = new Set([
 ]);
 
 export function eksctlKubelet(group: NodeGroup, field: Field, path: Path): void {
-  const keys = keysOf(field);
+  const keys = field.keys();
   group.kubelet(Object.fromEntries(keys.filter((key) => KNOWN.has(key)).map((key) => [key, field.at(key).value])));
   for (const key of keys.filter((each) => !KNOWN.has(each)))
     group.onClass(

@@ -1,5 +1,5 @@
 /** Node groups in the files of eksctl. */
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import type { Path, TakeNote } from '../notes.ts';
 import { applyDistribution, needsRole } from './auto-scaling-groups.ts';
 import {
@@ -17,7 +17,7 @@ import {
 } from './common.ts';
 import { eksctlImage } from './eksctl-images.ts';
 import { eksctlKubelet } from './eksctl-kubelet.ts';
-import { countOf, flagOf, keysOf, looseTextOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import { looseTextOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import type { DocumentPart } from './inputs.ts';
 import { applyInstanceSelector } from './instance-requirements.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
@@ -40,7 +40,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   instanceTypes: (group, field) => setInstanceTypes(group, textsOf(field)),
   instanceSelector: applyInstanceSelector,
   spot: (group, field) => {
-    if (flagOf(field)) setCapacity(group, ['spot']);
+    if (field.given?.flag()) setCapacity(group, ['spot']);
   },
   instancesDistribution: distribution,
   labels: (group, field, path) => addLabels(group, mapOf(field), path),
@@ -55,12 +55,12 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   iam,
   securityGroups: (group, field, path) => {
     const own = textsOf(field.at('attachIDs')).map((id) => ({ id }));
-    const isShared = flagOf(field.at('withShared')) ?? true;
+    const isShared = field.at('withShared').given?.flag() ?? true;
     group.nodeClass.securityGroupSelectorTerms = [
       ...(isShared ? (group.nodeClass.securityGroupSelectorTerms ?? []) : []),
       ...own,
     ];
-    if (flagOf(field.at('withLocal')))
+    if (field.at('withLocal').given?.flag())
       group.onClass('lost', [...path, 'withLocal'], 'the security group that eksctl made for this group goes with it', [
         'spec',
         'securityGroupSelectorTerms',
@@ -68,9 +68,9 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   },
   kubeletExtraConfig: eksctlKubelet,
   clusterDNS: (group, field) => group.kubelet({ clusterDNS: [textOf(field) ?? ''] }),
-  maxPodsPerNode: (group, field) => group.kubelet({ maxPods: countOf(field) }),
+  maxPodsPerNode: (group, field) => group.kubelet({ maxPods: field.given?.count() }),
   disablePodIMDS: (group, field) => {
-    if (flagOf(field)) group.nodeClass.metadataOptions = { httpPutResponseHopLimit: 1 };
+    if (field.given?.flag()) group.nodeClass.metadataOptions = { httpPutResponseHopLimit: 1 };
   },
   disableIMDSv1: nothing,
   preBootstrapCommands,
@@ -80,7 +80,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     if (name) group.nodeClass.placementGroupSelector = { name };
   },
   enableDetailedMonitoring: (group, field) => {
-    if (flagOf(field)) group.nodeClass.detailedMonitoring = true;
+    if (field.given?.flag()) group.nodeClass.detailedMonitoring = true;
   },
   efaEnabled: lost('EFA interfaces are added for pods that ask for vpc.amazonaws.com/efa'),
   capacityReservation: (group, field) => {
@@ -90,14 +90,17 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     setCapacity(group, ['reserved', 'on-demand']);
   },
   updateConfig: (group, field) => {
-    const [count, share] = [countOf(field.at('maxUnavailable')), countOf(field.at('maxUnavailablePercentage'))];
+    const [count, share] = [
+      field.at('maxUnavailable').given?.count(),
+      field.at('maxUnavailablePercentage').given?.count(),
+    ];
     const nodes = count === undefined ? (share === undefined ? undefined : `${share}%`) : String(count);
     if (nodes !== undefined) group.disruption.budgets = [{ nodes }];
   },
   nodeRepairConfig: (group, _, path) =>
     group.onPool('lost', path, 'unhealthy nodes are replaced with settings.featureGates.nodeRepair of the chart'),
   maxInstanceLifetime: (group, field) => {
-    group.expireAfter = `${Math.max(1, Math.round((countOf(field) ?? 0) / 3600))}h`;
+    group.expireAfter = `${Math.max(1, Math.round((field.given?.count() ?? 0) / 3600))}h`;
   },
   ssh: lost(NO_SSH),
   launchTemplate: lost('convert the group from AWS: `karpenter convert managed-node-groups` reads its launch template'),
@@ -169,10 +172,13 @@ function groupOf(field: Field, { cluster, where, path }: Context): NodeGroup {
   volumes(group, field);
   setSize(
     group,
-    { min: countOf(field.at('minSize')), max: countOf(field.at('maxSize')) ?? countOf(field.at('desiredCapacity')) },
+    {
+      min: field.at('minSize').given?.count(),
+      max: field.at('maxSize').given?.count() ?? field.at('desiredCapacity').given?.count(),
+    },
     ['minSize'],
   );
-  for (const key of keysOf(field)) {
+  for (const key of field.keys()) {
     const apply = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined;
     if (apply) apply(group, field.at(key), [key]);
     else if (!ELSEWHERE.has(key)) group.onPool('lost', [key], `${key} has no counterpart`);
@@ -192,7 +198,7 @@ function defaults(group: NodeGroup, field: Field): void {
 
 /** Terms by the tags that eksctl gives to the subnets that it makes. */
 function network(group: NodeGroup, field: Field, cluster: Field): void {
-  const isPrivate = flagOf(field.at('privateNetworking')) ?? false;
+  const isPrivate = field.at('privateNetworking').given?.flag() ?? false;
   const known = cluster
     .at('vpc')
     .at('subnets')
@@ -204,7 +210,7 @@ function network(group: NodeGroup, field: Field, cluster: Field): void {
           .map((kind) => textOf(cluster.at('vpc').at('subnets').at(kind).at(name).at('id')))
           .find(Boolean);
   const named = textsOf(field.at('subnets'));
-  const ids = (named.length > 0 ? named : keysOf(known)).flatMap(
+  const ids = (named.length > 0 ? named : known.keys()).flatMap(
     (name) => idOf(name) ?? textOf(known.at(name).at('id')) ?? [],
   );
   if (ids.length > 0) {
@@ -224,21 +230,21 @@ function network(group: NodeGroup, field: Field, cluster: Field): void {
 
 function volumes(group: NodeGroup, field: Field): void {
   const volume = {
-    sizeGi: countOf(field.at('volumeSize')) ?? 80,
+    sizeGi: field.at('volumeSize').given?.count() ?? 80,
     type: textOf(field.at('volumeType')) ?? 'gp3',
-    iops: countOf(field.at('volumeIOPS')),
-    throughput: countOf(field.at('volumeThroughput')),
-    encrypted: flagOf(field.at('volumeEncrypted')),
+    iops: field.at('volumeIOPS').given?.count(),
+    throughput: field.at('volumeThroughput').given?.count(),
+    encrypted: field.at('volumeEncrypted').given?.flag(),
     kmsKeyID: textOf(field.at('volumeKmsKeyID')),
   };
   addVolume(group, textOf(field.at('volumeName')) ?? dataDevice(group), volume);
   for (const one of field.at('additionalVolumes').items())
-    addVolume(group, textOf(one.at('volumeName').required()) ?? '', {
-      sizeGi: countOf(one.at('volumeSize')),
+    addVolume(group, one.at('volumeName').text(), {
+      sizeGi: one.at('volumeSize').given?.count(),
       type: textOf(one.at('volumeType')),
-      iops: countOf(one.at('volumeIOPS')),
-      throughput: countOf(one.at('volumeThroughput')),
-      encrypted: flagOf(one.at('volumeEncrypted')),
+      iops: one.at('volumeIOPS').given?.count(),
+      throughput: one.at('volumeThroughput').given?.count(),
+      encrypted: one.at('volumeEncrypted').given?.flag(),
       snapshotID: textOf(one.at('snapshotID')),
     });
 }
@@ -249,8 +255,8 @@ function distribution(group: NodeGroup, field: Field, path: Path): void {
   applyDistribution(
     group,
     {
-      base: countOf(field.at('onDemandBaseCapacity')),
-      percent: countOf(field.at('onDemandPercentageAboveBaseCapacity')),
+      base: field.at('onDemandBaseCapacity').given?.count(),
+      percent: field.at('onDemandPercentageAboveBaseCapacity').given?.count(),
       maxPrice: looseTextOf(field.at('maxPrice')),
     },
     path,

@@ -1,5 +1,6 @@
 /** Tells apart what the files hold: groups, launch templates, cluster-autoscaler, files of eksctl. */
-import { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
+import { fieldIn } from '../../objects/check.ts';
 import { InputError } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';
 import type { Path } from '../notes.ts';
@@ -48,7 +49,7 @@ export class InputReader {
   }
 
   #read(value: unknown, { where, path }: { where: string; path: Path }): void {
-    const field = new Field(where, value);
+    const field = fieldIn(where, value);
     if (Array.isArray(value)) {
       for (const [index, item] of value.entries()) this.#read(item, { where: `${where}, item ${index}`, path: [] });
       return;
@@ -74,7 +75,8 @@ export class InputReader {
     const list = field.at(name);
     if (list.isMissing) return false;
     list.items().forEach((item, index) => {
-      this.inputs[kind].push({ field: item.object(), where, path: [name, index] });
+      item.given?.object();
+      this.inputs[kind].push({ field: item, where, path: [name, index] });
     });
     return true;
   }
@@ -117,5 +119,7 @@ export const templatesIn =
         : version === undefined || version === '$Default'
           ? (own.find(({ field }) => field.at('DefaultVersion').value === true) ?? newest)
           : own.find((part) => String(number(part)) === version);
-    return found?.field.at('LaunchTemplateData').object();
+    const data = found?.field.at('LaunchTemplateData');
+    data?.given?.object();
+    return data;
   };

@@ -11,9 +11,9 @@ import {
   INSTANCE_TYPE_LABEL,
 } from '../../../api/labels.ts';
 import { parseQuantity } from '../../../api/quantity.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
-import { countOf, keysOf, textOf, textsOf } from './fields.ts';
+import { textOf, textsOf } from './fields.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
 
 const RANGES: Readonly<Record<string, string>> = {
@@ -30,12 +30,12 @@ const MANUFACTURERS: Readonly<Record<string, string>> = {
 
 /** `InstanceRequirements` of EC2. */
 export function applyInstanceRequirements(group: NodeGroup, requirements: Field, path: Path): void {
-  for (const key of keysOf(requirements)) {
+  for (const key of requirements.keys()) {
     const field = requirements.at(key);
     if (field.isMissing) continue;
     const label = RANGES[key];
     if (label !== undefined) {
-      const [min, max] = [countOf(field.at('Min')), countOf(field.at('Max'))];
+      const [min, max] = [field.at('Min').given?.count(), field.at('Max').given?.count()];
       if (min !== undefined && min > 0) group.bound(label, 'Gte', min);
       if (max !== undefined) group.bound(label, 'Lte', max);
     } else if (!applyChoice(group, key, field))
@@ -81,7 +81,7 @@ const ARCHES: Readonly<Record<string, string>> = { x86_64: 'amd64', amd64: 'amd6
 
 /** `instanceSelector` of eksctl. */
 export function applyInstanceSelector(group: NodeGroup, selector: Field, path: Path): void {
-  for (const key of keysOf(selector)) {
+  for (const key of selector.keys()) {
     const field = selector.at(key);
     if (key === 'vCPUs') group.require(INSTANCE_CPU_LABEL, counted(field));
     else if (key === 'memory') group.require(INSTANCE_MEMORY_LABEL, [memoryMi(field)]);
@@ -106,7 +106,7 @@ export function applyInstanceSelector(group: NodeGroup, selector: Field, path: P
 }
 
 const counted = (field: Field): readonly string[] => {
-  const count = countOf(field);
+  const count = field.given?.count();
   return count === undefined ? [] : [String(count)];
 };
 

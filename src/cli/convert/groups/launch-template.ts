@@ -1,9 +1,9 @@
 /** What EC2 launch templates say of instances, in terms of a NodePool and an EC2NodeClass. */
 import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
 import { addTags, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';
-import { countOf, flagOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import { mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import type { FindTemplate, ReferenceNames } from './inputs.ts';
 import { applyInstanceRequirements } from './instance-requirements.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
@@ -37,7 +37,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   NetworkInterfaces: networkInterfaces,
   MetadataOptions: metadata,
   Monitoring: (group, field) => {
-    if (flagOf(field.at('Enabled'))) group.nodeClass.detailedMonitoring = true;
+    if (field.at('Enabled').given?.flag()) group.nodeClass.detailedMonitoring = true;
   },
   TagSpecifications: (group, field, path) => {
     for (const [index, one] of field.items().entries())
@@ -100,7 +100,7 @@ export function applyReferenced(group: NodeGroup, reference: Field, { find, keys
 
 /** @param data `LaunchTemplateData` @param path of it, below the group */
 function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
-  for (const key of keysOf(data)) {
+  for (const key of data.keys()) {
     const field = data.at(key);
     if (field.isMissing) continue;
     const apply = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined;
@@ -147,14 +147,14 @@ function volume(group: NodeGroup, mapping: Field, path: Path): void {
     return;
   }
   addVolume(group, device, {
-    sizeGi: countOf(ebs.at('VolumeSize')),
+    sizeGi: ebs.at('VolumeSize').given?.count(),
     type: textOf(ebs.at('VolumeType')),
-    iops: countOf(ebs.at('Iops')),
-    throughput: countOf(ebs.at('Throughput')),
-    encrypted: flagOf(ebs.at('Encrypted')),
+    iops: ebs.at('Iops').given?.count(),
+    throughput: ebs.at('Throughput').given?.count(),
+    encrypted: ebs.at('Encrypted').given?.flag(),
     kmsKeyID: textOf(ebs.at('KmsKeyId')),
     snapshotID: textOf(ebs.at('SnapshotId')),
-    deleteOnTermination: flagOf(ebs.at('DeleteOnTermination')),
+    deleteOnTermination: ebs.at('DeleteOnTermination').given?.flag(),
   });
 }
 
@@ -167,10 +167,10 @@ function securityGroups(group: NodeGroup, names: readonly string[], member: 'id'
 function networkInterfaces(group: NodeGroup, field: Field, path: Path): void {
   const [first, ...others] = field.items();
   if (first === undefined) return;
-  const isPublic = flagOf(first.at('AssociatePublicIpAddress'));
+  const isPublic = first.at('AssociatePublicIpAddress').given?.flag();
   if (isPublic !== undefined) group.nodeClass.associatePublicIPAddress = isPublic;
   securityGroups(group, textsOf(first.at('Groups')), 'id');
-  const prefixes = countOf(first.at('Ipv4PrefixCount'));
+  const prefixes = first.at('Ipv4PrefixCount').given?.count();
   if (prefixes !== undefined) group.nodeClass.ipPrefixCount = prefixes;
   if (others.length > 0 || first.at('InterfaceType').value === 'efa')
     group.onClass(
@@ -186,7 +186,7 @@ function metadata(group: NodeGroup, field: Field): void {
   const [tokens, endpoint, ipv6] = ['HttpTokens', 'HttpEndpoint', 'HttpProtocolIpv6'].map((key) =>
     textOf(field.at(key)),
   );
-  const hops = countOf(field.at('HttpPutResponseHopLimit'));
+  const hops = field.at('HttpPutResponseHopLimit').given?.count();
   group.nodeClass.metadataOptions = {
     ...group.nodeClass.metadataOptions,
     ...(tokens === undefined ? {} : { httpTokens: tokens as NonNullable<Metadata['httpTokens']> }),

@@ -1,6 +1,6 @@
 /** EKS managed node groups, as `aws eks describe-nodegroup` prints them. */
 import { ARCH_LABEL } from '../../../api/labels.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
 import {
   addLabels,
@@ -14,7 +14,7 @@ import {
   setSize,
   useClusterSecurityGroup,
 } from './common.ts';
-import { countOf, keysOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
+import { mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import type { FindTemplate } from './inputs.ts';
 import { applyReferenced } from './launch-template.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
@@ -41,10 +41,10 @@ const FIELDS: Readonly<Record<string, Apply>> = {
       addTaint(group, { key, value, effect }, [...path, index]);
     }
   },
-  diskSize: (group, field) => addVolume(group, dataDevice(group), { sizeGi: countOf(field), type: 'gp3' }),
+  diskSize: (group, field) => addVolume(group, dataDevice(group), { sizeGi: field.given?.count(), type: 'gp3' }),
   tags: (group, field, path) => addTags(group, mapOf(field), path),
   scalingConfig: (group, field, path) =>
-    setSize(group, { min: countOf(field.at('minSize')), max: countOf(field.at('maxSize')) }, path),
+    setSize(group, { min: field.at('minSize').given?.count(), max: field.at('maxSize').given?.count() }, path),
   updateConfig: budgets,
   remoteAccess: (group, _, path) =>
     group.onClass(
@@ -70,7 +70,7 @@ export function managedNodeGroup(
   { where, path }: { where: string; path: Path },
   templates: FindTemplate,
 ): NodeGroup {
-  const name = textOf(field.at('nodegroupName').required()) ?? '';
+  const name = field.at('nodegroupName').text();
   const group = new NodeGroup(name, where, path);
   group.nodeClass.metadataOptions = { httpPutResponseHopLimit: 2 };
   group.onClass(
@@ -81,7 +81,7 @@ export function managedNodeGroup(
   );
   useClusterSecurityGroup(group, textOf(field.at('clusterName')), []);
   for (const [key, apply] of Object.entries(FIELDS)) if (!field.at(key).isMissing) apply(group, field.at(key), [key]);
-  for (const key of keysOf(field))
+  for (const key of field.keys())
     if (!Object.hasOwn(FIELDS, key)) group.onPool('lost', [key], `${key} has no counterpart`);
   applyReferenced(group, field.at('launchTemplate'), {
     find: templates,
@@ -132,7 +132,10 @@ function capacity(group: NodeGroup, type: string | undefined, path: Path): void 
 }
 
 function budgets(group: NodeGroup, field: Field): void {
-  const [count, share] = [countOf(field.at('maxUnavailable')), countOf(field.at('maxUnavailablePercentage'))];
+  const [count, share] = [
+    field.at('maxUnavailable').given?.count(),
+    field.at('maxUnavailablePercentage').given?.count(),
+  ];
   const nodes = count === undefined ? (share === undefined ? undefined : `${share}%`) : String(count);
   // one node at a time is the default of EKS, which nobody chose
   if (nodes !== undefined && nodes !== '1') group.disruption.budgets = [{ nodes }];

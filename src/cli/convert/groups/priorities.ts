@@ -2,7 +2,7 @@
 
 import { parse } from 'yaml';
 import { regularExpression } from '../../../api/schema/regexp.ts';
-import type { Field } from '../../objects/check.ts';
+import type { Field } from '../../../lib/field.ts';
 import { InputError, messageOf } from '../../objects/errors.ts';
 import type { TakeNote } from '../notes.ts';
 import { textOf } from './fields.ts';

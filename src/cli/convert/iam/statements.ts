@@ -1,6 +1,8 @@
 /** Statements of IAM policies, as far as they are compared and rewritten here. */
+
+import type { Field } from '../../../lib/field.ts';
 import { own } from '../../../lib/own.ts';
-import { Field } from '../../objects/check.ts';
+import { fieldIn } from '../../objects/check.ts';
 
 type OneOrMore = string | readonly string[];
 
@@ -48,39 +50,37 @@ export const conditionsOf = ({
  * @throws InputError that names the field that IAM would refuse
  */
 export function statementsIn(document: unknown, where: string): readonly SourceStatement[] {
-  const field = new Field(where, document).at('Statement').required();
+  const field = fieldIn(where, document).at('Statement').required();
   const list = Array.isArray(field.value) ? field.items() : [field];
   return list.map((item, index) => {
-    const sid = item.at('Sid').text().value;
+    const sid = item.at('Sid').given?.text();
     checkStatement(item);
     const place = Array.isArray(field.value) ? `Statement[${index}]` : 'Statement';
-    const shown = typeof sid === 'string' && sid !== '' ? `${place} (${sid})` : place;
+    const shown = sid ? `${place} (${sid})` : place;
     return { statement: item.value as Statement, where: `${where}, ${shown}` };
   });
 }
 
 function checkStatement(field: Field): void {
-  field.object().at('Effect').required().oneOf('Allow', 'Deny');
+  field.object().at('Effect').oneOf('Allow', 'Deny');
   for (const name of ['Action', 'NotAction', 'Resource', 'NotResource']) checkTexts(field.at(name));
   if (field.at('Action').isMissing && field.at('NotAction').isMissing) field.at('Action').required();
-  const condition = field.at('Condition').object();
-  for (const operator of Object.keys((condition.value as object | undefined) ?? {})) {
-    const keys = condition.at(operator).required().object();
-    for (const key of Object.keys(keys.value as object)) checkValues(keys.at(key));
+  const condition = field.at('Condition');
+  for (const operator of condition.keys()) {
+    const keys = condition.at(operator).required();
+    for (const key of keys.keys()) checkValues(keys.at(key));
   }
 }
 
 /** A text, or a list of them. */
 function checkTexts(field: Field): void {
-  for (const item of Array.isArray(field.value) ? field.items() : [field]) {
-    if (item !== field) item.required();
-    item.text();
-  }
+  if (Array.isArray(field.value)) for (const item of field.items()) item.text();
+  else field.given?.text();
 }
 
 function checkValues(field: Field): void {
   for (const item of Array.isArray(field.value) ? field.items() : [field])
-    if (typeof item.value !== 'number' && typeof item.value !== 'boolean') item.required().text();
+    if (typeof item.value !== 'number' && typeof item.value !== 'boolean') item.text();
 }
 
 /** Whether a pattern of an action, a resource or a condition's value, with `*` and `?`, covers a text or another pattern. */

@@ -6,8 +6,9 @@ import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
 import { steadyClock } from '../../../../../src/lib/clock.ts';
 import { connect, isConflict, type KubeApi } from '../../../../../src/local/client.ts';
 import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
+import { objectField } from '../../../../../src/replay/trace/fields.ts';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
-import { traceKind } from '../../../../../src/replay/trace/kinds.ts';
+import { kindOf } from '../../../../../src/replay/trace/kinds.ts';
 import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 
 const START = Date.parse('2026-01-05T00:00:00Z');
@@ -27,7 +28,7 @@ async function refusals(objects: readonly KubeObject[]): Promise<readonly string
   const refused: string[] = [];
   for (const object of objects) {
     try {
-      await client.create(traceKind(object.apiVersion, object.kind, 'apply'), object);
+      await client.create(kindOf(objectField(object, 'apply')), object);
     } catch (error) {
       if (!isConflict(error)) refused.push(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`);
     }
