@@ -1,7 +1,8 @@
 /** Reference pages of the custom resources, written from their declarations. */
 
-import { isObject, type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
+import { type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
 import type { ResourceDeclaration } from '../../src/api/schema/resource.ts';
+import { isObject } from '../../src/lib/json-object.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 
 /** The page of a kind in Markdown. `schema` is the schema of the whole object. */

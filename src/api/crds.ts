@@ -1,12 +1,13 @@
 /** CustomResourceDefinitions of all kinds that users write. */
 
 import { defined } from '../lib/defined.ts';
+import { isObject } from '../lib/json-object.ts';
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
 import { NODE_POOL_DECLARATION } from './nodepool.ts';
-import { isObject, type OpenApiSchema } from './schema/openapi.ts';
+import type { OpenApiSchema } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
 
 export interface CustomResourceDefinition {

@@ -6,6 +6,7 @@
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
+import { isObject } from '../lib/json-object.ts';
 import { parseJson } from '../lib/parse-json.ts';
 import { watchError } from './status.ts';
 import { isEarlier } from './versions.ts';
@@ -21,11 +22,9 @@ export class UnreadableAnswer extends Error {
   }
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-const nameOf = (value: unknown): unknown => (isMap(value) && isMap(value.metadata) ? value.metadata.name : undefined);
+const nameOf = (value: unknown): unknown =>
+  isObject(value) && isObject(value.metadata) ? value.metadata.name : undefined;
 
 /** Parses a response body. @throws UnreadableAnswer if the body is not valid JSON */
 export function jsonIn(body: string): unknown {
@@ -44,7 +43,7 @@ export function objectIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): 
 
 /** Checks the response to a request that returns a Status or an object. @throws UnreadableAnswer if it is neither */
 export function acknowledgementIn(answer: unknown): void {
-  const isStatus = isMap(answer) && answer.kind === 'Status' && answer.status !== 'Failure';
+  const isStatus = isObject(answer) && answer.kind === 'Status' && answer.status !== 'Failure';
   if (!isStatus && !isText(nameOf(answer)))
     throw new UnreadableAnswer('the API server answered what is neither a Status nor an object');
 }
@@ -66,8 +65,8 @@ export function listIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): Ku
 }
 
 function faultOfList(answer: unknown): string | undefined {
-  if (!isMap(answer) || !Array.isArray(answer.items)) return 'it has no items';
-  if (!isMap(answer.metadata) || !isText(answer.metadata.resourceVersion)) return 'it has no resourceVersion';
+  if (!isObject(answer) || !Array.isArray(answer.items)) return 'it has no items';
+  if (!isObject(answer.metadata) || !isText(answer.metadata.resourceVersion)) return 'it has no resourceVersion';
   const { resourceVersion } = answer.metadata;
   for (const [at, item] of answer.items.entries()) {
     if (!isText(nameOf(item))) return `item ${at} has no name`;
@@ -84,14 +83,15 @@ export function eventIn<T extends KubeObject>(
   line: string,
 ): { readonly type: string; readonly object: T } {
   const event = jsonIn(line);
-  if (isMap(event) && event.type === 'ERROR') throw watchError(event.object);
+  if (isObject(event) && event.type === 'ERROR') throw watchError(event.object);
   const fault = faultOfEvent(event);
   if (fault === undefined) return event as { type: string; object: T };
   throw new UnreadableAnswer(`the API server sent an event of ${kind.plural} that cannot be read: ${fault}`);
 }
 
 function faultOfEvent(event: unknown): string | undefined {
-  if (!isMap(event) || !isMap(event.object) || !isMap(event.object.metadata)) return 'it has no object with metadata';
+  if (!isObject(event) || !isObject(event.object) || !isObject(event.object.metadata))
+    return 'it has no object with metadata';
   if (!isText(event.object.metadata.resourceVersion)) return 'its object has no resourceVersion';
   if (event.type === 'BOOKMARK') return undefined;
   const isKnown = ['ADDED', 'MODIFIED', 'DELETED'].includes(String(event.type));

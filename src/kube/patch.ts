@@ -2,13 +2,10 @@
 
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
+import { isObject, type JsonObject } from '../lib/json-object.ts';
 import { own, put } from '../lib/own.ts';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
 import { Requeue } from './reconciler.ts';
-
-type Json = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Compares JSON values. A field that is undefined counts as absent. */
 function isEqual(left: unknown, right: unknown): boolean {
@@ -16,7 +13,7 @@ function isEqual(left: unknown, right: unknown): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length && left.every((item, index) => isEqual(item, right[index]));
   }
-  if (!isMap(left) || !isMap(right)) return false;
+  if (!isObject(left) || !isObject(right)) return false;
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
   return [...names].every((name) => isEqual(own(left, name), own(right, name)));
 }
@@ -27,8 +24,8 @@ function isEqual(left: unknown, right: unknown): boolean {
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
   if (isEqual(before, after)) return undefined;
-  if (!isMap(after)) return after ?? null;
-  const from = isMap(before) ? before : {};
+  if (!isObject(after)) return after ?? null;
+  const from = isObject(before) ? before : {};
   const patch: Record<string, unknown> = {};
   for (const key of new Set([...Object.keys(from), ...Object.keys(after)])) {
     const change = mergePatch(own(from, key), own(after, key));
@@ -52,15 +49,19 @@ interface Parts {
 }
 
 /** Returns the patch for the difference between two versions of an object, or undefined if they are equal. */
-export function changes<T extends KubeObject>(before: T, after: T, { part, lock }: WriteOptions): Json | undefined {
+export function changes<T extends KubeObject>(
+  before: T,
+  after: T,
+  { part, lock }: WriteOptions,
+): JsonObject | undefined {
   const [from, to] = [before, after] as readonly Parts[];
   const patch =
     part === 'status'
       ? mergePatch({ status: from?.status }, { status: to?.status })
       : mergePatch({ metadata: from?.metadata, spec: from?.spec }, { metadata: to?.metadata, spec: to?.spec });
-  if (!isMap(patch)) return undefined;
+  if (!isObject(patch)) return undefined;
   if (!lock) return patch;
-  const metadata = isMap(patch.metadata) ? patch.metadata : {};
+  const metadata = isObject(patch.metadata) ? patch.metadata : {};
   return { ...patch, metadata: { ...metadata, resourceVersion: before.metadata.resourceVersion } };
 }
 

@@ -1,4 +1,5 @@
 /** Reads failure responses of the API server. */
+import { isObject, type JsonObject } from '../lib/json-object.ts';
 import { quoted } from '../lib/quoted.ts';
 import { ApiError } from './client.ts';
 
@@ -24,31 +25,28 @@ const REASONS: Readonly<Record<number, string>> = {
 export function apiError(code: number, body: string, retryAfter?: string): ApiError {
   const { reason, message, details } = statusIn(body);
   const text = textIn(message)?.slice(0, LONGEST_MESSAGE) ?? `the API server answered ${code}${excerptOf(body)}`;
-  const seconds = Number(isMap(details) ? details.retryAfterSeconds : 0);
+  const seconds = Number(isObject(details) ? details.retryAfterSeconds : 0);
   const waitMs = waitOf(retryAfter) ?? seconds * 1_000;
   return new ApiError(code, textIn(reason) ?? REASONS[code] ?? 'Unknown', text, waitMs > 0 ? waitMs : undefined);
 }
 
 /** Returns the error for an ERROR event of a watch. The object of the event is a Status. */
 export function watchError(object: unknown): ApiError {
-  const code = isMap(object) && typeof object.code === 'number' ? object.code : 500;
+  const code = isObject(object) && typeof object.code === 'number' ? object.code : 500;
   return apiError(code, JSON.stringify(object ?? {}));
 }
 
 const LONGEST_MESSAGE = 4_000;
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Returns an excerpt of a response body that is not a Status, such as a proxy's page. */
 const excerptOf = (body: string): string => (body.trim() === '' ? '' : `: ${quoted(body.trim())}`);
 
-function statusIn(body: string): Json {
+function statusIn(body: string): JsonObject {
   try {
     const parsed: unknown = JSON.parse(body);
-    return isMap(parsed) ? parsed : {};
+    return isObject(parsed) ? parsed : {};
   } catch {
     return {};
   }

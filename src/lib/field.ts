@@ -1,4 +1,5 @@
 /** Reads values of files, traces and AWS responses. The error for an unusable value names its field. */
+import { isObject, type JsonObject } from './json-object.ts';
 import { own } from './own.ts';
 
 /** Vocabulary of one kind of input. */
@@ -53,7 +54,7 @@ export class Field {
 
   /** Returns a field of an object. It is missing if the object is missing. */
   at(key: string): Field {
-    const value = this.isMissing ? undefined : own(this.object().value as Record<string, unknown>, key);
+    const value = this.isMissing ? undefined : own(this.object().value as JsonObject, key);
     return new Field(value, this.#wording, this.path === '' ? key : `${this.path}.${key}`);
   }
 
@@ -81,8 +82,7 @@ export class Field {
   }
 
   object(): this {
-    const { value } = this;
-    this.expect(typeof value === 'object' && value !== null && !Array.isArray(value), this.#wording.object);
+    this.expect(isObject(this.value), this.#wording.object);
     return this;
   }
 

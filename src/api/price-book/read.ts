@@ -2,11 +2,12 @@
 import { parse } from 'yaml';
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { timeOf } from '../../lib/times.ts';
 import { checkSchema } from '../schema/check.ts';
 import { infinite, shown, unknownFields } from '../schema/file-faults.ts';
-import { isObject, type JsonObject, type OpenApiSchema } from '../schema/openapi.ts';
+import type { OpenApiSchema } from '../schema/openapi.ts';
 import {
   DISCOUNT,
   type Discount,

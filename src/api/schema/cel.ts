@@ -1,9 +1,10 @@
 /** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
+import { isObject } from '../../lib/json-object.ts';
 import { nodesOf } from './cel-nodes.ts';
 import { registerKubernetesFunctions } from './celfunctions.ts';
 import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
-import { isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
+import { type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A compiled expression over `self` and `oldSelf`. */
 export interface Program {

@@ -1,7 +1,9 @@
 /** Checks values against the OpenAPI keywords of a schema. Faults that an update leaves as they were are let pass. */
+
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { type Cause, invalid, NO_FIELD, notSupported, required, tooLong, tooMany, typeInvalid } from './cause.ts';
-import { counterpartIn, fieldOf, isObject, type JsonObject, type OpenApiSchema, sameJson } from './openapi.ts';
+import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
 import { regularExpression } from './regexp.ts';
 
 /** Where a value stands: messages show its path within the checked part, fields its path within the object. */

@@ -1,6 +1,8 @@
 /** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
+
+import { isObject } from '../../lib/json-object.ts';
 import { put } from '../../lib/own.ts';
-import { copyOf, fieldOf, isObject, type OpenApiSchema, valuesOf } from './openapi.ts';
+import { copyOf, fieldOf, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** A copy of the object with defaults. The input stays as it is. */
 export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>

@@ -1,7 +1,9 @@
 /** What people write wrong in files, beside what a schema alone finds. */
+
+import { isObject } from '../../lib/json-object.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
-import { fieldOf, isObject, type OpenApiSchema } from './openapi.ts';
+import { fieldOf, type OpenApiSchema } from './openapi.ts';
 
 /** Misspelt fields of an object and of those within it, each with the name that may be meant. */
 export function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): readonly string[] {

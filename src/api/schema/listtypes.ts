@@ -1,7 +1,9 @@
 /** Lists that are sets or have keys hold nothing twice. */
+
+import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { type Cause, duplicate, invalid, show } from './cause.ts';
-import { fieldOf, isObject, mapKey, type OpenApiSchema } from './openapi.ts';
+import { fieldOf, mapKey, type OpenApiSchema } from './openapi.ts';
 
 /** @param old the stored value that this one replaces: what is shared with it was looked at then */
 export function duplicates(schema: OpenApiSchema | undefined, value: unknown, old?: unknown, path = ''): Cause[] {

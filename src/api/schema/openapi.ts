@@ -1,4 +1,5 @@
 /** The part of OpenAPI v3 that schemas of custom resources are made of. */
+import { isObject } from '../../lib/json-object.ts';
 import type { CelRule } from './declare.ts';
 
 export interface OpenApiSchema {
@@ -36,11 +37,6 @@ export interface OpenApiSchema {
   readonly 'x-kubernetes-map-type'?: string;
   readonly 'x-kubernetes-validations'?: readonly CelRule[];
 }
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Schema of the values of a map, where there is one. */
 export const valuesOf = (schema: OpenApiSchema): OpenApiSchema | undefined =>

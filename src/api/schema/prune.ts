@@ -1,5 +1,6 @@
 /** Drops the fields that a schema does not declare, as the API server does before it stores an object. */
-import { fieldOf, isObject, type JsonObject, type OpenApiSchema } from './openapi.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
+import { fieldOf, type OpenApiSchema } from './openapi.ts';
 
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 

@@ -1,7 +1,8 @@
 /** The replica counts that the scale subresource reads must be numbers that fit it. */
+
+import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { type Cause, invalid } from './cause.ts';
-import { isObject } from './openapi.ts';
 
 /** `subresources.scale` of a CustomResourceDefinition. */
 export interface ScalePaths {

@@ -2,11 +2,13 @@
  * What the API server does with an object of a CustomResourceDefinition before it stores it: drop unknown fields, fill
  * in defaults, check the schema, the list types and the rules. Works on the schema of any CustomResourceDefinition.
  */
+
+import { isObject } from '../../lib/json-object.ts';
 import { blocksRules, type Cause, RULES_NOT_CHECKED } from './cause.ts';
 import { checkSchema } from './check.ts';
 import { withDefaults } from './defaults.ts';
 import { duplicates } from './listtypes.ts';
-import { isObject, type OpenApiSchema } from './openapi.ts';
+import type { OpenApiSchema } from './openapi.ts';
 import { prune } from './prune.ts';
 import { brokenRules, compileRules } from './rules.ts';
 import { type ScalePaths, scaleFaults } from './scale.ts';

@@ -1,9 +1,11 @@
 /** Checks of the cluster: the kinds that we need, and the controller that runs there. */
+
 import { customResourceDefinitions } from '../../api/crds.ts';
 import { DEPLOYMENT } from '../../api/kinds.ts';
 import type { Workload } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
+import { isObject } from '../../lib/json-object.ts';
 import { type StoredDefinition, storage } from './beta.ts';
 import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
@@ -12,15 +14,12 @@ const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
 /** Kinds that the operator works without. */
 const OPTIONAL = new Set(['nodeoverlays.karpenter.sh', 'capacitybuffers.autoscaling.x-k8s.io']);
 
-type Json = Readonly<Record<string, unknown>>;
-const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Paths of the fields that one schema has and the other lacks. */
 export function missingFields(wanted: unknown, found: unknown, path = ''): readonly string[] {
-  if (!isMap(wanted)) return [];
-  const inner = isMap(found) ? found : {};
-  const own = isMap(wanted.properties) ? wanted.properties : {};
-  const theirs = isMap(inner.properties) ? inner.properties : {};
+  if (!isObject(wanted)) return [];
+  const inner = isObject(found) ? found : {};
+  const own = isObject(wanted.properties) ? wanted.properties : {};
+  const theirs = isObject(inner.properties) ? inner.properties : {};
   return [
     ...Object.entries(own).flatMap(([name, schema]) =>
       Object.hasOwn(theirs, name) ? missingFields(schema, theirs[name], `${path}.${name}`) : [`${path}.${name}`],

@@ -1,4 +1,5 @@
 /** EventBridge events about instances, as they come through the queue. */
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 
 export type MessageKind =
@@ -25,11 +26,7 @@ interface Envelope {
   readonly detail?: unknown;
 }
 
-type Detail = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Detail => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function text(detail: Detail, field: string): string {
+function text(detail: JsonObject, field: string): string {
   const value = detail[field] ?? '';
   if (typeof value !== 'string') throw new Error(`detail.${field} is not a string`);
   return value;
@@ -39,14 +36,14 @@ function text(detail: Detail, field: string): string {
 const INSTANCE_ID = /^i-[0-9a-z]{1,32}$/;
 
 /** @throws Error when the field names no instance */
-function instanceId(detail: Detail, field: string): string {
+function instanceId(detail: JsonObject, field: string): string {
   const value = text(detail, field);
   if (!INSTANCE_ID.test(value)) throw new Error(`detail.${field} is not the ID of an instance`);
   return value;
 }
 
 type Parsed = Pick<Message, 'kind' | 'instanceIds'>;
-type Parser = (detail: Detail) => Parsed;
+type Parser = (detail: JsonObject) => Parsed;
 
 const nothing: Parsed = { kind: 'no_op', instanceIds: [] };
 const aboutInstance =
@@ -55,18 +52,18 @@ const aboutInstance =
 
 const ENDING_STATES = new Set(['stopping', 'stopped', 'shutting-down', 'terminated']);
 
-function stateChange(detail: Detail): Parsed {
+function stateChange(detail: JsonObject): Parsed {
   const state = text(detail, 'state');
   if (!ENDING_STATES.has(state.toLowerCase())) return nothing;
   const kind = state === 'stopping' || state === 'stopped' ? 'instance_stopped' : 'instance_terminated';
   return { kind, instanceIds: [instanceId(detail, 'instance-id')] };
 }
 
-function healthEvent(detail: Detail): Parsed {
+function healthEvent(detail: JsonObject): Parsed {
   if (text(detail, 'service') !== 'EC2' || text(detail, 'eventTypeCategory') !== 'scheduledChange') return nothing;
   const entities: unknown = detail.affectedEntities ?? [];
   if (!Array.isArray(entities)) throw new Error('detail.affectedEntities is not a list');
-  const values = entities.map((entity) => (isMap(entity) ? text(entity, 'entityValue') : ''));
+  const values = entities.map((entity) => (isObject(entity) ? text(entity, 'entityValue') : ''));
   // hosts and volumes have such events as well
   const instanceIds = values.filter((value) => INSTANCE_ID.test(value));
   return { kind: 'scheduled_change', instanceIds };
@@ -89,13 +86,13 @@ export function parseMessage(body: string | undefined): Message {
   if (body === undefined) throw new Error('the message has no body');
   if (body === '') return { ...nothing, timeMs: undefined };
   const envelope = parseJson(body);
-  if (!isMap(envelope)) throw new Error('the body is not a JSON object');
+  if (!isObject(envelope)) throw new Error('the body is not a JSON object');
   const { version, source, 'detail-type': detailType, time, detail }: Envelope = envelope;
   const timeMs = typeof time === 'string' && !Number.isNaN(Date.parse(time)) ? Date.parse(time) : undefined;
   const isKnown = version === '0' && typeof source === 'string' && typeof detailType === 'string';
   const parser = isKnown ? PARSERS[`${source}/${detailType}`] : undefined;
   if (parser === undefined) return { ...nothing, timeMs };
   if (time !== undefined && timeMs === undefined) throw new Error('time is not RFC 3339');
-  if (detail !== undefined && !isMap(detail)) throw new Error('detail is not an object');
+  if (detail !== undefined && !isObject(detail)) throw new Error('detail is not an object');
   return { ...parser(detail ?? {}), timeMs };
 }

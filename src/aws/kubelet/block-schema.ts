@@ -6,6 +6,7 @@
 import { parseDuration } from '../../api/duration.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { Field, FieldFault, type Wording } from '../../lib/field.ts';
+import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
@@ -178,7 +179,7 @@ function unknownIn(field: Field, shape: Shape): readonly string[] {
     field.expect(Array.isArray(value), goTypeOf(shape));
     return field.items().flatMap((item) => unknownIn(item, shape[0]));
   }
-  field.expect(typeof value === 'object' && !Array.isArray(value), goTypeOf(shape));
+  field.expect(isObject(value), goTypeOf(shape));
   const members = shape as Members;
   return field.keys().flatMap((key) => {
     const inner = members['*'] ?? own(members, key);

@@ -1,6 +1,7 @@
 /** The kubelet block of a NodeClass: an open object of which twelve fields are understood. */
 import type { StringMap } from '../../api/kubernetes.ts';
 import { readQuantity } from '../../api/quantity.ts';
+import { isObject } from '../../lib/json-object.ts';
 
 export interface Kubelet {
   readonly clusterDNS?: readonly string[];
@@ -24,10 +25,7 @@ type Check = readonly [expected: string, holds: (value: unknown) => boolean];
 
 const isInteger = (value: unknown): boolean => Number.isInteger(value);
 const isTextMap = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  Object.values(value).every((each) => typeof each === 'string');
+  isObject(value) && Object.values(value).every((each) => typeof each === 'string');
 
 const integer: Check = ['an integer', isInteger];
 const textMap: Check = ['a map of strings', isTextMap];

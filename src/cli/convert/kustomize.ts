@@ -1,6 +1,8 @@
 /** Kustomize: which files are patches, and what kustomizations say about objects that are called otherwise by now. */
+
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import type { SourceFile } from './documents.ts';
 import type { Notes, Path, TakeNote } from './notes.ts';
 
@@ -13,23 +15,18 @@ interface Kustomization {
   /** `kustomization.yaml, document 1`. */
   readonly where: string;
   /** Of what the file says, plain data of any form. */
-  readonly fields: Fields;
+  readonly fields: JsonObject;
   /** Where patches are: Flux has them in its spec. */
   readonly path: Path;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const listIn = (fields: Fields, name: string): readonly unknown[] => {
+const listIn = (fields: JsonObject, name: string): readonly unknown[] => {
   const list = fields[name];
   return Array.isArray(list) ? list : [];
 };
 
 const textIn = (fields: unknown, name: string): string => {
-  const text = isFields(fields) ? fields[name] : undefined;
+  const text = isObject(fields) ? fields[name] : undefined;
   return typeof text === 'string' ? text : '';
 };
 
@@ -47,9 +44,9 @@ function kustomizationsIn(files: readonly SourceFile[]): readonly Kustomization[
 
 /** @param isNamedSo whether the name of the file says what it is, so that the kind may be left out */
 function placeOf(value: unknown, isNamedSo: boolean): Pick<Kustomization, 'fields' | 'path'> | undefined {
-  if (!isFields(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const apiVersion = textIn(value, 'apiVersion');
-  if (apiVersion.startsWith(OF_FLUX)) return isFields(value.spec) ? { fields: value.spec, path: ['spec'] } : undefined;
+  if (apiVersion.startsWith(OF_FLUX)) return isObject(value.spec) ? { fields: value.spec, path: ['spec'] } : undefined;
   return isNamedSo || apiVersion.startsWith(OF_KUSTOMIZE) ? { fields: value, path: [] } : undefined;
 }
 
@@ -125,7 +122,7 @@ interface PatchPlace {
 }
 
 function notePatch(patch: unknown, { note, path, patched }: PatchPlace): void {
-  const target = isFields(patch) ? patch.target : undefined;
+  const target = isObject(patch) ? patch.target : undefined;
   const kind = textIn(target, 'kind');
   const renamed = NEW_KINDS.get(kind);
   if (renamed !== undefined) note('changed', [...path, 'target', 'kind'], `${kind} is ${renamed} of v1 now`);

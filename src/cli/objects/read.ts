@@ -1,8 +1,10 @@
 /** Manifests from files, folders and standard input: YAML or JSON, several documents, Lists. */
+
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { isObject } from '../../lib/json-object.ts';
 import { InputError, messageOf } from './errors.ts';
 import { redactedAlike } from './redaction.ts';
 import { readStandardInput, readText } from './text.ts';
@@ -123,12 +125,9 @@ function parseJsonDocuments(text: string, source: string): readonly Document[] |
 /** Without the excerpt of the text below it. */
 const firstLine = ({ message }: Error): string => message.split('\n', 1)[0]?.replace(/:$/, '') ?? '';
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function objectsIn(value: unknown, where: string): readonly Manifest[] {
   if (value === null || value === undefined) return [];
-  if (!isRecord(value)) throw new InputError(where, 'expected a Kubernetes object with apiVersion and kind');
+  if (!isObject(value)) throw new InputError(where, 'expected a Kubernetes object with apiVersion and kind');
   const { apiVersion, kind, items } = value;
   if (typeof kind !== 'string' || kind === '') throw new InputError(where, 'kind is missing');
   if (kind.endsWith('List') && Array.isArray(items)) {
@@ -136,7 +135,7 @@ function objectsIn(value: unknown, where: string): readonly Manifest[] {
   }
   if (typeof apiVersion !== 'string' || apiVersion === '') throw new InputError(where, 'apiVersion is missing');
   const { metadata } = value;
-  if (!isRecord(metadata) || typeof metadata.name !== 'string' || metadata.name === '') {
+  if (!isObject(metadata) || typeof metadata.name !== 'string' || metadata.name === '') {
     throw new InputError(`${where}, ${kind}`, 'metadata.name is missing');
   }
   const object = value as unknown as KubeObject;

@@ -1,7 +1,7 @@
 /** What AWS's command line prints of Savings Plans and reserved instances, as entries of a price book. */
 import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/price-book/price-book.ts';
-import { isObject, type JsonObject } from '../../api/schema/openapi.ts';
 import type { Field } from '../../lib/field.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 

@@ -1,5 +1,7 @@
 /** What sets one cluster's objects apart from another's, in words. */
+
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { identityOf } from '../objects/read.ts';
 
@@ -27,11 +29,6 @@ export function objectDifferences(before: readonly KubeObject[], after: readonly
 const named = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function changesOf(before: unknown, after: unknown, path = ''): readonly string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const [from, to] = [fieldsOf(before), fieldsOf(after)];
@@ -43,10 +40,10 @@ function changesOf(before: unknown, after: unknown, path = ''): readonly string[
 }
 
 /** Fields of an object, or of a list whose items have keys or names of their own, as requirements have. */
-function fieldsOf(value: unknown): Json | undefined {
-  if (!Array.isArray(value)) return isRecord(value) ? value : undefined;
+function fieldsOf(value: unknown): JsonObject | undefined {
+  if (!Array.isArray(value)) return isObject(value) ? value : undefined;
   const named = value.flatMap((item): readonly (readonly [string, unknown])[] => {
-    const name = isRecord(item) ? (item.key ?? item.name) : undefined;
+    const name = isObject(item) ? (item.key ?? item.name) : undefined;
     return typeof name === 'string' ? [[name, item]] : [];
   });
   const fields = Object.fromEntries(named);

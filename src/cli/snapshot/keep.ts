@@ -1,12 +1,9 @@
 /** Applies the rules of `api/kept-fields.ts` to redacted snapshots. An object has a rule for each field, and cannot be open. */
+
 import type { Keep } from '../../api/kept-fields.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation } from '../objects/redaction.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns the part of the value that is kept, or undefined. */
 export function kept(value: unknown, keep: Keep): unknown {
@@ -18,7 +15,7 @@ export function kept(value: unknown, keep: Keep): unknown {
     return keep === true ? items.filter((item) => item !== undefined) : items;
   }
   // numbers in place of an object are no secrets, and show that the object is malformed
-  if (!isFields(value)) return keep === true || typeof value !== 'string' ? value : undefined;
+  if (!isObject(value)) return keep === true || typeof value !== 'string' ? value : undefined;
   if (keep === true) return undefined;
   return mapped(value, (inner, field) => kept(inner, keep === 'map' ? true : (own(keep, field) ?? false)));
 }
@@ -26,7 +23,7 @@ export function kept(value: unknown, keep: Keep): unknown {
 const digested = (value: unknown): unknown => {
   if (typeof value === 'string') return redactedAnnotation(value);
   if (Array.isArray(value)) return value.map(digested);
-  return isFields(value) ? mapped(value, digested) : value;
+  return isObject(value) ? mapped(value, digested) : value;
 };
 
 /** Returns a rule that keeps the parts that either of the two keeps. */
@@ -36,7 +33,7 @@ export function merged(one: Keep, other: Keep | undefined): Keep {
   return Object.fromEntries([...fields].map((field) => [field, merged(own(one, field) ?? false, own(other, field))]));
 }
 
-function mapped(value: Fields, change: (inner: unknown, field: string) => unknown): Fields {
+function mapped(value: JsonObject, change: (inner: unknown, field: string) => unknown): JsonObject {
   const found: Record<string, unknown> = {};
   for (const [field, inner] of Object.entries(value)) {
     const rest = change(inner, field);

@@ -11,8 +11,9 @@ import {
   SELECTOR_REQUIREMENT,
   TAINT,
 } from '../../api/kept-fields.ts';
-import { isObject, type OpenApiSchema } from '../../api/schema/openapi.ts';
+import type { OpenApiSchema } from '../../api/schema/openapi.ts';
 import { kubeletFields } from '../../aws/kubelet/block-schema.ts';
+import { isObject } from '../../lib/json-object.ts';
 import { merged } from './keep.ts';
 
 /** Of a kubelet's configuration, texts that may hold a password: a URL, and the headers that are sent to it. */

@@ -13,9 +13,10 @@ import {
   NODEPOOL_LABEL,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
-import { type Fields, isFields, kept } from './keep.ts';
+import { kept } from './keep.ts';
 import { ownKinds } from './own-kinds.ts';
 
 /** Groups of the product's custom resources, and of those before them. */
@@ -77,33 +78,33 @@ function rehashed(object: KubeObject, { before, after }: Hashes): KubeObject {
 
 const isKept = ([key]: readonly [string, unknown]): boolean => KEPT_ANNOTATIONS.has(key);
 
-function keptAnnotations(annotations: unknown): Fields | undefined {
-  if (!isFields(annotations)) return undefined;
+function keptAnnotations(annotations: unknown): JsonObject | undefined {
+  if (!isObject(annotations)) return undefined;
   const found = Object.entries(annotations).filter(isKept);
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-function metadataOf(metadata: unknown): Fields {
-  const annotations = isFields(metadata) ? keptAnnotations(metadata.annotations) : undefined;
-  return { ...(kept(metadata, METADATA) as Fields), ...(annotations && { annotations }) };
+function metadataOf(metadata: unknown): JsonObject {
+  const annotations = isObject(metadata) ? keptAnnotations(metadata.annotations) : undefined;
+  return { ...(kept(metadata, METADATA) as JsonObject), ...(annotations && { annotations }) };
 }
 
-const withMetadata = (object: KubeObject, rest: Fields): KubeObject =>
+const withMetadata = (object: KubeObject, rest: JsonObject): KubeObject =>
   ({ apiVersion: object.apiVersion, kind: object.kind, metadata: metadataOf(object.metadata), ...rest }) as never;
 
 /** Of a built-in kind. */
-function parts(object: KubeObject): Fields {
+function parts(object: KubeObject): JsonObject {
   const found = (kept(object, own(KEPT_FIELDS, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
-  const given = object as unknown as Fields;
-  const spec = isFields(given.spec) ? given.spec : {};
+  const given = object as unknown as JsonObject;
+  const spec = isObject(given.spec) ? given.spec : {};
   const templates: readonly [holder: unknown, of: unknown][] = [
     [found, given],
     [found.spec, spec],
   ];
   for (const [holder, of] of templates) {
-    if (!isFields(holder) || !isFields(holder.template) || !isFields(of) || !isFields(of.template)) continue;
+    if (!isObject(holder) || !isObject(holder.template) || !isObject(of) || !isObject(of.template)) continue;
     const template = holder.template as Record<string, unknown>;
-    if (isFields(of.template.metadata)) template.metadata = metadataOf(of.template.metadata);
+    if (isObject(of.template.metadata)) template.metadata = metadataOf(of.template.metadata);
     keepImages(template.spec, of.template.spec);
   }
   return found;
@@ -111,29 +112,29 @@ function parts(object: KubeObject): Fields {
 
 /** Says of which version an autoscaler is that runs in the cluster. */
 function keepImages(spec: unknown, given: unknown): void {
-  if (!isFields(spec) || !isFields(given) || !Array.isArray(spec.containers) || !Array.isArray(given.containers))
+  if (!isObject(spec) || !isObject(given) || !Array.isArray(spec.containers) || !Array.isArray(given.containers))
     return;
   for (const [at, container] of given.containers.entries()) {
-    const { image } = isFields(container) ? container : {};
+    const { image } = isObject(container) ? container : {};
     if (typeof image === 'string' && CONTROLLER_IMAGE.test(image)) spec.containers[at].image = image;
   }
 }
 
 /** Of a custom resource: the fields of its schema, with digests of user data and of annotations of what it makes. */
-function ownParts(object: KubeObject): Fields {
+function ownParts(object: KubeObject): JsonObject {
   const { apiVersion, kind } = object;
   const fields = kept(object, own(ownKinds(), `${apiVersion} ${kind}`) ?? {});
   const found = withoutUserData(fields) as Record<string, unknown>;
   const { spec, status } = found;
-  if (isFields(spec)) found.spec = kind === 'Provisioner' ? provisioner(spec) : pool(spec);
-  if (isFields(status)) found.status = statusOf(kind, status);
+  if (isObject(spec)) found.spec = kind === 'Provisioner' ? provisioner(spec) : pool(spec);
+  if (isObject(status)) found.status = statusOf(kind, status);
   return found;
 }
 
 /** User data wherever it is, that of inline providers of alpha versions too. */
 function withoutUserData(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutUserData);
-  if (!isFields(value)) return value;
+  if (!isObject(value)) return value;
   const found: Record<string, unknown> = {};
   for (const [field, inner] of Object.entries(value))
     put(
@@ -145,7 +146,7 @@ function withoutUserData(value: unknown): unknown {
 }
 
 function redactedAnnotations(annotations: unknown): StringMap | undefined {
-  if (!isFields(annotations)) return undefined;
+  if (!isObject(annotations)) return undefined;
   return Object.fromEntries(
     Object.entries(annotations).map(([key, value]) => [
       key,
@@ -154,24 +155,24 @@ function redactedAnnotations(annotations: unknown): StringMap | undefined {
   );
 }
 
-function provisioner(spec: Fields): Fields {
+function provisioner(spec: JsonObject): JsonObject {
   const annotations = redactedAnnotations(spec.annotations);
   return annotations === undefined ? spec : { ...spec, annotations };
 }
 
-function pool(spec: Fields): Fields {
+function pool(spec: JsonObject): JsonObject {
   const { template } = spec;
-  if (!isFields(template) || !isFields(template.metadata)) return spec;
+  if (!isObject(template) || !isObject(template.metadata)) return spec;
   const annotations = redactedAnnotations(template.metadata.annotations);
   if (annotations === undefined) return spec;
   return { ...spec, template: { ...template, metadata: { ...template.metadata, annotations } } };
 }
 
 /** Messages of NodePools and NodeClasses are what `explain` prints; those of claims are AWS's, and nobody reads them. */
-function statusOf(kind: string, status: Fields): Fields {
+function statusOf(kind: string, status: JsonObject): JsonObject {
   if (!Array.isArray(status.conditions)) return status;
   const conditions = status.conditions.map((condition: unknown) => {
-    if (!isFields(condition)) return condition;
+    if (!isObject(condition)) return condition;
     const { message, ...rest } = condition;
     if (typeof message !== 'string' || ['NodeClaim', 'Machine'].includes(kind)) return rest;
     return { ...rest, message: withoutQuotes(message) };

@@ -7,18 +7,16 @@
 import { apiVersionOf, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../lib/input-error.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 import { timeOf } from '../../lib/times.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { openLines } from '../../replay/trace/source.ts';
 import { AuditHistory } from './history.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const fieldsAt = (fields: Fields, name: string): Fields => (isFields(fields[name]) ? (fields[name] as Fields) : {});
-const textAt = (fields: Fields, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');
+const fieldsAt = (fields: JsonObject, name: string): JsonObject =>
+  isObject(fields[name]) ? (fields[name] as JsonObject) : {};
+const textAt = (fields: JsonObject, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '');
 
 interface FromAudit {
   readonly history: AuditHistory;
@@ -64,7 +62,7 @@ export async function fromAudit(paths: readonly string[], options: AuditOptions)
   return { ...reading.result(), lines };
 }
 
-function eventIn(text: string, where: string): Fields {
+function eventIn(text: string, where: string): JsonObject {
   let event: unknown;
   try {
     event = parseJson(text);
@@ -73,7 +71,7 @@ function eventIn(text: string, where: string): Fields {
       cause: error,
     });
   }
-  if (!isFields(event) || event.kind !== 'Event' || !textAt(event, 'apiVersion').startsWith('audit.k8s.io/'))
+  if (!isObject(event) || event.kind !== 'Event' || !textAt(event, 'apiVersion').startsWith('audit.k8s.io/'))
     throw new InputError(where, 'is no audit event: kind must be Event and apiVersion audit.k8s.io/v1');
   return event;
 }
@@ -94,7 +92,7 @@ class Reading {
     return { history: this.#history, startMs: this.#startMs, endMs: this.#endMs, changes: this.#changes };
   }
 
-  take(event: Fields, ms: number): void {
+  take(event: JsonObject, ms: number): void {
     this.#endMs = Math.max(this.#endMs, ms);
     const ref = fieldsAt(event, 'objectRef');
     const kind = BY_RESOURCE.get(`${textAt(ref, 'apiGroup')}/${textAt(ref, 'resource')}`);
@@ -152,13 +150,13 @@ class Reading {
 }
 
 interface Change {
-  readonly event: Fields;
+  readonly event: JsonObject;
   readonly kind: Kind;
-  readonly ref: Fields;
+  readonly ref: JsonObject;
   readonly ms: number;
 }
 
-const namesOf = (ref: Fields): { readonly name: string; readonly namespace?: string } => {
+const namesOf = (ref: JsonObject): { readonly name: string; readonly namespace?: string } => {
   const namespace = textAt(ref, 'namespace');
   // Namespaces have themselves as namespace
   return { name: textAt(ref, 'name'), ...(namespace === '' || ref.resource === 'namespaces' ? {} : { namespace }) };
@@ -169,7 +167,7 @@ const nameOf = ({ kind, ref }: Change): Pick<KubeObject, 'kind' | 'metadata'> =>
   metadata: namesOf(ref),
 });
 
-function replicasIn(object: Fields): number | undefined {
+function replicasIn(object: JsonObject): number | undefined {
   const { replicas } = fieldsAt(object, 'spec');
   return typeof replicas === 'number' ? replicas : undefined;
 }
@@ -178,7 +176,7 @@ function replicasIn(object: Fields): number | undefined {
 function writtenObject({ event, kind, ref, ms }: Change): KubeObject | undefined {
   const response = fieldsAt(event, 'responseObject');
   const request = fieldsAt(event, 'requestObject');
-  const isWhole = (object: Fields): boolean =>
+  const isWhole = (object: JsonObject): boolean =>
     object.kind === kind.kind && textAt(fieldsAt(object, 'metadata'), 'name') !== '';
   const isReplaced = ['create', 'update'].includes(textAt(event, 'verb'));
   const object = [response, ...(isReplaced ? [request] : [])].find(isWhole);

@@ -2,17 +2,14 @@
  * A live object as a trace has it: what `karpenter snapshot` leaves out is left out here too, and besides what only a
  * cluster gives an object, and what its pods need but scheduling does not: images, schedulers, gates, devices.
  */
+
 import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { DELETION_COST_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { put } from '../../lib/own.ts';
 import { kept } from '../snapshot/keep.ts';
 import { Redactor } from '../snapshot/redact.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** No image is pulled in a replay. */
 const IMAGE = 'pause';
@@ -60,9 +57,9 @@ const NOT_IN_PODS: ReadonlySet<string> = new Set([
 const redactor = new Redactor();
 
 export function traceObject(object: KubeObject): KubeObject {
-  const safe = redactor.redacted(object) as KubeObject & Fields;
+  const safe = redactor.redacted(object) as KubeObject & JsonObject;
   const { apiVersion, kind, metadata: _, status: __, spec, template, ...rest } = safe;
-  const more = MORE[kind] === undefined ? {} : (kept(object, MORE[kind]) as Fields);
+  const more = MORE[kind] === undefined ? {} : (kept(object, MORE[kind]) as JsonObject);
   const { spec: moreSpec, ...moreRest } = more;
   return {
     apiVersion,
@@ -70,8 +67,8 @@ export function traceObject(object: KubeObject): KubeObject {
     metadata: metadataOf(object),
     ...rest,
     ...moreRest,
-    ...(isFields(spec) ? { spec: specOf(kind, { ...spec, ...(isFields(moreSpec) ? moreSpec : {}) }) } : {}),
-    ...(isFields(template) ? { template: templateOf(template) } : {}),
+    ...(isObject(spec) ? { spec: specOf(kind, { ...spec, ...(isObject(moreSpec) ? moreSpec : {}) }) } : {}),
+    ...(isObject(template) ? { template: templateOf(template) } : {}),
   } as KubeObject;
 }
 
@@ -87,37 +84,37 @@ function metadataOf({ kind, metadata }: KubeObject): KubeObject['metadata'] {
 }
 
 function annotationsOf(annotations: unknown): Record<string, string> | undefined {
-  if (!isFields(annotations)) return undefined;
+  if (!isObject(annotations)) return undefined;
   const found = Object.entries(annotations).filter(([key, value]) => ANNOTATIONS.has(key) && typeof value === 'string');
   return found.length === 0 ? undefined : (Object.fromEntries(found) as Record<string, string>);
 }
 
-function specOf(kind: string, spec: Fields): Fields {
+function specOf(kind: string, spec: JsonObject): JsonObject {
   if (kind === 'Pod') return podSpec(spec);
   if (kind === 'PersistentVolumeClaim') return without(spec, ['volumeName']);
   // made for the account and the images of the cluster; what it does to a node, nobody sees in a replay
   if (kind === 'EC2NodeClass') return without(spec, ['userData']);
-  if (kind === 'NodePool' || !isFields(spec.template)) return spec;
+  if (kind === 'NodePool' || !isObject(spec.template)) return spec;
   return { ...spec, template: templateOf(spec.template) };
 }
 
-const without = (fields: Fields, names: readonly string[]): Fields =>
+const without = (fields: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 
-function templateOf(template: Fields): Fields {
+function templateOf(template: JsonObject): JsonObject {
   const { metadata, spec } = template;
-  const { labels, annotations } = isFields(metadata) ? metadata : {};
+  const { labels, annotations } = isObject(metadata) ? metadata : {};
   const decisive = annotationsOf(annotations);
   return {
     metadata: {
-      ...(isFields(labels) ? { labels } : {}),
+      ...(isObject(labels) ? { labels } : {}),
       ...(decisive === undefined ? {} : { annotations: decisive }),
     },
-    ...(isFields(spec) ? { spec: podSpec(spec) } : {}),
+    ...(isObject(spec) ? { spec: podSpec(spec) } : {}),
   };
 }
 
-function podSpec(spec: Fields): Fields {
+function podSpec(spec: JsonObject): JsonObject {
   const found: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(spec)) {
     if (NOT_IN_PODS.has(name)) continue;
@@ -129,6 +126,6 @@ function podSpec(spec: Fields): Fields {
 }
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const withImage = (container: unknown): unknown => (isFields(container) ? { ...container, image: IMAGE } : container);
+const withImage = (container: unknown): unknown => (isObject(container) ? { ...container, image: IMAGE } : container);
 const isClaim = (volume: unknown): boolean =>
-  isFields(volume) && (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined);
+  isObject(volume) && (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined);

@@ -1,11 +1,8 @@
 /** Labels that something selects by. Others are left out of a trace: they may say more than it should. */
+
 import type { KubeObject } from '../../api/kubernetes.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export class SelectorKeys {
   readonly #keys = new Set<string>();
@@ -16,11 +13,11 @@ export class SelectorKeys {
       for (const item of value) this.add(item);
       return;
     }
-    if (!isFields(value)) return;
+    if (!isObject(value)) return;
     for (const [field, inner] of Object.entries(value)) {
-      if (field === 'matchLabels' && isFields(inner)) this.#addAll(Object.keys(inner));
+      if (field === 'matchLabels' && isObject(inner)) this.#addAll(Object.keys(inner));
       else if (field === 'matchExpressions' && Array.isArray(inner))
-        this.#addAll(inner.map((each) => (isFields(each) ? each.key : undefined)));
+        this.#addAll(inner.map((each) => (isObject(each) ? each.key : undefined)));
       else if (/^(?:mis)?matchLabelKeys$/.test(field) && Array.isArray(inner)) this.#addAll(inner);
       else this.add(inner);
     }
@@ -32,23 +29,23 @@ export class SelectorKeys {
 
   /** The object with these labels alone, on itself and on its pods. */
   kept(object: KubeObject): KubeObject {
-    const { metadata, ...rest } = object as KubeObject & Fields;
+    const { metadata, ...rest } = object as KubeObject & JsonObject;
     const spec = rest.spec;
-    const isTemplate = isFields(spec) && isFields(spec.template) && object.kind !== 'NodePool';
+    const isTemplate = isObject(spec) && isObject(spec.template) && object.kind !== 'NodePool';
     return {
       ...rest,
       metadata: this.#metadata(metadata),
-      ...(isTemplate ? { spec: { ...spec, template: this.#template(spec.template as Fields) } } : {}),
+      ...(isTemplate ? { spec: { ...spec, template: this.#template(spec.template as JsonObject) } } : {}),
     } as KubeObject;
   }
 
-  #template(template: Fields): Fields {
-    return isFields(template.metadata) ? { ...template, metadata: this.#metadata(template.metadata) } : template;
+  #template(template: JsonObject): JsonObject {
+    return isObject(template.metadata) ? { ...template, metadata: this.#metadata(template.metadata) } : template;
   }
 
   #metadata<T extends object>(metadata: T): T {
-    const labels = own(metadata as Fields, 'labels');
-    if (!isFields(labels)) return metadata;
+    const labels = own(metadata as JsonObject, 'labels');
+    if (!isObject(labels)) return metadata;
     return { ...metadata, labels: Object.fromEntries(Object.entries(labels).filter(([key]) => this.#keys.has(key))) };
   }
 }

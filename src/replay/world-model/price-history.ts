@@ -1,8 +1,8 @@
 /** Spot prices of the past: what `aws ec2 describe-spot-price-history` answers, as JSON or as CSV with a header. */
 
-import { isObject } from '../../api/schema/openapi.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
+import { isObject } from '../../lib/json-object.ts';
 import { timestamp } from '../../lib/times.ts';
 import { standardZones } from '../../local/aws/open-account.ts';
 import type { SpotPrice } from './world-model.ts';

@@ -1,13 +1,10 @@
 /** Finds the policies in what AWS and its tools print: documents, answers of the AWS CLI, CloudFormation templates. */
+
 import { isAlias, isMap, isScalar, isSeq, type Document as YamlDocument } from 'yaml';
+import { isObject } from '../../../lib/json-object.ts';
 import { InputError, messageOf } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';
 import { type SourceStatement, statementsIn } from './statements.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const FORMS =
   'expected a policy document with Statement, the answer of `aws iam get-policy-version` or `aws iam get-role-policy`, ' +
@@ -27,29 +24,29 @@ interface Found {
 }
 
 function documentsIn(value: unknown, where: string): readonly Found[] {
-  if (!isFields(value)) return [];
+  if (!isObject(value)) return [];
   if ('Statement' in value) return [{ document: value, where }];
   const { PolicyVersion, PolicyDocument, Resources } = value;
-  if (isFields(PolicyVersion) && 'Document' in PolicyVersion)
+  if (isObject(PolicyVersion) && 'Document' in PolicyVersion)
     return [{ document: PolicyVersion.Document, where: `${where}, PolicyVersion.Document` }];
   if (PolicyDocument !== undefined) return [{ document: PolicyDocument, where: `${where}, PolicyDocument` }];
-  if (isFields(Resources))
+  if (isObject(Resources))
     return Object.entries(Resources).flatMap(([name, one]) => inResource(one, `${where}, ${name}`));
   // what this command writes: documents by their names
   return Object.entries(value).flatMap(([name, one]) =>
-    isFields(one) && 'Statement' in one ? [{ document: one, where: `${where}, ${name}` }] : [],
+    isObject(one) && 'Statement' in one ? [{ document: one, where: `${where}, ${name}` }] : [],
   );
 }
 
 const POLICY_TYPES = new Set(['AWS::IAM::ManagedPolicy', 'AWS::IAM::Policy', 'AWS::IAM::RolePolicy']);
 
 function inResource(resource: unknown, where: string): readonly Found[] {
-  if (!isFields(resource) || !isFields(resource.Properties)) return [];
+  if (!isObject(resource) || !isObject(resource.Properties)) return [];
   const { Type, Properties } = resource;
   if (POLICY_TYPES.has(String(Type))) return [{ document: Properties.PolicyDocument, where }];
   if (Type !== 'AWS::IAM::Role' || !Array.isArray(Properties.Policies)) return [];
   return Properties.Policies.map((policy: unknown, index) => ({
-    document: isFields(policy) ? policy.PolicyDocument : undefined,
+    document: isObject(policy) ? policy.PolicyDocument : undefined,
     where: `${where}, Policies[${index}]`,
   }));
 }
@@ -84,7 +81,7 @@ function plainNode(node: unknown, document: YamlDocument): unknown {
 /** The long functions. */
 function resolved(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(resolved);
-  if (!isFields(value)) return value;
+  if (!isObject(value)) return value;
   const [[name, of] = [], ...more] = Object.entries(value);
   if (name !== undefined && more.length === 0) {
     if (name === 'Ref') return `\${${String(of)}}`;

@@ -1,6 +1,8 @@
 /** The NodeConfig of AL2023's nodeadm. */
+
 import { parse } from 'yaml';
 import type { Taint } from '../../../../api/kubernetes.ts';
+import { isObject } from '../../../../lib/json-object.ts';
 import { own, put } from '../../../../lib/own.ts';
 import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { configOfFlags, options, words } from './flags.ts';
@@ -22,7 +24,7 @@ export const isNodeConfig = (text: string): boolean =>
 
 /** Merges NodeConfigs as the node does: maps deeply, everything else by the last one. */
 function merge(left: unknown, right: unknown): unknown {
-  if (!isMap(left) || !isMap(right)) return right ?? left;
+  if (!isObject(left) || !isObject(right)) return right ?? left;
   const merged: Record<string, unknown> = { ...left };
   for (const [key, value] of Object.entries(right)) {
     const before = own(merged, key);
@@ -31,9 +33,6 @@ function merge(left: unknown, right: unknown): unknown {
   }
   return merged;
 }
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function taintsOf(value: unknown): Taint[] {
   if (!Array.isArray(value)) return [];
