@@ -12,9 +12,9 @@ import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
-import { InputError, messageOf } from './objects/errors.ts';
-import { isFromCluster, readText } from './objects/read.ts';
+import { isFromCluster } from './objects/read.ts';
 import { type World, worldOf } from './objects/snapshot.ts';
+import { readJson } from './objects/text.ts';
 import { type DisruptionAnswer, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
@@ -49,13 +49,7 @@ const unknownOptions = (file: string, options: CaseOptions): readonly string[] =
 
 /** @throws InputError that names the field */
 export function readCaseOptions(file: string): CaseOptions {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(readText(file));
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
-  }
+  const parsed = readJson(file);
   const options = fieldIn(file, parsed);
   options.given?.object();
   options.at('preferencePolicy').given?.oneOf('Respect', 'Ignore');

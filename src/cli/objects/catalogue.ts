@@ -3,8 +3,7 @@ import type { InstanceType, Offering, Requirement, Resources } from '../../engin
 import { resourcesOf } from '../../engine/resources.ts';
 import type { Field } from '../../lib/field.ts';
 import { checkExpressions, checkQuantities, fieldIn } from './check.ts';
-import { InputError, messageOf } from './errors.ts';
-import { readText } from './read.ts';
+import { readJson } from './text.ts';
 
 type Quantities = Readonly<Record<string, string | number>>;
 
@@ -89,16 +88,7 @@ const typesIn = (list: Field): readonly InstanceType[] =>
   });
 
 /** @throws InputError that names the file, and the type's position and the field. */
-export function readCatalogue(file: string): Catalogue {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(readText(file));
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
-  }
-  return catalogueIn(parsed, file);
-}
+export const readCatalogue = (file: string): Catalogue => catalogueIn(readJson(file), file);
 
 /** Of a file in which all NodePools see the same. @throws InputError as `readCatalogue` does */
 export const readInstanceTypes = (file: string): readonly InstanceType[] => readCatalogue(file).instanceTypes;

@@ -14,6 +14,16 @@ export function readText(file: string): string {
   );
 }
 
+/** @throws InputError that names the file, if it cannot be read or is not valid JSON */
+export function readJson(file: string): unknown {
+  const text = readText(file);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InputError(file, `not valid JSON: ${messageOf(error)}`, { cause: error });
+  }
+}
+
 /** @throws InputError when it is too large, or not UTF-8 */
 export const readStandardInput = (): string =>
   decoded(
