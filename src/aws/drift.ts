@@ -18,19 +18,35 @@ import type { Instance } from './instances/instance.ts';
 import type { PlacementGroup } from './placementgroups.ts';
 
 /** Differences that EC2 shows between an instance and its NodeClass. */
-export interface InstanceDrift {
+interface InstanceDrift {
   readonly securityGroups: boolean;
   readonly subnet: boolean;
   readonly reservation: boolean;
   readonly placementGroup: boolean;
 }
 
-/** Returns the reason that is reported if an instance differs in several ways. */
-export function instanceDriftReason(drift: InstanceDrift): DriftReason | undefined {
-  if (drift.securityGroups) return 'SecurityGroupDrift';
-  if (drift.subnet) return 'SubnetDrift';
-  if (drift.reservation) return 'CapacityReservationDrift';
-  return drift.placementGroup ? 'PlacementGroupDrift' : undefined;
+/** Facts about a NodeClaim that are requested only if the checks before them find no drift. */
+interface DriftFacts {
+  readonly instanceTypes: () => Promise<readonly InstanceType[]>;
+  readonly instance: () => Promise<InstanceDrift>;
+}
+
+/**
+ * Returns the first reason why a NodeClaim has drifted from its NodeClass.
+ * @throws Error if a fact is not known; the remaining checks do not run
+ */
+export async function nodeClassDrift(
+  claim: NodeClaim,
+  nodeClass: EC2NodeClass,
+  { instanceTypes, instance }: DriftFacts,
+): Promise<DriftReason | undefined> {
+  if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';
+  if (isImageDrifted(claim, nodeClass, await instanceTypes())) return 'AMIDrift';
+  const { securityGroups, subnet, reservation, placementGroup } = await instance();
+  if (securityGroups) return 'SecurityGroupDrift';
+  if (subnet) return 'SubnetDrift';
+  if (reservation) return 'CapacityReservationDrift';
+  return placementGroup ? 'PlacementGroupDrift' : undefined;
 }
 
 /** The NodeClass's own settings changed. Hashes of different versions, or missing ones, say nothing. */

@@ -33,13 +33,11 @@ import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
 import { familyOf } from './amis/families.ts';
 import type { ClusterFacts } from './cluster.ts';
 import {
-  instanceDriftReason,
-  isImageDrifted,
   isPlacementGroupDrifted,
   isReservationDrifted,
   isSecurityGroupDrifted,
-  isStaticallyDrifted,
   isSubnetDrifted,
+  nodeClassDrift,
 } from './drift.ts';
 import type { Launcher } from './fleet/fleet-launch.ts';
 import { Orphans } from './instances/adoption.ts';
@@ -318,18 +316,20 @@ export class Ec2Provider implements CloudProvider {
       this.#reportUnresolved(pool);
       return undefined;
     }
-    if (isStaticallyDrifted(claim, nodeClass)) return 'NodeClassDrift';
-    if (isImageDrifted(claim, nodeClass, await types.list(nodeClass))) return 'AMIDrift';
-    const id = instanceIdOf(claim.status?.providerID);
-    const instance = await instances.get(id);
-    // a check that fails hides the others
-    return instanceDriftReason({
-      securityGroups: isSecurityGroupDrifted(instance, nodeClass),
-      subnet: isSubnetDrifted(instance, nodeClass),
-      reservation:
-        isReservationDrifted(instance, nodeClass) &&
-        isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass),
-      placementGroup: isPlacementGroupDrifted(claim, nodeClass, await placementGroups.current(nodeClass)),
+    return nodeClassDrift(claim, nodeClass, {
+      instanceTypes: () => types.list(nodeClass),
+      instance: async () => {
+        const id = instanceIdOf(claim.status?.providerID);
+        const instance = await instances.get(id);
+        return {
+          securityGroups: isSecurityGroupDrifted(instance, nodeClass),
+          subnet: isSubnetDrifted(instance, nodeClass),
+          reservation:
+            isReservationDrifted(instance, nodeClass) &&
+            isReservationDrifted(await instances.get(id, { skipCache: true }), nodeClass),
+          placementGroup: isPlacementGroupDrifted(claim, nodeClass, await placementGroups.current(nodeClass)),
+        };
+      },
     });
   }
 }

@@ -43,7 +43,7 @@ export async function blockersAmong(
   { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
-  const world = worldOf(manifests, {
+  const world = await worldOf(manifests, {
     instanceTypes: await types(manifests, nowMs),
     nowMs,
     nodeHourlyFee: DEFAULT_NODE_HOURLY_FEE,

@@ -51,11 +51,14 @@ function timeZone(text: string): string {
 }
 
 /** NodePools among manifests, and how they stand. @throws InputError that names the document and the field */
-export function budgetsIn(
+export async function budgetsIn(
   given: { readonly filename: readonly string[]; readonly whatIf?: readonly string[] },
   nowMs: number,
-): { readonly found: readonly PoolBudgets[]; readonly notes: readonly string[] } {
-  const { allPools, snapshot, notes } = worldOf(manifestsOf({ ...given, nowMs }), { instanceTypes: () => [], nowMs });
+): Promise<{ readonly found: readonly PoolBudgets[]; readonly notes: readonly string[] }> {
+  const { allPools, snapshot, notes } = await worldOf(manifestsOf({ ...given, nowMs }), {
+    instanceTypes: () => [],
+    nowMs,
+  });
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   return { found: poolBudgets(snapshot.nodes, nodePools, nowMs), notes };
 }
@@ -70,7 +73,7 @@ interface Flags extends SourceFlags {
 
 async function poolsFor(flags: Flags, nowMs: number): Promise<readonly PoolBudgets[]> {
   if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/budgets');
-  const { found, notes } = budgetsIn(flags, nowMs);
+  const { found, notes } = await budgetsIn(flags, nowMs);
   writeNotes(notes);
   return found;
 }

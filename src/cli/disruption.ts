@@ -91,7 +91,7 @@ export async function sceneOf(
   const instanceTypes = countedTypes(consolidation, await options.instanceTypes(manifests, nowMs));
   const { defaultConstraints, priceBook } = options;
   const held = await holdsFor(options.operator);
-  const world = worldOf(manifests, {
+  const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
     ...countedFee(consolidation, options.nodeHourlyFee),
   });

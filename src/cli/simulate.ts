@@ -58,7 +58,7 @@ export async function simulateManifests(
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const held = await holdsFor(options.instanceTypes);
-  const world = worldOf(manifests, {
+  const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook, held },
     ...countedFee(options.packing, options.nodeHourlyFee),
   });

@@ -1,5 +1,5 @@
 /** Detects that a NodeClaim has drifted from its NodePool, as far as the objects and the instance types show this. */
-import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../api/conditions.ts';
+import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS, setCondition } from '../api/conditions.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -13,13 +13,14 @@ import {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { remembering } from '../lib/remembering.ts';
+import { timeOf } from '../lib/times.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';
 import { ValueSet } from './value-set.ts';
 
 /** Minimum age for the check of the instance type. Younger NodeClaims were launched from a list of types that is still fresh. */
-export const TYPE_CHECK_AGE_MS = 60 * 60_000;
+const TYPE_CHECK_AGE_MS = 60 * 60_000;
 
 /** Returns the NodePool with its drift hash, or undefined if a value of its template is not valid. */
 export function withHash(pool: NodePool): NodePool | undefined {
@@ -64,8 +65,29 @@ export function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs:
   return setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 }
 
+/** Checks that need more than the NodeClaim and its NodePool. Each runs only if the checks before it find no drift. */
+export interface DriftChecks {
+  readonly hasLostType: () => Promise<boolean>;
+  /** Returns the reason why the NodeClaim has drifted from its NodeClass. */
+  readonly nodeClassDrift: () => Promise<string | undefined>;
+}
+
+/** Returns the first reason why a NodeClaim has drifted from its NodePool or NodeClass, or undefined. */
+export async function driftReason(
+  claim: NodeClaim,
+  pool: NodePool,
+  { hasLostType, nodeClassDrift }: DriftChecks,
+  nowMs: number,
+): Promise<string | undefined> {
+  if (!isTrue(claim, 'Launched')) return undefined;
+  const reason = poolDrift(claim, pool);
+  if (reason !== undefined) return reason;
+  const isOld = nowMs - timeOf(claim.metadata.creationTimestamp) >= TYPE_CHECK_AGE_MS;
+  return isOld && (await hasLostType()) ? 'InstanceTypeNotFound' : nodeClassDrift();
+}
+
 /** Returns a reason if the template or the requirements of the NodePool have changed since the NodeClaim was created. */
-export function poolDrift(claim: NodeClaim, pool: NodePool): 'NodePoolDrifted' | 'RequirementsDrifted' | undefined {
+function poolDrift(claim: NodeClaim, pool: NodePool): 'NodePoolDrifted' | 'RequirementsDrifted' | undefined {
   if (hashDiffers(claim, pool)) return 'NodePoolDrifted';
   return meetsPool(claim, pool) ? undefined : 'RequirementsDrifted';
 }

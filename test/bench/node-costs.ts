@@ -48,12 +48,12 @@ async function* linesOf(
   bound?: (snapshot: Snapshot) => Promise<number>,
 ): AsyncGenerator<NodeCostLine> {
   let least = 0;
-  for (const { snapshot } of bound === undefined ? [] : all) least += (await bound?.(snapshot(0))) ?? 0;
+  for (const { snapshot } of bound === undefined ? [] : all) least += (await bound?.(await snapshot(0))) ?? 0;
   let first: { readonly nodes: number; readonly usd: number } | undefined;
   for (const { way, fee, packing } of WAYS) {
     let [pods, nodes, usd] = [0, 0, 0];
     for (const { snapshot } of all) {
-      const input = snapshot(fee);
+      const input = await snapshot(fee);
       const plan = solve(input, { ...options, packing });
       pods += input.pendingPods.length;
       nodes += plan.claims.length;
@@ -103,7 +103,8 @@ function catalogueScenarios(): readonly Scenario[] {
     const types = builtInTypes(manifests, NOW_MS);
     return {
       name: `catalogue ${seed}`,
-      snapshot: (nodeHourlyFee) => worldOf(manifests, { instanceTypes: types, nowMs: NOW_MS, nodeHourlyFee }).snapshot,
+      snapshot: async (nodeHourlyFee) =>
+        (await worldOf(manifests, { instanceTypes: types, nowMs: NOW_MS, nodeHourlyFee })).snapshot,
     };
   });
 }

@@ -24,7 +24,7 @@ export async function* packingLines(options: SolveOptions): AsyncGenerator<Packi
   const lines: PackingLine[] = [];
   for (const scenario of recordedScenarios('-plain')) {
     const { name } = scenario;
-    const snapshot = scenario.snapshot();
+    const snapshot = await scenario.snapshot();
     const compatible = solve(snapshot, { ...options, packing: 'compatible' });
     const start = performance.now();
     const plan = solve(snapshot, { ...options, packing: 'cheapest' });

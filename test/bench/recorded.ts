@@ -13,7 +13,7 @@ const CASES = join(import.meta.dirname, '../conformance/cases');
 export interface Scenario {
   readonly name: string;
   /** With a fee of so many USD per hour for each node; prices of instances alone without one. */
-  readonly snapshot: (nodeHourlyFee?: number) => Snapshot;
+  readonly snapshot: (nodeHourlyFee?: number) => Promise<Snapshot>;
 }
 
 /** Those whose name ends so. */
@@ -28,8 +28,8 @@ export function recordedScenarios(suffix = ''): readonly Scenario[] {
       const manifests = readManifests([join(CASES, name, 'scenario.yaml')]);
       return {
         name,
-        snapshot: (nodeHourlyFee) =>
-          worldOf(manifests, { instanceTypes: () => types, nowMs: 0, nodeHourlyFee }).snapshot,
+        snapshot: async (nodeHourlyFee) =>
+          (await worldOf(manifests, { instanceTypes: () => types, nowMs: 0, nodeHourlyFee })).snapshot,
       };
     });
 }

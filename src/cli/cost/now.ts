@@ -73,7 +73,7 @@ export async function costOfManifests(
   manifests: readonly Manifest[],
   { types, nowMs, nodeHourlyFee, priceBook }: CountingOptions,
 ): Promise<{ readonly report: CostReport } & Readonly<Record<'notes' | 'unknown', readonly string[]>>> {
-  const world = worldOf(manifests, {
+  const world = await worldOf(manifests, {
     instanceTypes: await types(manifests, nowMs),
     nowMs,
     priceBook,

@@ -66,7 +66,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set(
 );
 const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
 
-export function worldOf(given: readonly Manifest[], asked: WorldOptions): World {
+export async function worldOf(given: readonly Manifest[], asked: WorldOptions): Promise<World> {
   const { open: manifests, notes: gateNotes } = behindGates(given, asked.featureGates);
   const book = appliedBook(asked.priceBook, manifests, asked.nowMs);
   const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
@@ -76,7 +76,7 @@ export function worldOf(given: readonly Manifest[], asked: WorldOptions): World 
   refuseDoubles(manifests);
   const uids = uidsInOrder();
   const pods = manifests.filter(standIns(manifests)).flatMap((manifest) => podsIn(manifest, uids));
-  const { pools: allPools, claims, idle, notes, unknown } = poolsIn(manifests, options);
+  const { pools: allPools, claims, idle, notes, unknown } = await poolsIn(manifests, options);
   const buffered = bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
   const cluster = clusterOf(manifests, { pods, claims, options });
@@ -124,7 +124,7 @@ interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {
 }
 
 /** NodePools and NodeClaims with the conditions that the operator would set. */
-function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsInManifests {
+async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): Promise<PoolsInManifests> {
   const { nowMs } = options;
   const nodeClasses = new NodeClasses(manifests);
   const read = readPools(manifests, nodeClasses, nowMs);
@@ -143,12 +143,14 @@ function poolsIn(manifests: readonly Manifest[], options: WorldOptions): PoolsIn
     manifests,
   );
   const byName = new Map(plain.map((pool) => [pool.nodePool.metadata.name, pool]));
-  const claims = manifests.flatMap(({ object, where }) => {
-    if (object.kind !== 'NodeClaim') return [];
-    checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
-    const claim = withNodeClassRef(object as NodeClaim);
-    return [withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs })];
-  });
+  const ofClaims = manifests.filter(({ object }) => object.kind === 'NodeClaim');
+  const claims = await Promise.all(
+    ofClaims.map(({ object, where }) => {
+      checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
+      const claim = withNodeClassRef(object as NodeClaim);
+      return withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs });
+    }),
+  );
   return {
     pools,
     claims,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
 
-const worldIn = (...texts: readonly string[]): World =>
+const worldIn = async (...texts: readonly string[]): Promise<World> =>
   worldOf(parseManifests(texts.join('\n---\n'), 'test.yaml'), { instanceTypes: () => [], nowMs: 0 });
 
 interface Parts {
@@ -66,17 +66,17 @@ spec: {requirements: [], price: "0.5"}
       offerings: [{ requirements: [], usdPerHour: 1, available: true }],
     },
   ];
-  const priced = (featureGates?: Readonly<Record<string, boolean>>) => {
+  const priced = async (featureGates?: Readonly<Record<string, boolean>>) => {
     const manifests = parseManifests([nodePool(), overlay].join('---'), 'test.yaml');
     const options = { instanceTypes: () => types, nowMs: 0, ...(featureGates && { featureGates }) };
-    const { snapshot, notes } = worldOf(manifests, options);
+    const { snapshot, notes } = await worldOf(manifests, options);
     return { usd: snapshot.pools[0]?.instanceTypes[0]?.offerings[0]?.usdPerHour, notes };
   };
 
-  it('count as the gates say, and with a note when nothing is said of them', () => {
-    expect(priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
-    expect(priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
-    expect(priced()).toEqual({
+  it('apply as their feature gate says, with a note if the gate is not given', async () => {
+    expect(await priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
+    expect(await priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
+    expect(await priced()).toEqual({
       usd: 0.5,
       notes: [
         'NodeOverlays count here, but the operator reads them only with the feature gate NodeOverlay, which is closed by default; say --feature-gates NodeOverlay=true or NodeOverlay=false, as it is there',
@@ -123,8 +123,8 @@ describe('NodePools among manifests', () => {
       world: [nodePool({ requirements: '{key: kubernetes.io/arch, operator: In, values: ["a b"]}' }), nodeClass(READY)],
       says: /^invalid value/,
     },
-  ])('are not Ready when $when', ({ world, says }) => {
-    const found = worldIn(...world);
+  ])('are not Ready when $when', async ({ world, says }) => {
+    const found = await worldIn(...world);
     expect(active(found)).toEqual([]);
     expect(idle(found)).toEqual([
       {
@@ -140,23 +140,23 @@ describe('NodePools among manifests', () => {
     ['whose NodeClass is Ready', [nodePool(), nodeClass(READY)]],
     ['of one who has no cluster yet', [nodePool()]],
     ['with a NodeClass of one who has no cluster yet', [nodePool(), nodeClass('{}', '')]],
-  ])('%s buy nodes', (_, world) => {
-    const found = worldIn(...world);
+  ])('%s buy nodes', async (_, world) => {
+    const found = await worldIn(...world);
     expect(active(found)).toEqual(['p']);
     expect(idle(found)).toBeUndefined();
     expect(found.unknown).toEqual([]);
   });
 
-  it('of a cluster with a NodeClass that is only thought of say that it is taken as Ready', () => {
-    const found = worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
+  it('of a cluster with a NodeClass that is only thought of say that it is taken as Ready', async () => {
+    const found = await worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
     expect(active(found)).toEqual(['p']);
     expect(found.unknown).toEqual([
       'EC2NodeClass c: it has no status; it is taken as Ready, with subnets in every zone',
     ]);
   });
 
-  it('that are static or going have a row as well', () => {
-    const found = worldIn(
+  it('that are static or going have a row as well', async () => {
+    const found = await worldIn(
       nodePool({ name: 'fixed', spec: 'replicas: 2' }),
       nodePool({ name: 'going', metadata: ', deletionTimestamp: "2026-01-01T00:00:00Z"' }),
       nodePool({ name: 'last' }),
@@ -168,20 +168,20 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that are of another provider are left out', () => {
-    const { allPools, notes } = worldIn(nodePool({ kind: 'AzureNodeClass' }));
+  it('that are of another provider are left out', async () => {
+    const { allPools, notes } = await worldIn(nodePool({ kind: 'AzureNodeClass' }));
     expect(allPools).toEqual([]);
     expect(notes).toEqual([
       'test.yaml, document 1, NodePool p: spec.template.spec.nodeClassRef names a AzureNodeClass of karpenter.k8s.aws, not an EC2NodeClass of karpenter.k8s.aws; the operator ignores it, and so it is left out here',
     ]);
   });
 
-  it('that no API server of today accepts are left out of a dump, and refused as a manifest', () => {
+  it('that no API server of today accepts are left out of a dump, and refused as a manifest', async () => {
     const wrong = { name: 'old', spec: 'weight: 101' };
-    const found = worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
+    const found = await worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
     expect(active(found)).toEqual(['p']);
     expect(found.notes).toEqual([expect.stringMatching(/NodePool old: spec\.weight: .*; it is left out$/)]);
     expect(idle(found)).toMatchObject([{ nodePool: 'old', misfit: { code: 'unreadable' } }]);
-    expect(() => worldIn(nodePool(), nodePool(wrong))).toThrow('NodePool old: spec.weight');
+    await expect(worldIn(nodePool(), nodePool(wrong))).rejects.toThrow('NodePool old: spec.weight');
   });
 });

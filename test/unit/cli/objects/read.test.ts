@@ -7,7 +7,7 @@ import { refuseOldVersions } from '../../../../src/cli/objects/old-versions.ts';
 import { applied, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
 
-const worldIn = (text: string): World =>
+const worldIn = async (text: string): Promise<World> =>
   worldOf(parseManifests(text, 'test.yaml'), { instanceTypes: () => [], nowMs: 0 });
 const deployment = (replicas: number | string, extra = ''): string => `
 apiVersion: apps/v1
@@ -64,8 +64,8 @@ describe('manifests', () => {
       'apiVersion: karpenter.sh/v2\nkind: NodePool\nmetadata: {name: p}',
       'NodePool p: apiVersion: karpenter.sh/v2 is not served, NodePools are karpenter.sh/v1',
     ],
-  ])('that are wrong are refused by name: %#', (text, message) => {
-    expect(() => worldIn(text)).toThrow(message);
+  ])('that are wrong are refused by name: %#', async (text, message) => {
+    await expect(worldIn(text)).rejects.toThrow(message);
   });
 
   it('that are missing are named', () => {
@@ -79,7 +79,7 @@ describe('manifests', () => {
     expect(() => readManifests([file])).toThrow(/cut\.json: not valid JSON: /);
   });
 
-  it('that are misspelled are told of', () => {
+  it('that are misspelled are told of', async () => {
     const pool = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -88,7 +88,7 @@ spec:
   weigth: 3
   template: {spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}}}
 `;
-    const { notes } = worldIn(`${pool}---\n${pool.replace('NodePool', 'Nodepool')}`);
+    const { notes } = await worldIn(`${pool}---\n${pool.replace('NodePool', 'Nodepool')}`);
     expect(notes).toEqual([
       'test.yaml, document 2, Nodepool p: kind Nodepool plays no part here and is ignored; is NodePool meant?',
       'test.yaml, document 1, NodePool p: spec.weigth: unknown field, it has no effect',
@@ -155,7 +155,7 @@ describe('manifests of old APIs', () => {
 });
 
 describe('a world', () => {
-  it('that was read from a cluster has the pods that are there, not once more for their workloads', () => {
+  it('that was read from a cluster has the pods that are there, not once more for their workloads', async () => {
     const uid = '12345678-1234-1234-1234-123456789012';
     const selector = 'selector: {matchLabels: {app: web}}';
     const stored = deployment(3)
@@ -167,29 +167,30 @@ kind: Pod
 metadata: {name: web-x, labels: {app: web}}
 spec: {containers: [{name: app}]}
 `;
-    const names = (text: string) => worldIn(text).snapshot.pendingPods.map(({ metadata }) => metadata.name);
-    expect(names(`${stored}---${pod}`)).toEqual(['web-x']);
-    expect(names(`${stored}---${pod.replace('app: web', 'app: other')}`)).toHaveLength(4);
-    expect(names(`${stored.replace(', resourceVersion: "7"', '')}---${pod}`)).toHaveLength(4);
+    const names = async (text: string) =>
+      (await worldIn(text)).snapshot.pendingPods.map(({ metadata }) => metadata.name);
+    expect(await names(`${stored}---${pod}`)).toEqual(['web-x']);
+    expect(await names(`${stored}---${pod.replace('app: web', 'app: other')}`)).toHaveLength(4);
+    expect(await names(`${stored.replace(', resourceVersion: "7"', '')}---${pod}`)).toHaveLength(4);
   });
 
-  it('spreads by default what Services and workloads select', () => {
+  it('spreads by default what Services and workloads select', async () => {
     const service = 'apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {selector: {app: web}}\n';
     const defaultConstraints = [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] as const;
     const selecting = deployment(1).replace('replicas', 'selector: {matchLabels: {app: web}}\n  replicas');
     const manifests = parseManifests(`${service}---${selecting}`, 'test.yaml');
-    const { snapshot, notes } = worldOf(manifests, { instanceTypes: () => [], nowMs: 0, defaultConstraints });
+    const { snapshot, notes } = await worldOf(manifests, { instanceTypes: () => [], nowMs: 0, defaultConstraints });
     expect(notes).toEqual([]);
     expect(snapshot.defaultSpread).toMatchObject({
       constraints: defaultConstraints,
       services: [{ namespace: 'default', selector: { app: 'web' } }],
       workloads: [{ kind: 'ReplicaSet', namespace: 'default', name: 'web' }],
     });
-    expect(worldIn(service).snapshot.defaultSpread).toBeUndefined();
+    expect((await worldIn(service)).snapshot.defaultSpread).toBeUndefined();
   });
 
-  it('has a pending pod for every replica, with requests where there are only limits', () => {
-    const { pendingPods } = worldIn(deployment(2)).snapshot;
+  it('has a pending pod for every replica, with requests where there are only limits', async () => {
+    const { pendingPods } = (await worldIn(deployment(2))).snapshot;
     expect(pendingPods.map(({ metadata }) => metadata.name)).toEqual(['web-0', 'web-1']);
     expect(pendingPods[0]).toMatchObject({
       metadata: { namespace: 'default', ownerReferences: [{ kind: 'ReplicaSet', name: 'web' }] },
@@ -198,15 +199,16 @@ spec: {containers: [{name: app}]}
     expect(String(pendingPods[0]?.metadata.uid) < String(pendingPods[1]?.metadata.uid)).toBe(true);
   });
 
-  it('has as many pods of a Job as run at a time', () => {
+  it('has as many pods of a Job as run at a time', async () => {
     const job = deployment(1).replace('kind: Deployment', 'kind: Job').replace('apps/v1', 'batch/v1');
-    const pods = (fields: string): number => worldIn(job.replace('replicas: 1', fields)).snapshot.pendingPods.length;
-    expect(pods('completions: 5')).toBe(1);
-    expect(pods('parallelism: 3')).toBe(3);
-    expect(pods('parallelism: 3\n  completions: 2')).toBe(2);
+    const pods = async (fields: string): Promise<number> =>
+      (await worldIn(job.replace('replicas: 1', fields))).snapshot.pendingPods.length;
+    expect(await pods('completions: 5')).toBe(1);
+    expect(await pods('parallelism: 3')).toBe(3);
+    expect(await pods('parallelism: 3\n  completions: 2')).toBe(2);
   });
 
-  it('leaves out NodeClaims of other providers, as the operator does', () => {
+  it('leaves out NodeClaims of other providers, as the operator does', async () => {
     const claim = (ref: string) => `
 apiVersion: karpenter.sh/v1
 kind: NodeClaim
@@ -214,13 +216,14 @@ metadata: {name: c}
 spec: {nodeClassRef: {${ref}, name: n}, requirements: []}
 status: {providerID: 'aws:///i-1'}
 `;
-    const names = (ref: string) => worldIn(claim(ref)).snapshot.nodes.map(({ name }) => name);
-    expect(names('group: karpenter.k8s.aws, kind: EC2NodeClass')).toEqual(['c']);
-    expect(names('group: karpenter.azure.com, kind: AKSNodeClass')).toEqual([]);
+    const names = async (ref: string) => (await worldIn(claim(ref))).snapshot.nodes.map(({ name }) => name);
+    expect(await names('group: karpenter.k8s.aws, kind: EC2NodeClass')).toEqual(['c']);
+    expect(await names('group: karpenter.azure.com, kind: AKSNodeClass')).toEqual([]);
   });
 
-  it('joins nodes, claims and the pods that run on them', () => {
-    const { nodes, pendingPods } = worldIn(`
+  it('joins nodes, claims and the pods that run on them', async () => {
+    const { nodes, pendingPods } = (
+      await worldIn(`
 apiVersion: v1
 kind: Node
 metadata: {name: n, labels: {karpenter.sh/registered: 'true'}}
@@ -242,7 +245,8 @@ apiVersion: v1
 kind: Pod
 metadata: {name: p}
 spec: {nodeName: n, containers: [{name: a}]}
-`).snapshot;
+`)
+    ).snapshot;
     expect(pendingPods).toEqual([]);
     expect(nodes).toHaveLength(1);
     expect(nodes[0]).toMatchObject({ name: 'n', allocatable: { cpu: 4000, memory: 2 ** 33 }, initialized: false });
@@ -271,20 +275,21 @@ spec: {nodeName: n, containers: [{name: a}]}
       spec: '{providerID: i-1}',
       note: 'it has the label karpenter.sh/nodepool, but neither node.kubernetes.io/instance-type nor karpenter.sh/initialized: "true"',
     },
-  ])('knows the Nodes that the operator knows, with labels {$labels} and spec $spec', ({
+  ])('knows the Nodes that the operator knows, with labels {$labels} and spec $spec', async ({
     labels,
     spec,
     ...expected
   }) => {
-    const world = worldIn(`apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {${labels}}}\nspec: ${spec}`);
+    const world = await worldIn(`apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {${labels}}}\nspec: ${spec}`);
     const { providerId, note } = { providerId: undefined, note: undefined, ...expected };
     expect(world.snapshot.nodes.map((node) => node.providerId)).toEqual(providerId === undefined ? [] : [providerId]);
     const rest = 'the operator ignores such a Node, and so it is left out here';
     expect(world.notes).toEqual(note === undefined ? [] : [`test.yaml, document 1, Node n: ${note}; ${rest}`]);
   });
 
-  it('keeps the claim of a Node that is not known well enough', () => {
-    const { nodes } = worldIn(`
+  it('keeps the claim of a Node that is not known well enough', async () => {
+    const { nodes } = (
+      await worldIn(`
 apiVersion: v1
 kind: Node
 metadata: {name: n, labels: {karpenter.sh/nodepool: p}}
@@ -295,12 +300,13 @@ kind: NodeClaim
 metadata: {name: c}
 spec: {}
 status: {providerID: i-1}
-`).snapshot;
+`)
+    ).snapshot;
     expect(nodes).toMatchObject([{ name: 'c', providerId: 'i-1', registered: false }]);
   });
 
-  it('notes the kinds that it ignores', () => {
-    expect(worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}').notes).toEqual([
+  it('notes the kinds that it ignores', async () => {
+    expect((await worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}')).notes).toEqual([
       'test.yaml, document 1, Secret s: kind Secret plays no part here and is ignored',
     ]);
   });
