@@ -2,8 +2,9 @@
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { type ClusterSnapshot, enabledMethods, review } from '../engine/disruption/review.ts';
+import type { ConsolidationMode, Method } from '../engine/disruption/method.ts';
+import { type PassInput, passCluster, simulateOn } from '../engine/disruption/pass.ts';
+import { enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
@@ -82,10 +83,14 @@ export interface SceneOptions {
   readonly consolidation: ConsolidationMode;
 }
 
+interface Scene extends Pick<World, 'notes' | 'unknown'> {
+  readonly pass: PassInput;
+  /** Enabled methods, in order. */
+  readonly methods: readonly Method[];
+}
+
 /** @throws InputError that names the document and the field */
-export async function sceneOf(
-  options: SceneOptions,
-): Promise<{ readonly scene: ClusterSnapshot } & Pick<World, 'notes' | 'unknown'>> {
+export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = countedTypes(consolidation, await options.instanceTypes(manifests, nowMs));
@@ -105,23 +110,20 @@ export async function sceneOf(
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const scene: ClusterSnapshot = {
-    snapshot,
-    pools: new Map(allPools.map((pool) => [pool.nodePool.metadata.name, pool])),
-    inProgress: new Set(),
+  const pass: PassInput = {
+    ...passCluster(snapshot, allPools, { inProgress: new Set(), consolidation }),
+    nowMs,
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
-    staticCapacity,
-    consolidation,
-    simulator: new Simulator(snapshot, {
-      nodePools,
-      solve: solving,
-    }),
+    unseenPools: new Set(),
+    undone: [],
+    simulate: simulateOn(new Simulator(snapshot, { nodePools, solve: solving })),
     elapsedMs: () => performance.now(),
   };
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; until it is corrected, none of its nodes may go`,
   );
-  return { scene, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+  const methods = enabledMethods(consolidation, staticCapacity);
+  return { pass, methods, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
 
 /** How long the operator expects a pod on a node that it has found for it, by its default batch. */
@@ -162,11 +164,14 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
         `NodePool ${nodePool.metadata.name}: spec.replicas has no effect without the feature gate StaticCapacity; if the operator has it, say --feature-gates StaticCapacity=true`,
     );
 
-/** Asks the methods in order, up to the first that has a command unless every one is wanted. */
-export async function reviewsOf(scene: ClusterSnapshot, everyMethod: boolean): Promise<readonly MethodReview[]> {
+/** Runs the methods in order until one has a command, or all methods if `everyMethod` is true. */
+export async function reviewsOf(
+  { pass, methods }: Pick<Scene, 'pass' | 'methods'>,
+  everyMethod: boolean,
+): Promise<readonly MethodReview[]> {
   const reviews: MethodReview[] = [];
-  for (const method of enabledMethods(scene)) {
-    const found = await review(method, scene);
+  for (const method of methods) {
+    const found = await review(method, pass);
     reviews.push(found);
     if (found.result.commands.length > 0 && !everyMethod) break;
   }
@@ -188,10 +193,10 @@ export interface DisruptionResult {
 /** @throws InputError that names the document and the field */
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
   const { everyMethod } = options;
-  const { scene, notes, unknown } = await sceneOf(options);
+  const { notes, unknown, ...scene } = await sceneOf(options);
   const reviews = await reviewsOf(scene, everyMethod);
   const disruption = disruptionOf(reviews, { everyMethod, unknown: [...unknown, ...(options.unknown ?? [])] });
-  return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.snapshot.nodes)] };
+  return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.pass.nodes)] };
 }
 
 /** What the command line says. */

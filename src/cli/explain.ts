@@ -27,9 +27,9 @@ export async function explainNodes(
   flags: ExplainFlags,
   instanceTypes: TypesFor,
 ): Promise<{ readonly verdicts: readonly ExplainedVerdict[]; readonly notes: readonly string[] }> {
-  const { scene, notes, unknown } = await sceneOf(sceneOptions(flags, instanceTypes));
+  const { notes, unknown, ...scene } = await sceneOf(sceneOptions(flags, instanceTypes));
   const reviews = await reviewsOf(scene, true);
-  const verdicts = verdictsOf(scene.snapshot.nodes, reviews, scene.snapshot.nowMs);
+  const verdicts = verdictsOf(scene.pass.nodes, reviews, scene.pass.nowMs);
   const known = unknown.length === 0 ? verdicts : verdicts.map((verdict) => ({ ...verdict, unknown }));
   return { verdicts: known, notes: [...notes, ...notKnown(unknown)] };
 }

@@ -1,6 +1,7 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
 import { NODE_POOL } from '../api/kinds.ts';
+import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { Solver } from '../engine-worker/solver.ts';
@@ -10,7 +11,6 @@ import { readCost } from './cost/cost-reader.ts';
 import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import type { MoveHistory } from './disruption/moves.ts';
-import type { VerdictHistory } from './disruption/verdict-history.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
 import { launchViews } from './launch-views.ts';

@@ -1,19 +1,19 @@
 /** Controllers of the operator, except the controllers of the cloud provider. */
 
 import { enabledMethods } from '../engine/disruption/review.ts';
+import { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
-import type { DecisionMemo } from './disruption/decision-memo.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
+import type { DecisionMemo } from './disruption/snapshots.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
-import { VerdictHistory } from './disruption/verdict-history.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -74,7 +74,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   });
   const queue = new DisruptionQueue(deps, moves);
   const { consolidation, featureGates } = settings;
-  const methods = enabledMethods({ consolidation, staticCapacity: featureGates.staticCapacity });
+  const methods = enabledMethods(consolidation, featureGates.staticCapacity);
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),

@@ -1,9 +1,8 @@
 /** Program of an engine worker's thread. It keeps a copy of the cluster and processes requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { described } from '../engine/disruption/candidates/candidates.ts';
-import { committedUse } from '../engine/disruption/committed-use.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
-import { simulateOn } from '../engine/disruption/pass.ts';
+import { committedUse, simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';
@@ -62,7 +61,7 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
     ...request,
     candidates,
     pools,
-    committed: committedUse(snapshot, pools, request.consolidation),
+    committed: committedUse(snapshot, [...pools.values()], request.consolidation),
     simulate: simulateOn(simulator),
     tried,
     elapsedMs: () => performance.now() - startedMs,

@@ -7,13 +7,13 @@ import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
-import { MethodPreparer } from '../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
+import { MethodPreparer } from '../../src/controllers/disruption/run.ts';
 import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
-import { VerdictHistory } from '../../src/controllers/disruption/verdict-history.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
+import { VerdictHistory } from '../../src/engine/disruption/verdicts.ts';
 import { workerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';

@@ -7,13 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
 import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
 import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
-import {
-  type Block,
-  type Candidate,
-  candidateOf,
-  isBlock,
-  isEmpty,
-} from '../../src/engine/disruption/candidates/candidates.ts';
+import { type Candidate, candidateOf, isBlock, isEmpty } from '../../src/engine/disruption/candidates/candidates.ts';
 import { disruptionCost } from '../../src/engine/disruption/candidates/disruption-cost.ts';
 import { poolTotals } from '../../src/engine/disruption/pricing/balance.ts';
 import type { InstanceType } from '../../src/engine/model.ts';
@@ -96,7 +90,7 @@ describe('simulate --disruption', () => {
     }
   });
 
-  function expectSame(found: Block | Candidate, expected: ExpectedNode, why: string | undefined): void {
+  function expectSame(found: ReturnType<typeof candidateOf>, expected: ExpectedNode, why: string | undefined): void {
     expect(isBlock(found) ? found.text : undefined).toBe(why);
     if (isBlock(found)) return;
     expect(isEmpty(found)).toBe(expected.empty);
@@ -106,9 +100,8 @@ describe('simulate --disruption', () => {
   }
 
   it.each(readdirSync(CASES))('%s: prices, costs and why nodes are no candidates', async (name) => {
-    const { scene } = await sceneOf(optionsFor(name));
-    const { inProgress, pools } = scene;
-    const { nodes, nowMs, podDisruptionBudgets } = scene.snapshot;
+    const { pass } = await sceneOf(optionsFor(name));
+    const { inProgress, pools, nodes, nowMs, podDisruptionBudgets } = pass;
     const { nodes: expectedNodes, nodePools: expectedPools = {} } = expectedOf(name);
     const graceful: Candidate[] = [];
     for (const expected of expectedNodes) {

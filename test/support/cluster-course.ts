@@ -2,7 +2,8 @@
 import type { Pod } from '../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
-import { type ClusterSnapshot, methodsOf, review } from '../../src/engine/disruption/review.ts';
+import { type PassInput, passCluster, simulateOn } from '../../src/engine/disruption/pass.ts';
+import { methodsOf, review } from '../../src/engine/disruption/review.ts';
 import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
 import { cheapestOffering } from '../../src/engine/instance-types.ts';
 import type { PlannedClaim, StateNode } from '../../src/engine/model.ts';
@@ -11,26 +12,32 @@ import { Requirements } from '../../src/engine/requirements.ts';
 import { daemonPod, nodeNameOf, nodeOf, priceOf } from './cluster-objects.ts';
 import type { Cluster } from './clusters.ts';
 
-/** The cluster as the disruption methods look at it. */
-export const sceneIn = ({ snapshot, pools }: Cluster, more: Partial<ClusterSnapshot> = {}): ClusterSnapshot => ({
-  snapshot,
-  pools,
-  inProgress: new Set(),
-  spotToSpot: true,
-  staticCapacity: true,
-  consolidation: 'thorough',
-  simulator: new Simulator(snapshot, {
-    nodePools: [...pools.values()].map(({ nodePool }) => nodePool),
-    solve: {
-      preferencePolicy: 'Respect',
-      minValuesPolicy: 'Strict',
-      reservedMode: 'fallback',
-      ignoreDraRequests: true,
-    },
-  }),
-  elapsedMs: () => 0,
-  ...more,
-});
+const SOLVING = {
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: 'fallback',
+  ignoreDraRequests: true,
+} as const;
+
+/** Returns the input of the disruption methods for a cluster without commands in progress. */
+export function passOn(
+  { snapshot, pools }: Pick<Cluster, 'snapshot' | 'pools'>,
+  more: Partial<PassInput> = {},
+): PassInput {
+  const all = [...pools.values()];
+  const nodePools = all.map(({ nodePool }) => nodePool);
+  const { consolidation = 'thorough' } = more;
+  return {
+    ...passCluster(snapshot, all, { inProgress: new Set(), consolidation }),
+    nowMs: snapshot.nowMs,
+    spotToSpot: true,
+    unseenPools: new Set(),
+    undone: [],
+    simulate: simulateOn(new Simulator(snapshot, { nodePools, solve: SOLVING })),
+    elapsedMs: () => 0,
+    ...more,
+  };
+}
 
 export const costOf = ({ snapshot, pools }: Cluster): number =>
   snapshot.nodes.reduce((sum, { labels }) => {
@@ -92,7 +99,7 @@ export interface Step {
 }
 
 /** Asks the methods again and again, and does what they say, until they have nothing more to say. */
-export async function* untilAtRest(cluster: Cluster, more: Partial<ClusterSnapshot> = {}): AsyncGenerator<Step> {
+export async function* untilAtRest(cluster: Cluster, more: Partial<PassInput> = {}): AsyncGenerator<Step> {
   for (let now = cluster; ; ) {
     const step = await nextStep(now, more);
     if (step === undefined) return;
@@ -101,10 +108,10 @@ export async function* untilAtRest(cluster: Cluster, more: Partial<ClusterSnapsh
   }
 }
 
-async function nextStep(cluster: Cluster, more: Partial<ClusterSnapshot>): Promise<Step | undefined> {
-  const scene = sceneIn(cluster, more);
-  for (const method of methodsOf(scene.consolidation)) {
-    const [command] = (await review(method, scene)).result.commands;
+async function nextStep(cluster: Cluster, more: Partial<PassInput>): Promise<Step | undefined> {
+  const pass = passOn(cluster, more);
+  for (const method of methodsOf(pass.consolidation)) {
+    const [command] = (await review(method, pass)).result.commands;
     if (command !== undefined) return { method: method.name, command, before: cluster, after: after(cluster, command) };
   }
   return undefined;

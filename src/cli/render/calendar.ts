@@ -1,5 +1,5 @@
 /** A calendar of disruption budgets for people. */
-import type { PoolCalendar, ReasonCalendar } from '../../engine/disruption/budgets/calendar.ts';
+import type { PoolCalendar } from '../../engine/disruption/budgets/calendar.ts';
 import { counted, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
@@ -51,11 +51,11 @@ function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalend
   return [title, table(HEADINGS, rows), ...openings, ...warned].join('\n');
 }
 
-const namesOf = (group: readonly ReasonCalendar[], isAll: boolean): string =>
+const namesOf = (group: PoolCalendar['reasons'], isAll: boolean): string =>
   isAll ? 'all' : group.map(({ reason }) => reason).join(', ');
 
 /** Reasons that have the same spans share their rows. */
-function groupRows(group: readonly ReasonCalendar[], isAll: boolean, clock: Clock): readonly (readonly string[])[] {
+function groupRows(group: PoolCalendar['reasons'], isAll: boolean, clock: Clock): readonly (readonly string[])[] {
   return (group[0]?.spans ?? []).map(({ from, until, allowed }, at) => [
     at === 0 ? namesOf(group, isAll) : '',
     clock(from),
@@ -64,7 +64,7 @@ function groupRows(group: readonly ReasonCalendar[], isAll: boolean, clock: Cloc
   ]);
 }
 
-function openingText(group: readonly ReasonCalendar[], isAll: boolean, clock: Clock): readonly string[] {
+function openingText(group: PoolCalendar['reasons'], isAll: boolean, clock: Clock): readonly string[] {
   const [{ spans = [], nextOpening } = {}] = group;
   if (spans[0]?.allowed !== 0) return [];
   const reasons = isAll ? 'all reasons' : namesOf(group, isAll);

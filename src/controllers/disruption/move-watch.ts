@@ -3,7 +3,6 @@ import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import { workloadsOf } from '../../engine/disruption/pricing/churn.ts';
-import type { Given } from '../../engine/disruption/pricing/savings.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import { refOf } from '../../kube/store.ts';
 import { remembering } from '../../lib/remembering.ts';
@@ -14,7 +13,7 @@ import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { publishSavings, publishUndone } from './disruption-events.ts';
 import { countMove, recordSavings } from './measures.ts';
-import { type Move, type MoveHistory, savingsUntil, type Undoing } from './moves.ts';
+import { type Move, type MovedNode, type MoveHistory, savingsUntil } from './moves.ts';
 
 /** Precision of the times in the accounts. */
 const INTERVAL_MS = 10_000;
@@ -121,7 +120,7 @@ export class MoveWatch implements Singleton {
   }
 
   /** Ends the cost of NodeClaims that no longer exist. */
-  #settle<T extends Given>(rents: Map<string, T>, nowMs: number): void {
+  #settle<T extends MovedNode>(rents: Map<string, T>, nowMs: number): void {
     const { cluster } = this.#deps;
     for (const [name, rent] of rents) {
       if (rent.goneMs === undefined && cluster.claim(name) === undefined) rents.set(name, { ...rent, goneMs: nowMs });
@@ -136,7 +135,7 @@ export class MoveWatch implements Singleton {
     });
   }
 
-  #undo(move: Move, undoing: Undoing): void {
+  #undo(move: Move, undoing: NonNullable<Move['undoing']>): void {
     if (move.undoing) return;
     move.undoing = undoing;
     publishUndone(this.#deps.events, move);

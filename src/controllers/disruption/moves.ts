@@ -6,12 +6,11 @@
  *      └──capacity launched again for its pods, or a replacement gone──▶ undone
  */
 import type { NodePool } from '../../api/nodepool.ts';
-import { type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import { type Command, type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import type { Method } from '../../engine/disruption/method.ts';
 import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
-import { type Given, predictedUsd, realisedUsd, type Taken } from '../../engine/disruption/pricing/savings.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import { timestamp } from '../../lib/times.ts';
-import type { Order } from './order.ts';
 
 /** Observation period of a move. A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;
@@ -20,8 +19,15 @@ const MEMORY_MS = 60 * 60_000;
 const MOST_MOVES = 200;
 const MOST_EXCUSED = 5_000;
 
+/** Node that a move removes, or that was launched because of the move. */
+export interface MovedNode {
+  readonly usdPerHour: number;
+  /** Time at which its NodeClaim and instance were gone. Undefined while they exist. */
+  readonly goneMs?: number;
+}
+
 /** Reason why a move did not last. */
-export interface Undoing {
+interface Undoing {
   readonly atMs: number;
   /** `bought-again`: another node was launched for its pods; `replacement-gone`: one of its replacements was deleted. */
   readonly code: 'bought-again' | 'replacement-gone';
@@ -55,14 +61,14 @@ export interface Move {
   /** Number of NodeClaims of its NodePools after the move, including its replacements. */
   readonly nodesLeft: number;
   /** Candidates by the name of their NodeClaim. */
-  readonly given: Map<string, Given>;
-  /** NodeClaims that were launched for the move and after it, by name. */
-  readonly taken: Map<string, Taken>;
+  readonly given: Map<string, MovedNode>;
+  /** NodeClaims that were launched for the move and after it, by name. Replacements are launched before the start of the move. */
+  readonly taken: Map<string, MovedNode & { readonly launchedMs: number }>;
   undoing?: Undoing;
   isOver: boolean;
 }
 
-/** Move as `/debug/moves` shows it. Amounts are in USD; `engine/disruption/pricing/savings.ts` defines `realisedUsd`. */
+/** Move as `/debug/moves` shows it. Amounts are in USD; `savingsUntil` computes `realisedUsd`. */
 export interface MoveView {
   readonly id: string;
   readonly command: string;
@@ -81,6 +87,12 @@ export interface MoveView {
   readonly predictedUsdPerHour: number;
   readonly predictedUsd: number;
   readonly realisedUsd: number;
+}
+
+interface CarriedOut extends Pick<Move, 'id' | 'replacements'> {
+  readonly command: Command;
+  readonly method: Method;
+  readonly startedMs: number;
 }
 
 export class MoveHistory {
@@ -122,7 +134,7 @@ export class MoveHistory {
    * Records a command whose candidates were just deleted.
    * @param nodesLeft number of nodes that its NodePools keep
    */
-  enter(order: Order, nodesLeft: number, nowMs: number): void {
+  enter(order: CarriedOut, nodesLeft: number, nowMs: number): void {
     const { candidates, reason } = order.command;
     const undone = this.undone(nowMs);
     const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
@@ -175,17 +187,29 @@ export class MoveHistory {
   }
 }
 
-/** Returns predicted and realised savings until now, or until the end of the observation period if it is earlier. */
-export function savingsUntil(move: Move, nowMs: number): { readonly predicted: number; readonly realised: number } {
-  const account = {
-    predictedUsdPerHour: move.predictedUsdPerHour,
-    startedMs: move.startedMs,
-    given: [...move.given.values()],
-    taken: [...move.taken.values()],
-  };
-  const untilMs = Math.min(nowMs, move.endsMs);
-  return { predicted: predictedUsd(account, untilMs), realised: realisedUsd(account, untilMs) };
+const HOUR_MS = 3_600_000;
+const hours = (fromMs: number, toMs: number): number => Math.max(0, toMs - fromMs) / HOUR_MS;
+const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
+
+/**
+ * Returns predicted and realised savings in USD until now, or until the end of the observation period if it is earlier. The
+ * realised savings are the cost of every removed node from the time at which it was gone, minus the cost of every added node from
+ * its launch until it was gone. They therefore include the cost of the time in which both ran, of launches of a type that is not
+ * the cheapest, and of capacity that was launched again. They may be negative.
+ */
+export function savingsUntil(
+  { predictedUsdPerHour, startedMs, endsMs, given, taken }: Accounts,
+  nowMs: number,
+): { readonly predicted: number; readonly realised: number } {
+  const untilMs = Math.min(nowMs, endsMs);
+  const saved = [...given.values()].map(({ usdPerHour, goneMs = untilMs }) => usdPerHour * hours(goneMs, untilMs));
+  const spent = [...taken.values()].map(
+    ({ usdPerHour, launchedMs, goneMs = untilMs }) => usdPerHour * hours(launchedMs, Math.min(goneMs, untilMs)),
+  );
+  return { predicted: predictedUsdPerHour * hours(startedMs, untilMs), realised: sum(saved) - sum(spent) };
 }
+
+type Accounts = Pick<Move, 'predictedUsdPerHour' | 'startedMs' | 'endsMs' | 'given' | 'taken'>;
 
 /** Returns the time until which a repetition must save more, or undefined if this rule does not apply. */
 export const dearerUntilMs = ({ undoing, reason }: Move): number | undefined =>

@@ -1,29 +1,135 @@
-/** Runs one disruption method, validates its commands again after a delay, and starts them. */
+/**
+ * Runs one disruption method: prepares it on the current snapshot, decides, validates the commands again after a delay, and
+ * starts them. Reports the nodes that the method does not disrupt, with reasons.
+ */
 import type { Command } from '../../engine/disruption/command.ts';
-import type { Method, MethodResult, Validated, ValidationFailure } from '../../engine/disruption/method.ts';
+import type { Method, MethodInput, MethodResult, Validated } from '../../engine/disruption/method.ts';
+import { type PassInput, type Preparation, prepare } from '../../engine/disruption/pass.ts';
+import type { VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import type { StateNode } from '../../engine/model.ts';
+import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import type { ReconcileContext } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
+import { type Pause, yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
-import type { DecisionMemo, RunOutcome } from './decision-memo.ts';
-import { publishEvents } from './disruption-events.ts';
+import { publishBlocked, publishBlockedPool, publishEvents, publishUnconsolidatable } from './disruption-events.ts';
 import { together } from './failures.ts';
 import {
   countFailedValidations,
   countTimeout,
   observeEvaluation,
   observeEvaluations,
+  setAllowance,
   setEligible,
 } from './measures.ts';
-import type { MethodPreparer } from './prepare-method.ts';
-import type { DisruptionQueue } from './queue.ts';
-import { describe, startCommand } from './start.ts';
-import type { VerdictHistory } from './verdict-history.ts';
+import type { MoveHistory } from './moves.ts';
+import { publishProtection } from './pod-events.ts';
+import { type DisruptionQueue, describe } from './queue.ts';
+import { type DecisionMemo, managedPools, type RunOutcome, type Snapshots } from './snapshots.ts';
 
 const NO_POOLS: ReadonlySet<string> = new Set();
 const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
+
+interface MethodRequest {
+  readonly method: Method;
+  readonly log: Logger;
+  /** NodePools that the method's last search did not reach before its time limit. */
+  readonly unseenPools: ReadonlySet<string>;
+}
+
+interface PreparedMethod extends Preparation {
+  /** Decides on commands. Rejects if the signal aborts. */
+  readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
+}
+
+interface PreparerParts {
+  readonly snapshots: Pick<Snapshots, 'current'>;
+  readonly moves: Pick<MoveHistory, 'undone'>;
+  readonly simulations: Pick<SimulationRunner, 'simulate' | 'decide'>;
+}
+
+export class MethodPreparer {
+  readonly #deps: Deps;
+  readonly #parts: PreparerParts;
+
+  constructor(deps: Deps, parts: PreparerParts) {
+    this.#deps = deps;
+    this.#parts = parts;
+  }
+
+  async prepare(request: MethodRequest): Promise<PreparedMethod> {
+    const { method, log, unseenPools } = request;
+    const { clock, settings } = this.#deps;
+    const { snapshots, moves, simulations } = this.#parts;
+    const { simulation, ...snapshot } = await snapshots.current(log);
+    const nowMs = clock.now();
+    let startedMs = monotonicMs(clock);
+    const pass: PassInput = {
+      ...snapshot,
+      nowMs,
+      unseenPools,
+      spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      undone: settings.consolidation === 'compatible' ? [] : moves.undone(nowMs),
+      simulate: (candidates, options) =>
+        simulations.simulate(
+          simulation,
+          candidates.map(({ providerId }) => providerId),
+          options,
+        ),
+      elapsedMs: () => monotonicMs(clock) - startedMs,
+    };
+    const isFirst = !snapshot.surveys.has(method.class);
+    // uses the clock of the cluster: in virtual time, the speed of the machine must not change the order of work
+    const pause = yielding(() => monotonicMs(clock));
+    const preparation = await prepare(method, pass, pause);
+    if (isFirst) await this.#reportBlocks(preparation.blocks, pass, pause);
+    await this.#report(preparation, pause);
+    startedMs = monotonicMs(clock);
+    const input: MethodInput = { ...preparation.input, refresh: async () => (await this.prepare(request)).input };
+    return {
+      ...preparation,
+      input,
+      decide: async (signal) =>
+        method.isSearch ? simulations.decide(simulation, method, input, signal) : method.decide(input),
+    };
+  }
+
+  /** Publishes events and metrics about the result of the preparation. */
+  async #report({ method, declined, candidates, allowances }: Preparation, pause: Pause): Promise<void> {
+    const { events, metrics } = this.#deps;
+    for (const { candidate, reason, isReported } of declined.values()) {
+      if (isReported) publishUnconsolidatable(events, candidate, reason.text);
+      await pause();
+    }
+    // without candidates, budgets block no node
+    if (candidates.length === 0) return;
+    for (const pool of managedPools(this.#deps)) {
+      const allowance = allowances.get(pool.metadata.name);
+      if (allowance === undefined) continue;
+      setAllowance(metrics, pool.metadata.name, method.reason, allowance);
+      publishBlockedPool(events, pool, { reason: method.reason, allowance });
+    }
+  }
+
+  /** Reports blocked nodes. Blocks are the same for all methods of a disruption class. */
+  async #reportBlocks(
+    blocks: Preparation['blocks'],
+    { nodes, nowMs }: { readonly nodes: readonly StateNode[]; readonly nowMs: number },
+    pause: Pause,
+  ): Promise<void> {
+    const { events } = this.#deps;
+    for (const node of nodes) {
+      if (node.nodeClaim) publishProtection(events, node.pods, nowMs);
+      const block = blocks.get(node.providerId);
+      if (block !== undefined && block.code !== 'in-progress' && block.code !== 'unmanaged')
+        publishBlocked(events, node, block.text);
+      await pause();
+    }
+  }
+}
 
 interface Evaluated {
   readonly commands: readonly Command[];
@@ -162,7 +268,12 @@ export class MethodRunner {
     return valid;
   }
 
-  #withdraw(method: Method, { candidates }: Command, { category, text }: ValidationFailure, log: Logger): void {
+  #withdraw(
+    method: Method,
+    { candidates }: Command,
+    { category, text }: NonNullable<Validated['failure']>,
+    log: Logger,
+  ): void {
     this.#history.withdraw(
       method,
       candidates.map(({ providerId }) => providerId),
@@ -172,9 +283,7 @@ export class MethodRunner {
   }
 
   async #start(method: Method, commands: readonly Command[], context: ReconcileContext): Promise<void> {
-    const results = await Promise.allSettled(
-      commands.map((command) => startCommand(this.#deps, this.#queue, { command, method }, context)),
-    );
+    const results = await Promise.allSettled(commands.map((command) => this.#queue.start(command, method, context)));
     const failures = rejections(results);
     if (failures.length > 0) throw together('disrupting candidates', failures);
   }

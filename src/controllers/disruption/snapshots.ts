@@ -1,12 +1,16 @@
-/** Snapshots of the cluster for disruption decisions. The same snapshot is reused until its inputs change. */
+/**
+ * Avoids repeated disruption decisions. The same snapshot of the cluster is reused until its inputs change, and a method does
+ * not decide again on a snapshot if its last run on this snapshot found no command. A consolidation method does not search again
+ * until the cluster changes in a way that can make a consolidation possible, which is Karpenter's rule, or until five minutes
+ * have passed.
+ */
 import { isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { type ClaimCounts, claimCounts } from '../../engine/disruption/candidates/claim-counts.ts';
-import { committedUse } from '../../engine/disruption/committed-use.ts';
+import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { nextChangeMs } from '../../engine/disruption/next-change.ts';
-import type { PassInput, Surveys } from '../../engine/disruption/pass.ts';
+import { type PassInput, passCluster } from '../../engine/disruption/pass.ts';
 import type { WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
@@ -15,6 +19,7 @@ import type { SimulationInput } from '../../engine-worker/simulation-runner.ts';
 import { solveOptions } from '../../engine-worker/solver.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import type { OverdueClaim } from '../../state/unlaunched.ts';
 import type { Deps } from '../deps.ts';
@@ -30,13 +35,7 @@ import type { DisruptionQueue } from './queue.ts';
 const DEADLINE_MS = 60_000;
 
 /** Immutable state of the cluster, from which disruption methods decide. */
-export interface DisruptionSnapshot
-  extends Pick<
-    PassInput,
-    'nodes' | 'podDisruptionBudgets' | 'nodePools' | 'pools' | 'inProgress' | 'claims' | 'committed'
-  > {
-  /** Candidates and blocked nodes, by disruption class. Computed on first use. */
-  readonly surveys: Surveys;
+export interface DisruptionSnapshot extends ReturnType<typeof passCluster> {
   /** Input of simulations. */
   readonly simulation: SimulationInput;
 }
@@ -120,25 +119,16 @@ export class Snapshots {
     const { cluster, clock, settings } = this.#deps;
     const { providerIds: inProgress, moves } = this.#queue;
     const [nodes, nowMs] = [cluster.nodes(), clock.now()];
-    const { commitments = [] } = sources;
-    const nodePools = cluster.stores.nodePools.list();
-    const inUse = poolsInUse(nodes);
-    const pools = new Map(
-      sources.pools
-        .filter(({ nodePool, instanceTypes }) => inUse.has(nodePool.metadata.name) && instanceTypes.length > 0)
-        .map((pool) => [pool.nodePool.metadata.name, pool]),
-    );
-    const snapshot: DisruptionSnapshot = {
-      nodes,
-      podDisruptionBudgets: cluster.stores.podDisruptionBudgets.list(),
-      nodePools: sources.pools.map(({ nodePool }) => nodePool),
-      pools,
+    const { commitments } = sources;
+    const podDisruptionBudgets = cluster.stores.podDisruptionBudgets.list();
+    const { consolidation } = settings;
+    const pass = passCluster({ nodes, podDisruptionBudgets, commitments }, sources.pools, {
       inProgress,
-      claims: this.#withReserved(claimCounts(nodes, inProgress)),
-      committed: committedUse({ commitments, nodes }, pools, settings.consolidation),
-      surveys: new Map(),
-      simulation: this.#simulationInput(sources, nowMs),
-    };
+      consolidation,
+    });
+    const claims = this.#withReserved(pass.claims);
+    const snapshot: DisruptionSnapshot = { ...pass, claims, simulation: this.#simulationInput(sources, nowMs) };
+    const nodePools = cluster.stores.nodePools.list();
     const undone = moves.undone(nowMs);
     const changesAtMs = nextChangeMs({ nodes, nodePools, undone }, nowMs);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
@@ -193,7 +183,7 @@ export class Snapshots {
   }
 
   /** Adds NodeClaims that are about to be created, because they count towards the node limit of their NodePool. */
-  #withReserved(counts: ReadonlyMap<string, ClaimCounts>): ReadonlyMap<string, ClaimCounts> {
+  #withReserved(counts: PassInput['claims']): PassInput['claims'] {
     const { reservedNodes } = this.#deps.cluster;
     return new Map(
       [...counts].map(([pool, count]) => {
@@ -203,3 +193,99 @@ export class Snapshots {
     );
   }
 }
+
+/** `more to see`: no command was started, but the next run on the same snapshot may find one. */
+export type RunOutcome = 'started' | 'nothing' | 'more to see';
+
+const NO_POOLS: ReadonlySet<string> = new Set();
+
+interface Search {
+  /** `consolidationState` of the cluster. */
+  readonly state: number;
+  /** Returns true if a search with this input would find no command. */
+  readonly covers: (input: MethodInput) => boolean;
+}
+
+/** Results of a method's last run. */
+interface Entry {
+  /** The snapshot if the run found nothing. */
+  snapshot?: DisruptionSnapshot | undefined;
+  /** The search if it found nothing. */
+  search?: Search | undefined;
+  /** NodePools that the last search did not reach before its time limit. */
+  unseenPools: ReadonlySet<string>;
+}
+
+export class DecisionMemo {
+  readonly #cluster: Pick<ClusterState, 'consolidationState'>;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(cluster: Pick<ClusterState, 'consolidationState'>) {
+    this.#cluster = cluster;
+  }
+
+  /** Returns the methods that must still run on this snapshot, because no run on it has finished without a command. */
+  due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
+    return methods.filter((method) => this.#entry(method).snapshot !== snapshot);
+  }
+
+  /**
+   * Records the outcomes of a pass.
+   * @param snapshot of the beginning of the pass
+   */
+  passed(outcomes: ReadonlyMap<Method, RunOutcome>, snapshot: DisruptionSnapshot): void {
+    for (const [method, outcome] of outcomes)
+      this.#entry(method).snapshot = outcome === 'nothing' ? snapshot : undefined;
+  }
+
+  /** Returns true if a search of a consolidation method would find no command. */
+  isCovered(method: Method, input: MethodInput): boolean {
+    const { search } = this.#entry(method);
+    if (method.consolidationType === '' || search?.state !== this.#cluster.consolidationState()) return false;
+    return search.covers(input);
+  }
+
+  searched(method: Method, input: MethodInput, result: MethodResult): void {
+    const { commands, exhausted, timeout, failures = [], unseenPools = NO_POOLS } = result;
+    const entry = this.#entry(method);
+    // a search that finds a command stops before it has reached all NodePools
+    if (timeout || commands.length === 0) entry.unseenPools = timeout ? unseenPools : NO_POOLS;
+    const isWhole = commands.length === 0 && !timeout && failures.length === 0;
+    const covers = exhausted ? coversNoMoreThan(input) : isWhole ? coversTheSame(input) : undefined;
+    entry.search = covers && { state: this.#cluster.consolidationState(), covers };
+  }
+
+  /** NodePools that the next search considers first, because the last search timed out before it reached them. */
+  unseenPools(method: Method): ReadonlySet<string> {
+    return this.#entry(method).unseenPools;
+  }
+
+  #entry({ name }: Method): Entry {
+    let entry = this.#entries.get(name);
+    if (entry === undefined) {
+      entry = { unseenPools: NO_POOLS };
+      this.#entries.set(name, entry);
+    }
+    return entry;
+  }
+}
+
+/**
+ * A complete search covers every subset of its candidates. In Karpenter it also covers candidates that become consolidatable,
+ * or that a PodDisruptionBudget allows, after the search. Such candidates wait for the next change of the cluster.
+ */
+function coversNoMoreThan({ candidates, consolidation }: MethodInput): Search['covers'] {
+  if (consolidation === 'compatible') return () => true;
+  const seen = new Set(candidates.map(({ providerId }) => providerId));
+  return (input) => input.candidates.every(({ providerId }) => seen.has(providerId));
+}
+
+/** A search that budgets limited covers the same choice only. */
+function coversTheSame(input: MethodInput): Search['covers'] {
+  const choice = choiceOf(input);
+  return (other) => choiceOf(other) === choice;
+}
+
+/** The candidates, the number that each NodePool allows, and the NodePools that come first. */
+const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
+  JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);

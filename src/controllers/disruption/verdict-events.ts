@@ -3,7 +3,7 @@
  * another reason has settled. `/debug/verdicts` serves the last verdict on each node.
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
-import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
+import type { Verdict, VerdictCode, VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -11,7 +11,6 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { DISRUPTION_VERDICT } from '../../observe/events/disruption.ts';
 import type { Deps } from '../deps.ts';
 import { capitalized } from '../text.ts';
-import type { VerdictHistory } from './verdict-history.ts';
 
 const INTERVAL_MS = 10_000;
 /** Minimum duration of a reported reason. Shorter reasons are transient, for example because a pass is not finished. */

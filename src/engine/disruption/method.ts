@@ -7,7 +7,7 @@ import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { Undone } from './pricing/churn.ts';
-import type { DeclineCode, DisruptionClass, DisruptionReason, Reason } from './reasons.ts';
+import type { DeclineCode, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 import type { TriedSets } from './tried-sets.ts';
 
@@ -26,27 +26,25 @@ export interface DisruptionEvent {
   readonly dedupe?: readonly string[];
 }
 
-/** Whether a method accepts a candidate. If not, the reason, and whether an Unconsolidatable event reports it. */
-export type FilterVerdict =
-  | { readonly eligible: true }
-  | { readonly eligible: false; readonly reason: Reason<DeclineCode>; readonly isReported: boolean };
-
-const ELIGIBLE: FilterVerdict = { eligible: true };
-
-/** Returns the refusal of the first condition that does not hold. If all conditions hold, the candidate is eligible. */
-export function verdictOf(conditions: readonly (readonly [holds: boolean, refusal: FilterVerdict])[]): FilterVerdict {
-  return conditions.find(([holds]) => !holds)?.[1] ?? ELIGIBLE;
+/** Candidate that a method declines, with the reason. */
+export interface Declined {
+  readonly candidate: Candidate;
+  readonly reason: Reason<DeclineCode>;
+  /** True if an Unconsolidatable event reports the reason. */
+  readonly isReported: boolean;
 }
 
-/** Returns a refusal without an event. */
-export const declined = (code: DeclineCode, text: string): FilterVerdict => ({
-  eligible: false,
-  reason: { code, text },
-  isReported: false,
-});
+type Refusal = Omit<Declined, 'candidate'>;
 
-export const unconsolidatable = (code: DeclineCode, text: string): FilterVerdict => ({
-  eligible: false,
+/** Returns the refusal of the first condition that does not hold, or undefined if all conditions hold. */
+export const refusalBy = (conditions: readonly (readonly [holds: boolean, refusal: Refusal])[]): Refusal | undefined =>
+  conditions.find(([holds]) => !holds)?.[1];
+
+/** Returns a refusal without an event. */
+export const declined = (code: DeclineCode, text: string): Refusal => ({ reason: { code, text }, isReported: false });
+
+/** Returns a refusal with an event. */
+export const unconsolidatable = (code: DeclineCode, text: string): Refusal => ({
   reason: { code, text },
   isReported: true,
 });
@@ -57,12 +55,6 @@ export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): R
   text: `the budgets of its NodePool let no more nodes go for reason ${reason}`,
   object: { kind: 'NodePool', name: nodePool.metadata.name },
 });
-
-/** Error that prevented a decision about a node. The method skipped this node. */
-export interface Failure {
-  readonly node: string;
-  readonly error: string;
-}
 
 export interface MethodResult {
   readonly commands: readonly Command[];
@@ -81,21 +73,19 @@ export interface MethodResult {
   readonly weighed?: readonly Evaluation[];
   /** Reasons why evaluated candidates stay, by provider id. */
   readonly reasons?: ReadonlyMap<string, Reason<DeclineCode>>;
-  /** Defects to log. */
-  readonly failures?: readonly Failure[];
-}
-
-/** Reason why a command is no longer valid after the validation delay. */
-export interface ValidationFailure {
-  readonly category: 'budget' | 'churn' | 'scheduling';
-  readonly text: string;
-  /** Number of candidates to which the failure applies. */
-  readonly failed: number;
+  /** Errors to log that prevented a decision about a node. The method skipped these nodes. */
+  readonly failures?: readonly { readonly node: string; readonly error: string }[];
 }
 
 export interface Validated {
   readonly command?: Command;
-  readonly failure?: ValidationFailure;
+  /** Reason why the command is no longer valid after the validation delay. */
+  readonly failure?: {
+    readonly category: 'budget' | 'churn' | 'scheduling';
+    readonly text: string;
+    /** Number of candidates to which the failure applies. */
+    readonly failed: number;
+  };
   /** Number of candidates removed from a command that is still valid for its other candidates. */
   readonly dropped: number;
   readonly events?: readonly DisruptionEvent[];
@@ -140,7 +130,11 @@ export interface Method {
   /** Name for the logs of the disruption loop. */
   readonly name: string;
   readonly reason: DisruptionReason;
-  readonly class: DisruptionClass;
+  /**
+   * `graceful` methods skip nodes if their pods must not be moved. `eventual` methods may disrupt such nodes if the
+   * `terminationGracePeriod` of the NodeClaim will eventually remove the pods.
+   */
+  readonly class: 'graceful' | 'eventual';
   /** Metric label. */
   readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
   /** True if the method runs simulations to decide, which can take a long time. */
@@ -149,7 +143,8 @@ export interface Method {
   readonly validateAfterMs?: number;
   /** Debug message for a command that failed its validation. */
   readonly abandoned?: string;
-  filter(candidate: Candidate): FilterVerdict;
+  /** Returns the reason why the method declines a candidate, or undefined if it accepts the candidate. */
+  filter(candidate: Candidate): Refusal | undefined;
   /** Returns the best commands now. Has no side effects outside. */
   decide(input: MethodInput): Promise<MethodResult>;
   /** Validates a command against a later state of the cluster. */

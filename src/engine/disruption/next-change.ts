@@ -1,27 +1,21 @@
 /** Computes when time alone changes the decisions about a cluster. */
 import { parseDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { StateNode } from '../model.ts';
 import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { annotatedPods, protectionOf } from './candidates/protection.ts';
-import type { Undone } from './pricing/churn.ts';
-
-export interface TimedCluster {
-  readonly nodes: readonly StateNode[];
-  /** All NodePools that nodes may belong to. */
-  readonly nodePools: readonly NodePool[];
-  readonly undone: readonly Undone[];
-}
+import type { PassInput } from './pass.ts';
 
 /**
  * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened. At that
  * time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, a window of `consolidateAfter` or
  * of a budget, or the memory of an undone move. Returns Infinity if there is no such time.
  */
-export function nextChangeMs({ nodes, nodePools, undone }: TimedCluster, nowMs: number): number {
+export function nextChangeMs(
+  { nodes, nodePools, undone }: Pick<PassInput, 'nodes' | 'nodePools' | 'undone'>,
+  nowMs: number,
+): number {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
   let firstMs = Number.POSITIVE_INFINITY;
   const add = (ms: number): void => {

@@ -5,17 +5,20 @@
  */
 
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import type { StateNode } from '../model.ts';
+import type { PoolInput, Snapshot, StateNode } from '../model.ts';
+import { CommittedUse } from '../price-book/committed-use.ts';
 import { allowances } from './budgets/budgets.ts';
-import { type Block, type Candidate, type CandidateContext, candidateOf, isBlock } from './candidates/candidates.ts';
-import type { FilterVerdict, Method, MethodInput, MethodResult } from './method.ts';
+import { type Candidate, candidateOf, isBlock } from './candidates/candidates.ts';
+import { claimCounts } from './candidates/claim-counts.ts';
+import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
-import { type Memory, notWorthRepeating, type Undone } from './pricing/churn.ts';
-import type { DisruptionClass } from './reasons.ts';
+import { notWorthRepeating } from './pricing/churn.ts';
+import type { BlockCode, Reason } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
-import type { Declined, MethodReview } from './verdicts.ts';
+import type { MethodReview } from './verdicts.ts';
 
 /** Input of a pass. */
 export interface PassInput
@@ -28,6 +31,7 @@ export interface PassInput
     | 'consolidation'
     | 'unseenPools'
     | 'committed'
+    | 'undone'
     | 'simulate'
     | 'elapsedMs'
   > {
@@ -37,9 +41,48 @@ export interface PassInput
   readonly nodePools: readonly NodePool[];
   /** Provider ids of the nodes that belong to a command in progress. */
   readonly inProgress: ReadonlySet<string>;
-  /** Moves that were undone. */
-  readonly undone: readonly Undone[];
+  /** Surveys by earlier methods for the same cluster. They are valid until `nextChangeMs`. `prepare` adds its own surveys. */
+  readonly surveys: Map<Method['class'], Promise<Survey>>;
 }
+
+interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets'> {
+  readonly commitments?: Snapshot['commitments'] | undefined;
+}
+
+/**
+ * Returns the part of the input that depends on the cluster only. The nodes of NodePools without instance types are no
+ * candidates, because their cost and their possible replacements are unknown.
+ * @param pools all managed NodePools
+ */
+export function passCluster(
+  { nodes, podDisruptionBudgets, commitments }: ClusterObjects,
+  pools: readonly PoolInput[],
+  { inProgress, consolidation }: Pick<PassInput, 'inProgress' | 'consolidation'>,
+): Omit<PassInput, 'nowMs' | 'spotToSpot' | 'unseenPools' | 'undone' | 'simulate' | 'elapsedMs'> {
+  const inUse = new Set(nodes.map(({ labels }) => labels[NODEPOOL_LABEL]));
+  const priced = pools.filter(
+    ({ nodePool, instanceTypes }) => inUse.has(nodePool.metadata.name) && instanceTypes.length > 0,
+  );
+  return {
+    nodes,
+    podDisruptionBudgets,
+    nodePools: pools.map(({ nodePool }) => nodePool),
+    pools: new Map(priced.map((pool) => [pool.nodePool.metadata.name, pool])),
+    inProgress,
+    claims: claimCounts(nodes, inProgress),
+    consolidation,
+    committed: committedUse({ commitments, nodes }, priced, consolidation),
+    surveys: new Map(),
+  };
+}
+
+/** Returns undefined if there are no commitments, and in Karpenter-compatible consolidation, which ignores commitments. */
+export const committedUse = (
+  { commitments, nodes }: Pick<ClusterObjects, 'commitments' | 'nodes'>,
+  pools: readonly PoolInput[],
+  consolidation: PassInput['consolidation'],
+): CommittedUse | undefined =>
+  consolidation === 'compatible' ? undefined : CommittedUse.of(commitments, nodes, pools);
 
 /** Result of `prepare`, with the input for the decision of the method. */
 export interface Preparation extends Omit<MethodReview, 'result'> {
@@ -51,27 +94,19 @@ const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
 type Pause = () => Promise<void> | undefined;
 const withoutPause: Pause = () => undefined;
 
-interface PrepareOptions {
-  /** Surveys by earlier calls for the same cluster. They are valid until `nextChangeMs`. The call adds its own surveys. */
-  readonly surveys?: Surveys;
-  /** Called after each node. */
-  readonly pause?: Pause;
-}
-
-export async function prepare(
-  method: Method,
-  pass: PassInput,
-  { surveys = new Map(), pause = withoutPause }: PrepareOptions = {},
-): Promise<Preparation> {
-  const { nodes, nowMs, pools } = pass;
-  const { found, blocks, totals } = await surveyed(method.class, pass, { surveys, pause });
-  const memory: Memory = { nowMs, undone: pass.undone, totals };
+/** Prepares a method. @param pause called after each node */
+export async function prepare(method: Method, pass: PassInput, pause: Pause = withoutPause): Promise<Preparation> {
+  const { nodes, nowMs, pools, surveys } = pass;
+  const survey = surveys.get(method.class) ?? surveyOf(method.class, pass, pause);
+  surveys.set(method.class, survey);
+  const { found, blocks, totals } = await survey;
+  const memory = { nowMs, undone: pass.undone, totals };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
   for (const candidate of found) {
-    const verdict = verdictOn(candidate, method, memory);
-    if (verdict.eligible) candidates.push(candidate);
-    else declined.set(candidate.providerId, { candidate, ...verdict });
+    const refusal = refusalOf(candidate, method, memory);
+    if (refusal === undefined) candidates.push(candidate);
+    else declined.set(candidate.providerId, refusal);
     const turn = pause();
     if (turn !== undefined) await turn;
   }
@@ -113,31 +148,16 @@ export const simulateOn =
 /** Candidates of a disruption class, and the reasons why the remaining nodes are not candidates. */
 interface Survey {
   readonly found: readonly Candidate[];
-  readonly blocks: ReadonlyMap<string, Block>;
+  readonly blocks: ReadonlyMap<string, Reason<BlockCode>>;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
 }
 
-/** Surveys by class. All methods of a class share one survey. */
-export type Surveys = Map<DisruptionClass, Promise<Survey>>;
-
-function surveyed(
-  disruptionClass: DisruptionClass,
-  pass: PassInput,
-  { surveys, pause }: Required<PrepareOptions>,
-): Promise<Survey> {
-  const known = surveys.get(disruptionClass);
-  if (known !== undefined) return known;
-  const survey = surveyOf(disruptionClass, pass, pause);
-  surveys.set(disruptionClass, survey);
-  return survey;
-}
-
-async function surveyOf(disruptionClass: DisruptionClass, pass: PassInput, pause: Pause): Promise<Survey> {
+async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause: Pause): Promise<Survey> {
   const { nodes, pools } = pass;
-  const context: CandidateContext = { ...pass, class: disruptionClass };
+  const context = { ...pass, class: disruptionClass };
   const found: Candidate[] = [];
-  const blocks = new Map<string, Block>();
+  const blocks = new Map<string, Reason<BlockCode>>();
   for (const node of nodes) {
     const result = candidateOf(node, context);
     if (isBlock(result)) blocks.set(node.providerId, result);
@@ -149,19 +169,17 @@ async function surveyOf(disruptionClass: DisruptionClass, pass: PassInput, pause
   return { found, blocks, totals: poolTotals(nodes, found, pools) };
 }
 
-function verdictOn(candidate: Candidate, method: Method, memory: Memory): FilterVerdict {
-  const verdict = filtered(candidate, method);
-  if (!verdict.eligible || method.reason !== 'Underutilized') return verdict;
-  const why = notWorthRepeating(candidate, memory);
-  return why === undefined ? verdict : { eligible: false, isReported: false, reason: why };
-}
+type Memory = Parameters<typeof notWorthRepeating>[1];
 
-/** Applies the method's filter. A candidate for which the filter throws must not prevent a verdict on the rest. */
-function filtered(candidate: Candidate, method: Method): FilterVerdict {
+/** Returns the refusal of the method. A candidate for which the filter throws must not prevent verdicts on other candidates. */
+function refusalOf(candidate: Candidate, method: Method, memory: Memory): Declined | undefined {
   try {
-    return method.filter(candidate);
+    const refusal = method.filter(candidate);
+    if (refusal !== undefined || method.reason !== 'Underutilized') return refusal && { candidate, ...refusal };
   } catch (error) {
     const text = `node cannot be judged, ${messageOf(error)}`;
-    return { eligible: false, isReported: true, reason: { code: 'failed', text } };
+    return { candidate, isReported: true, reason: { code: 'failed', text } };
   }
+  const reason = notWorthRepeating(candidate, memory);
+  return reason && { candidate, isReported: false, reason };
 }

@@ -1,12 +1,6 @@
 /** Reasons for disruption, classes of methods, and reasons why nodes are not disrupted. */
 export type DisruptionReason = 'Underutilized' | 'Empty' | 'Drifted';
 
-/**
- * `graceful` methods skip nodes if their pods must not be moved. `eventual` methods may disrupt such nodes if the
- * `terminationGracePeriod` of the NodeClaim will eventually remove the pods.
- */
-export type DisruptionClass = 'graceful' | 'eventual';
-
 /** Reason why a node is not a candidate for any method of a class. Codes are public. */
 export type BlockCode =
   | 'in-progress'

@@ -6,25 +6,17 @@ import { defined } from '../../lib/defined.ts';
 import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
-import type { Block, Candidate } from './candidates/candidates.ts';
+import type { Candidate } from './candidates/candidates.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
-import type { Method, MethodResult } from './method.ts';
+import type { Declined, Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
-
-/** Candidate that a method declines, with the reason. */
-export interface Declined {
-  readonly candidate: Candidate;
-  readonly reason: Reason<DeclineCode>;
-  /** True if an event reports the reason. */
-  readonly isReported: boolean;
-}
 
 /** Result of one method for all nodes. The keys of all maps are provider ids, except for the allowances. */
 export interface MethodReview {
   readonly method: Method;
   /** Nodes that are not candidates for any method of this class. */
-  readonly blocks: ReadonlyMap<string, Block>;
+  readonly blocks: ReadonlyMap<string, Reason<BlockCode>>;
   /** Candidates that this method declines. */
   readonly declined: ReadonlyMap<string, Declined>;
   readonly candidates: readonly Candidate[];
@@ -223,4 +215,39 @@ function decisive(verdicts: readonly MethodVerdict[]): MethodVerdict {
   };
   const [first = { method: '', ...NOT_REACHED }] = verdicts.toSorted((a, b) => rank(a) - rank(b));
   return first;
+}
+
+const NOTHING: MethodResult = { commands: [], exhausted: true, events: [] };
+
+/** Last verdicts of the disruption methods on each node. */
+export class VerdictHistory {
+  readonly #reviews = new Map<string, MethodReview>();
+
+  /**
+   * Records the review of a method. Without a result, the method did not run because its input has not changed, so its last
+   * result remains valid.
+   */
+  record({ result, ...review }: Omit<MethodReview, 'result'> & { readonly result?: MethodResult | undefined }): void {
+    const { name } = review.method;
+    this.#reviews.set(name, { ...review, result: result ?? this.#reviews.get(name)?.result ?? NOTHING });
+  }
+
+  /** Removes the commands for nodes from the last result after a failed validation. */
+  withdraw({ name }: Method, providerIds: readonly string[], text: string): void {
+    const review = this.#reviews.get(name);
+    if (review === undefined) return;
+    const gone = new Set(providerIds);
+    const { commands, reasons = new Map(), ...rest } = review.result;
+    const kept = commands.filter(({ candidates }) => !candidates.some(({ providerId }) => gone.has(providerId)));
+    const changed = providerIds.map((id) => [id, { code: 'changed', text }] as const);
+    this.#reviews.set(name, {
+      ...review,
+      result: { ...rest, commands: kept, reasons: new Map([...reasons, ...changed]) },
+    });
+  }
+
+  /** Returns the verdicts, in the execution order of the methods. */
+  verdicts(nodes: readonly StateNode[], nowMs: number): readonly Verdict[] {
+    return verdictsOf(nodes, [...this.#reviews.values()], nowMs);
+  }
 }

@@ -1,7 +1,7 @@
 /** Minimum intervals between disruption's searches in a replay, where each search costs real time. */
 import { isTrue } from '../../api/conditions.ts';
-import { DecisionMemo, type RunOutcome } from '../../controllers/disruption/decision-memo.ts';
 import type { DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
+import { DecisionMemo, type RunOutcome } from '../../controllers/disruption/snapshots.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';

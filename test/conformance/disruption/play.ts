@@ -61,10 +61,10 @@ export async function decide(
     nodeHourlyFee,
   };
   const types = readInstanceTypes(file('types.json', { instanceTypes: scenario.types }));
-  const { scene } = await sceneOf(sceneOptions(flags, async () => () => types));
-  const reviews = await reviewsOf({ ...scene, elapsedMs: () => 0 }, true);
+  const { pass, methods: enabled } = await sceneOf(sceneOptions(flags, async () => () => types));
+  const reviews = await reviewsOf({ pass: { ...pass, elapsedMs: () => 0 }, methods: enabled }, true);
   const { first, methods = [] } = disruptionOf(reviews, { everyMethod: true, unknown: [] });
-  const nodeNames = new Map(scene.snapshot.nodes.map(({ providerId, name }) => [providerId, name]));
+  const nodeNames = new Map(pass.nodes.map(({ providerId, name }) => [providerId, name]));
   return {
     first: first?.method,
     methods: methods.map(({ method, candidates, budgets, commands }, at) => ({

@@ -1,13 +1,12 @@
 /** Predicts the number of nodes that a NodePool's budgets allow over time, and warns about unusual budgets. */
-
+import { parseDuration } from '../../../api/duration.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { messageOf } from '../../../lib/error-message.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
-import { allowances, type Budget, budgetsOf, isFor, UNLIMITED, valueInForce } from './budgets.ts';
+import { allowances, type Budget, budgetsOf, isBudgetActive, isFor, UNLIMITED, valueInForce } from './budgets.ts';
 import { nextHitMs } from './hits.ts';
-import { type Window, type Windows, windowsOf } from './windows.ts';
 
 /** Budgets of a NodePool and their current use. This type is a public format: the operator serves it at `/debug/budgets`. */
 export interface PoolBudgets {
@@ -20,7 +19,7 @@ export interface PoolBudgets {
 }
 
 /** Time span. This type is a public format. */
-export interface Span {
+interface Span {
   /** RFC 3339. */
   readonly from: string;
   /** RFC 3339. Absent if the value does not change until the end of the calendar. */
@@ -30,7 +29,7 @@ export interface Span {
 }
 
 /** Calendar for one reason. This type is a public format. */
-export interface ReasonCalendar {
+interface ReasonCalendar {
   readonly reason: DisruptionReason;
   /** Spans in order. Adjacent spans have different values. */
   readonly spans: readonly Span[];
@@ -59,6 +58,10 @@ export interface PoolCalendar extends Omit<PoolBudgets, 'budgets'> {
 
 const REASONS: readonly DisruptionReason[] = ['Empty', 'Drifted', 'Underutilized'];
 const DAY_MS = 86_400_000;
+/** Maximum number of hits of one schedule. Sufficient for a hit in every minute of a week, which takes most of a second. */
+export const MOST_HITS = 10_080;
+/** Precision of the search. Schedules hit at whole minutes. */
+const PRECISION_MS = 1_000;
 /** Time to search for an opening after the end of the calendar. Schedules repeat after a year, except for 29 February. */
 const LOOK_AHEAD_MS = 366 * DAY_MS;
 /** Maximum number of hits of one schedule after the end of the calendar. */
@@ -95,6 +98,19 @@ export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window
       warnings: [{ code: 'unreadable', text }],
     };
   }
+}
+
+/** Time from `fromMs`, inclusive, to `toMs`, exclusive. */
+interface Window {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface Windows {
+  /** Windows in order, without overlap. The first may begin before the requested period, and the last may end after it. */
+  readonly windows: readonly Window[];
+  /** Time until which the windows are known. Earlier than the end of the requested period if the schedule hits too often. */
+  readonly knownToMs: number;
 }
 
 /** Budget with its active windows. */
@@ -222,4 +238,37 @@ function warningsOn({ budget, windows, knownToMs }: Timetable, at: number, perio
     found.push({ code: 'too-many-hits', budget: at, text });
   }
   return found;
+}
+
+/**
+ * Returns the windows between two times in which a budget is active.
+ * @throws Error if the schedule or the duration is not valid
+ */
+export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = MOST_HITS): Windows {
+  const { schedule, duration } = budget;
+  const isInForce = isBudgetActive(budget, fromMs);
+  if (schedule === undefined || duration === undefined) return { windows: [{ fromMs, toMs }], knownToMs: toMs };
+  const lengthMs = parseDuration(duration);
+  const windows: Window[] = [];
+  let hitMs = isInForce ? lastHitMs(schedule, fromMs, lengthMs) : nextHitMs(schedule, fromMs);
+  for (let hits = 0; hitMs < toMs; hits++) {
+    if (hits === mostHits) return { windows, knownToMs: hitMs };
+    const last = windows.at(-1);
+    // adjacent windows count as one
+    if (last !== undefined && hitMs <= last.toMs) windows[windows.length - 1] = { ...last, toMs: hitMs + lengthMs };
+    else windows.push({ fromMs: hitMs, toMs: hitMs + lengthMs });
+    hitMs = nextHitMs(schedule, hitMs);
+  }
+  return { windows, knownToMs: toMs };
+}
+
+/** Returns the last hit up to a time, by a binary search over next hits. There must be a hit less than `withinMs` ago. */
+function lastHitMs(schedule: string, nowMs: number, withinMs: number): number {
+  let [earliest, latest] = [nowMs - withinMs, nowMs];
+  while (latest - earliest > PRECISION_MS) {
+    const middle = (earliest + latest) / 2;
+    if (nextHitMs(schedule, middle) <= nowMs) earliest = middle;
+    else latest = middle;
+  }
+  return nextHitMs(schedule, earliest);
 }

@@ -18,7 +18,7 @@ import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isReschedulable } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { PricedTypes } from '../price-table.ts';
-import type { BlockCode, DisruptionClass, ObjectName, Reason } from '../reasons.ts';
+import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
 import { BASE_COST, nodePrice, nodeSpotRisk, rescheduleCost } from './disruption-cost.ts';
 import { podBlock } from './pod-blocks.ts';
 
@@ -50,11 +50,11 @@ export interface Candidate {
 }
 
 /** Reason why a node is not disrupted. */
-export type Block = Reason<BlockCode>;
+type Block = Reason<BlockCode>;
 
-export interface CandidateContext {
+interface CandidateContext {
   readonly nowMs: number;
-  readonly class: DisruptionClass;
+  readonly class: 'graceful' | 'eventual';
   /** Provider ids of the nodes that belong to a command in progress. */
   readonly inProgress: ReadonlySet<string>;
   /** Managed NodePools with a non-empty list of instance types, by name. */

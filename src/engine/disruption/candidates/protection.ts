@@ -5,7 +5,7 @@ import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { isActive } from '../../pods.ts';
 
-export type Protection =
+type Protection =
   | { readonly kind: 'none' }
   | { readonly kind: 'always' }
   /** Protection for a duration from the start of the pod. The pod has not started. */

@@ -12,11 +12,11 @@ import { addedRiskOf, type Command, decisionOf, isTooRisky, savingsOf, savingsTe
 import {
   type DisruptionEvent,
   declined,
-  type FilterVerdict,
+  type Method,
   type MethodInput,
+  refusalBy,
   unconsolidatable,
   type Validated,
-  verdictOf,
   withinBudgets,
 } from '../method.ts';
 import type { Evaluation } from '../pricing/balance.ts';
@@ -32,14 +32,14 @@ import { costOf } from './candidate-groups.ts';
 export const SPOT_FLEXIBILITY = 15;
 
 /** Decides if a node may be consolidated while pods run on it. */
-export function consolidationFilter(candidate: Candidate): FilterVerdict {
+export function consolidationFilter(candidate: Candidate): ReturnType<Method['filter']> {
   const { nodePool, nodeClaim, instanceType, capacityType, zone, stateNode } = candidate;
   const { consolidationPolicy } = nodePool.spec.disruption ?? {};
   const pool = `NodePool "${nodePool.metadata.name}"`;
   const type = stateNode.labels[INSTANCE_TYPE_LABEL] ?? '';
   const whenEmpty = `${pool} has consolidation policy WhenEmpty, but node is not empty`;
   const unlabelled = (label: string): string => `Node does not have label "${label}"`;
-  return verdictOf([
+  return refusalBy([
     [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
     [instanceType !== undefined, unconsolidatable('unknown-instance-type', `Instance Type "${type}" not found`)],
     [Boolean(capacityType), unconsolidatable('no-capacity-type', unlabelled(CAPACITY_TYPE_LABEL))],

@@ -9,7 +9,7 @@ import {
   type MethodInput,
   type MethodResult,
   overBudget,
-  verdictOf,
+  refusalBy,
 } from '../method.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { strandedReason } from '../simulations/simulation.ts';
@@ -21,7 +21,7 @@ export const drift: Method = {
   consolidationType: '',
   isSearch: true,
   filter: ({ nodePool, nodeClaim }) =>
-    verdictOf([
+    refusalBy([
       [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
       [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
     ]),

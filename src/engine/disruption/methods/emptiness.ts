@@ -6,15 +6,14 @@ import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import type { Command } from '../command.ts';
 import {
   declined,
-  type FilterVerdict,
   type Method,
   type MethodInput,
   type MethodResult,
   overBudgets,
+  refusalBy,
   unconsolidatable,
   VALIDATION_DELAY_MS,
   type Validated,
-  verdictOf,
   withinBudgets,
 } from '../method.ts';
 
@@ -30,11 +29,11 @@ export const emptiness: Method = {
   validate,
 };
 
-function filter(candidate: Candidate): FilterVerdict {
+function filter(candidate: Candidate): ReturnType<Method['filter']> {
   const { nodePool, nodeClaim, stateNode, name } = candidate;
   const { replicas } = nodePool.spec;
   const disabled = `NodePool "${nodePool.metadata.name}" has consolidation disabled`;
-  return verdictOf([
+  return refusalBy([
     [replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
     [consolidateAfterOf(nodePool) !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
     [stateNode.bufferPods === 0, unconsolidatable('buffer-pods', `Node "${name}" has buffer pods`)],

@@ -5,7 +5,6 @@ import { bySavings, type Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,
-  type Failure,
   type Method,
   type MethodInput,
   type MethodResult,
@@ -17,6 +16,8 @@ import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESH
 import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
+
+type Failures = { readonly node: string; readonly error: string }[];
 
 const TIMEOUT_MS = 3 * 60_000;
 
@@ -49,7 +50,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
   const events: DisruptionEvent[] = [];
   const evaluations: Evaluation[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
-  const failures: Failure[] = [];
+  const failures: Failures = [];
   const unseen = new Set(candidates.map(({ nodePool }) => nodePool.metadata.name));
   let constrained = false;
   let evaluated = 0;
@@ -92,7 +93,7 @@ async function decide(input: MethodInput): Promise<MethodResult> {
 }
 
 /** Evaluates one node. An error for one node must not prevent the evaluation of the remaining nodes. */
-async function attempt(candidate: Candidate, input: MethodInput, failures: Failure[]): Promise<Consolidation> {
+async function attempt(candidate: Candidate, input: MethodInput, failures: Failures): Promise<Consolidation> {
   try {
     return await consolidate([candidate], input);
   } catch (error) {

@@ -6,7 +6,7 @@ import { templateClaim } from '../../static-pools.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';
 import type { Command } from '../command.ts';
-import { declined, type Method, type MethodInput, type MethodResult, verdictOf } from '../method.ts';
+import { declined, type Method, type MethodInput, type MethodResult, refusalBy } from '../method.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 
 export const staticDrift: Method = {
@@ -15,7 +15,7 @@ export const staticDrift: Method = {
   class: 'eventual',
   consolidationType: '',
   filter: ({ nodePool, nodeClaim }) =>
-    verdictOf([
+    refusalBy([
       [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool buys nodes as pods need them')],
       [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
     ]),

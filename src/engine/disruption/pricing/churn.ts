@@ -59,7 +59,7 @@ export function repeated(candidate: Candidate, undone: readonly Undone[], nowMs:
 const EPSILON = 1e-9;
 
 /** Data for decisions about repetitions. */
-export interface Memory {
+interface Memory {
   readonly undone: readonly Undone[];
   readonly nowMs: number;
   /** Totals of the NodePools that have candidates, by name. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DecisionMemo } from '../../../../src/controllers/disruption/decision-memo.ts';
 import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
+import { DecisionMemo } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
 import type { MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';

@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import { MoveHistory, type MoveView } from '../../../../src/controllers/disruption/moves.ts';
-import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
+import {
+  type MovedNode,
+  MoveHistory,
+  type MoveView,
+  savingsUntil,
+} from '../../../../src/controllers/disruption/moves.ts';
+import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import { World } from '../harness.ts';
 
 /** USD per hour of the only type, in spot capacity. */
@@ -200,6 +206,75 @@ describe('a consolidation', () => {
     }
     expect(views().map(({ state, method }) => `${method} ${state}`)).toEqual(
       Array.from({ length: 3 }, () => 'emptiness watched'),
+    );
+  });
+});
+
+describe('savings', () => {
+  const NOW = Date.parse('2026-01-01T00:00:00Z');
+  const HOUR = 3_600_000;
+  const moveOf = (
+    predictedUsdPerHour: number,
+    given: readonly MovedNode[],
+    taken: readonly (MovedNode & { readonly launchedMs: number })[],
+  ) => ({
+    predictedUsdPerHour,
+    startedMs: NOW,
+    endsMs: NOW + HOUR,
+    given: new Map(given.map((node, at) => [`given-${at}`, node])),
+    taken: new Map(taken.map((node, at) => [`taken-${at}`, node])),
+  });
+
+  it.each([
+    ['a deletion', [{ usdPerHour: 0.4, goneMs: NOW }], [], 0.2],
+    ['a deletion that takes its time', [{ usdPerHour: 0.4, goneMs: NOW + HOUR / 4 }], [], 0.1],
+    ['a node that has not gone', [{ usdPerHour: 0.4 }], [], 0],
+    [
+      'a replacement, with the time in which both run',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.1, launchedMs: NOW - HOUR / 10 }],
+      0.2 - 0.06,
+    ],
+    [
+      'capacity that is bought again',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR / 8 }],
+      0.2 - 0.3,
+    ],
+    [
+      'a replacement that goes again',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR / 4 }],
+      0.2 - 0.05,
+    ],
+    ['a node that goes later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
+    [
+      'a node bought again later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR }],
+      0.2,
+    ],
+    [
+      'a replacement that goes later',
+      [{ usdPerHour: 0.4, goneMs: NOW }],
+      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
+      0.2 - 0.1,
+    ],
+  ])('of %s', (_, given, taken, usd) => {
+    const { predicted, realised } = savingsUntil(moveOf(0.4, given, taken), NOW + HOUR / 2);
+    expect(realised).toBeCloseTo(usd, 10);
+    expect(predicted).toBeCloseTo(0.2, 10);
+  });
+
+  it('are as predicted when nodes go at once and nothing is bought, and never more', () => {
+    const minutes = fc.integer({ min: 0, max: 30 });
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 50, noNaN: true }), minutes, minutes, (usdPerHour, gone, until) => {
+        const move = moveOf(usdPerHour, [{ usdPerHour, goneMs: NOW + gone * 60_000 }], []);
+        const { predicted, realised } = savingsUntil(move, NOW + until * 60_000);
+        expect(realised).toBeLessThanOrEqual(predicted + 1e-9);
+        if (gone === 0) expect(realised).toBeCloseTo(predicted, 9);
+      }),
     );
   });
 });

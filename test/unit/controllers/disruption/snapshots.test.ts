@@ -15,11 +15,15 @@ import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
-import { DecisionMemo, type RunOutcome } from '../../../../src/controllers/disruption/decision-memo.ts';
 import { MoveHistory } from '../../../../src/controllers/disruption/moves.ts';
-import { MethodPreparer } from '../../../../src/controllers/disruption/prepare-method.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
-import { type DisruptionSnapshot, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
+import { MethodPreparer } from '../../../../src/controllers/disruption/run.ts';
+import {
+  DecisionMemo,
+  type DisruptionSnapshot,
+  type RunOutcome,
+  Snapshots,
+} from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Method, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import type { Undone } from '../../../../src/engine/disruption/pricing/churn.ts';

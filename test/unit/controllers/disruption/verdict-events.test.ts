@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { verdictEvents } from '../../../../src/controllers/disruption/verdict-events.ts';
-import { VerdictHistory } from '../../../../src/controllers/disruption/verdict-history.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
+import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';

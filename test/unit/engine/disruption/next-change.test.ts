@@ -1,10 +1,11 @@
 /** When time alone changes what is decided about a cluster. */
 import { describe, expect, it } from '@jest/globals';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import { nextChangeMs, type TimedCluster } from '../../../../src/engine/disruption/next-change.ts';
+import { nextChangeMs } from '../../../../src/engine/disruption/next-change.ts';
 import { at, claim, NOW, pod, pool, stateNode } from './objects.ts';
 
 const MINUTE = 60_000;
+type TimedCluster = Parameters<typeof nextChangeMs>[0];
 const next = (more: Partial<TimedCluster>): number =>
   nextChangeMs({ nodes: [stateNode('a')], nodePools: [pool()], undone: [], ...more }, NOW) - NOW;
 

@@ -6,7 +6,7 @@ import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
 import { claimCounts } from '../../../../src/engine/disruption/candidates/claim-counts.ts';
-import { type PassInput, type Preparation, prepare, type Surveys } from '../../../../src/engine/disruption/pass.ts';
+import { type PassInput, type Preparation, prepare } from '../../../../src/engine/disruption/pass.ts';
 import { workloadOf } from '../../../../src/engine/disruption/pricing/churn.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../../../src/engine/model.ts';
@@ -208,7 +208,7 @@ const atFirst = (): Seen => ({
   undone: [],
 });
 
-const passOn = (seen: Seen): PassInput => ({
+const passOn = (seen: Seen, surveys: PassInput['surveys'] = new Map()): PassInput => ({
   nowMs: seen.nowMs,
   nodes: seen.nodes,
   podDisruptionBudgets: seen.budgets,
@@ -222,6 +222,7 @@ const passOn = (seen: Seen): PassInput => ({
   undone: seen.undone,
   simulate: async () => undefined,
   elapsedMs: () => 0,
+  surveys,
 });
 
 const shown = ({ stateNode: _, ...candidate }: Candidate): object => candidate;
@@ -284,12 +285,12 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
   });
 
   it('judges nobody again with the surveys of an earlier pass', async () => {
-    const [emptiness, , drift, multiNode] = METHODS.map((method) => async (surveys: Surveys) => {
-      const { blocks } = await prepare(method, passOn(seen), { surveys });
+    const [emptiness, , drift, multiNode] = METHODS.map((method) => async (surveys: PassInput['surveys']) => {
+      const { blocks } = await prepare(method, passOn(seen, surveys));
       return blocks;
     });
     const seen = atFirst();
-    const surveys: Surveys = new Map();
+    const surveys: PassInput['surveys'] = new Map();
     const blocks = await emptiness?.(surveys);
     expect(await multiNode?.(surveys)).toBe(blocks);
     expect(await drift?.(surveys)).not.toBe(blocks);

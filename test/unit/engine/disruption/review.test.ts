@@ -1,40 +1,33 @@
 /** One question to one method, with all that it needs to know of the cluster. */
 import { describe, expect, it } from '@jest/globals';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
-import {
-  type ClusterSnapshot,
-  enabledMethods,
-  METHODS,
-  methodsOf,
-  review,
-} from '../../../../src/engine/disruption/review.ts';
-import type { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
+import type { PassInput } from '../../../../src/engine/disruption/pass.ts';
+import { enabledMethods, METHODS, methodsOf, review } from '../../../../src/engine/disruption/review.ts';
 import type { PoolInput, Snapshot, StateNode } from '../../../../src/engine/model.ts';
+import { passOn } from '../../../support/cluster-course.ts';
 import { at, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1)];
 
-const sceneOf = (nodes: readonly StateNode[], pools: readonly PoolInput[]): ClusterSnapshot => ({
-  snapshot: {
-    nowMs: NOW,
-    pools,
-    nodes,
-    pendingPods: [],
-    daemonPods: [],
-    namespaces: [],
-    podDisruptionBudgets: [],
-    persistentVolumeClaims: [],
-    persistentVolumes: [],
-    storageClasses: [],
-  } satisfies Snapshot,
-  pools: new Map(pools.map((input) => [input.nodePool.metadata.name, input])),
-  inProgress: new Set(),
-  spotToSpot: false,
-  staticCapacity: true,
-  consolidation: 'compatible',
-  simulator: { without: () => undefined } as unknown as Simulator,
-  elapsedMs: () => 0,
-});
+const passFor = (nodes: readonly StateNode[], pools: readonly PoolInput[]): PassInput =>
+  passOn(
+    {
+      snapshot: {
+        nowMs: NOW,
+        pools,
+        nodes,
+        pendingPods: [],
+        daemonPods: [],
+        namespaces: [],
+        podDisruptionBudgets: [],
+        persistentVolumeClaims: [],
+        persistentVolumes: [],
+        storageClasses: [],
+      } satisfies Snapshot,
+      pools: new Map(pools.map((input) => [input.nodePool.metadata.name, input])),
+    },
+    { spotToSpot: false, consolidation: 'compatible', simulate: async () => undefined },
+  );
 
 /** Takes nodes that hold pods, and keeps what it was told. */
 function listener() {
@@ -45,9 +38,7 @@ function listener() {
     class: 'graceful',
     consolidationType: '',
     filter: ({ reschedulablePods }) =>
-      reschedulablePods.length > 0
-        ? { eligible: true }
-        : { eligible: false, reason: { code: 'empty', text: 'empty' }, isReported: false },
+      reschedulablePods.length > 0 ? undefined : { reason: { code: 'empty', text: 'empty' }, isReported: false },
     decide: async (input) => {
       heard.push(input);
       return { commands: [], exhausted: true, events: [] };
@@ -67,7 +58,7 @@ describe('review', () => {
     const pools = [
       { nodePool: pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '2' }] }), instanceTypes: types },
     ];
-    const { blocks, declined, candidates, allowances } = await review(method, sceneOf(nodes, pools));
+    const { blocks, declined, candidates, allowances } = await review(method, passFor(nodes, pools));
     expect(heard.map((each) => each.candidates.map(({ name }) => name))).toEqual([['a']]);
     expect(heard[0]?.budgets).toEqual(new Map([['default', 1]]));
     expect(candidates.map(({ name }) => name)).toEqual(['a']);
@@ -80,7 +71,7 @@ describe('review', () => {
     const { method, heard } = listener();
     const { result: findings } = await review(
       method,
-      sceneOf([stateNode('a')], [{ nodePool: pool(), instanceTypes: types }]),
+      passFor([stateNode('a')], [{ nodePool: pool(), instanceTypes: types }]),
     );
     expect({ heard, findings }).toMatchObject({ heard: [], findings: { commands: [], exhausted: true } });
   });
@@ -92,7 +83,7 @@ describe('review', () => {
       { nodePool: pool(), instanceTypes: types },
       { nodePool: pool('bare'), instanceTypes: [] },
     ];
-    const { blocks, candidates } = await review(method, sceneOf(nodes, pools));
+    const { blocks, candidates } = await review(method, passFor(nodes, pools));
     expect(candidates.map(({ name }) => name)).toEqual(['a']);
     expect(blocks.get('aws:///b')).toMatchObject({ code: 'no-pool', object: { kind: 'NodePool', name: 'bare' } });
   });
@@ -101,9 +92,9 @@ describe('review', () => {
     const { method, heard } = listener();
     let nowMs = 7_000;
     const nodes = [stateNode('a', { pods: [pod('p')] })];
-    const scene = { ...sceneOf(nodes, [{ nodePool: pool(), instanceTypes: types }]), elapsedMs: () => nowMs };
+    const pass = { ...passFor(nodes, [{ nodePool: pool(), instanceTypes: types }]), elapsedMs: () => nowMs };
     for (const _ of ['one', 'another']) {
-      await review(method, scene);
+      await review(method, pass);
       const { elapsedMs } = heard.at(-1) ?? {};
       expect(elapsedMs?.()).toBe(0);
       nowMs += 21_000;
@@ -115,7 +106,7 @@ describe('review', () => {
     const { method, heard } = listener();
     const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that stays
     const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pods: [going] })];
-    await review(method, sceneOf(nodes, [{ nodePool: pool(), instanceTypes: types }]));
+    await review(method, passFor(nodes, [{ nodePool: pool(), instanceTypes: types }]));
     expect(heard[0]?.totals.get('default')?.disruption).toBe(3);
   });
 });
@@ -136,7 +127,7 @@ describe('the methods', () => {
   });
 
   it.each(['thorough', 'compatible'] as const)('leave static NodePools alone without the gate: %s', (consolidation) => {
-    const asked = (staticCapacity: boolean) => enabledMethods({ consolidation, staticCapacity });
+    const asked = (staticCapacity: boolean) => enabledMethods(consolidation, staticCapacity);
     expect(asked(true)).toEqual(methodsOf(consolidation));
     expect(asked(false)).toEqual(methodsOf(consolidation).filter(({ name }) => name !== 'static drift'));
   });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { type ClusterSnapshot, METHODS, review } from '../../../../src/engine/disruption/review.ts';
+import { simulateOn } from '../../../../src/engine/disruption/pass.ts';
+import { METHODS, review } from '../../../../src/engine/disruption/review.ts';
 import { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
 import { type MethodReview, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
 import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
+import { passOn } from '../../../support/cluster-course.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const types = [instanceType('m.small', 1, 0.05), instanceType('m.large', 2, 0.1)];
@@ -16,7 +18,7 @@ interface Question {
   readonly nodes: readonly StateNode[];
   readonly disruption?: Partial<NonNullable<Parameters<typeof pool>[1]>>;
   readonly onDemandOnly?: boolean;
-  readonly budgets?: ClusterSnapshot['snapshot']['podDisruptionBudgets'];
+  readonly budgets?: Snapshot['podDisruptionBudgets'];
 }
 
 async function reviewsOf({
@@ -40,25 +42,16 @@ async function reviewsOf({
     persistentVolumes: [],
     storageClasses: [],
   };
-  const scene: ClusterSnapshot = {
-    snapshot,
-    pools: new Map([['default', input]]),
-    inProgress: new Set(),
-    spotToSpot: false,
-    staticCapacity: true,
-    consolidation: 'compatible',
-    simulator: new Simulator(snapshot, {
-      nodePools: [nodePool],
-      solve: {
-        preferencePolicy: 'Respect',
-        minValuesPolicy: 'Strict',
-        reservedMode: 'off',
-        ignoreDraRequests: true,
-      },
-    }),
-    elapsedMs: () => 0,
-  };
-  return Promise.all(METHODS.map((method) => review(method, scene)));
+  const solve = {
+    preferencePolicy: 'Respect',
+    minValuesPolicy: 'Strict',
+    reservedMode: 'off',
+    ignoreDraRequests: true,
+  } as const;
+  const simulate = simulateOn(new Simulator(snapshot, { nodePools: [nodePool], solve }));
+  const pools = new Map([['default', input]]);
+  const pass = passOn({ snapshot, pools }, { spotToSpot: false, consolidation: 'compatible', simulate });
+  return Promise.all(METHODS.map((method) => review(method, pass)));
 }
 
 const verdictsFor = async (question: Question): Promise<readonly Verdict[]> =>

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { RunOutcome } from '../../../../src/controllers/disruption/decision-memo.ts';
-import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
+import type { DisruptionSnapshot, RunOutcome } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Method } from '../../../../src/engine/disruption/method.ts';
 import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';

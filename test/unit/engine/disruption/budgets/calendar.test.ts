@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { allowedDisruptions, type Budget, UNLIMITED } from '../../../../../src/engine/disruption/budgets/budgets.ts';
-import { calendarOf, type PoolBudgets, poolBudgets } from '../../../../../src/engine/disruption/budgets/calendar.ts';
-import { MOST_HITS, windowsOf } from '../../../../../src/engine/disruption/budgets/windows.ts';
+import {
+  calendarOf,
+  MOST_HITS,
+  type PoolBudgets,
+  poolBudgets,
+  windowsOf,
+} from '../../../../../src/engine/disruption/budgets/calendar.ts';
 import { pool, stateNode } from '../objects.ts';
 
 const HOUR = 3_600_000;

@@ -145,8 +145,8 @@ describe('single-node consolidation', () => {
   });
 
   it.each([ZONE_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL])('knows nothing of a node without %s', (label) => {
-    expect(consolidationFilter(candidate('a')).eligible).toBe(true);
-    expect(consolidationFilter(candidate('a', { [label]: '' }))).toMatchObject({ eligible: false, isReported: true });
+    expect(consolidationFilter(candidate('a'))).toBeUndefined();
+    expect(consolidationFilter(candidate('a', { [label]: '' }))).toMatchObject({ isReported: true });
   });
 });
 

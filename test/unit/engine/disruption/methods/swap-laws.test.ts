@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { NODEPOOL_LABEL } from '../../../../../src/api/labels.ts';
 import { type Command, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
-import { type ClusterSnapshot, review } from '../../../../../src/engine/disruption/review.ts';
+import { type PassInput, simulateOn } from '../../../../../src/engine/disruption/pass.ts';
+import { review } from '../../../../../src/engine/disruption/review.ts';
 import type { SimulationOptions } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import { compatibleOfferings } from '../../../../../src/engine/instance-types.ts';
@@ -12,7 +13,7 @@ import type { PlannedClaim, SolveOptions } from '../../../../../src/engine/model
 import { isOwnedByDaemonSet, podKey } from '../../../../../src/engine/pods.ts';
 import { Requirements } from '../../../../../src/engine/requirements.ts';
 import { solve } from '../../../../../src/engine/solve.ts';
-import { after, costOf, type Step, sceneIn, untilAtRest } from '../../../../support/cluster-course.ts';
+import { after, costOf, passOn, type Step, untilAtRest } from '../../../../support/cluster-course.ts';
 import type { PoolShape } from '../../../../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../../../../support/clusters.ts';
 
@@ -151,7 +152,7 @@ describe('swaps', () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
-        const { result: findings } = await review(swap, sceneIn(cluster, { spotToSpot }));
+        const { result: findings } = await review(swap, passOn(cluster, { spotToSpot }));
         for (const command of findings.commands) {
           const step: Step = { method: swap.name, command, before: cluster, after: after(cluster, command) };
           expectCheaper(step);
@@ -183,14 +184,14 @@ it('swaps are those that are found when cheaper nodes are looked for in vain too
   let [swaps, spared] = [0, 0];
   await fc.assert(
     fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
-      const commandsOf = async (scene: ClusterSnapshot): Promise<readonly Command[]> =>
-        (await review(swap, scene)).result.commands;
-      const scene = sceneIn(cluster, { spotToSpot });
-      const found = await commandsOf(scene);
+      const commandsOf = async (pass: PassInput): Promise<readonly Command[]> =>
+        (await review(swap, pass)).result.commands;
+      const pass = passOn(cluster, { spotToSpot });
+      const found = await commandsOf(pass);
       const { snapshot, pools } = cluster;
       const nodePools = [...pools.values()].map(({ nodePool }) => nodePool);
       const simulator = new ThoroughSimulator(snapshot, { nodePools, solve: SIMULATED });
-      expect(found).toEqual(await commandsOf({ ...scene, simulator }));
+      expect(found).toEqual(await commandsOf({ ...pass, simulate: simulateOn(simulator) }));
       if (found.length > 0) swaps++;
       else spared++;
     }),

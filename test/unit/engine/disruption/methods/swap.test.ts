@@ -6,13 +6,15 @@ import type { Command } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { groupsOf } from '../../../../../src/engine/disruption/methods/candidate-groups.ts';
 import { cheaperTogether, swap } from '../../../../../src/engine/disruption/methods/swap.ts';
+import { simulateOn } from '../../../../../src/engine/disruption/pass.ts';
 import { poolTotals } from '../../../../../src/engine/disruption/pricing/balance.ts';
 import { Replacement } from '../../../../../src/engine/disruption/pricing/price-filter.ts';
 import { unitPrices } from '../../../../../src/engine/disruption/pricing/worth.ts';
-import { type ClusterSnapshot, methodsOf, review } from '../../../../../src/engine/disruption/review.ts';
+import { methodsOf, review } from '../../../../../src/engine/disruption/review.ts';
 import type { Simulation } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import type { InstanceType, PlannedClaim, Snapshot, StateNode } from '../../../../../src/engine/model.ts';
+import { passOn } from '../../../../support/cluster-course.ts';
 import { instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
 
 /** On demand 0.05 USD per core and hour, spot 40 % of it, in either zone. */
@@ -240,20 +242,13 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
     storageClasses: [],
   };
   const solve = { preferencePolicy: 'Respect', minValuesPolicy: 'Strict', reservedMode: 'off' } as const;
-  const scene: ClusterSnapshot = {
-    snapshot,
-    pools: new Map([['default', input]]),
-    inProgress: new Set(),
-    spotToSpot: false,
-    staticCapacity: true,
-    consolidation: 'thorough',
-    simulator: new Simulator(snapshot, { nodePools: [nodePool], solve: { ...solve, ignoreDraRequests: true } }),
-    elapsedMs: () => 0,
-  };
+  const simulator = new Simulator(snapshot, { nodePools: [nodePool], solve: { ...solve, ignoreDraRequests: true } });
+  const pools = new Map([['default', input]]);
+  const pass = passOn({ snapshot, pools }, { spotToSpot: false, simulate: simulateOn(simulator) });
 
   it('sorts the pods, which no other method can', async () => {
     const found = new Map<string, readonly Command[]>();
-    for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, scene)).result.commands);
+    for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, pass)).result.commands);
     const [command] = found.get('swap consolidation') ?? [];
     found.delete('swap consolidation');
     expect([...found.values()].flat()).toEqual([]);

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
@@ -9,7 +8,6 @@ import {
   type Undone,
   workloadOf,
 } from '../../../../../src/engine/disruption/pricing/churn.ts';
-import { predictedUsd, realisedUsd } from '../../../../../src/engine/disruption/pricing/savings.ts';
 import { instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const HOUR = 3_600_000;
@@ -105,66 +103,5 @@ describe('notWorthRepeating', () => {
     expect(notWorthRepeating(one, { totals: totals(0.1), undone: [], nowMs: NOW })).toBeUndefined();
     const free = new Map([['default', { usdPerHour: 0, disruption: 5 }]]);
     expect(notWorthRepeating(one, { totals: free, undone: [undone()], nowMs: NOW })).toBeUndefined();
-  });
-});
-
-describe('savings', () => {
-  it.each([
-    ['a deletion', [{ usdPerHour: 0.4, goneMs: NOW }], [], 0.2],
-    ['a deletion that takes its time', [{ usdPerHour: 0.4, goneMs: NOW + HOUR / 4 }], [], 0.1],
-    ['a node that has not gone', [{ usdPerHour: 0.4 }], [], 0],
-    [
-      'a replacement, with the time in which both run',
-      [{ usdPerHour: 0.4, goneMs: NOW }],
-      [{ usdPerHour: 0.1, launchedMs: NOW - HOUR / 10 }],
-      0.2 - 0.06,
-    ],
-    [
-      'capacity that is bought again',
-      [{ usdPerHour: 0.4, goneMs: NOW }],
-      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR / 8 }],
-      0.2 - 0.3,
-    ],
-    [
-      'a replacement that goes again',
-      [{ usdPerHour: 0.4, goneMs: NOW }],
-      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR / 4 }],
-      0.2 - 0.05,
-    ],
-    ['a node that goes later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
-    [
-      'a node bought again later',
-      [{ usdPerHour: 0.4, goneMs: NOW }],
-      [{ usdPerHour: 0.8, launchedMs: NOW + HOUR }],
-      0.2,
-    ],
-    [
-      'a replacement that goes later',
-      [{ usdPerHour: 0.4, goneMs: NOW }],
-      [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
-      0.2 - 0.1,
-    ],
-  ])('of %s', (_, given, taken, usd) => {
-    const account = { predictedUsdPerHour: 0.4, startedMs: NOW, given, taken };
-    expect(realisedUsd(account, NOW + HOUR / 2)).toBeCloseTo(usd, 10);
-    expect(predictedUsd(account, NOW + HOUR / 2)).toBeCloseTo(0.2, 10);
-  });
-
-  it('are as predicted when nodes go at once and nothing is bought, and never more', () => {
-    const minutes = fc.integer({ min: 0, max: 30 });
-    fc.assert(
-      fc.property(fc.double({ min: 0, max: 50, noNaN: true }), minutes, minutes, (usdPerHour, gone, until) => {
-        const account = {
-          predictedUsdPerHour: usdPerHour,
-          startedMs: NOW,
-          given: [{ usdPerHour, goneMs: NOW + gone * 60_000 }],
-          taken: [],
-        };
-        const untilMs = NOW + until * 60_000;
-        const [predicted, realised] = [predictedUsd(account, untilMs), realisedUsd(account, untilMs)];
-        expect(realised).toBeLessThanOrEqual(predicted + 1e-9);
-        if (gone === 0) expect(realised).toBeCloseTo(predicted, 9);
-      }),
-    );
   });
 });
