@@ -1,7 +1,7 @@
 /**
  * Declares the fields of API objects that the engine reads in workers. Workers receive these fields alone
- * (`engine-worker/trimmed.ts`), and functions that run in workers take these types, so that code which reads another field does
- * not compile.
+ * (`engine-worker/trimmed.ts`). Functions that run in workers, and disruption's decisions, take these types, so that code which
+ * reads another field does not compile.
  */
 import type { Condition, KubeObject, ObjectMeta, Pod, PodStatus } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';

@@ -2,8 +2,9 @@
  * Sets of nodes that a search recently evaluated without success. The search skips them instead of evaluating them again every
  * ten seconds.
  */
-import type { Pod } from '../../api/kubernetes.ts';
+
 import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
 import type { Candidate } from './candidates/candidates.ts';
 
 /**
@@ -50,4 +51,4 @@ const nameOf = (candidates: readonly Candidate[]): string => candidates.map(({ p
 const podsOf = (candidates: readonly Candidate[]): string =>
   candidates.map(({ reschedulablePods }) => uidsOf(reschedulablePods)).join(' ');
 
-const uidsOf = remembering((pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata.uid).join());
+const uidsOf = remembering((pods: readonly EnginePod[]): string => pods.map(({ metadata }) => metadata.uid).join());

@@ -1,6 +1,6 @@
 /** Finds the nodes that may be disrupted, and the data that decisions about them need. */
 
-import type { Node, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import type { Node, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   DO_NOT_DISRUPT_ANNOTATION,
@@ -13,6 +13,7 @@ import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { messageOf } from '../../../lib/error-message.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isReschedulable } from '../../pods.ts';
@@ -36,7 +37,7 @@ export interface Candidate {
   readonly capacityType: string | undefined;
   readonly zone: string | undefined;
   /** Pods that need another node. */
-  readonly reschedulablePods: readonly Pod[];
+  readonly reschedulablePods: readonly EnginePod[];
   readonly rescheduleCost: number;
   /** Full cost of the node. 0 if the price of its instance is unknown. */
   readonly usdPerHour: number;
@@ -172,7 +173,7 @@ const candidateOn = remembering(
 );
 
 /** Returns the pods of a node that need another node, and the cost of moving them. */
-const movedPods = remembering((pods: readonly Pod[]) => {
+const movedPods = remembering((pods: readonly EnginePod[]) => {
   const reschedulablePods = pods.filter(isReschedulable);
   return { reschedulablePods, cost: rescheduleCost(reschedulablePods) };
 });

@@ -4,6 +4,7 @@ import { NEVER, readDurationOrNever } from '../../../api/duration.ts';
 import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { timeOf } from '../../../lib/times.ts';
+import type { EngineClaim } from '../../input.ts';
 
 /**
  * Returns the value from the NodePool. The CRD requires the value within `disruption`. A NodePool that was stored under an older
@@ -16,7 +17,7 @@ export const consolidateAfterOf = ({ spec: { disruption } }: NodePool): string =
  * Returns the milliseconds until the NodeClaim may be consolidated, or 0 if it may be consolidated now. Returns undefined if
  * time alone does not help: `consolidateAfter` is `Never` or not a valid duration, or the node is not initialized.
  */
-export function consolidatableIn(claim: NodeClaim, pool: NodePool, nowMs: number): number | undefined {
+export function consolidatableIn(claim: EngineClaim, pool: NodePool, nowMs: number): number | undefined {
   const windowMs = readDurationOrNever(consolidateAfterOf(pool)) ?? Number.POSITIVE_INFINITY;
   const initialized = getCondition(claim, 'Initialized');
   if (windowMs === Number.POSITIVE_INFINITY || initialized?.status !== 'True') return undefined;
@@ -31,7 +32,7 @@ export const withConsolidatable = (claim: NodeClaim, pool: NodePool, nowMs: numb
     : clearCondition(claim, NODECLAIM_CONDITIONS, 'Consolidatable', nowMs);
 
 /** Returns true if the node is still within the window of its NodePool. Consolidation must not move pods onto such a node. */
-export function isUnderConsolidateAfter(claim: NodeClaim, pool: NodePool, nowMs: number): boolean {
+export function isUnderConsolidateAfter(claim: EngineClaim, pool: NodePool, nowMs: number): boolean {
   const waitMs = consolidatableIn(claim, pool, nowMs);
   return waitMs !== undefined && waitMs > 0;
 }

@@ -1,12 +1,11 @@
 /** Computes the cost and the savings of the removal of a node. */
 
 import { readDurationOrNever } from '../../../api/duration.ts';
-import type { Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { own } from '../../../lib/own.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
+import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, Offering, StateNode } from '../../model.ts';
 import { evictionCost } from '../../pods.ts';
@@ -18,7 +17,7 @@ export const BASE_COST = 1;
  * Returns the remaining part of the NodeClaim's lifetime, from 1 at creation to 0 at expiry. Returns 1 if the NodeClaim never
  * expires or its age is unknown.
  */
-export function lifetimeRemaining(claim: NodeClaim, nowMs: number): number {
+export function lifetimeRemaining(claim: EngineClaim, nowMs: number): number {
   const lifeMs = readDurationOrNever(claim.spec.expireAfter) ?? Number.POSITIVE_INFINITY;
   if (lifeMs === Number.POSITIVE_INFINITY) return 1;
   if (lifeMs <= 0) return 0;
@@ -26,11 +25,11 @@ export function lifetimeRemaining(claim: NodeClaim, nowMs: number): number {
   return Math.min(1, Math.max(0, (lifeMs - ageMs) / lifeMs));
 }
 
-export const disruptionCost = (pods: readonly Pod[], claim: NodeClaim, nowMs: number): number =>
+export const disruptionCost = (pods: readonly EnginePod[], claim: EngineClaim, nowMs: number): number =>
   pods.reduce((sum, pod) => sum + evictionCost(pod), 0) * lifetimeRemaining(claim, nowMs);
 
 /** Returns the cost of moving the pods. Pods with a negative eviction cost count as 0. */
-export const rescheduleCost = (pods: readonly Pod[]): number =>
+export const rescheduleCost = (pods: readonly EnginePod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
 /** Returns the offering with which the node was launched, or undefined if it is unknown. */

@@ -1,6 +1,7 @@
 /** Finds the PodDisruptionBudgets that select a pod, without a comparison of every budget with every pod. */
-import type { LabelSelector, ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import type { LabelSelector, ObjectMeta, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import { selects } from '../../selectors.ts';
 
 interface Entry {
@@ -72,7 +73,7 @@ export class BudgetIndex {
   }
 
   /** Returns positions in the list, ascending. */
-  matching({ metadata }: Pod): readonly number[] {
+  matching({ metadata }: EnginePod): readonly number[] {
     const namespace = namespaceOf(metadata);
     const found: number[] = [];
     const look = (entries: readonly Entry[] | undefined): void => {
@@ -106,7 +107,7 @@ export const budgetIndex = remembering((budgets: readonly PodDisruptionBudget[])
 });
 
 /** Returns the budgets of a list that select a pod, in the order of the list. */
-export const budgetsOf = (pod: Pod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] =>
+export const budgetsOf = (pod: EnginePod, budgets: readonly PodDisruptionBudget[]): readonly PodDisruptionBudget[] =>
   budgets.length === 0 ? budgets : atPositions(budgets, budgetIndex(budgets).matching(pod));
 
 export const atPositions = (

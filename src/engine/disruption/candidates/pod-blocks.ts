@@ -1,7 +1,8 @@
 /** Decides if a pod must stay on its node because of its annotation or of PodDisruptionBudgets. */
 import { getCondition } from '../../../api/conditions.ts';
-import type { ObjectMeta, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
+import type { ObjectMeta, PodDisruptionBudget } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import { compareText } from '../../instance-types.ts';
 import type { StateNode } from '../../model.ts';
 import { doNotDisrupt, isActive, isEverEvictable, isEvictable, isReschedulable, podKey } from '../../pods.ts';
@@ -18,7 +19,7 @@ type BudgetTest = 'no-disruption-now' | 'never-any-disruption';
  * eviction. A budget that is not valid also blocks.
  */
 export function blockingBudgets(
-  pod: Pod,
+  pod: EnginePod,
   budgets: readonly PodDisruptionBudget[],
   { nowMs, test }: { readonly nowMs: number; readonly test: BudgetTest },
 ): readonly string[] {
@@ -26,7 +27,7 @@ export function blockingBudgets(
 }
 
 /** Returns the blocking budgets for a pod that must be evicted with the eviction API, from all budgets that select the pod. */
-function blockingOf(pod: Pod, matching: readonly PodDisruptionBudget[], test: BudgetTest): readonly string[] {
+function blockingOf(pod: EnginePod, matching: readonly PodDisruptionBudget[], test: BudgetTest): readonly string[] {
   const [budget, ...others] = matching;
   if (budget === undefined) return [];
   const blocked = others.length > 0 || (!sparesUnhealthy(budget, pod) && blocks(budget, test));
@@ -35,7 +36,7 @@ function blockingOf(pod: Pod, matching: readonly PodDisruptionBudget[], test: Bu
 
 const keyOf = (metadata: ObjectMeta): string => `${namespaceOf(metadata)}/${metadata.name}`;
 
-const sparesUnhealthy = (budget: PodDisruptionBudget, pod: Pod): boolean =>
+const sparesUnhealthy = (budget: PodDisruptionBudget, pod: EnginePod): boolean =>
   budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && getCondition(pod, 'Ready')?.status === 'False';
 
 function blocks(budget: PodDisruptionBudget, test: BudgetTest): boolean {
@@ -46,7 +47,11 @@ function blocks(budget: PodDisruptionBudget, test: BudgetTest): boolean {
 }
 
 /** Returns true if a pod on a node that is being removed can be rescheduled now. */
-export const currentlyReschedulable = (pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean =>
+export const currentlyReschedulable = (
+  pod: EnginePod,
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): boolean =>
   isReschedulable(pod) &&
   !(isActive(pod) && doNotDisrupt(pod, nowMs)) &&
   blockingBudgets(pod, budgets, { nowMs, test: 'never-any-disruption' }).length === 0;
@@ -56,14 +61,14 @@ export const podsOfLeavingNodes = (
   nodes: readonly StateNode[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
-): readonly Pod[] =>
+): readonly EnginePod[] =>
   nodes
     .filter((node) => node.markedForDeletion && node.node !== undefined)
     .flatMap(({ pods }) => pods.filter((pod) => currentlyReschedulable(pod, budgets, nowMs)));
 
 /** Returns the reason why the pods prevent a graceful disruption of their node, or undefined if they do not. */
 export function podBlock(
-  pods: readonly Pod[],
+  pods: readonly EnginePod[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
 ): Reason<BlockCode> | undefined {
@@ -72,7 +77,7 @@ export function podBlock(
 }
 
 /** Returns the pods of a node that budgets select, with the positions of these budgets in their list. */
-const selectedPods = remembering((pods: readonly Pod[], index: BudgetIndex) =>
+const selectedPods = remembering((pods: readonly EnginePod[], index: BudgetIndex) =>
   pods.filter(isEverEvictable).flatMap((pod) => {
     const positions = index.matching(pod);
     return positions.length === 0 ? [] : { pod, positions };
@@ -81,8 +86,8 @@ const selectedPods = remembering((pods: readonly Pod[], index: BudgetIndex) =>
 
 /** Returns the reason why budgets block a node without protected pods. The result does not depend on time. */
 const blockByBudgets = remembering(
-  (pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> | undefined => {
-    const blocked = new Map<Pod, readonly string[]>();
+  (pods: readonly EnginePod[], budgets: readonly PodDisruptionBudget[]): Reason<BlockCode> | undefined => {
+    const blocked = new Map<EnginePod, readonly string[]>();
     for (const { pod, positions } of selectedPods(pods, budgetIndex(budgets))) {
       const keys = blockingOf(pod, atPositions(budgets, positions), 'no-disruption-now');
       if (keys.length > 0) blocked.set(pod, keys);
@@ -101,16 +106,16 @@ const blockByBudgets = remembering(
 );
 
 /** Returns the first pod by name, so that the text names the same pod each time. */
-const firstByName = (pods: readonly Pod[]): Pod | undefined =>
+const firstByName = (pods: readonly EnginePod[]): EnginePod | undefined =>
   pods.length < 2 ? pods[0] : pods.toSorted((a, b) => compareText(podKey(a), podKey(b)))[0];
 
-const podName = ({ metadata }: Pod): ObjectName => ({
+const podName = ({ metadata }: EnginePod): ObjectName => ({
   kind: 'Pod',
   namespace: namespaceOf(metadata),
   name: metadata.name,
 });
 
-function protectedBlock(pod: Pod, nowMs: number): Reason<BlockCode> {
+function protectedBlock(pod: EnginePod, nowMs: number): Reason<BlockCode> {
   const text = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=${podKey(pod)})`;
   const protection = protectionOf(pod, nowMs);
   const block = { code: 'pod-do-not-disrupt' as const, text, object: podName(pod) };

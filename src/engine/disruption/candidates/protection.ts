@@ -1,8 +1,8 @@
 /** Interprets the do-not-disrupt annotation of a pod. */
 import { parseDuration } from '../../../api/duration.ts';
-import type { Pod } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import { isActive } from '../../pods.ts';
 
 type Protection =
@@ -16,11 +16,11 @@ type Protection =
   | { readonly kind: 'invalid'; readonly error: string };
 
 /** Returns the active pods that have the annotation, regardless of its value. The list is usually empty. */
-export const annotatedPods = remembering((pods: readonly Pod[]): readonly Pod[] =>
+export const annotatedPods = remembering((pods: readonly EnginePod[]): readonly EnginePod[] =>
   pods.filter((pod) => isActive(pod) && pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] !== undefined),
 );
 
-export function protectionOf(pod: Pod, nowMs: number): Protection {
+export function protectionOf(pod: EnginePod, nowMs: number): Protection {
   const value = pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION];
   if (value === undefined) return { kind: 'none' };
   if (value === 'true') return { kind: 'always' };

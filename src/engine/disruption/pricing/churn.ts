@@ -4,8 +4,8 @@
  * therefore save more: as much as the Balanced policy requires, and twice that for every time that the move was undone before.
  */
 import { formatDuration } from '../../../api/duration.ts';
-import type { Pod } from '../../../api/kubernetes.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import type { Candidate } from '../candidates/candidates.ts';
 import { type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
@@ -26,7 +26,7 @@ export interface Undone {
  * Returns `namespace/Kind/name` of the workload that controls a pod: the Deployment for a pod of its ReplicaSet, or the pod
  * itself if it has no owner.
  */
-export function workloadOf({ metadata }: Pod): string {
+export function workloadOf({ metadata }: EnginePod): string {
   const { name, namespace = '', labels = {}, ownerReferences = [] } = metadata;
   const owner = ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0];
   if (owner === undefined) return `${namespace}/Pod/${name}`;
@@ -36,9 +36,9 @@ export function workloadOf({ metadata }: Pod): string {
 }
 
 /** Returns one workload for each pod of a node. */
-const workloadPerPod = remembering((pods: readonly Pod[]): readonly string[] => pods.map(workloadOf));
+const workloadPerPod = remembering((pods: readonly EnginePod[]): readonly string[] => pods.map(workloadOf));
 
-export const workloadsOf = (pods: readonly Pod[]): ReadonlySet<string> => new Set(pods.map(workloadOf));
+export const workloadsOf = (pods: readonly EnginePod[]): ReadonlySet<string> => new Set(pods.map(workloadOf));
 
 /**
  * Returns the undone move that the removal of the candidate would repeat: a move in the same NodePool that moved the workloads

@@ -1,7 +1,8 @@
 /** Simulates a snapshot without some of its nodes with the solver. */
-import type { Pod } from '../../../api/kubernetes.ts';
+
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
+import type { EnginePod } from '../../input.ts';
 import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';
 import { isProvisionable, podKey } from '../../pods.ts';
@@ -29,11 +30,11 @@ export class Simulator {
   readonly #options: SimulatorOptions;
   readonly #leaving: readonly StateNode[];
   /** Pending pods, except for heavy pods, which would slow down every simulation. */
-  readonly #waiting: readonly Pod[];
+  readonly #waiting: readonly EnginePod[];
   readonly #byId: ReadonlyMap<string, StateNode>;
   readonly #untouched: ReadonlyMap<string, string>;
   #prepared: Prepared | undefined;
-  #displaced: readonly Pod[] | undefined;
+  #displaced: readonly EnginePod[] | undefined;
   #displacedKeys: ReadonlySet<string> | undefined;
   #quiet: Quiet | undefined;
   /** Cached results, because an idle cluster runs the same simulations every few minutes. */
@@ -83,7 +84,7 @@ export class Simulator {
   }
 
   /** Returns a result in which the pods find no node, without a simulation. */
-  #refused(pods: readonly Pod[]): Simulation {
+  #refused(pods: readonly EnginePod[]): Simulation {
     const stranded = new Map(pods.map((pod) => [podKey(pod), this.#untouched.get(podKey(pod)) ?? '']));
     const plan: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
     return { claims: [], plan, pools: this.#base.pools, stranded };
@@ -97,11 +98,11 @@ export class Simulator {
     return { deadlineMs, elapsedMs: () => elapsedMs() - startedMs };
   }
 
-  readonly #isMovable = (pod: Pod): boolean =>
+  readonly #isMovable = (pod: EnginePod): boolean =>
     currentlyReschedulable(pod, this.#base.podDisruptionBudgets, this.#base.nowMs);
 
   /** Pods that lose their node in any case. */
-  get #displacedPods(): readonly Pod[] {
+  get #displacedPods(): readonly EnginePod[] {
     this.#displaced ??= this.#leaving
       .filter(({ node }) => node !== undefined)
       .flatMap(({ pods }) => pods.filter(this.#isMovable))
@@ -118,7 +119,7 @@ export class Simulator {
    * Returns the nodes within the `consolidateAfter` window of their NodePool. They accept only pods that need a node in any
    * case.
    */
-  #quietFor(moved: readonly Pod[]): Quiet {
+  #quietFor(moved: readonly EnginePod[]): Quiet {
     this.#quiet ??= {
       nodes: quietNodes(this.#base, this.#options.nodePools),
       exempt: new Set([...this.#base.pendingPods.filter(isPending).map(podKey), ...this.#isDisplaced]),
@@ -129,7 +130,7 @@ export class Simulator {
   }
 
   /** Treats pods on uninitialized nodes as stranded, because such nodes may never become initialized. */
-  #interpret(plan: Plan, moved: readonly Pod[]): Simulation {
+  #interpret(plan: Plan, moved: readonly EnginePod[]): Simulation {
     const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
     for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');
     for (const { providerId, pods: placed } of plan.placements) {
@@ -142,7 +143,7 @@ export class Simulator {
   }
 
   /** Returns the problems of pods that are running now. */
-  #stranded(problems: ReadonlyMap<string, string>, moved: readonly Pod[]): ReadonlyMap<string, string> {
+  #stranded(problems: ReadonlyMap<string, string>, moved: readonly EnginePod[]): ReadonlyMap<string, string> {
     if (problems.size === 0) return problems;
     const pods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
     const running = new Set(pods.filter((pod) => !isProvisionable(pod)).map(podKey));
@@ -150,7 +151,7 @@ export class Simulator {
   }
 }
 
-const isPending = ({ status }: Pod): boolean => status?.phase === 'Pending';
+const isPending = ({ status }: EnginePod): boolean => status?.phase === 'Pending';
 
 /** Returns the provider ids of the nodes within the `consolidateAfter` window of their NodePool. */
 function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
