@@ -1,7 +1,7 @@
 /** Input and result of a disruption method in the form that is sent to and from a worker. The worker's objects are copies. */
 
 import type { NodePool } from '../api/nodepool.ts';
-import type { Candidate } from '../engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import { defined } from '../lib/defined.ts';

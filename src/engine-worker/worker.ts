@@ -1,8 +1,7 @@
 /** Program of an engine worker's thread. It keeps a copy of the cluster and processes requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { described } from '../engine/disruption/candidates/candidates.ts';
 import type { MethodInput } from '../engine/disruption/method.ts';
-import { committedUse, simulateOn } from '../engine/disruption/pass.ts';
+import { committedUse, described, simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import { solve } from '../engine/solve.ts';

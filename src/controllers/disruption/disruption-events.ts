@@ -5,7 +5,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
-import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../engine/disruption/command.ts';
 import type { DisruptionEvent } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';

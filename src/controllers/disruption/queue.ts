@@ -10,8 +10,14 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
-import { type Command, decisionOf, longText, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import {
+  type Candidate,
+  type Command,
+  decisionOf,
+  longText,
+  savingsOf,
+  shortText,
+} from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';

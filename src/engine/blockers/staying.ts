@@ -3,7 +3,7 @@
 import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { Allowance } from '../disruption/budgets/budgets.ts';
-import { candidateOf, isBlock } from '../disruption/candidates/candidates.ts';
+import { candidateOf, isBlock } from '../disruption/pass.ts';
 import type { BlockCode, DisruptionReason } from '../disruption/reasons.ts';
 import type { PoolInput, StateNode } from '../model.ts';
 import { doNotDisrupt, isActive, isReschedulable } from '../pods.ts';

@@ -1,8 +1,58 @@
-/** Decision to disrupt nodes: the nodes, and the replacements that must be ready first. */
-import type { Plan, PlannedClaim } from '../model.ts';
+/** Candidates, and commands: the decision to disrupt candidates, with the replacements that must be ready first. */
+import type { Node } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { EnginePod } from '../input.ts';
+import type { InstanceType, Plan, PlannedClaim, StateNode } from '../model.ts';
+import type { CommittedUse } from '../price-book/committed-use.ts';
 import { nodeUsdPerHour } from '../purchase.ts';
-import type { Candidate } from './candidates/candidates.ts';
+import { BASE_COST } from './candidates/disruption-cost.ts';
 import type { DisruptionReason } from './reasons.ts';
+
+/** Node that may be disrupted. */
+export interface Candidate {
+  readonly name: string;
+  readonly providerId: string;
+  readonly stateNode: StateNode;
+  readonly node: Node;
+  readonly nodeClaim: NodeClaim;
+  readonly nodePool: NodePool;
+  /** Undefined if the NodePool no longer offers the type of the node. */
+  readonly instanceType: InstanceType | undefined;
+  /** Labels of the node. Undefined if the label is absent. */
+  readonly capacityType: string | undefined;
+  readonly zone: string | undefined;
+  /** Pods that need another node. */
+  readonly reschedulablePods: readonly EnginePod[];
+  readonly rescheduleCost: number;
+  /** Full cost of the node. 0 if the price of its instance is unknown. */
+  readonly usdPerHour: number;
+  /**
+   * Expected extra cost of interruptions of the node, in USD per hour. Used only in comparison with replacements that have a
+   * higher risk.
+   */
+  readonly spotRiskUsdPerHour: number;
+  /** Savings in USD per hour per unit of disruption. Candidates are sorted by this ratio, highest first. */
+  readonly savingsRatio: number;
+}
+
+/** Returns true if no pod would have to move. */
+export const isEmpty = (candidate: Candidate): boolean => candidate.rescheduleCost <= BASE_COST;
+
+/**
+ * Sorts by savings per unit of disruption, highest first; ties by name. If commitments cover a node, removing only this node
+ * saves less.
+ */
+export function bySavings(candidates: readonly Candidate[], committed?: CommittedUse): readonly Candidate[] {
+  const ratios = new Map(
+    candidates.map((candidate) => {
+      const { usdPerHour, rescheduleCost: cost, savingsRatio } = candidate;
+      return [candidate, committed ? (usdPerHour - committed.lost([candidate.providerId])) / cost : savingsRatio];
+    }),
+  );
+  const ratioOf = (candidate: Candidate): number => ratios.get(candidate) ?? 0;
+  return [...candidates].sort((a, b) => ratioOf(b) - ratioOf(a) || (a.name < b.name ? -1 : 1));
+}
 
 export interface Command {
   readonly reason: DisruptionReason;

@@ -2,9 +2,8 @@
 import type { NodePool } from '../../api/nodepool.ts';
 import type { PoolInput } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
-import type { Candidate } from './candidates/candidates.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
-import type { Command } from './command.ts';
+import type { Candidate, Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { Undone } from './pricing/churn.ts';
 import type { DeclineCode, DisruptionReason, Reason } from './reasons.ts';

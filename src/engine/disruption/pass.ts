@@ -4,19 +4,34 @@
  * --disruption` all use these functions.
  */
 
-import type { PodDisruptionBudget } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { Node, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  DO_NOT_DISRUPT_ANNOTATION,
+  INITIALIZED_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  ZONE_LABEL,
+} from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import type { PoolInput, Snapshot, StateNode } from '../model.ts';
+import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
+import type { InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
+import { extrasUsdPerHour } from '../node-extras.ts';
+import { isReschedulable } from '../pods.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { allowances } from './budgets/budgets.ts';
-import { type Candidate, candidateOf, isBlock } from './candidates/candidates.ts';
 import { claimCounts } from './candidates/claim-counts.ts';
+import { nodePrice, nodeSpotRisk, rescheduleCost } from './candidates/disruption-cost.ts';
+import { podBlock } from './candidates/pod-blocks.ts';
+import type { Candidate } from './command.ts';
 import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
+import { PricedTypes } from './price-table.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
 import { notWorthRepeating } from './pricing/churn.ts';
-import type { BlockCode, Reason } from './reasons.ts';
+import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
@@ -148,7 +163,7 @@ export const simulateOn =
 /** Candidates of a disruption class, and the reasons why the remaining nodes are not candidates. */
 interface Survey {
   readonly found: readonly Candidate[];
-  readonly blocks: ReadonlyMap<string, Reason<BlockCode>>;
+  readonly blocks: ReadonlyMap<string, Block>;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
 }
@@ -157,7 +172,7 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
   const { nodes, pools } = pass;
   const context = { ...pass, class: disruptionClass };
   const found: Candidate[] = [];
-  const blocks = new Map<string, Reason<BlockCode>>();
+  const blocks = new Map<string, Block>();
   for (const node of nodes) {
     const result = candidateOf(node, context);
     if (isBlock(result)) blocks.set(node.providerId, result);
@@ -183,3 +198,121 @@ function refusalOf(candidate: Candidate, method: Method, memory: Memory): Declin
   const reason = notWorthRepeating(candidate, memory);
   return reason && { candidate, isReported: false, reason };
 }
+
+/** Reason why a node is not disrupted. */
+type Block = Reason<BlockCode>;
+
+type CandidateContext = Pick<PassInput, 'nowMs' | 'inProgress' | 'pools' | 'podDisruptionBudgets'> &
+  Pick<Method, 'class'>;
+
+const block = (code: BlockCode, text: string, object?: ObjectName): Block => ({
+  code,
+  text,
+  ...(object === undefined ? {} : { object }),
+});
+
+export function isBlock(result: Candidate | Block): result is Block {
+  return 'code' in result;
+}
+
+/**
+ * Returns the node as a candidate, or the first reason why the node is not a candidate. An error for one node must not affect
+ * the verdicts on the remaining nodes.
+ */
+export function candidateOf(stateNode: StateNode, context: CandidateContext): Candidate | Block {
+  try {
+    return judged(stateNode, context);
+  } catch (error) {
+    return block('unreadable', `node cannot be judged, ${messageOf(error)}`);
+  }
+}
+
+function judged(stateNode: StateNode, context: CandidateContext): Candidate | Block {
+  const { node, nodeClaim, labels, providerId } = stateNode;
+  if (context.inProgress.has(providerId)) return block('in-progress', 'candidate is already being disrupted');
+  if (nodeClaim === undefined) return block('unmanaged', "node isn't managed by karpenter");
+  if (node === undefined) return block('no-node', 'nodeclaim does not have an associated node');
+  const stateBlock = blockOfState(stateNode, node, context.nowMs);
+  if (stateBlock) return stateBlock;
+  const poolName = labels[NODEPOOL_LABEL];
+  if (!poolName) return block('no-pool-label', `node doesn't have required label (label=${NODEPOOL_LABEL})`);
+  const pool = context.pools.get(poolName);
+  if (pool === undefined) {
+    return block('no-pool', `NodePool not found (NodePool=${poolName})`, { kind: 'NodePool', name: poolName });
+  }
+  const isCleared = context.class === 'eventual' && nodeClaim.spec.terminationGracePeriod !== undefined;
+  const byPods = isCleared ? undefined : podBlock(stateNode.pods, context.podDisruptionBudgets, context.nowMs);
+  return byPods ?? describe(stateNode, { node, nodeClaim, pool });
+}
+
+function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | undefined {
+  if (node.metadata.labels?.[INITIALIZED_LABEL] !== 'true') return block('not-initialized', "node isn't initialized");
+  if (stateNode.markedForDeletion) return block('deleting', 'node is deleting or marked for deletion');
+  if (stateNode.nominatedUntilMs > nowMs) {
+    const until = `until ${new Date(stateNode.nominatedUntilMs).toISOString()}`;
+    return { ...block('nominated', 'node is nominated for a pending pod'), nearestMiss: until };
+  }
+  if (stateNode.annotations[DO_NOT_DISRUPT_ANNOTATION] !== 'true') return undefined;
+  return block('do-not-disrupt', `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION}" annotation`, {
+    kind: 'Node',
+    name: node.metadata.name,
+  });
+}
+
+/** Returns the data of a node that may be disrupted. Returns undefined if the node cannot be disrupted regardless of its pods. */
+export function described(stateNode: StateNode, pools: ReadonlyMap<string, PoolInput>): Candidate | undefined {
+  const { node, nodeClaim, labels } = stateNode;
+  const pool = pools.get(labels[NODEPOOL_LABEL] ?? '');
+  if (node === undefined || nodeClaim === undefined || pool === undefined) return undefined;
+  return describe(stateNode, { node, nodeClaim, pool });
+}
+
+interface Parts {
+  readonly node: Node;
+  readonly nodeClaim: NodeClaim;
+  readonly pool: PoolInput;
+}
+
+/** Returns the identical object while its inputs are unchanged. */
+function describe(stateNode: StateNode, { node, nodeClaim, pool }: Parts): Candidate {
+  const { nodePool, instanceTypes, extras } = pool;
+  const instanceType = PricedTypes.of(instanceTypes).type(stateNode.labels[INSTANCE_TYPE_LABEL] ?? '');
+  return candidateOn(stateNode, node, nodeClaim, nodePool, instanceType, extrasUsdPerHour(extras));
+}
+
+const candidateOn = remembering(
+  (
+    stateNode: StateNode,
+    node: Node,
+    nodeClaim: NodeClaim,
+    nodePool: NodePool,
+    instanceType: InstanceType | undefined,
+    extrasUsd: number,
+  ): Candidate => {
+    const { labels, name, providerId } = stateNode;
+    const { reschedulablePods, cost } = movedPods(stateNode.pods);
+    const usdPerHour = nodePrice(stateNode, instanceType, extrasUsd);
+    return {
+      name,
+      providerId,
+      stateNode,
+      node,
+      nodeClaim,
+      nodePool,
+      instanceType,
+      capacityType: labels[CAPACITY_TYPE_LABEL],
+      zone: labels[ZONE_LABEL],
+      reschedulablePods,
+      rescheduleCost: cost,
+      usdPerHour,
+      spotRiskUsdPerHour: nodeSpotRisk(stateNode, instanceType),
+      savingsRatio: usdPerHour / cost,
+    };
+  },
+);
+
+/** Returns the pods of a node that need another node, and the cost of moving them. */
+const movedPods = remembering((pods: readonly EnginePod[]) => {
+  const reschedulablePods = pods.filter(isReschedulable);
+  return { reschedulablePods, cost: rescheduleCost(reschedulablePods) };
+});

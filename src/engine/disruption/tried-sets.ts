@@ -5,7 +5,7 @@
 
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
-import type { Candidate } from './candidates/candidates.ts';
+import type { Candidate } from './command.ts';
 
 /**
  * Maximum age of an entry. Prices and the rest of the cluster change, so a set may become worthwhile although its nodes did not

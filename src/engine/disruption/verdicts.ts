@@ -6,9 +6,8 @@ import { defined } from '../../lib/defined.ts';
 import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
-import type { Candidate } from './candidates/candidates.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
-import { type Command, type Decision, decisionOf, savingsOf } from './command.ts';
+import { type Candidate, type Command, type Decision, decisionOf, savingsOf } from './command.ts';
 import type { Declined, Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 

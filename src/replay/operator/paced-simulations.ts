@@ -1,5 +1,5 @@
 /** Minimum intervals between a replay's simulations of nodes whose pods have not changed. */
-import type { Candidate } from '../../engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../engine/disruption/command.ts';
 import type { MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import type { DeclineCode } from '../../engine/disruption/reasons.ts';
 import { TriedSets } from '../../engine/disruption/tried-sets.ts';

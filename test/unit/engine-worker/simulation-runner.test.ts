@@ -2,11 +2,12 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import { type Candidate, described } from '../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../src/engine/disruption/methods/multi-node.ts';
 import { singleNode } from '../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../src/engine/disruption/methods/swap.ts';
+import { described } from '../../../src/engine/disruption/pass.ts';
 import { poolTotals } from '../../../src/engine/disruption/pricing/balance.ts';
 import type { PoolInput } from '../../../src/engine/model.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';

@@ -1,5 +1,5 @@
 /** Groups candidates that can probably be disrupted together, by NodePool, zone and capacity type. */
-import type { Candidate } from '../candidates/candidates.ts';
+import type { Candidate } from '../command.ts';
 
 type Trait = (candidate: Candidate) => string;
 

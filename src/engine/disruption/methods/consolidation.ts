@@ -6,9 +6,18 @@ import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
-import { type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
-import { addedRiskOf, type Command, decisionOf, isTooRisky, savingsOf, savingsText, shortText } from '../command.ts';
+import {
+  addedRiskOf,
+  type Candidate,
+  type Command,
+  decisionOf,
+  isEmpty,
+  isTooRisky,
+  savingsOf,
+  savingsText,
+  shortText,
+} from '../command.ts';
 import {
   type DisruptionEvent,
   declined,

@@ -1,7 +1,7 @@
 /** Replaces nodes that have drifted from their NodePool or NodeClass, one at a time. */
 import { getCondition, isTrue } from '../../../api/conditions.ts';
 import { timeOf } from '../../../lib/times.ts';
-import type { Candidate } from '../candidates/candidates.ts';
+import type { Candidate } from '../command.ts';
 import {
   type DisruptionEvent,
   declined,

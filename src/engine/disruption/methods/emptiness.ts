@@ -1,9 +1,8 @@
 /** Removes nodes without pods that need another node. */
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
-import { bySavings, type Candidate, isEmpty } from '../candidates/candidates.ts';
 import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
-import type { Command } from '../command.ts';
+import { bySavings, type Candidate, type Command, isEmpty } from '../command.ts';
 import {
   declined,
   type Method,

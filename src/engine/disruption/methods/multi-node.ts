@@ -4,8 +4,7 @@ import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
-import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { type Command, isTooRisky, savingsOf } from '../command.ts';
+import { bySavings, type Candidate, type Command, isTooRisky, savingsOf } from '../command.ts';
 import {
   type DisruptionEvent,
   type Method,

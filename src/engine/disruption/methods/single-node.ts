@@ -1,8 +1,7 @@
 /** Removes or replaces one node at a time. */
 
 import { messageOf } from '../../../lib/error-message.ts';
-import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { type Command, savingsText, shortText } from '../command.ts';
+import { bySavings, type Candidate, type Command, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,
   type Method,

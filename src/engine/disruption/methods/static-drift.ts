@@ -3,9 +3,8 @@ import { isTrue } from '../../../api/conditions.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { readableResources } from '../../resources.ts';
 import { templateClaim } from '../../static-pools.ts';
-import type { Candidate } from '../candidates/candidates.ts';
 import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';
-import type { Command } from '../command.ts';
+import type { Candidate, Command } from '../command.ts';
 import { declined, type Method, type MethodInput, type MethodResult, refusalBy } from '../method.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 

@@ -5,8 +5,7 @@
 import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
-import { bySavings, type Candidate } from '../candidates/candidates.ts';
-import { addedRiskOf, type Command, savingsOf } from '../command.ts';
+import { addedRiskOf, bySavings, type Candidate, type Command, savingsOf } from '../command.ts';
 import {
   type Method,
   type MethodInput,

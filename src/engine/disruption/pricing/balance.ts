@@ -8,9 +8,8 @@ import { remembering } from '../../../lib/remembering.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
-import type { Candidate } from '../candidates/candidates.ts';
 import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
-import { type Command, savingsOf } from '../command.ts';
+import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
 
 /** Factor between shares: a command may cause at most K times as large a share of disruption as of savings. */

@@ -6,8 +6,7 @@
 import { formatDuration } from '../../../api/duration.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import type { EnginePod } from '../../input.ts';
-import type { Candidate } from '../candidates/candidates.ts';
-import { type Command, savingsOf } from '../command.ts';
+import { type Candidate, type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type PoolTotals, THRESHOLD } from './balance.ts';
 

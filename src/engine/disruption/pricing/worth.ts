@@ -11,7 +11,7 @@ import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { addResources, podRequests } from '../../resources.ts';
 import { type PricedRoom, type UnitPrices, unitPricesOf } from '../../unit-prices.ts';
-import type { Candidate } from '../candidates/candidates.ts';
+import type { Candidate } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
 
 interface KnownRows {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
 import { DecisionMemo } from '../../../../src/controllers/disruption/snapshots.ts';
-import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';
 

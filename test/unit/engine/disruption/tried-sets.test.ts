@@ -1,6 +1,6 @@
 /** What a search need not weigh again. */
 import { describe, expect, it } from '@jest/globals';
-import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import { TriedSets } from '../../../../src/engine/disruption/tried-sets.ts';
 import { pod } from './objects.ts';
 

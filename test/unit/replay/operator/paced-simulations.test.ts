@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Candidate } from '../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../src/engine/disruption/methods/swap.ts';

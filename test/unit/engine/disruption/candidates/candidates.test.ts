@@ -3,12 +3,12 @@ import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../../src/api/labels.ts';
 import {
   bySavings,
   type Candidate,
-  candidateOf,
-  isBlock,
   isEmpty,
-} from '../../../../../src/engine/disruption/candidates/candidates.ts';
-import { longText, shortText } from '../../../../../src/engine/disruption/command.ts';
+  longText,
+  shortText,
+} from '../../../../../src/engine/disruption/command.ts';
 import { emptiness } from '../../../../../src/engine/disruption/methods/emptiness.ts';
+import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
 

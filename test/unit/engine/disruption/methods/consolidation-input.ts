@@ -1,7 +1,8 @@
 /** Candidates, simulations and input of the consolidation methods. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
-import { type Candidate, candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
+import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import type { Simulation } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import type { InstanceType, Plan, PlannedClaim } from '../../../../../src/engine/model.ts';
 import { instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import { drift } from '../../../../../src/engine/disruption/methods/drift.ts';
+import { described } from '../../../../../src/engine/disruption/pass.ts';
 import type { Simulation, SimulationOptions } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import type { Plan } from '../../../../../src/engine/model.ts';
 import { at, claim, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { candidateOf, described, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
+import { candidateOf, described, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { evaluate, isApproved, poolTotals } from '../../../../../src/engine/disruption/pricing/balance.ts';
 import { NOW, pod, pool, stateNode } from '../objects.ts';
 import { asking, candidate, planned, soldAsSpot, solved, types } from './consolidation-input.ts';

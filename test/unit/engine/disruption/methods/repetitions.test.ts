@@ -1,6 +1,6 @@
 /** Moves that were undone are made again only where what is really bought saves enough. */
 import { describe, expect, it } from '@jest/globals';
-import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';

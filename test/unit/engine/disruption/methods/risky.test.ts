@@ -1,8 +1,7 @@
 /** Spot risk refuses moves into pools that were interrupted of late, and never causes one. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
-import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
-import { addedRiskOf, savingsOf } from '../../../../../src/engine/disruption/command.ts';
+import { addedRiskOf, type Candidate, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';

@@ -1,12 +1,13 @@
 /** How far searches go: batches, groups, deadlines and what they take for cheaper. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
-import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { consolidationFilter } from '../../../../../src/engine/disruption/methods/consolidation.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
+import { described } from '../../../../../src/engine/disruption/pass.ts';
 import type { Simulation } from '../../../../../src/engine/disruption/simulations/simulation.ts';
 import type { InstanceType, PlannedClaim } from '../../../../../src/engine/model.ts';
 import { instanceType, methodInputOf, pod, pool, stateNode } from '../objects.ts';

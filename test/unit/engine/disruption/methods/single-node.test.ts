@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
-import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
 import type { InstanceType, PlannedClaim } from '../../../../../src/engine/model.ts';

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../../src/api/nodepool.ts';
-import { type Candidate, candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
 import { claimCounts } from '../../../../../src/engine/disruption/candidates/claim-counts.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { staticDrift } from '../../../../../src/engine/disruption/methods/static-drift.ts';
+import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { claim, instanceType, methodInputOf, NOW, pool, stateNode } from '../objects.ts';
 
 const types = [instanceType('m.large', 2, 0.1), instanceType('m.small', 1, 0.05)];

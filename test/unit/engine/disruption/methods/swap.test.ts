@@ -1,12 +1,11 @@
 /** Swaps of several nodes for cheaper ones, on simulations made by hand. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
-import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
-import type { Command } from '../../../../../src/engine/disruption/command.ts';
+import type { Candidate, Command } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { groupsOf } from '../../../../../src/engine/disruption/methods/candidate-groups.ts';
 import { cheaperTogether, swap } from '../../../../../src/engine/disruption/methods/swap.ts';
-import { simulateOn } from '../../../../../src/engine/disruption/pass.ts';
+import { described, simulateOn } from '../../../../../src/engine/disruption/pass.ts';
 import { poolTotals } from '../../../../../src/engine/disruption/pricing/balance.ts';
 import { Replacement } from '../../../../../src/engine/disruption/pricing/price-filter.ts';
 import { unitPrices } from '../../../../../src/engine/disruption/pricing/worth.ts';

@@ -1,8 +1,9 @@
 /** Shares and scores of the Balanced policy, at and about their bounds. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
+import { described } from '../../../../../src/engine/disruption/pass.ts';
 import {
   couldPass,
   evaluate,

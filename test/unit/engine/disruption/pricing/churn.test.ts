@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import type { Candidate } from '../../../../../src/engine/disruption/candidates/candidates.ts';
-import { candidateOf, isBlock } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
+import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import {
   notWorthRepeating,
   repeated,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
-import { type Candidate, described } from '../../../../../src/engine/disruption/candidates/candidates.ts';
+import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
+import { described } from '../../../../../src/engine/disruption/pass.ts';
 import { byWaste, unitPrices } from '../../../../../src/engine/disruption/pricing/worth.ts';
 import type { InstanceType } from '../../../../../src/engine/model.ts';
 import { instanceType, pod, pool, stateNode } from '../objects.ts';
