@@ -1,7 +1,10 @@
-/** What some random clusters have besides NodePools, NodeClasses and pods: each feature adds its objects to a cluster. */
+/**
+ * Features of some random clusters. Each feature adds objects that the command line reads from a dump in its own way, or that
+ * the operator sees in another way than a dump shows. Budgets, costs and simulations are the same code on both sides.
+ */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { type Dice, oneIn } from '../random.ts';
-import { type ClassParts, FURTHER_STATES, ZONES } from './node-classes.ts';
+import { type ClassParts, STATES, ZONES } from './node-classes.ts';
 import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL } from './node-pools.ts';
 import type { ClusterParts, Feature } from './parts.ts';
 import { type PodParts, podParts } from './pods.ts';
@@ -80,30 +83,6 @@ const guarded: Feature = (roll, cluster) => {
   );
   return withGrace(roll, guardedNodes);
 };
-
-const SCHEDULES: readonly (readonly object[])[] = [
-  [{ nodes: '0', reasons: ['Drifted'] }, { nodes: '100%' }],
-  [{ nodes: '1', reasons: ['Empty', 'Underutilized'] }],
-  [{ nodes: '0', schedule: '0 0 1 1 *', duration: '10m' }, { nodes: '50%' }],
-  [{ nodes: '0', schedule: '* * * * *', duration: '1h' }],
-  [{ nodes: '2' }, { nodes: '60%', reasons: ['Drifted'] }],
-];
-
-/** Disruption budgets with reasons and times. */
-const schedules: Feature = (roll, cluster) => ({
-  ...cluster,
-  disrupts: true,
-  edits: cluster.edits.map((edit) => {
-    const budgets = roll.pick(SCHEDULES);
-    return (pool) => ({ ...edit(pool), budgets });
-  }),
-});
-
-/** Nodes with an age to come: it weighs in what their disruption costs. */
-const expiry: Feature = (roll, cluster) =>
-  withPools({ ...cluster, disrupts: true }, (pool) =>
-    inTemplate(pool, { expireAfter: roll.pick(['3h', '24h', 'Never']) }),
-  );
 
 /** Nodes that a user deletes while their pods may not go yet: places for these are looked for with those of new pods. */
 const drains: Feature = (roll, cluster) => {
@@ -256,7 +235,7 @@ const reservations: Feature = (roll, cluster) => {
 
 /** Several NodeClasses in different conditions; one may be deleted while nodes need it. */
 const manyClasses: Feature = (roll, cluster) => {
-  const states = Array.from({ length: 2 + roll.upTo(1) }, () => roll.pick(FURTHER_STATES));
+  const states = Array.from({ length: 2 + roll.upTo(1) }, () => roll.pick(STATES));
   const added = [...new Set(states)].map(
     (state): ClassParts => ({ name: `${cluster.id}-x-${state}`, state, spec: {} }),
   );
@@ -272,8 +251,6 @@ const manyClasses: Feature = (roll, cluster) => {
 export const FEATURES = {
   podBudgets,
   guarded,
-  schedules,
-  expiry,
   drains,
   images,
   daemons,
