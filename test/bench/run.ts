@@ -37,7 +37,7 @@ async function others(): Promise<void> {
   const { nodeCostLines } = await import('./node-costs.ts');
   if (isWanted('costs')) for await (const line of nodeCostLines(OPTIONS)) print(line);
   const { wideLines } = await import('./wide.ts');
-  for (const line of wideLines(OPTIONS, isWanted)) print(line);
+  for await (const line of wideLines(OPTIONS, isWanted)) print(line);
   const { dayLines } = await import('./day/day.ts');
   if (isWanted('day')) for await (const line of dayLines()) print(line);
   const { operatorLine } = await import('./operator.ts');

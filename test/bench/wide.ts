@@ -161,10 +161,10 @@ export const WIDE_CLUSTERS: readonly WideCluster[] = [
   spreadAndApart,
 ];
 
-export function snapshotOf({ objects }: WideCluster, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE): Snapshot {
+export async function snapshotOf({ objects }: WideCluster, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE): Promise<Snapshot> {
   const manifests = objects().map((object) => ({ object, where: object.metadata.name }));
   const instanceTypes = builtInTypes(manifests, 0);
-  return worldOf(manifests, { instanceTypes, nowMs: 0, nodeHourlyFee }).snapshot;
+  return (await worldOf(manifests, { instanceTypes, nowMs: 0, nodeHourlyFee })).snapshot;
 }
 
 interface WideLine {
@@ -180,11 +180,11 @@ interface WideLine {
 }
 
 /** Returns one line per cluster. */
-export function* wideLines(options: SolveOptions, isWanted: (name: string) => boolean): Generator<WideLine> {
+export async function* wideLines(options: SolveOptions, isWanted: (name: string) => boolean): AsyncGenerator<WideLine> {
   for (const cluster of WIDE_CLUSTERS) {
     if (!isWanted(cluster.name)) continue;
-    const compatible = timed(cluster, { ...options, packing: 'compatible' });
-    const cheapest = timed(cluster, { ...options, packing: 'cheapest' });
+    const compatible = await timed(cluster, { ...options, packing: 'compatible' });
+    const cheapest = await timed(cluster, { ...options, packing: 'cheapest' });
     const usd = priceOf(cheapest.plan);
     yield {
       workload: cluster.name,
@@ -200,12 +200,15 @@ export function* wideLines(options: SolveOptions, isWanted: (name: string) => bo
 }
 
 /** Returns the plan, and the lowest CPU time of three solves. */
-function timed(cluster: WideCluster, options: SolveOptions): { readonly plan: Plan; readonly cpuMs: number } {
-  const snapshot = snapshotOf(cluster);
+async function timed(
+  cluster: WideCluster,
+  options: SolveOptions,
+): Promise<{ readonly plan: Plan; readonly cpuMs: number }> {
+  const snapshot = await snapshotOf(cluster);
   let plan = solve(snapshot, options);
   let cpuMs = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 3; run++) {
-    const fresh = snapshotOf(cluster);
+    const fresh = await snapshotOf(cluster);
     const before = process.cpuUsage();
     plan = solve(fresh, options);
     const { user, system } = process.cpuUsage(before);
