@@ -1,20 +1,22 @@
-/** Joins calls that come close together into one request to AWS. */
+/** Joins calls that arrive close together into one request to AWS, and finds the ids that make such a request fail. */
 import { type Clock, monotonicMs } from '../lib/clock.ts';
+import { codeOf, isExpired, isThrottled } from './errors.ts';
+import type { AwsMetrics } from './metrics.ts';
 
 interface BatcherOptions<I, O> {
   readonly name: string;
   readonly clock: Clock;
-  /** The window closes after this much silence, */
+  /** Time without a call after which the window closes. */
   readonly idleMs: number;
-  /** after this much time in all, */
+  /** Maximum duration of the window. */
   readonly maxMs: number;
-  /** or with this many items over all buckets. */
+  /** Number of items of all buckets with which the window closes. */
   readonly maxItems: number;
-  /** Items with equal keys share a call. */
+  /** Items with equal keys share a request. */
   readonly bucket: (input: I) => string;
-  /** Answers one settled result per input, in order. A throw is everybody's error. */
+  /** Returns one settled result for each input, in order. If the function throws, all inputs fail. */
   readonly run: (inputs: readonly I[]) => Promise<readonly PromiseSettledResult<O>[]>;
-  readonly observe?: (batcher: string, seconds: number, size: number) => void;
+  readonly metrics?: Pick<AwsMetrics, 'batchSeconds' | 'batchSize'>;
 }
 
 interface Waiting<I, O> {
@@ -56,9 +58,10 @@ export class RequestBatcher<I, O> {
     const waiting = this.#waiting;
     this.#waiting = [];
     if (waiting.length === 0) return;
-    const openMs = monotonicMs(this.#options.clock) - this.#openedMs;
-    this.#options.observe?.(this.#options.name, openMs / 1000, waiting.length);
-    const buckets = [...Map.groupBy(waiting, (each) => this.#options.bucket(each.input)).values()];
+    const { name: batcher, clock, bucket, metrics } = this.#options;
+    metrics?.batchSeconds.observe({ batcher }, (monotonicMs(clock) - this.#openedMs) / 1000);
+    metrics?.batchSize.observe({ batcher }, waiting.length);
+    const buckets = [...Map.groupBy(waiting, (each) => bucket(each.input)).values()];
     const worker = async (): Promise<void> => {
       for (let next = buckets.pop(); next !== undefined; next = buckets.pop()) await this.#runBucket(next);
     };
@@ -78,4 +81,54 @@ export class RequestBatcher<I, O> {
       for (const each of bucket) each.reject(error);
     }
   }
+}
+
+/** Returns results by instance id. Ids that EC2 does not mention are missing. */
+type Call<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
+
+type Answer<T> = { readonly value: T } | { readonly error: unknown };
+
+/** Returns false if the error concerns all ids: EC2 throttles, does not respond, or refuses the caller. */
+function isAboutSomeIds(error: unknown): boolean {
+  if (isThrottled(error) || isExpired(error) || codeOf(error) === 'AuthFailure') return false;
+  return error instanceof Error && '$fault' in error && error.$fault === 'client';
+}
+
+const namedIn = (error: unknown): ReadonlySet<string> => new Set(String(error).match(/\bi-[0-9a-f]+\b/g));
+
+async function ask<T>(ids: readonly string[], call: Call<T>, answers: Map<string, Answer<T>>): Promise<void> {
+  try {
+    for (const [id, value] of await call(ids)) answers.set(id, { value });
+  } catch (error) {
+    const named = namedIn(error);
+    const blamed = ids.length === 1 || !isAboutSomeIds(error) ? ids : ids.filter((id) => named.has(id));
+    for (const id of blamed) answers.set(id, { error });
+    const rest = ids.filter((id) => !answers.has(id));
+    if (rest.length === 0) return;
+    if (blamed.length > 0) return ask(rest, call, answers);
+    // The error names no id, so each half is requested separately.
+    const half = rest.length >> 1;
+    await Promise.all([ask(rest.slice(0, half), call, answers), ask(rest.slice(half), call, answers)]);
+  }
+}
+
+/**
+ * Requests many instances, although one instance can fail the request for all of them. Returns a result for each id, in order:
+ * its value, its error, or undefined if EC2 does not mention the id even in a second request.
+ */
+export async function forMany<T>(
+  ids: readonly string[],
+  call: Call<T>,
+): Promise<readonly PromiseSettledResult<T | undefined>[]> {
+  const unique = [...new Set(ids)];
+  const answers = new Map<string, Answer<T>>();
+  await ask(unique, call, answers);
+  const silent = unique.filter((id) => !answers.has(id));
+  if (silent.length > 0 && unique.length > 1) await ask(silent, call, answers);
+  return ids.map((id): PromiseSettledResult<T | undefined> => {
+    const answer = answers.get(id);
+    return answer !== undefined && 'error' in answer
+      ? { status: 'rejected', reason: answer.error }
+      : { status: 'fulfilled', value: answer?.value };
+  });
 }

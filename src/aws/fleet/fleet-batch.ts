@@ -76,10 +76,7 @@ export class Fleets {
       maxItems: MAX_FLEET,
       bucket: ({ request }) => fingerprintOf(request),
       run: (orders) => this.#run(orders),
-      observe: (batcher, seconds, size) => {
-        options.metrics.batchSeconds.observe({ batcher }, seconds);
-        options.metrics.batchSize.observe({ batcher }, size);
-      },
+      metrics: options.metrics,
     });
   }
 

@@ -19,11 +19,10 @@ import { isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
-import { RequestBatcher } from '../request-batcher.ts';
+import { forMany, RequestBatcher } from '../request-batcher.ts';
 import { CLUSTER_NAME_TAG, CLUSTER_UID_TAG, tagList } from '../tags.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { fromDescription, type Instance, isTerminating } from './instance.ts';
-import { forMany } from './many.ts';
 
 const ALIVE = {
   Name: 'instance-state-name',
@@ -72,10 +71,7 @@ export class Instances {
       maxMs: 1000,
       maxItems: MAX_BATCH,
       bucket: () => '',
-      observe: (batcher: string, seconds: number, size: number) => {
-        options.metrics.batchSeconds.observe({ batcher }, seconds);
-        options.metrics.batchSize.observe({ batcher }, size);
-      },
+      metrics: options.metrics,
     };
     this.#describe = new RequestBatcher({
       ...common,

@@ -2,11 +2,10 @@
 import type { Controller } from '../../kube/reconciler.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
-import { EvictionQueue } from './eviction-queue.ts';
+import { EvictionQueue, Evictions } from './eviction-queue.ts';
 import { NodeHealth } from './health.ts';
 import { nodeHydration } from './hydration.ts';
 import { NodeTermination } from './node-termination.ts';
-import { Evictions } from './pending-evictions.ts';
 
 export function nodeControllers(deps: Deps): readonly Controller[] {
   const evictions = new Evictions(deps.clock);

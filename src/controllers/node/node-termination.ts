@@ -32,15 +32,20 @@ import { defined } from '../../lib/defined.ts';
 import { own } from '../../lib/own.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
+import {
+  NODES_DRAINED,
+  NODES_LIFETIME_DURATION_SECONDS,
+  NODES_TERMINATED,
+  NODES_TERMINATION_DURATION_SECONDS,
+} from '../../observe/metrics/nodes.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { detaching } from './detaching.ts';
-import { draining } from './draining-condition.ts';
-import type { Evictions } from './pending-evictions.ts';
+import { draining } from './drain.ts';
+import type { Evictions } from './eviction-queue.ts';
 import { conditioned, type Leaving, type TerminationProgress, type TerminationStep } from './step.ts';
-import { type TerminationMeter, terminationMeter } from './termination-metrics.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 /** Retry interval, because events of the Node do not show if the cache has the last change of its NodeClaim. */
@@ -54,7 +59,7 @@ export class NodeTermination implements Reconciler<Node> {
   readonly rateLimit: RateLimit;
   readonly #deps: Deps;
   readonly #steps: readonly TerminationStep[];
-  readonly #meter: TerminationMeter;
+  readonly #meter: ReturnType<typeof terminationMeter>;
   /**
    * Writes to NodeClaims. Prevents conflicts over conditions that are already set: each conflict would use one of the retries
    * that all nodes share.
@@ -62,10 +67,10 @@ export class NodeTermination implements Reconciler<Node> {
   readonly #writes = new OwnWrites();
 
   constructor(deps: Deps, evictions: Evictions) {
-    const { clock, cluster, metrics, settings } = deps;
+    const { cluster, settings } = deps;
     this.#deps = deps;
     this.#steps = [draining(deps, evictions), detaching(deps), terminating(deps)];
-    this.#meter = terminationMeter(metrics, clock);
+    this.#meter = terminationMeter(deps);
     this.concurrency = concurrency(settings, RANGE);
     this.rateLimit = globalLimit(settings, RANGE, 10);
     cluster.stores.nodeClaims.subscribe((event, { metadata }) => {
@@ -231,5 +236,24 @@ function terminating({ clock, cloud }: Deps): TerminationStep {
     }
     const marked = conditioned(claim, { type: 'InstanceTerminating', status: 'True' }, clock.now());
     return isGone ? { claim: marked } : { claim: marked, waitMs: POLL_MS };
+  };
+}
+
+/** Metrics of drained and terminated nodes. */
+function terminationMeter({ clock, metrics }: Deps) {
+  const drained = metrics.counter(NODES_DRAINED);
+  const terminated = metrics.counter(NODES_TERMINATED);
+  const termination = metrics.summary(NODES_TERMINATION_DURATION_SECONDS);
+  const lifetime = metrics.histogram(NODES_LIFETIME_DURATION_SECONDS);
+  const secondsSince = (time: string | undefined): number =>
+    Math.max(0, clock.now() - (time === undefined ? clock.now() : Date.parse(time))) / 1_000;
+
+  return {
+    drained: (nodepool: string): void => drained.inc({ nodepool }),
+    terminated: ({ metadata }: Node, nodepool: string, zone: string): void => {
+      terminated.inc({ nodepool, zone });
+      termination.observe({ nodepool }, secondsSince(metadata.deletionTimestamp));
+      lifetime.observe({ nodepool }, secondsSince(metadata.creationTimestamp));
+    },
   };
 }

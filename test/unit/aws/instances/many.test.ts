@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { forMany } from '../../../../src/aws/instances/many.ts';
+import { forMany } from '../../../../src/aws/request-batcher.ts';
 
 const failing = (code: string, message: string, $fault = 'client'): Error =>
   Object.assign(new Error(message), { name: code, Code: code, $fault, $metadata: {} });
