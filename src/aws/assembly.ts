@@ -5,7 +5,7 @@ import { Amis, ssmInvalidation } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
 import { ClusterCidr, type ClusterFacts, discoverCluster } from './cluster.ts';
 import { CollectionReport } from './collection-report.ts';
-import { Fleets } from './fleet/fleet-batch.ts';
+import { Fleets } from './fleet/create-fleet.ts';
 import { Launcher } from './fleet/fleet-launch.ts';
 import { clusterObject, readClusterUid } from './identity.ts';
 import { instanceProfileGarbageCollection } from './instanceprofiles/garbage-collection.ts';

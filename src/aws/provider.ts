@@ -45,7 +45,7 @@ import { claimOf, claimStatus, instanceLabels } from './instances/claim.ts';
 import { type Instance, instanceIdOf, instanceIdOfClaim, isTerminating } from './instances/instance.ts';
 import type { Instances } from './instances/instances.ts';
 import type { InstanceTypes } from './instancetypes/instancetypes.ts';
-import { chosenPartition } from './launchtemplates/plan.ts';
+import { chosenPartition } from './launchtemplates/launchtemplates.ts';
 import type { PlacementGroups } from './placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
 import type { PriceBookFile } from './pricing/price-book-file.ts';

@@ -25,8 +25,7 @@ import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND,
 import type { Instance } from '../instances/instance.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
-import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
-import { chosenPartition, planTemplates, type TemplateConfig } from '../launchtemplates/plan.ts';
+import { chosenPartition, type LaunchTemplates, type TemplateConfig } from '../launchtemplates/launchtemplates.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { PlacementGroup, PlacementGroups } from '../placementgroups.ts';
@@ -34,11 +33,18 @@ import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
-import { LaunchChoices } from './choices.ts';
+import { type FleetAnswer, type Fleets, fleetRequest } from './create-fleet.ts';
 import { launchError, recordFleetErrors } from './failures.ts';
-import { chooseCapacityType, type LaunchRequirements, MAX_FLEET_TYPES, type Rejection } from './filters.ts';
-import type { FleetAnswer, Fleets } from './fleet-batch.ts';
-import { fleetRequest, isReordered, overridesOf, reservationFor } from './request.ts';
+import {
+  chooseCapacityType,
+  isReordered,
+  LaunchChoices,
+  type LaunchRequirements,
+  MAX_FLEET_TYPES,
+  overridesOf,
+  type Rejection,
+  reservationFor,
+} from './launch-choice.ts';
 
 /** With fewer types, falling back from spot to on-demand gets likely. */
 const FLEXIBLE_TYPES = 5;
@@ -177,18 +183,15 @@ export class Launcher {
   async #ensureTemplates(launch: Launch): Promise<readonly TemplateConfig[]> {
     const { cluster, region, reservedCapacity, reservedOf, templates, log } = this.#options;
     try {
-      const known = await this.#serviceCidr(launch.nodeClass);
-      const planned = planTemplates({
+      return await templates.ensureAll({
         ...launch,
         cluster,
-        cidr: known,
+        cidr: await this.#serviceCidr(launch.nodeClass),
         region,
         reservedCapacity,
         reservedOf: (name) => reservedOf(launch.nodeClass, name),
         log,
       });
-      await Promise.all(planned.map(({ template }) => templates.ensure(template, launch.nodeClass.metadata.name)));
-      return planned.map(({ config }) => config);
     } catch (error) {
       if (causeOf(error, NodeClassNotReady)) throw error;
       throw templateFailure(error);

@@ -1,4 +1,7 @@
-/** Launch templates in EC2: made when a launch first needs them, deleted a minute after the last one did. */
+/**
+ * Launch templates of launches: planned for the instance types, created in EC2 when a launch first needs them, and deleted a minute
+ * after the last launch that needs them.
+ */
 import {
   CreateLaunchTemplateCommand,
   DeleteLaunchTemplateCommand,
@@ -7,42 +10,57 @@ import {
   paginateDescribeLaunchTemplates,
   type RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
+import { LRUCache } from 'lru-cache';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL } from '../../api/labels.ts';
+import { EC2_NODECLASS_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { Requirements } from '../../engine/requirements.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { familyOf } from '../amis/families.ts';
+import type { ClusterFacts } from '../cluster.ts';
 import { codeOf, combined, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import { isOfAnotherCluster } from '../identity.ts';
+import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
+import type { Reserved } from '../kubelet/expressions.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
+import type { PlacementGroup } from '../placementgroups.ts';
 import { CLUSTER_NAME_TAG, tagList, tagMap } from '../tags.ts';
+import { nodeLabels, nodeTaints } from '../userdata/input.ts';
+import { effectiveKubelet } from '../userdata/kubelet.ts';
+import { bottlerocketVersion, renderUserData } from '../userdata/userdata.ts';
+import { type TemplateReservation, templateData } from './content.ts';
+import { groupTypes, type TemplateGroup } from './groups.ts';
 
 const TTL_MS = 60_000;
 const SWEEP_MS = 60_000;
-/** Close to EC2's limit of 16384 bytes. */
+/** Size in bytes, close to EC2's limit of 16384 bytes. */
 const LARGE_USER_DATA = 14_745;
 const NAME_TAKEN = 'InvalidLaunchTemplateName.AlreadyExistsException';
 const NAME_PREFIX = 'karpenter.k8s.aws/';
 
-export interface LaunchTemplate {
+interface LaunchTemplate {
   readonly name: string;
   readonly data: RequestLaunchTemplateData;
   readonly tags: StringMap;
 }
 
-/** Names a template by its content, so that the same content is found again. `identity` is what else distinguishes it. */
-export const templateName = (data: RequestLaunchTemplateData, tags: StringMap, identity: unknown): string =>
+/** Names a template by its content and `identity`, so that an equal template has the same name. */
+const templateName = (data: RequestLaunchTemplateData, tags: StringMap, identity: unknown): string =>
   `${NAME_PREFIX}${decimalFingerprint([data, tags, identity])}`;
 
 interface LaunchTemplatesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
-  /** Templates with another UID are ignored. */
+  /** Templates of clusters with another UID are ignored. */
   readonly clusterUid?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,7 +79,14 @@ export class LaunchTemplates {
     this.#known = new TtlCache(options.clock, TTL_MS, { evicted: (name, id) => this.#expired.push({ name, id }) });
   }
 
-  /** Makes sure that EC2 has the template. Calls for the same template at the same time share the work. */
+  /** Ensures that EC2 has the templates of a launch, and returns them. */
+  async ensureAll(input: TemplatePlanInput): Promise<readonly TemplateConfig[]> {
+    const planned = planTemplates(input);
+    await Promise.all(planned.map(({ template }) => this.ensure(template, input.nodeClass.metadata.name)));
+    return planned.map(({ config }) => config);
+  }
+
+  /** Ensures that EC2 has the template. Concurrent calls for the same template share the work. */
   async ensure(template: LaunchTemplate, nodeClassName: string): Promise<void> {
     const { name } = template;
     const id = this.#known.get(name);
@@ -113,19 +138,19 @@ export class LaunchTemplates {
       log.debug('created launch template', { id });
       return id;
     } catch (error) {
-      // The answer to an earlier try was lost, or another replica was quicker. Equal names mean equal content.
+      // The response to an earlier try was lost, or another replica created the template. Equal names mean equal content.
       const id = codeOf(error) === NAME_TAKEN ? await this.#describe(name) : undefined;
       if (id !== undefined) return id;
       throw new Error(`creating launch template, ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** EC2 does not have them any more, whatever is remembered. */
+  /** Removes templates from the cache that EC2 no longer has. */
   forget(names: readonly string[]): void {
     for (const name of names) this.#known.forget(name);
   }
 
-  /** Remembers the cluster's templates of an earlier leader, so that they are used or deleted. */
+  /** Adds the templates of an earlier leader to the cache, so that they are used or deleted. */
   async hydrate(): Promise<void> {
     for (const { name, id } of await this.#list([
       { Name: `tag:${CLUSTER_NAME_TAG}`, Values: [this.#options.clusterName] },
@@ -144,7 +169,7 @@ export class LaunchTemplates {
     return found;
   }
 
-  /** Deletes templates that no launch has used for a while. A failure is logged; the next leader will find them. */
+  /** Deletes templates that no launch has used for a while. Logs failures. The next leader lists these templates again. */
   async deleteUnused(): Promise<void> {
     this.#known.sweep();
     for (const { name, id } of this.#expired.splice(0)) {
@@ -158,7 +183,7 @@ export class LaunchTemplates {
     }
   }
 
-  /** Deletes every template of a NodeClass. @throws Error when some remain */
+  /** Deletes every template of a NodeClass. @throws Error if some remain */
   async deleteAll(nodeClass: EC2NodeClass): Promise<void> {
     const { clusterName, ec2, metrics, log } = this.#options;
     const templates = await this.#list([
@@ -199,4 +224,135 @@ export function launchTemplatesController(templates: LaunchTemplates): Singleton
       return after(SWEEP_MS);
     },
   };
+}
+
+export interface TemplatePlanInput {
+  readonly nodeClass: EC2NodeClass;
+  readonly claim: NodeClaim;
+  readonly types: readonly InstanceType[];
+  readonly capacityType: string;
+  readonly tenancy: 'default' | 'dedicated';
+  readonly tags: StringMap;
+  readonly placementGroup: PlacementGroup | undefined;
+  readonly cluster: ClusterFacts;
+  readonly cidr: string | undefined;
+  readonly region: string;
+  readonly reservedCapacity: boolean;
+  /** Returns the resources that the kubelet reserves on nodes of an instance type. */
+  readonly reservedOf: (instanceType: string) => Reserved;
+  readonly log: Logger;
+}
+
+/** Launch template with the instance types that use it. */
+export interface TemplateConfig {
+  readonly name: string;
+  readonly imageId: string;
+  readonly types: readonly InstanceType[];
+  readonly reservation: TemplateReservation | undefined;
+}
+
+interface PlannedTemplate {
+  readonly template: LaunchTemplate;
+  readonly config: TemplateConfig;
+}
+
+/**
+ * Returns the partition that a NodeClaim requires, or undefined if it accepts every partition. If the NodeClaim excludes some
+ * partitions, returns one of the others, because EC2 chooses among all partitions.
+ */
+export function chosenPartition(claim: NodeClaim, group: PlacementGroup | undefined): string | undefined {
+  const set = Requirements.fromRequirements(claim.spec.requirements).get(PLACEMENT_GROUP_PARTITION_LABEL);
+  if (!set.complement) return set.sorted[0];
+  if (set.isEverything) return undefined;
+  const all = Array.from({ length: group?.partitions ?? 0 }, (_, at) => String(at + 1));
+  return all.find((partition) => set.has(partition));
+}
+
+/** Cache of templates by their inputs, because NodeClaims that are launched together mostly need the same templates. */
+const templatesFor = remembering((_: EC2NodeClass) => new LRUCache<string, LaunchTemplate>({ max: 500 }));
+
+function templateOf(input: TemplatePlanInput, group: TemplateGroup): LaunchTemplate {
+  const { nodeClass, claim, capacityType, tenancy, tags, placementGroup, cluster, cidr, region } = input;
+  const { imageId, efaCount, pods, reserved, reservation } = group;
+  const { taints, startupTaints, resources } = claim.spec;
+  const key = JSON.stringify([
+    [capacityType, tenancy, tags, placementGroup, cluster, cidr, region, input.reservedCapacity],
+    [imageId, efaCount, pods, reserved, reservation],
+    [claim.metadata.labels, taints, startupTaints, chosenPartition(claim, placementGroup)],
+    resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
+  ]);
+  const known = templatesFor(nodeClass);
+  const template = known.get(key) ?? makeTemplate(input, group);
+  known.set(key, template);
+  return template;
+}
+
+function makeTemplate(input: TemplatePlanInput, group: TemplateGroup): LaunchTemplate {
+  const { nodeClass, claim, capacityType, cluster, cidr, placementGroup, tags } = input;
+  const family = familyOf(nodeClass);
+  const { dnsIp } = cluster;
+  const userData = renderUserData(
+    family,
+    {
+      cluster,
+      cidr,
+      labels: nodeLabels(claim, capacityType, family),
+      taints: nodeTaints(claim),
+      ...effectiveKubelet(nodeClass.spec.kubelet, { pods: group.pods, dnsIp, reserved: group.reserved }),
+      custom: nodeClass.spec.userData,
+      raid0: nodeClass.spec.instanceStorePolicy === 'RAID0',
+      imageVersion: bottlerocketVersion(nodeClass),
+    },
+    input.log,
+  );
+  const partition = placementGroup?.strategy === 'partition' ? chosenPartition(claim, placementGroup) : undefined;
+  const data = templateData({
+    nodeClass,
+    family,
+    imageId: group.imageId,
+    userData,
+    tags,
+    capacityType,
+    tenancy: input.tenancy,
+    efaCount: group.efaCount,
+    nitroSandbox: claim.spec.resources?.requests?.[NITRO_SANDBOX_RESOURCE] !== undefined,
+    dnsIp,
+    region: input.region,
+    placement:
+      placementGroup === undefined
+        ? undefined
+        : { groupId: placementGroup.id, partition: partition === undefined ? undefined : Number(partition) },
+    reservation: group.reservation,
+    reservedCapacity: input.reservedCapacity,
+  });
+  const { caBundle: _, uid: __, ...facts } = cluster;
+  const identity = [
+    facts,
+    cidr,
+    nodeClass.metadata.name,
+    nodeClass.spec.instanceStorePolicy,
+    capacityType,
+    group.efaCount,
+  ];
+  return { name: templateName(data, tags, identity), data, tags };
+}
+
+/**
+ * Plans one launch template for each group of types that can share a template.
+ * @throws Error if the NodeClass has no security groups, no images, or no image for the types
+ */
+export function planTemplates(input: TemplatePlanInput): readonly PlannedTemplate[] {
+  const { securityGroups = [], amis = [] } = input.nodeClass.status ?? {};
+  if (securityGroups.length === 0) throw new Error('no security groups are present in the status');
+  if (amis.length === 0) throw new Error('no amis exist given constraints');
+  const wantsEfa = input.claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined;
+  const { capacityType, reservedOf } = input;
+  const groups = groupTypes(input.types, amis, { capacityType, wantsEfa, reservedOf });
+  if (groups.length === 0)
+    throw new Error(`no instance types satisfy requirements of amis [${amis.map(({ id }) => id).join(' ')}]`);
+  return groups.map((group) => {
+    const template = templateOf(input, group);
+    const { imageId, types, reservation } = group;
+    return { template, config: { name: template.name, imageId, types, reservation } };
+  });
 }

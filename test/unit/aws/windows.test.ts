@@ -1,8 +1,7 @@
 /** When calls that come together are sent, in virtual time, and what is told of them. */
 import { CreateFleetCommand, DescribeInstancesCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Fleets } from '../../../src/aws/fleet/fleet-batch.ts';
-import { fleetRequest } from '../../../src/aws/fleet/request.ts';
+import { Fleets, fleetRequest } from '../../../src/aws/fleet/create-fleet.ts';
 import { Instances } from '../../../src/aws/instances/instances.ts';
 import { awsMetrics } from '../../../src/aws/metrics.ts';
 import { RequestBatcher } from '../../../src/aws/request-batcher.ts';

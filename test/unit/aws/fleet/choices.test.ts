@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { LAUNCHES_KEPT, LaunchChoices } from '../../../../src/aws/fleet/choices.ts';
+import { LAUNCHES_KEPT, LaunchChoices } from '../../../../src/aws/fleet/launch-choice.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
 
 const only = (key: string, value: string) => ({ key, operator: 'In', values: [value] }) as const;

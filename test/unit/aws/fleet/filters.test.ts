@@ -8,7 +8,7 @@ import {
   INSTANCE_TYPE_LABEL,
   ZONE_LABEL,
 } from '../../../../src/api/labels.ts';
-import { chooseCapacityType, filterForLaunch } from '../../../../src/aws/fleet/filters.ts';
+import { chooseCapacityType, filterForLaunch } from '../../../../src/aws/fleet/launch-choice.ts';
 import type { InstanceType, Offering, Requirement } from '../../../../src/engine/model.ts';
 import { Requirements } from '../../../../src/engine/requirements.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { fleetRequest, isReordered } from '../../../../src/aws/fleet/request.ts';
+import { fleetRequest } from '../../../../src/aws/fleet/create-fleet.ts';
+import { isReordered } from '../../../../src/aws/fleet/launch-choice.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
 import { Requirements } from '../../../../src/engine/requirements.ts';
 

@@ -1,9 +1,8 @@
 /** Spot risk orders what a fleet is asked for, and takes nothing out of the request. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import { filterForLaunch, MAX_FLEET_TYPES } from '../../../../src/aws/fleet/filters.ts';
-import { isReordered, overridesOf } from '../../../../src/aws/fleet/request.ts';
-import type { TemplateConfig } from '../../../../src/aws/launchtemplates/plan.ts';
+import { filterForLaunch, isReordered, MAX_FLEET_TYPES, overridesOf } from '../../../../src/aws/fleet/launch-choice.ts';
+import type { TemplateConfig } from '../../../../src/aws/launchtemplates/launchtemplates.ts';
 import type { ZonalSubnet } from '../../../../src/aws/subnets/subnets.ts';
 import { satisfiesMinValues } from '../../../../src/engine/instance-types.ts';
 import type { InstanceType, Requirement } from '../../../../src/engine/model.ts';

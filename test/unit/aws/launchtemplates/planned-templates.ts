@@ -9,7 +9,7 @@ import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
 import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
 import { resolveReserved } from '../../../../src/aws/kubelet/expressions.ts';
 import { podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
-import { planTemplates, type TemplatePlanInput } from '../../../../src/aws/launchtemplates/plan.ts';
+import { planTemplates, type TemplatePlanInput } from '../../../../src/aws/launchtemplates/launchtemplates.ts';
 import type { InstanceType, Offering } from '../../../../src/engine/model.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { recordings } from '../support/recordings.ts';
