@@ -2,7 +2,7 @@
 import { podKey } from '../engine/pods.ts';
 import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import type { Deps } from './deps.ts';
-import { pendingPods } from './provisioning/workload.ts';
+import { pendingPods } from './provisioning/solve-input.ts';
 
 interface HoldView {
   /** `namespace/name`. */

@@ -26,8 +26,7 @@ import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
-import { activePools } from '../provisioning/pools.ts';
-import { podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/workload.ts';
+import { activePools, podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/solve-input.ts';
 import { isSamePool } from '../same-pool.ts';
 import type { DisruptionQueue } from './queue.ts';
 

@@ -22,8 +22,8 @@ import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { publishBoughtInVain, publishNotBound } from './not-bound.ts';
 import { affects, type Unproductive } from './pool-budget.ts';
+import { pendingPods } from './solve-input.ts';
 import { volumeReader } from './volume-reader.ts';
-import { pendingPods } from './workload.ts';
 
 /** kube-scheduler has this long, from the node's initialization on, to bind the pod. */
 const GRACE_MS = 30_000;

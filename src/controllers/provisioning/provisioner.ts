@@ -21,14 +21,27 @@ import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
-import type { PodBatcher } from './batcher.ts';
 import type { LaunchBudget } from './launch-budget.ts';
-import { type ProvisioningMeasures, provisioningMeasures } from './measures.ts';
-import { activePools, idlePools, someAwaitReadiness, withInstanceTypes } from './pools.ts';
 import { preferenceWarnings } from './preferences.ts';
-import { isWithheld, publishHeld, recordNoPools, recordResults, type Solved } from './results.ts';
+import {
+  isWithheld,
+  type ProvisioningMeasures,
+  provisioningMeasures,
+  publishHeld,
+  recordNoPools,
+  recordResults,
+  type Solved,
+} from './results.ts';
+import {
+  activePools,
+  idlePools,
+  podsToPlace,
+  someAwaitReadiness,
+  withInstanceTypes,
+  withoutPodsOfOverdueClaims,
+} from './solve-input.ts';
+import type { PodBatcher } from './triggers.ts';
 import { UnboundPods } from './unbound-pods.ts';
-import { podsToPlace, withoutPodsOfOverdueClaims } from './workload.ts';
 
 /** Time limit of one solve. The run uses the result up to this limit, and the next run starts with the remaining pods. */
 const DEADLINE_MS = 60_000;
@@ -56,6 +69,7 @@ export class Provisioner implements Singleton {
   readonly backOff = BACK_OFF;
   readonly #deps: Deps;
   readonly #batcher: PodBatcher;
+  readonly #solver: Solver;
   readonly #launches: LaunchBudget;
   readonly #keepsBuffers: boolean;
   /** NodeClaims for capacity buffers. After the launch, another run finds that the buffers' capacity is available. */
@@ -70,6 +84,7 @@ export class Provisioner implements Singleton {
     const { cluster, clock, log, settings } = deps;
     this.#deps = deps;
     this.#batcher = batcher;
+    this.#solver = solver;
     const constraints = settings.defaultTopologySpreadConstraints;
     if (constraints.length > 0)
       log.info('scheduler-config is set: pods without topology spread constraints count as having the default ones', {
@@ -78,7 +93,7 @@ export class Provisioner implements Singleton {
     this.#launches = launches;
     this.#keepsBuffers = settings.featureGates.capacityBuffer;
     if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
-    this.#measures = provisioningMeasures(deps, solver);
+    this.#measures = provisioningMeasures(deps);
     this.#unbound = new UnboundPods(deps);
     this.#warnOfPreferences = preferenceWarnings(clock);
   }
@@ -139,15 +154,25 @@ export class Provisioner implements Singleton {
     return { nowMs, nodes, overdue, pending, deleting, all, withheld: this.#launches.withheld(all) };
   }
 
-  #solve({ nowMs, nodes, overdue, all, withheld = [] }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
+  async #solve({ nowMs, nodes, overdue, all, withheld = [] }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
     const { cluster, cloud, settings } = this.#deps;
     const idle = idlePools(this.#deps);
     const snapshot = takeSnapshot(cluster, {
       ...{ nowMs, pools, idlePools: idle, nodes, overdue, withheld, pendingPods: all },
       commitments: cloud.commitments?.(),
     });
-    const options = { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, first: this.#first };
-    return this.#measures.solve(snapshot, options);
+    const options = {
+      ...solveOptions(settings, 'strict'),
+      deadlineMs: DEADLINE_MS,
+      first: this.#first,
+      countZones: true,
+    };
+    const finished = this.#measures.solving(all.length);
+    try {
+      return await this.#solver(snapshot, options);
+    } finally {
+      finished();
+    }
   }
 
   #record(solved: Solved, log: Logger): void {

@@ -1,20 +1,31 @@
-/** Reports the result of a solve to users and to the cluster state. */
+/** Measures provisioning runs, and reports their results to users and to the cluster state. */
+import { randomUUID } from 'node:crypto';
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { UNSUPPORTED } from '../../engine/devices.ts';
 import type { IdlePool, Plan, PodRefusal } from '../../engine/model.ts';
-import { isScheduled } from '../../engine/pods.ts';
+import { isScheduled, podKey } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
 import { FAILED_SCHEDULING, POD_HELD } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
+import {
+  SCHEDULER_IGNORED_PODS_COUNT,
+  SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,
+  SCHEDULER_QUEUE_DEPTH,
+  SCHEDULER_SCHEDULING_DURATION_SECONDS,
+  SCHEDULER_UNFINISHED_WORK_SECONDS,
+  SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
+} from '../../observe/metrics/scheduler.ts';
 import type { Deps } from '../deps.ts';
 import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
+import { pendingPods } from './solve-input.ts';
 
 export interface Solved {
   readonly plan: Plan;
@@ -151,4 +162,72 @@ function recordTimings({ cluster, clock, metrics }: Deps, { plan, pods }: Decide
   for (const { pods: keys, providerId } of plan.placements) {
     place(keys, cluster.nodeByProviderId(providerId)?.labels[NODEPOOL_LABEL]);
   }
+}
+
+const CONTROLLER = { controller: 'provisioner' };
+
+export interface ProvisioningMeasures {
+  /** Starts the timer of a run. The run must call the returned function at its end. */
+  started(): () => void;
+  /**
+   * Starts the timer of a solve. Until the caller calls the returned function, metrics show the number of pods to place and the
+   * elapsed time.
+   */
+  solving(podCount: number): () => void;
+  /** Records the refusals of a plan. Each scrape counts the refusals that still apply. */
+  count(plan: Plan): void;
+}
+
+export function provisioningMeasures({
+  clock,
+  cluster,
+  metrics,
+}: Pick<Deps, 'clock' | 'cluster' | 'metrics'>): ProvisioningMeasures {
+  const duration = metrics.histogram(SCHEDULER_SCHEDULING_DURATION_SECONDS);
+  const depth = metrics.gauge(SCHEDULER_QUEUE_DEPTH);
+  const unfinished = metrics.gauge(SCHEDULER_UNFINISHED_WORK_SECONDS);
+  const zones = metrics.gauge(SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT);
+  const ignored = metrics.gauge(SCHEDULER_IGNORED_PODS_COUNT);
+  const unschedulable = metrics.gauge(SCHEDULER_UNSCHEDULABLE_PODS_COUNT);
+  let refused: readonly (readonly [pod: string, refusal: PodRefusal])[] = [];
+  /** Start time of each running solve, by id. */
+  const running = new Map<string, number>();
+  metrics.beforeScrape(() => {
+    const waiting = pendingPods(cluster);
+    // a deleted or scheduled pod starts no run that could update the counts
+    if (waiting.length === 0) zones.reset();
+    const present = new Set([...waiting, ...cluster.virtualPods.list()].map(podKey));
+    const codes = refused.filter(([pod]) => present.has(pod)).map(([, { code }]) => code);
+    ignored.set(codes.filter((code) => code === 'ignored').length);
+    unschedulable.set(CONTROLLER, codes.filter((code) => code !== 'ignored' && code !== 'reserved-capacity').length);
+    for (const [id, startedMs] of running) {
+      unfinished.set({ ...CONTROLLER, scheduling_id: id }, (monotonicMs(clock) - startedMs) / 1000);
+    }
+  });
+  const started = (): (() => void) => {
+    const startedMs = monotonicMs(clock);
+    return () => duration.observe(CONTROLLER, (monotonicMs(clock) - startedMs) / 1000);
+  };
+
+  return {
+    started,
+    solving: (podCount) => {
+      const labels = { ...CONTROLLER, scheduling_id: randomUUID() };
+      const finished = started();
+      running.set(labels.scheduling_id, monotonicMs(clock));
+      depth.set(labels, podCount);
+      return () => {
+        finished();
+        running.delete(labels.scheduling_id);
+        // a finished solve must not leave series
+        depth.remove(labels);
+        unfinished.remove(labels);
+      };
+    },
+    count: (plan) => {
+      refused = [...plan.refusals];
+      zones.reset();
+      for (const [zone, count] of plan.effectiveZones ?? []) zones.set({ ...CONTROLLER, zone }, count);
+    },
+  };
 }

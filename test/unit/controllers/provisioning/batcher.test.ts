@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { PodBatcher } from '../../../../src/controllers/provisioning/batcher.ts';
+import { PodBatcher } from '../../../../src/controllers/provisioning/triggers.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 /** A batcher with its answers in the order of time. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { createOnce, generatedName } from '../../../src/controllers/claims.ts';
 import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
-import { createOnce, generatedName } from '../../../src/kube/create.ts';
 import { ConnectionError } from '../../../src/kube/transport.ts';
 import { virtualClock } from '../virtualclock.ts';
 

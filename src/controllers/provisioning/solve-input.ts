@@ -1,0 +1,162 @@
+/** Input of a solve: pods that need a node, and NodePools that can launch nodes for them. */
+import { getCondition, isTrue, READY } from '../../api/conditions.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
+import type { IdlePool, PoolInput } from '../../engine/model.ts';
+import { isActive, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
+import { withoutSpotRisk } from '../../engine/spot-risk.ts';
+import type { Store } from '../../kube/client.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Settings } from '../../process/settings.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import { likenessOf } from '../../state/pod-likeness.ts';
+import { PODS_BY_NODE } from '../../state/stores.ts';
+import type { Deps } from '../deps.ts';
+import { findNodeClass } from '../node-classes.ts';
+import { nodeExtras } from '../node-extras.ts';
+import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
+
+const unscheduledPods = ({ stores }: ClusterState): readonly Pod[] => stores.pods.byIndex(PODS_BY_NODE, '');
+
+/** Returns the pods that wait for a node. */
+export const pendingPods = (cluster: ClusterState): readonly Pod[] => unscheduledPods(cluster).filter(isProvisionable);
+
+/** Returns the pods that wait for a node, and replicas of such pods that kube-scheduler has not tried yet. */
+export function podsToPlace(cluster: ClusterState): readonly Pod[] {
+  const unscheduled = unscheduledPods(cluster);
+  return [...unscheduled.filter(isProvisionable), ...untriedReplicas(unscheduled)];
+}
+
+/** Removes the pods of NodeClaims with an overdue launch, so that no second node is launched for them in the meantime. */
+export function withoutPodsOfOverdueClaims({ unlaunched }: ClusterState, pods: readonly Pod[]): readonly Pod[] {
+  const staying = unlaunched.podsOfOverdueClaims();
+  return staying.size === 0 ? pods : pods.filter((pod) => !staying.has(podKey(pod)));
+}
+
+/**
+ * Kinds that create interchangeable pods from one template. Pods of a StatefulSet have their own volumes, so they are not
+ * interchangeable.
+ */
+const REPLICATING_KINDS: ReadonlySet<string> = new Set(['ReplicaSet', 'ReplicationController', 'Job']);
+
+/** Returns the UID of the controller if its pods are interchangeable with this pod, otherwise undefined. */
+export function replicatorOf({ metadata, spec }: Pod): string | undefined {
+  // device allocation decides separately for each pod
+  if ((spec.resourceClaims ?? []).length > 0) return undefined;
+  const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
+  return owner !== undefined && REPLICATING_KINDS.has(owner.kind) ? owner.uid : undefined;
+}
+
+/** Returns true if the pod waits for kube-scheduler's first attempt. */
+export const isUntried = (pod: Pod): boolean =>
+  isActive(pod) &&
+  !isScheduled(pod) &&
+  !pod.status?.nominatedNodeName &&
+  !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
+
+/**
+ * Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod. kube-scheduler will
+ * find no place for these replicas either. Launching nodes for all replicas together saves the time in which kube-scheduler tries
+ * hundreds of replicas one after the other (docs/decisions/0031).
+ */
+export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
+  const untried = unscheduled.filter((pod) => isUntried(pod) && replicatorOf(pod) !== undefined);
+  if (untried.length === 0) return [];
+  const replicators = new Set(untried.map(replicatorOf));
+  // pods that were created after an edit of the template have different requirements
+  const tried = new Set(
+    unscheduled.filter((pod) => isProvisionable(pod) && replicators.has(replicatorOf(pod))).map(kindOfReplica),
+  );
+  return untried.filter((pod) => tried.has(kindOfReplica(pod)));
+}
+
+const kindOfReplica = (pod: Pod): string => `${replicatorOf(pod)} ${likenessOf(pod)}`;
+
+/** Index of controllers that have a provisionable pod. The index follows the store. */
+export class UnschedulableReplicators {
+  /** Provisionable pods by the UID of their controller. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(pods: Pick<Store<Pod>, 'subscribe'>) {
+    pods.subscribe((event, pod, before) => {
+      if (before !== undefined) this.#count(before, -1);
+      if (event !== 'deleted') this.#count(pod, 1);
+    });
+  }
+
+  has(uid: string): boolean {
+    return this.#counts.has(uid);
+  }
+
+  #count(pod: Pod, by: number): void {
+    const uid = isProvisionable(pod) ? replicatorOf(pod) : undefined;
+    if (uid === undefined) return;
+    const count = (this.#counts.get(uid) ?? 0) + by;
+    if (count > 0) this.#counts.set(uid, count);
+    else this.#counts.delete(uid);
+  }
+}
+
+/** Returns dynamic, ready NodePools that are not being deleted. Logs NodePools that are not ready. */
+export function activePools({ cluster }: Pick<Deps, 'cluster'>, log: Logger): readonly NodePool[] {
+  return cluster.stores.nodePools.list().filter((pool) => {
+    if (!cluster.manages(pool.spec.template.spec.nodeClassRef)) return false;
+    if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp) return false;
+    if (isTrue(pool, READY)) return true;
+    const { message = '' } = getCondition(pool, READY) ?? {};
+    log.error('ignoring nodepool, not ready', { NodePool: { name: pool.metadata.name }, error: message });
+    return false;
+  });
+}
+
+type PoolDeps = Pick<Deps, 'cluster' | 'informers'>;
+
+const managedPools = ({ cluster }: PoolDeps): readonly NodePool[] =>
+  cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
+
+/** Returns true if a NodePool may soon be Ready. Until then, a pending pod has no final reason for a refusal. */
+export const someAwaitReadiness = (deps: PoolDeps): boolean =>
+  managedPools(deps).some((pool) =>
+    awaitsReadiness(pool, findNodeClass(deps.informers, pool.spec.template.spec.nodeClassRef)),
+  );
+
+/** Returns the managed NodePools that {@link activePools} excludes, sorted by name. */
+export function idlePools(deps: PoolDeps): readonly IdlePool[] {
+  return managedPools(deps)
+    .flatMap((pool) => {
+      const misfit = idleMisfit(pool, findNodeClass(deps.informers, pool.spec.template.spec.nodeClassRef));
+      return misfit === undefined ? [] : [{ nodePool: pool.metadata.name, misfit }];
+    })
+    .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));
+}
+
+/**
+ * Adds the instance types to NodePools. If the instance types of a NodePool cannot be listed, the NodePool takes part with no
+ * instance types, so that it is reported as empty. This error is expected for a NodePool that is not ready.
+ */
+export async function withInstanceTypes(
+  deps: Pick<Deps, 'cloud' | 'settings'>,
+  pools: readonly NodePool[],
+  { mode, log }: { readonly mode: Settings['packing'] | Settings['consolidation']; readonly log: Logger },
+): Promise<readonly PoolInput[]> {
+  return Promise.all(
+    pools.map(async (nodePool): Promise<PoolInput> => {
+      const NodePool = { name: nodePool.metadata.name };
+      try {
+        const listed = await deps.cloud.instanceTypes(nodePool);
+        const instanceTypes = mode === 'compatible' ? withoutSpotRisk(listed) : listed;
+        if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
+        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode) };
+      } catch (error) {
+        if (error instanceof OverlaysNotEvaluated) {
+          log.debug('skipping, node overlays are not applied', { NodePool, error });
+          return { nodePool, instanceTypes: [] };
+        }
+        const level = isTrue(nodePool, READY) ? 'error' : 'debug';
+        log[level]('skipping, unable to resolve instance types', { NodePool, error });
+        return { nodePool, instanceTypes: [] };
+      }
+    }),
+  );
+}
