@@ -23,7 +23,7 @@ import {
 } from '../../observe/metrics/nodeclaims.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
-import type { LaunchedInstances } from './launched.ts';
+import type { LaunchedInstances } from './launch.ts';
 import { withCondition } from './step.ts';
 import { type UnreadableFields, unreadableFields } from './unreadable.ts';
 

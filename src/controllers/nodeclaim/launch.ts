@@ -5,17 +5,18 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
+import { backOffMs } from '../../kube/backoff.ts';
 import { deleteExactly } from '../../kube/patch.ts';
-import { after, settled } from '../../kube/reconciler.ts';
+import { after, type BackOff, type RateLimit, settled } from '../../kube/reconciler.ts';
+import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { type Limiter, limiter } from '../../lib/limiter.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
-import type { LaunchRetries } from './launch-retries.ts';
-import type { LaunchedInstances } from './launched.ts';
 import { done, type LifecycleStep, type LifecycleStepResult, refreshed, shortened, withCondition } from './step.ts';
 
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
@@ -115,4 +116,83 @@ function withInstance(claim: NodeClaim, created: NodeClaim, nowMs: number): Node
     },
   };
   return withCondition(launched, { type: 'Launched', status: 'True' }, nowMs);
+}
+
+const KEEP_MS = 60 * 60_000;
+
+/**
+ * Launched instances that their NodeClaims do not show yet, by UID of the NodeClaim. After a failed status write, the operator
+ * must write again instead of launching a second instance.
+ */
+export class LaunchedInstances {
+  readonly #clock: Timepiece;
+  readonly #byUid = new Map<string, { readonly created: NodeClaim; readonly sinceMs: number }>();
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+  }
+
+  get(claim: NodeClaim): NodeClaim | undefined {
+    const known = this.#byUid.get(uidOf(claim));
+    return known && monotonicMs(this.#clock) - known.sinceMs <= KEEP_MS ? known.created : undefined;
+  }
+
+  remember(claim: NodeClaim, created: NodeClaim): void {
+    const nowMs = monotonicMs(this.#clock);
+    for (const [uid, { sinceMs }] of this.#byUid) if (nowMs - sinceMs > KEEP_MS) this.#byUid.delete(uid);
+    this.#byUid.set(uidOf(claim), { created, sinceMs: nowMs });
+  }
+
+  forget(claim: NodeClaim): void {
+    this.#byUid.delete(uidOf(claim));
+  }
+}
+
+interface Failed {
+  readonly uid: string | undefined;
+  readonly failures: number;
+  readonly notBeforeMs: number;
+}
+
+/**
+ * Delays further launch attempts of a NodeClaim after a failure. The queue's back-off is not sufficient: the failure is written
+ * to the status of the NodeClaim, and the event of this write triggers the NodeClaim immediately.
+ */
+export class LaunchRetries {
+  readonly #clock: Clock;
+  readonly #random: (() => number) | undefined;
+  readonly #backOff: BackOff;
+  /** Shared by all NodeClaims. */
+  readonly #limiter: Limiter;
+  readonly #byName = new Map<string, Failed>();
+
+  constructor({ clock, random }: Pick<Deps, 'clock' | 'random'>, backOff: BackOff, { qps, burst }: RateLimit) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#backOff = backOff;
+    this.#limiter = limiter(clock, qps, burst);
+  }
+
+  /** Returns the milliseconds until the NodeClaim may be launched. The value is zero or less if it may be launched now. */
+  restMs(claim: NodeClaim): number {
+    const failed = this.#failed(claim);
+    return failed === undefined ? 0 : failed.notBeforeMs - monotonicMs(this.#clock);
+  }
+
+  failed(claim: NodeClaim): void {
+    const { uid, name } = claim.metadata;
+    const failures = this.#failed(claim)?.failures ?? 0;
+    const waitMs = Math.max(backOffMs(this.#backOff, failures, this.#random), this.#limiter.reserve());
+    this.#byName.set(name, { uid, failures: failures + 1, notBeforeMs: monotonicMs(this.#clock) + waitMs });
+  }
+
+  /** Removes the entry. Must be called once the NodeClaim is launched or gone. */
+  forget(name: string): void {
+    this.#byName.delete(name);
+  }
+
+  #failed({ metadata }: NodeClaim): Failed | undefined {
+    const failed = this.#byName.get(metadata.name);
+    return failed?.uid === metadata.uid ? failed : undefined;
+  }
 }

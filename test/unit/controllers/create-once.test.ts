@@ -15,7 +15,7 @@ const CLAIM = {
 const LOST = new ConnectionError('socket hang up', false);
 const TIMED_OUT = new ApiError(500, 'InternalError', 'etcdserver: request timed out');
 
-/** What becomes of one request: whether the object is made, and what the client is told. */
+/** Outcome of one request: if the server creates the object, and the response that the client receives. */
 interface Fate {
   readonly made: boolean;
   readonly error?: Error;

@@ -1,7 +1,7 @@
 /** How long a claim rests whose launch failed, and when that is forgotten. */
 import { describe, expect, it } from '@jest/globals';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { LaunchRetries } from '../../../../src/controllers/nodeclaim/launch-retries.ts';
+import { LaunchRetries } from '../../../../src/controllers/nodeclaim/launch.ts';
 import { virtualClock } from '../../virtualclock.ts';
 
 const UNLIMITED = { qps: 0, burst: 0 };

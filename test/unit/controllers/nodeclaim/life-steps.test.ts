@@ -7,7 +7,7 @@ import type { CloudProvider, HookAnswer } from '../../../../src/cloud/provider.t
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { stateGarbageCollection } from '../../../../src/controllers/nodeclaim/garbage-collection.ts';
 import { askHooks } from '../../../../src/controllers/nodeclaim/hooks.ts';
-import { LaunchedInstances } from '../../../../src/controllers/nodeclaim/launched.ts';
+import { LaunchedInstances } from '../../../../src/controllers/nodeclaim/launch.ts';
 import { NodeClaimLifecycle } from '../../../../src/controllers/nodeclaim/lifecycle.ts';
 import { shortened } from '../../../../src/controllers/nodeclaim/step.ts';
 import type { Ref } from '../../../../src/kube/client.ts';
