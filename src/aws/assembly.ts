@@ -191,6 +191,8 @@ function wireInstanceTypes(
     region: clients.region,
     memoryOverheadPercent: settings.vmMemoryOverheadPercent,
     reservedEnis: settings.reservedEnis,
+    // who wants nodes filled as Karpenter does wants its prices as well
+    cpuUtilization: settings.packing === 'compatible' ? 0 : settings.expectedCpuUtilization,
     reservedCapacity: settings.featureGates.reservedCapacity,
     nodeClassCel: settings.awsFeatureGates.nodeClassCel,
     pricing,

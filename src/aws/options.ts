@@ -36,6 +36,8 @@ export interface AwsSettings {
   readonly priceBook: string;
   /** Weight of the expected cost of spot interruptions. 0: none is remembered. */
   readonly spotRisk: number;
+  /** Expected part of the requested CPU that pods use. 0: surplus CPU credits do not count. */
+  readonly expectedCpuUtilization: number;
   readonly packing: 'cheapest' | 'compatible';
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: { readonly nodeClassCel: boolean };

@@ -12,6 +12,7 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { costText, historyText } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import {
+  cpuUtilizationOption,
   instanceTypesOption,
   manifestsOf,
   nodeFeeOption,
@@ -34,6 +35,7 @@ interface Flags extends SourceFlags {
   readonly instanceTypes?: string;
   readonly priceBook?: string;
   readonly nodeHourlyFee?: number;
+  readonly expectedCpuUtilization?: number;
   readonly now?: number;
   readonly output: Format;
 }
@@ -89,7 +91,7 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 const HELP = `
-A node costs what its instance, volumes, public address and fee cost, less what commitments cover. It is shared among
+A node costs what its instance, surplus CPU credits, volumes, public address and fee cost, less what commitments cover. It is shared among
 its pods by what they request: the price is split over CPU, memory and accelerators as OpenCost does, and of each a pod
 pays its part. What nobody requests is IDLE. LIST is the same at AWS's list prices. docs/cost.md has the formula.`;
 
@@ -127,6 +129,7 @@ const withOptions = (command: Command): Command =>
     .addOption(instanceTypesOption())
     .addOption(priceBookOption())
     .addOption(nodeFeeOption())
+    .addOption(cpuUtilizationOption())
     .addOption(nowOption())
     .addOption(outputOption())
     .addHelpText('after', HELP);

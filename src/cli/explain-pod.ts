@@ -45,14 +45,15 @@ function podVerdict(
   if (place) return { pod, code: 'fits', text: `it fits on node ${place.name}` };
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
   if (claim) {
-    const { nodePool, cheapest, price, effectivePrice, spotRisk, pods } = claim;
+    const { nodePool, cheapest, price, effectivePrice, spotRisk, surplusCredits, pods } = claim;
     const effective = effectivePrice === undefined ? '' : `, effectively ${usdPerHour(effectivePrice)}`;
     const risk = spotRisk === undefined ? '' : `, its spot risk counts as ${usdPerHour(spotRisk)} more`;
+    const credits = surplusCredits === undefined ? '' : `, plus ${usdPerHour(surplusCredits)} of surplus CPU credits`;
     const shared = pods.length > 1 ? `, with ${pods.length - 1} more` : '';
     return {
       pod,
       code: 'bought',
-      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}${effective}${risk}`,
+      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}${effective}${risk}${credits}`,
     };
   }
   const refusal = simulation.explanations?.[pod];

@@ -1,9 +1,11 @@
 /** What the verbs that run the engine over manifests have in common: their options, and what they tell of the input. */
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import { withoutSpotRisk } from '../engine/spot-risk.ts';
+import { withCpuUtilization, withoutExpectedCosts } from '../engine/expected-costs.ts';
+import type { InstanceType } from '../engine/model.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
@@ -31,6 +33,8 @@ export interface ScenarioOptions {
   readonly nowMs?: number;
   /** The operator's setting of that name, USD per hour. */
   readonly nodeHourlyFee?: number;
+  /** The operator's setting of that name. */
+  readonly expectedCpuUtilization?: number;
 }
 
 type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
@@ -39,15 +43,22 @@ type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
 export const countedFee = (mode: Mode, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
   mode === 'compatible' ? {} : { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE };
 
-/** Instance types with the spot risks that an operator reported of them: without them where something is decided as Karpenter does. */
+/** Returns types without spot risks and surplus CPU credits if decisions must be the same as in Karpenter. */
 export const countedTypes = (mode: Mode, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
-  mode === 'compatible' ? (nodePool) => withoutSpotRisk(types(nodePool)) : types;
+  mode === 'compatible' ? (nodePool) => withoutExpectedCosts(types(nodePool)) : types;
 
 function usdPerHour(text: string): number {
   const fee = text.trim() === '' ? Number.NaN : Number(text);
   const problem = nodeHourlyFeeError(fee);
   if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
   return fee;
+}
+
+function partOfCpu(text: string): number {
+  const part = text.trim() === '' ? Number.NaN : Number(text);
+  const problem = cpuUtilizationError(part);
+  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
+  return part;
 }
 
 /** Finds the instance types that the NodePools among some manifests see. */
@@ -88,6 +99,12 @@ export const nodeFeeOption = (): Option =>
     "the operator's NODE_HOURLY_FEE: what a node costs besides AWS's charges",
   ).argParser(usdPerHour);
 
+export const cpuUtilizationOption = (): Option =>
+  new Option(
+    '--expected-cpu-utilization <part>',
+    "the operator's EXPECTED_CPU_UTILIZATION: part of the requested CPU that pods use",
+  ).argParser(partOfCpu);
+
 export const priceBookOption = (): Option =>
   new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them');
 
@@ -100,7 +117,8 @@ export const withScenario = (command: Command): Command =>
     .addOption(priceBookOption())
     .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
     .addOption(nowOption())
-    .addOption(nodeFeeOption());
+    .addOption(nodeFeeOption())
+    .addOption(cpuUtilizationOption());
 
 /** @throws InputError that names the document */
 export const manifestsOf = ({
@@ -117,7 +135,25 @@ export const manifestsOf = ({
 
 /** The catalogue of the local world is loaded only when it is needed. */
 export async function typesFor(
-  { instanceTypes: file }: Pick<ScenarioOptions, 'instanceTypes'>,
+  { instanceTypes: file, expectedCpuUtilization }: TypesOptions,
+  manifests: readonly Manifest[],
+  nowMs: number,
+): Promise<WorldOptions['instanceTypes']> {
+  const types = await listedTypes(file, manifests, nowMs);
+  if (expectedCpuUtilization === undefined) return types;
+  const known = new Map<readonly InstanceType[], readonly InstanceType[]>();
+  return (nodePool) => {
+    const listed = types(nodePool);
+    const used = known.get(listed) ?? withCpuUtilization(listed, expectedCpuUtilization);
+    known.set(listed, used);
+    return used;
+  };
+}
+
+type TypesOptions = Pick<ScenarioOptions, 'instanceTypes' | 'expectedCpuUtilization'>;
+
+async function listedTypes(
+  file: string | undefined,
   manifests: readonly Manifest[],
   nowMs: number,
 ): Promise<WorldOptions['instanceTypes']> {

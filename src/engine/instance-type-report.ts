@@ -1,4 +1,5 @@
 /** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
+import type { CpuCredits } from './cpu-credits.ts';
 import type { InstanceType, Requirement } from './model.ts';
 import { quantityList } from './resources.ts';
 
@@ -21,6 +22,8 @@ interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;
+  /** Present only for burstable types whose surplus CPU credits count. */
+  readonly cpuCredits?: CpuCredits;
   readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities>>;
   readonly offerings: readonly ReportedOffering[];
 }
@@ -36,10 +39,18 @@ interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }
 
-const reportedType = ({ name, requirements, capacity, overhead, offerings }: InstanceType): ReportedInstanceType => ({
+const reportedType = ({
+  name,
+  requirements,
+  capacity,
+  cpuCredits,
+  overhead,
+  offerings,
+}: InstanceType): ReportedInstanceType => ({
   name,
   requirements,
   capacity: quantityList(capacity),
+  ...(cpuCredits === undefined ? {} : { cpuCredits }),
   overhead: {
     kubeReserved: quantityList(overhead.kubeReserved),
     systemReserved: quantityList(overhead.systemReserved),

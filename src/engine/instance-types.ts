@@ -1,5 +1,6 @@
 /** Computes the capacity and the cost of an instance type under requirements. */
 import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '../api/labels.ts';
+import { surplusUsdPerHour } from './cpu-credits.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';
 import { addResources, amountIn } from './resources.ts';
@@ -110,10 +111,17 @@ export function worstLaunchPrice(type: InstanceType, requirements: Requirements)
   return Number.POSITIVE_INFINITY;
 }
 
-/** Sorts types by price under the requirements, cheapest first. Ties are sorted by name. */
-export function orderByPrice(types: readonly InstanceType[], requirements: Requirements): readonly InstanceType[] {
+/**
+ * Sorts types by price under the requirements, cheapest first. Ties are sorted by name.
+ * @param requestedCpu requests of the node's pods in millicores, for the surplus CPU credits of burstable types
+ */
+export function orderByPrice(
+  types: readonly InstanceType[],
+  requirements: Requirements,
+  requestedCpu = 0,
+): readonly InstanceType[] {
   return types
-    .map((type) => ({ type, price: cheapestPrice(type, requirements) }))
+    .map((type) => ({ type, price: cheapestPrice(type, requirements) + surplusUsdPerHour(type, requestedCpu) }))
     .sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
     .map(({ type }) => type);
 }

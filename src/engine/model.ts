@@ -19,6 +19,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
@@ -72,6 +73,8 @@ export interface InstanceType {
   readonly capacity: Resources;
   readonly overhead: InstanceTypeOverhead;
   readonly offerings: readonly Offering[];
+  /** Present only for burstable types whose surplus credits count. */
+  readonly cpuCredits?: CpuCredits;
   /** True if a NodeOverlay changed the capacity. */
   readonly capacityOverlaid?: boolean;
 }
@@ -227,6 +230,8 @@ export interface PlannedClaim {
   readonly listUsdPerHour?: number;
   /** Spot risk of this offering. Absent if there is none. */
   readonly spotRiskUsdPerHour?: number;
+  /** Expected price of surplus CPU credits for the requests. Absent if there is none. */
+  readonly surplusUsdPerHour?: number;
   /** Part of the price that commitments cover. Absent if they cover no part. */
   readonly coveredUsdPerHour?: number;
   /** Cost of the node besides its instance. Default: 0. */

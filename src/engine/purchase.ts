@@ -53,7 +53,8 @@ export function isBetter(one: Purchase, other: Purchase, indifference: number): 
 /** Returns the amount that a new node adds to the bill, in USD per hour: its full cost minus the part that commitments cover. */
 export const nodeUsdPerHour = ({
   usdPerHour,
+  surplusUsdPerHour = 0,
   coveredUsdPerHour = 0,
   extrasUsdPerHour: extras = 0,
-}: Pick<PlannedClaim, 'usdPerHour' | 'coveredUsdPerHour' | 'extrasUsdPerHour'>): number =>
-  usdPerHour - coveredUsdPerHour + extras;
+}: Pick<PlannedClaim, 'usdPerHour' | 'surplusUsdPerHour' | 'coveredUsdPerHour' | 'extrasUsdPerHour'>): number =>
+  usdPerHour + surplusUsdPerHour - coveredUsdPerHour + extras;

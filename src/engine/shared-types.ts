@@ -5,6 +5,7 @@
 
 import { ByText } from '../lib/by-text.ts';
 import { sameItems } from '../lib/same-items.ts';
+import type { CpuCredits } from './cpu-credits.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 
 type Requirements = readonly Requirement[];
@@ -114,6 +115,7 @@ const sameType = (a: InstanceType, b: InstanceType): boolean =>
   a.capacity === b.capacity &&
   a.overhead === b.overhead &&
   a.offerings === b.offerings &&
+  sameOptional(a.cpuCredits, b.cpuCredits, sameCredits) &&
   a.capacityOverlaid === b.capacityOverlaid;
 
 const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
@@ -130,6 +132,9 @@ const sameOffering = (a: Offering, b: Offering | undefined): boolean =>
 
 const sameOptional = <T>(a: T | undefined, b: T | undefined, isSame: (a: T, b: T) => boolean): boolean =>
   a === b || (a !== undefined && b !== undefined && isSame(a, b));
+
+const sameCredits = (a: CpuCredits, b: CpuCredits): boolean =>
+  a.baseline === b.baseline && a.utilization === b.utilization && a.usdPerVcpuHour === b.usdPerVcpuHour;
 
 const sameOverhead = (a: InstanceTypeOverhead, b: InstanceTypeOverhead): boolean =>
   a === b ||

@@ -1,4 +1,6 @@
 /** Computes the worth of resources at the prices of the available nodes. */
+import { includedCpu, surplusUsdPerHour } from './cpu-credits.ts';
+import type { InstanceType } from './model.ts';
 
 /** USD per hour for a millicore and for a byte of memory. */
 export interface UnitPrices {
@@ -11,6 +13,17 @@ export interface PricedRoom {
   readonly cpu: number;
   readonly memory: number;
   readonly usdPerHour: number;
+}
+
+/**
+ * Returns the rooms that stand for a node of an instance type. A burstable type has two: with the CPU that its price includes,
+ * and with all CPU and the surplus credits for it. A mix of the two has the price of any use between.
+ */
+export function pricedRooms(type: InstanceType, room: PricedRoom): readonly PricedRoom[] {
+  const included = includedCpu(type);
+  if (included >= room.cpu) return [room];
+  const whole = { ...room, usdPerHour: room.usdPerHour + surplusUsdPerHour(type, room.cpu) };
+  return [{ ...room, cpu: Math.max(1, included) }, whole];
 }
 
 const STEPS = 60;

@@ -1,5 +1,6 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
 import { formatDuration } from '../api/duration.ts';
+import { cpuUtilizationError, DEFAULT_CPU_UTILIZATION } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import { quoted } from '../lib/quoted.ts';
@@ -70,6 +71,11 @@ export const OPTIONS = {
     'spot-risk',
     DEFAULT_SPOT_RISK,
     'Weight of the expected cost of spot interruptions where prices are compared; 0 to remember and count none',
+  ),
+  expectedCpuUtilization: decimal(
+    'expected-cpu-utilization',
+    DEFAULT_CPU_UTILIZATION,
+    'Expected part of the requested CPU that pods use, for surplus CPU credits of burstable types; 0 to count no credits',
   ),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
@@ -261,7 +267,7 @@ function awsErrors(settings: Settings): readonly string[] {
 /** Returns an error for each value that Karpenter accepts although the operator cannot work with it. */
 function rangeErrors(settings: Settings): readonly string[] {
   const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
-  const { nodeHourlyFee, spotRisk } = settings;
+  const { nodeHourlyFee, spotRisk, expectedCpuUtilization } = settings;
   const wrong: string[] = [];
   for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
     if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
@@ -275,6 +281,11 @@ function rangeErrors(settings: Settings): readonly string[] {
   if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
   const riskError = spotRiskError(spotRisk);
   if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
+  const partError = cpuUtilizationError(expectedCpuUtilization);
+  if (partError !== undefined) {
+    const flag = 'expected-cpu-utilization';
+    wrong.push(`${flag} ${partError} (${is(flag, expectedCpuUtilization)})`);
+  }
   return wrong;
 }
 

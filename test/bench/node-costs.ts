@@ -10,6 +10,7 @@ import type { Snapshot, SolveOptions } from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { lowerBound } from './bound.ts';
+import { type BurstableLine, burstableLines } from './burstable.ts';
 import { priceOf, recordedScenarios, type Scenario } from './recorded.ts';
 
 const CATALOGUE_SCENARIOS = 20;
@@ -35,10 +36,11 @@ const WAYS = [
   { way: 'fee $0.05', fee: 0.05, packing: 'cheapest' },
 ] as const;
 
-export async function* nodeCostLines(options: SolveOptions): AsyncGenerator<NodeCostLine> {
+export async function* nodeCostLines(options: SolveOptions): AsyncGenerator<NodeCostLine | BurstableLine> {
   yield* linesOf('recorded, plain', recordedScenarios('-plain'), options, lowerBound);
   yield* linesOf('recorded, all', recordedScenarios(), options);
   yield* linesOf("the local world's catalogue", catalogueScenarios(), options, lowerBound);
+  yield* burstableLines(options);
 }
 
 async function* linesOf(

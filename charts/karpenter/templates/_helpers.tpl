@@ -153,10 +153,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)
   (list "SPOT_RISK" "spotRisk" false)
+  (list "EXPECTED_CPU_UTILIZATION" "expectedCpuUtilization" false)
 }}
 {{- $value := get $settings (index . 1) }}
-{{- /* a fee or a weight of 0 is not the same as none */}}
-{{- if or $value (and (has (index . 0) (list "NODE_HOURLY_FEE" "SPOT_RISK")) (eq (toString $value) "0")) }}
+{{- /* a fee, a weight or a utilization of 0 is not the same as none */}}
+{{- if or $value (and (has (index . 0) (list "NODE_HOURLY_FEE" "SPOT_RISK" "EXPECTED_CPU_UTILIZATION")) (eq (toString $value) "0")) }}
 - name: {{ index . 0 }}
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}

@@ -97,6 +97,7 @@ settings:
   preferencePolicy: true
   minValuesPolicy: true
   nodeHourlyFee: true
+  expectedCpuUtilization: true
   spotRisk: true
   packing: true
   consolidation: true

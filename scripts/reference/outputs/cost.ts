@@ -5,7 +5,9 @@ import { count, text, time, UNKNOWN, usd } from './parts.ts';
 const sums = {
   nodes: count('0 where pods are grouped, which share nodes'),
   pods: count('Pods that run, those of DaemonSets included'),
-  usdPerHour: usd('What is paid: instances less what commitments cover, volumes, public addresses and fees'),
+  usdPerHour: usd(
+    'What is paid: instances less what commitments cover, surplus CPU credits, volumes, public addresses and fees',
+  ),
   listUsdPerHour: usd("The same at AWS's list prices, as if nothing were covered"),
   workloadsUsdPerHour: usd('Of what is paid: for pods that are not of DaemonSets'),
   daemonSetsUsdPerHour: usd('Of what is paid: for pods of DaemonSets'),
@@ -21,12 +23,13 @@ export const COST = Type.Object(
     price: Type.Object(
       {
         instancesUsdPerHour: usd('Instances at their own prices, discounts included'),
+        surplusCreditsUsdPerHour: usd('Expected surplus CPU credits of burstable instance types'),
         volumesUsdPerHour: usd('Volumes of the nodes'),
         publicIpv4UsdPerHour: usd('Public IPv4 addresses of the nodes'),
         feesUsdPerHour: usd('The fee for each node'),
         coveredUsdPerHour: usd('What Savings Plans and reserved instances cover of the instances'),
       },
-      { description: 'What the total is made of: the first four less the last' },
+      { description: 'What the total is made of: the first five less the last' },
     ),
     groups: Type.Array(
       Type.Object({

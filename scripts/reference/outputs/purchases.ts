@@ -27,6 +27,7 @@ export const SIMULATION = Type.Object(
         spotRisk: Type.Optional(
           usd('USD per hour that its interruptions are expected to cost, which counts in choosing and is not paid'),
         ),
+        surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
       }),
       { description: 'Nodes that would be bought' },
     ),
@@ -72,6 +73,7 @@ const METHOD_RESULT = {
           cheapest: Type.String(),
           cheapestPrice: usd('USD per hour'),
           spotRisk: Type.Optional(usd('USD per hour that its interruptions are expected to cost, which is not paid')),
+          surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
         }),
       ),
       savings: usd('USD per hour'),

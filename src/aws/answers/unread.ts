@@ -10,7 +10,6 @@ export const TEXTS = [
   'freeTierEligible',
   'instanceStorageSupported',
   'hibernationSupported',
-  'burstablePerformanceSupported',
   'dedicatedHostsSupported',
   'autoRecoverySupported',
   'nitroTpmSupport',

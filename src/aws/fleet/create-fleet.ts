@@ -33,7 +33,10 @@ interface FleetParameters {
   readonly configs: readonly FleetLaunchTemplateConfigRequest[];
   readonly capacityType: string;
   readonly reservation: TemplateReservation | undefined;
-  /** True if NodeOverlays, the price book or spot risks change the order of prices, so that AWS must use the priorities. */
+  /**
+   * True if NodeOverlays, the price book, spot risks or surplus CPU credits change the order of prices, so that AWS must use the
+   * priorities.
+   */
   readonly prioritized: boolean;
   readonly tags: StringMap;
   readonly context: string | undefined;

@@ -206,7 +206,7 @@ export class Launcher {
     const fleetConfigs = configs
       .map((config) => ({
         LaunchTemplateSpecification: { LaunchTemplateName: config.name, Version: '$Latest' },
-        Overrides: overridesOf(config, required.requirements, capacityType, zonal),
+        Overrides: overridesOf(config, required, capacityType, zonal),
       }))
       .filter(({ Overrides }) => Overrides.length > 0);
     if (fleetConfigs.length === 0)
@@ -225,8 +225,7 @@ export class Launcher {
       configs: overrides,
       capacityType,
       reservation: configs[0]?.reservation,
-      prioritized:
-        annotations[PRICE_OVERLAY_ANNOTATION] !== undefined || isReordered(types, required.requirements, capacityType),
+      prioritized: annotations[PRICE_OVERLAY_ANNOTATION] !== undefined || isReordered(types, required, capacityType),
       tags,
       context: relaxed ? undefined : nodeClass.spec.context,
     });

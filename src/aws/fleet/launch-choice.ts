@@ -10,6 +10,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { surplusUsdPerHour } from '../../engine/cpu-credits.ts';
 import {
   allocatable,
   compatibleOfferings,
@@ -180,7 +181,7 @@ export function filterForLaunch(
     if (at > 0 && rejected.length > 0) rejections.push({ filter, names: rejected });
     left = kept;
   }
-  return { types: orderByPrice(left, launch.requirements), rejections };
+  return { types: orderByPrice(left, launch.requirements, amountIn(launch.requests, 'cpu')), rejections };
 }
 
 /** Returns the first capacity type with an available offering: reserved, then spot, then on-demand. */
@@ -227,10 +228,13 @@ export class LaunchChoices {
   }
 }
 
-/** Returns one override for each type and zone with a subnet. The priority is the price including the spot risk. */
+/**
+ * Returns one override for each type and zone with a subnet. The priority is the price including the spot risk and surplus CPU
+ * credits.
+ */
 export function overridesOf(
   config: TemplateConfig,
-  requirements: Requirements,
+  { requirements, requests }: LaunchRequirements,
   capacityType: string,
   subnets: ReadonlyMap<string, ZonalSubnet>,
 ): FleetLaunchTemplateOverridesRequest[] {
@@ -238,6 +242,7 @@ export function overridesOf(
   if (config.reservation !== undefined)
     narrowed = narrowed.with(CAPACITY_RESERVATION_ID_LABEL, ValueSet.in([config.reservation.id]));
   return config.types.flatMap((type) => {
+    const surplusUsd = surplusUsdPerHour(type, amountIn(requests, 'cpu'));
     const zones = new Set<string>();
     return compatibleOfferings(type, narrowed).flatMap((offering) => {
       const zone = requirementsOf(offering).get(ZONE_LABEL).any();
@@ -251,7 +256,7 @@ export function overridesOf(
           SubnetId: subnet.id,
           ImageId: config.imageId,
           AvailabilityZone: zone,
-          Priority: weighedUsdPerHour(offering),
+          Priority: weighedUsdPerHour(offering) + surplusUsd,
         },
       ];
     });
@@ -279,18 +284,24 @@ export const reservationFor = (
   )?.reservation;
 
 /**
- * Returns true if discounts or spot risks change the order of the offerings. AWS chooses by list prices unless the request has
- * priorities.
+ * Returns true if discounts, spot risks or surplus CPU credits change the order of the offerings. AWS chooses by list prices
+ * unless the request has priorities.
  */
-export function isReordered(types: readonly InstanceType[], requirements: Requirements, capacityType: string): boolean {
-  if (!types.some(({ offerings }) => offerings.some(isOtherThanListed))) return false;
+export function isReordered(
+  types: readonly InstanceType[],
+  { requirements, requests }: LaunchRequirements,
+  capacityType: string,
+): boolean {
+  const cpu = amountIn(requests, 'cpu');
+  if (!types.some((type) => surplusUsdPerHour(type, cpu) > 0 || type.offerings.some(isOtherThanListed))) return false;
   const narrowed = requirements.with(CAPACITY_TYPE_LABEL, ValueSet.in([capacityType]));
   const listPrices = types
-    .flatMap((type) => compatibleOfferings(type, narrowed))
-    .map((offering) => ({
-      weighed: weighedUsdPerHour(offering),
-      listUsdPerHour: offering.listUsdPerHour ?? offering.usdPerHour,
-    }))
+    .flatMap((type) =>
+      compatibleOfferings(type, narrowed).map((offering) => ({
+        weighed: weighedUsdPerHour(offering) + surplusUsdPerHour(type, cpu),
+        listUsdPerHour: offering.listUsdPerHour ?? offering.usdPerHour,
+      })),
+    )
     .sort((a, b) => a.weighed - b.weighed || a.listUsdPerHour - b.listUsdPerHour)
     .map(({ listUsdPerHour }) => listUsdPerHour);
   return listPrices.some((price, at) => price < (listPrices[at - 1] ?? 0));

@@ -7,6 +7,7 @@ import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import { inSlices } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -35,6 +36,7 @@ import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
 import { classKey, memoryKey, offeringKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
+import { cpuCreditsOf } from './cpu-credits.ts';
 import { Densities } from './densities.ts';
 import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
@@ -62,6 +64,8 @@ interface InstanceTypesOptions {
   readonly region: string;
   readonly memoryOverheadPercent: number;
   readonly reservedEnis: number;
+  /** Expected part of the requested CPU that pods use. Default: 0, so that surplus CPU credits do not count. */
+  readonly cpuUtilization?: number;
   readonly reservedCapacity: boolean;
   /** Whether kubelet settings may be expressions. */
   readonly nodeClassCel: boolean;
@@ -282,7 +286,7 @@ export class InstanceTypes {
   }
 
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
-    const { metrics, memoryOverheadPercent, region, reservedCapacity } = this.#options;
+    const { metrics, memoryOverheadPercent, region, reservedCapacity, cpuUtilization = 0 } = this.#options;
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
     const { pods, reserved } = this.#densities.of(nodeClass, info);
@@ -315,6 +319,7 @@ export class InstanceTypes {
         reserved,
       ),
       offerings: [],
+      ...defined({ cpuCredits: cpuCreditsOf(info, family, cpuUtilization) }),
     });
   }
 

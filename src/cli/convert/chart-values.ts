@@ -135,6 +135,7 @@ export const KNOWN_VALUES = `
       ""
     ],
     "nodeHourlyFee": true,
+    "expectedCpuUtilization": true,
     "spotRisk": true,
     "packing": [
       "cheapest",

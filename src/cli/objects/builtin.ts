@@ -4,10 +4,12 @@
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type AmiFamily, familyOf } from '../../aws/amis/families.ts';
 import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
+import { cpuCreditsOf } from '../../aws/instancetypes/cpu-credits.ts';
 import { typeRequirements } from '../../aws/instancetypes/labels.ts';
 import { overheadOf } from '../../aws/instancetypes/overhead.ts';
 import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
@@ -15,6 +17,7 @@ import { eniLimitedPods, podLimit } from '../../aws/kubelet/pod-limit.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
 import type { Zone as OfferedZone } from '../../aws/subnets/zones.ts';
 import type { InstanceType } from '../../engine/model.ts';
+import { defined } from '../../lib/defined.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../local/aws/options.ts';
 import { InputError, messageOf } from './errors.ts';
@@ -119,6 +122,7 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
     name,
     requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
     capacity,
+    ...defined({ cpuCredits: cpuCreditsOf(info, family, DEFAULT_CPU_UTILIZATION) }),
     overhead: overheadOf(kubelet, {
       vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
       pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,

@@ -1,4 +1,5 @@
 /** Instance types from a file of `--instance-types`, or from the operator, as `engine/instance-type-report.ts` writes them. */
+import type { CpuCredits } from '../../engine/cpu-credits.ts';
 import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import type { Field } from '../../lib/field.ts';
@@ -20,6 +21,7 @@ interface TypeEntry {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;
+  readonly cpuCredits?: CpuCredits;
   readonly overhead?: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities | undefined>>;
   readonly offerings: readonly OfferingEntry[];
 }
@@ -30,6 +32,8 @@ function checkType(type: Field): void {
   type.at('name').text();
   checkExpressions(type.at('requirements').required(), OPERATORS);
   checkQuantities(type.at('capacity').required());
+  if (type.at('cpuCredits').value !== undefined)
+    for (const field of ['baseline', 'utilization', 'usdPerVcpuHour']) type.at('cpuCredits').at(field).number();
   for (const part of ['kubeReserved', 'systemReserved', 'evictionThreshold'])
     checkQuantities(type.at('overhead').at(part));
   for (const offering of type.at('offerings').required().items()) {
@@ -40,12 +44,13 @@ function checkType(type: Field): void {
   }
 }
 
-function typeOf({ name, requirements, capacity, overhead, offerings }: TypeEntry): InstanceType {
+function typeOf({ name, requirements, capacity, cpuCredits, overhead, offerings }: TypeEntry): InstanceType {
   const part = (list: Quantities | undefined): Resources => resourcesOf(list);
   return {
     name,
     requirements,
     capacity: resourcesOf(capacity),
+    ...(cpuCredits === undefined || cpuCredits.utilization === 0 ? {} : { cpuCredits }),
     overhead: {
       kubeReserved: part(overhead?.kubeReserved),
       systemReserved: part(overhead?.systemReserved),

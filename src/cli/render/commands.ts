@@ -20,6 +20,8 @@ export interface SimulatedReplacement {
   readonly cheapestPrice: number;
   /** USD per hour that interruptions of it are expected to cost, which is not paid; absent when nothing. */
   readonly spotRisk?: number;
+  /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
+  readonly surplusCredits?: number;
 }
 
 export interface SimulatedCommand {
@@ -64,6 +66,7 @@ function replacementOf(claim: PlannedClaim): SimulatedReplacement {
     cheapest,
     usdPerHour: cheapestPrice,
     spotRiskUsdPerHour,
+    surplusUsdPerHour,
   } = claim;
   const capacityTypes = requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
   return {
@@ -75,6 +78,7 @@ function replacementOf(claim: PlannedClaim): SimulatedReplacement {
     cheapest,
     cheapestPrice,
     ...(spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(spotRiskUsdPerHour) }),
+    ...(surplusUsdPerHour === undefined ? {} : { surplusCredits: rounded(surplusUsdPerHour) }),
   };
 }
 
@@ -118,6 +122,8 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
   const { cheapest, nodePool, instanceTypes, capacityTypes } = replacement;
   const price = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
   const risk = replacements.reduce((sum, { spotRisk = 0 }) => sum + spotRisk, 0);
+  const surplus = replacements.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
+  const credits = surplus === 0 ? '' : ` (surplus CPU credits ${usdPerHour(surplus)})`;
   const others = replacements.length > 1 ? ` and ${counted(replacements.length - 1, 'more node')}` : '';
   return [
     decision,
@@ -125,7 +131,7 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
     `${cheapest || `as NodePool ${nodePool}`}${others}`,
     instanceTypes.length > 1 ? `+${instanceTypes.length - 1}` : '',
     capacityTypes.join(','),
-    `${usdPerHour(price)}${risk === 0 ? '' : ` (spot risk ${usdPerHour(risk)})`}`,
+    `${usdPerHour(price)}${risk === 0 ? '' : ` (spot risk ${usdPerHour(risk)})`}${credits}`,
     usdPerHour(savings),
   ];
 }

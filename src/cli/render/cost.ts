@@ -54,6 +54,7 @@ const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE', 'LI
 function priceText({ price, total }: CostNow): string {
   const parts = [
     ['instances', price.instancesUsdPerHour],
+    ['surplus CPU credits', price.surplusCreditsUsdPerHour],
     ['volumes', price.volumesUsdPerHour],
     ['public addresses', price.publicIpv4UsdPerHour],
     ['fees', price.feesUsdPerHour],

@@ -17,6 +17,8 @@ export interface SimulatedClaim {
   readonly effectivePrice?: number;
   /** USD per hour that interruptions of it are expected to cost, which counts in choosing and is not paid; absent when nothing. */
   readonly spotRisk?: number;
+  /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
+  readonly surplusCredits?: number;
 }
 
 export interface SimulationAnswer {
@@ -53,6 +55,7 @@ function claimOf(claim: PlannedClaim): SimulatedClaim {
     price: listPriceOf(claim),
     ...(effectivePriceOf(claim) === listPriceOf(claim) ? {} : { effectivePrice: rounded(effectivePriceOf(claim)) }),
     ...(claim.spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(claim.spotRiskUsdPerHour) }),
+    ...(claim.surplusUsdPerHour === undefined ? {} : { surplusCredits: rounded(claim.surplusUsdPerHour) }),
   };
 }
 

@@ -12,14 +12,16 @@ const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
 interface Columns {
   readonly isEffective: boolean;
   readonly isRisky: boolean;
+  readonly hasSurplus: boolean;
 }
 
 function claimRows(
   claims: readonly SimulatedClaim[],
-  { isEffective, isRisky }: Columns,
+  { isEffective, isRisky, hasSurplus }: Columns,
 ): readonly (readonly string[])[] {
   return claims.map((claim) => {
-    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice, spotRisk } = claim;
+    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice, spotRisk, surplusCredits } =
+      claim;
     return [
       nodePool,
       cheapest,
@@ -32,6 +34,7 @@ function claimRows(
       usdPerHour(price),
       ...(isEffective ? [usdPerHour(effectivePrice ?? price)] : []),
       ...(isRisky ? [spotRisk === undefined ? '' : usdPerHour(spotRisk)] : []),
+      ...(hasSurplus ? [surplusCredits === undefined ? '' : usdPerHour(surplusCredits)] : []),
     ];
   });
 }
@@ -82,17 +85,25 @@ export function simulationText({
 }: SimulationAnswer): string {
   const isEffective = effectivePrice !== undefined;
   const isRisky = nodeClaims.some(({ spotRisk }) => spotRisk !== undefined);
-  const headings = [...CLAIM_HEADINGS, ...(isEffective ? ['EFFECTIVE'] : []), ...(isRisky ? ['SPOT RISK'] : [])];
+  const surplus = nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
+  const hasSurplus = surplus > 0;
+  const headings = [
+    ...CLAIM_HEADINGS,
+    ...(isEffective ? ['EFFECTIVE'] : []),
+    ...(isRisky ? ['SPOT RISK'] : []),
+    ...(hasSurplus ? ['SURPLUS CREDITS'] : []),
+  ];
   const effective = isEffective ? `, effectively ${usdPerHour(effectivePrice)}` : '';
+  const credits = hasSurplus ? `, plus ${usdPerHour(surplus)} of surplus CPU credits` : '';
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
   const sections = [
-    table(headings, claimRows(nodeClaims, { isEffective, isRisky })),
+    table(headings, claimRows(nodeClaims, { isEffective, isRisky, hasSurplus })),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
-    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}${effective}, ${counted(refused, 'pod')} unschedulable`,
+    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}${effective}${credits}, ${counted(refused, 'pod')} unschedulable`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }

@@ -11,10 +11,10 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { nextChangeMs } from '../../engine/disruption/next-change.ts';
 import { type PassInput, passCluster } from '../../engine/disruption/pass.ts';
+import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
 import type { WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
-import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import type { SimulationInput } from '../../engine-worker/simulation-runner.ts';
 import { solveOptions } from '../../engine-worker/solver.ts';
 import { sameItems } from '../../lib/same-items.ts';
@@ -171,7 +171,7 @@ export class Snapshots {
     const NodePool = { name: pool.metadata.name };
     try {
       const types = await this.#deps.cloud.instanceTypes(pool);
-      return this.#deps.settings.consolidation === 'compatible' ? withoutSpotRisk(types) : types;
+      return this.#deps.settings.consolidation === 'compatible' ? withoutExpectedCosts(types) : types;
     } catch (error) {
       // this error is expected if the NodePool is not ready
       if (error instanceof OverlaysNotEvaluated)

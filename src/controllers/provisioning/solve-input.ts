@@ -2,10 +2,10 @@
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import { isActive, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
-import { withoutSpotRisk } from '../../engine/spot-risk.ts';
 import type { Store } from '../../kube/client.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Settings } from '../../process/settings.ts';
@@ -145,7 +145,7 @@ export async function withInstanceTypes(
       const NodePool = { name: nodePool.metadata.name };
       try {
         const listed = await deps.cloud.instanceTypes(nodePool);
-        const instanceTypes = mode === 'compatible' ? withoutSpotRisk(listed) : listed;
+        const instanceTypes = mode === 'compatible' ? withoutExpectedCosts(listed) : listed;
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
         return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode) };
       } catch (error) {

@@ -20,6 +20,8 @@ export interface NodePrice {
   readonly usdPerHour: number;
   /** AWS list price, if it differs. */
   readonly listUsdPerHour?: number | undefined;
+  /** Expected price of the surplus CPU credits of its pods. */
+  readonly surplusUsdPerHour?: number | undefined;
   readonly extras?: NodeExtras | undefined;
   /** Part of the price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
   readonly coveredUsdPerHour?: number | undefined;
@@ -128,7 +130,7 @@ export class CostAccount {
     Record<CostDimension, Groups>
   >;
   readonly #total = new Groups();
-  readonly #price = { instances: 0, volumes: 0, publicIpv4: 0, fees: 0, covered: 0 };
+  readonly #price = { instances: 0, surplusCredits: 0, volumes: 0, publicIpv4: 0, fees: 0, covered: 0 };
   readonly #nodes: NodeCost[] = [];
   readonly #unpriced: string[] = [];
   #others = 0;
@@ -144,12 +146,13 @@ export class CostAccount {
   report(nowMs: number): CostReport {
     const [total] = this.#total.list;
     const { name: _, ...sums } = total ?? { name: '', ...written(EMPTY) };
-    const { instances, volumes, publicIpv4, fees, covered } = this.#price;
+    const { instances, surplusCredits, volumes, publicIpv4, fees, covered } = this.#price;
     return {
       at: timestamp(nowMs),
       total: sums,
       price: {
         instancesUsdPerHour: usdOf(instances),
+        surplusCreditsUsdPerHour: usdOf(surplusCredits),
         volumesUsdPerHour: usdOf(volumes),
         publicIpv4UsdPerHour: usdOf(publicIpv4),
         feesUsdPerHour: usdOf(fees),
@@ -187,19 +190,26 @@ export class CostAccount {
     this.#nodes.push(nodeCost(node, sums));
   }
 
-  #enterPrice({ usdPerHour, listUsdPerHour = usdPerHour, extras, coveredUsdPerHour = 0 }: NodePrice): {
+  #enterPrice({
+    usdPerHour,
+    listUsdPerHour = usdPerHour,
+    surplusUsdPerHour = 0,
+    extras,
+    coveredUsdPerHour = 0,
+  }: NodePrice): {
     readonly effective: NanoUsd;
     readonly list: NanoUsd;
   } {
     const parts = {
       instances: nanoUsd(usdPerHour),
+      surplusCredits: nanoUsd(surplusUsdPerHour),
       volumes: nanoUsd(extras?.volumesUsdPerHour ?? 0),
       publicIpv4: nanoUsd(extras?.publicIpv4UsdPerHour ?? 0),
       fees: nanoUsd(extras?.feeUsdPerHour ?? 0),
       covered: nanoUsd(Math.min(usdPerHour, coveredUsdPerHour)),
     };
     for (const [part, amount] of Object.entries(parts)) this.#price[part as keyof typeof parts] += amount;
-    const besides = parts.volumes + parts.publicIpv4 + parts.fees;
+    const besides = parts.surplusCredits + parts.volumes + parts.publicIpv4 + parts.fees;
     return {
       effective: parts.instances - parts.covered + besides,
       list: nanoUsd(listUsdPerHour) + besides,

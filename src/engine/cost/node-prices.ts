@@ -1,12 +1,13 @@
 /** Computes the price of every node, by the offering that matches its labels. */
 
-import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { defined } from '../../lib/defined.ts';
 import { own } from '../../lib/own.ts';
+import { nodeSurplus } from '../disruption/candidates/disruption-cost.ts';
 import type { PoolInput, StateNode } from '../model.ts';
 import type { Commitment } from '../price-book/commitment.ts';
 import { coverageOf } from '../price-book/coverage.ts';
-import { runningInstances } from '../price-book/running-instances.ts';
+import { runningInstances, typeFinder } from '../price-book/running-instances.ts';
 import type { NodePrice } from './account.ts';
 
 /**
@@ -24,6 +25,7 @@ export function nodePrices(
   const running = runningInstances(nodes.map(staying), pools);
   const { covered } = coverageOf(running, commitments);
   const lists = onDemandPrices(nodes, pools);
+  const surplus = surplusPrices(nodes, pools);
   return new Map(
     running
       .filter(({ usdPerHour }) => !Number.isNaN(usdPerHour))
@@ -33,11 +35,24 @@ export function nodePrices(
           usdPerHour,
           ...defined({
             listUsdPerHour: lists.get(id) ?? listUsdPerHour,
+            surplusUsdPerHour: surplus.get(id),
             extras: extras.get(poolOf.get(id) ?? ''),
             coveredUsdPerHour: covered.get(id),
           }),
         },
       ]),
+  );
+}
+
+/** Returns the expected price of surplus CPU credits by provider id. Nodes without surplus credits are absent. */
+function surplusPrices(nodes: readonly StateNode[], pools: readonly PoolInput[]): ReadonlyMap<string, number> {
+  const finder = typeFinder(pools);
+  return new Map(
+    nodes.flatMap(({ providerId, labels, pods }) => {
+      const type = finder(own(labels, INSTANCE_TYPE_LABEL) ?? '', own(labels, NODEPOOL_LABEL) ?? '');
+      const usd = type === undefined ? 0 : nodeSurplus(pods, type);
+      return usd > 0 ? [[providerId, usd] as const] : [];
+    }),
   );
 }
 

@@ -39,9 +39,11 @@ export interface CostReport {
   /** RFC 3339. */
   readonly at: string;
   readonly total: CostSums;
-  /** Components of the total: instances + volumes + publicIpv4 + fees − covered. */
+  /** Components of the total: instances + surplusCredits + volumes + publicIpv4 + fees − covered. */
   readonly price: {
     readonly instancesUsdPerHour: number;
+    /** Expected price of CPU beyond the baselines of burstable types. */
+    readonly surplusCreditsUsdPerHour: number;
     readonly volumesUsdPerHour: number;
     readonly publicIpv4UsdPerHour: number;
     readonly feesUsdPerHour: number;

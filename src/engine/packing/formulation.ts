@@ -109,7 +109,8 @@ export class Formulation {
       const capacities = this.#capacities(scarce);
       const mixes = this.#mixes(drafts, capacities, apart);
       if (this.#parts.isLate()) return undefined;
-      parts.push({ kinds, problem: { kinds: drafts.map((draft) => kindOf(draft, scarce)), capacities, mixes } });
+      const ofParts = drafts.map((draft) => kindOf(draft, scarce));
+      parts.push({ kinds, problem: { kinds: ofParts, capacities, mixes, ...this.#surplus() } });
     }
     return parts;
   }
@@ -119,13 +120,13 @@ export class Formulation {
     const kinds = new Map(this.members.flatMap((members, kind) => members.map(({ pod }) => [pod, kind] as const)));
     const { catalogue } = this.#template;
     return claims.map((claim) => {
-      const { rows, choice } = claim.state;
+      const { rows, cheapest } = claim.state;
       const counts = new Int32Array(this.members.length);
       for (const pod of claim.pods) {
         const kind = kinds.get(pod) as number;
         counts[kind] = (counts[kind] as number) + 1;
       }
-      const row = rows.members.find((each) => catalogue.typeAt(each) === choice.cheapest) as number;
+      const row = rows.members.find((each) => catalogue.typeAt(each) === cheapest.type) as number;
       return { row, price: usdPerHourOf(claim), counts, copies: 1 };
     });
   }
@@ -238,6 +239,15 @@ export class Formulation {
       }
       return capacity.some((amount) => amount < 0) ? undefined : capacity;
     });
+  }
+
+  #surplus(): Pick<Problem, 'surplus' | 'cpuAt'> {
+    const { catalogue, surplusPrices } = this.#template;
+    const priceAt = (row: number) => surplusPrices.priceOf(catalogue.typeAt(row));
+    return {
+      surplus: Array.from({ length: catalogue.rowCount }, (_, row) => priceAt(row)),
+      cpuAt: surplusPrices.cpuAt,
+    };
   }
 
   /**

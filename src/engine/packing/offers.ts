@@ -1,12 +1,19 @@
 /** Candidates for the next node, lowest price per worth first, in a binary heap. */
 
+import type { Amounts } from '../solver/dimensions.ts';
+
 /** Node with its current filling. */
 export interface Offer {
   /** Position in the order of the problem. For equal offers, the first position wins. */
   readonly order: number;
   readonly mix: number;
   readonly row: number;
-  readonly price: number;
+  /** Capacity for pods. Of a burstable row, one offer has only the CPU that its price includes. */
+  readonly capacity: Amounts;
+  /** Price of the instance without surplus CPU credits. */
+  readonly instanceUsd: number;
+  /** Price of the node. A lower bound until the node is filled. */
+  price: number;
   /** Pods on the node, per kind. Meaningless until the node is filled. */
   readonly counts: Int32Array;
   /** True if the node is filled. Filling is most of the work, so it is deferred until the result is needed. */

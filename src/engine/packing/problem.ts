@@ -1,5 +1,6 @@
 /** Packing problem in numbers: kinds of pods, rows of instance types, and the prices of nodes for combinations of kinds. */
 import type { Amounts } from '../solver/dimensions.ts';
+import type { SurplusPrice } from '../solver/surplus-prices.ts';
 
 /** Pods that are equal for packing. */
 export interface PodKind {
@@ -17,6 +18,10 @@ export interface Problem {
   readonly kinds: readonly PodKind[];
   /** Capacity of each row for pods. Undefined if the row has no room for pods. */
   readonly capacities: readonly (Amounts | undefined)[];
+  /** Prices of surplus CPU credits by row, which depend on the CPU requests of the pods on a node. */
+  readonly surplus: readonly (SurplusPrice | undefined)[];
+  /** Position of CPU in amounts. */
+  readonly cpuAt: number;
   /** Mixes. Every kind is in at least one of them. */
   readonly mixes: readonly Mix[];
 }
@@ -24,6 +29,7 @@ export interface Problem {
 /** Nodes with the same filling. */
 export interface Bin {
   readonly row: number;
+  /** Price of each of the nodes, including surplus CPU credits, in USD per hour. */
   readonly price: number;
   /** Pods on each of the nodes, per kind. */
   readonly counts: Int32Array;
@@ -41,11 +47,16 @@ function covers(one: Amounts, other: Amounts, dimensions: readonly number[]): bo
   return true;
 }
 
+/** Returns true if the surplus CPU credits of one row never cost more than those of another row. */
+const hasNoDearerCpu = (one: SurplusPrice | undefined, other: SurplusPrice | undefined): boolean =>
+  one === undefined ||
+  (other !== undefined && one.includedCpu >= other.includedCpu && one.usdPerCpu <= other.usdPerCpu);
+
 /**
  * Returns the worthwhile rows of a mix, cheapest first. A row is worthwhile if no cheaper row has at least as much of
  * everything.
  */
-export function worthwhileRows({ kinds, capacities }: Problem, mix: Mix): readonly number[] {
+export function worthwhileRows({ kinds, capacities, surplus }: Problem, mix: Mix): readonly number[] {
   const priceOf = (row: number): number => mix.prices[row] ?? Number.POSITIVE_INFINITY;
   const width = kinds[0]?.amounts.length ?? 0;
   const wanted = Array.from({ length: width }, (_, at) => at).filter((at) =>
@@ -59,7 +70,9 @@ export function worthwhileRows({ kinds, capacities }: Problem, mix: Mix): readon
   for (const row of sorted) {
     const capacity = capacities[row];
     if (capacity === undefined) continue;
-    if (!kept.some((other) => covers(capacities[other] as Amounts, capacity, wanted))) kept.push(row);
+    const isBetter = (other: number): boolean =>
+      hasNoDearerCpu(surplus[other], surplus[row]) && covers(capacities[other] as Amounts, capacity, wanted);
+    if (!kept.some(isBetter)) kept.push(row);
   }
   return kept;
 }

@@ -149,18 +149,14 @@ function scattered(counts: Int32Array, kinds: readonly number[], size: number): 
 const purchaseOf = (claims: readonly Claim[], { pricesOf }: RepackParts): Purchase => ({
   usdPerHour: claims.reduce(
     (sum, claim) =>
-      sum + (pricesOf ? lowestPrice(claim, pricesOf) : claim.usdPerHour) + claim.state.template.extrasUsdPerHour,
+      sum +
+      (pricesOf ? claim.state.cheapestAt(pricesOf(claim.state.shape)).usdPerHour : claim.usdPerHour) +
+      claim.state.template.extrasUsdPerHour,
     0,
   ),
   nodes: claims.length,
-  instanceTypes: new Set(claims.map(({ state }) => state.choice.cheapest)).size,
+  instanceTypes: new Set(claims.map(({ state }) => state.cheapest.type)).size,
 });
-
-function lowestPrice({ state }: Claim, pricesOf: (shape: Shape) => Float64Array): number {
-  const prices = pricesOf(state.shape);
-  const types = state.template.catalogue.typesOf(state.rows);
-  return types.reduce((least, type) => Math.min(least, prices[type] ?? least), Number.POSITIVE_INFINITY);
-}
 
 /**
  * Types that a claim may have besides the intended row. Limits count each claim with its largest type, so larger types reduce

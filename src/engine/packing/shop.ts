@@ -3,6 +3,7 @@
  * cost to place a pod of its kind.
  */
 import type { Amounts } from '../solver/dimensions.ts';
+import { surplusUsd } from '../solver/surplus-prices.ts';
 import { type Offer, Offers } from './offers.ts';
 import { type Bin, type Mix, type PodKind, type Problem, worthwhileRows } from './problem.ts';
 import { WorthBound } from './worth-bound.ts';
@@ -73,11 +74,28 @@ export class Shop {
     const most = Math.max(1, Math.floor(budget.left / CONSTRUCTIONS / looks));
     let order = 0;
     this.#catalogue = mixes.map((mix, index) =>
-      this.#thinned(mix, worthwhileRows(problem, mix), most).map((row) => ({
-        ...{ order: order++, mix: index, row, price: mix.prices[row] ?? 0 },
-        ...{ counts: new Int32Array(kinds.length), isFilled: false, ratio: 0 },
-      })),
+      this.#thinned(mix, worthwhileRows(problem, mix), most).flatMap((row) =>
+        this.#capacitiesOf(row).map((capacity) => ({
+          ...{ order: order++, mix: index, row, capacity, instanceUsd: mix.prices[row] ?? 0, price: 0 },
+          ...{ counts: new Int32Array(kinds.length), isFilled: false, ratio: 0 },
+        })),
+      ),
     );
+  }
+
+  /** Returns the capacity of a row, and the capacity without surplus CPU credits if both are possible. */
+  #capacitiesOf(row: number): readonly Amounts[] {
+    const { capacities, surplus, cpuAt } = this.#problem;
+    const whole = capacities[row] as Amounts;
+    const included = surplus[row]?.includedCpu ?? Number.POSITIVE_INFINITY;
+    if (included <= 0 || included >= (whole[cpuAt] ?? 0)) return [whole];
+    return [whole.with(cpuAt, included), whole];
+  }
+
+  /** Returns the price of a node whose pods request some CPU. */
+  #priceOf(row: number, instanceUsd: number, cpu: number): number {
+    const surplus = this.#problem.surplus[row];
+    return surplus === undefined ? instanceUsd : instanceUsd + surplusUsd(surplus, cpu);
   }
 
   /**
@@ -93,7 +111,7 @@ export class Shop {
       let lowest = Number.POSITIVE_INFINITY;
       for (const row of rows) {
         const load = this.#loadOf(kind, capacities[row] as Amounts);
-        const price = load * (mix.prices[row] ?? 0);
+        const price = this.#shareOf(kind, row, mix.prices[row] ?? 0, load);
         if (load > 1 || price >= lowest) continue;
         best = row;
         lowest = price;
@@ -106,17 +124,23 @@ export class Shop {
 
   /** Returns the cost of a pod on nodes that are full of its own kind, as an initial upper estimate. */
   ownWorth(): Float64Array {
-    const { kinds, mixes, capacities } = this.#problem;
+    const { kinds, mixes } = this.#problem;
     const worth = new Float64Array(kinds.length).fill(Number.POSITIVE_INFINITY);
     for (const [index, mix] of mixes.entries()) {
-      for (const { row, price } of this.#catalogue[index] ?? []) {
+      for (const { row, capacity, instanceUsd } of this.#catalogue[index] ?? []) {
         for (const kind of mix.kinds) {
-          const load = this.#loadOf(kind, capacities[row] as Amounts);
-          if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, load * price);
+          const load = this.#loadOf(kind, capacity);
+          if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, this.#shareOf(kind, row, instanceUsd, load));
         }
       }
     }
     return worth;
+  }
+
+  /** Returns the share of a pod in the price of a node that is full of pods of its kind. */
+  #shareOf(kind: number, row: number, instanceUsd: number, load: number): number {
+    const { kinds, cpuAt } = this.#problem;
+    return load === 0 ? 0 : load * this.#priceOf(row, instanceUsd, (kinds[kind]?.amounts[cpuAt] ?? 0) / load);
   }
 
   /**
@@ -146,7 +170,7 @@ export class Shop {
   }
 
   #offer(left: Int32Array, { worth, surcharge, considers }: PurchaseRequest): void {
-    const { kinds, mixes, capacities } = this.#problem;
+    const { kinds, mixes } = this.#problem;
     this.#offers.clear();
     for (const [index, mix] of mixes.entries()) {
       const open = mix.kinds.filter((kind) => (left[kind] ?? 0) > 0);
@@ -156,7 +180,7 @@ export class Shop {
         if (considers !== undefined && !considers(offer.row)) continue;
         this.#budget.left -= bound.looks;
         offer.isFilled = false;
-        offer.ratio = ratioOf(offer.price + surcharge, bound.of(capacities[offer.row] as Amounts));
+        offer.ratio = ratioOf(offer.instanceUsd + surcharge, bound.of(offer.capacity));
         if (offer.ratio < Number.POSITIVE_INFINITY) this.#offers.add(offer);
       }
     }
@@ -181,9 +205,9 @@ export class Shop {
   }
 
   #fill(offer: Offer, left: Int32Array, { worth, filling, surcharge }: PurchaseRequest): void {
-    const { mixes, capacities } = this.#problem;
-    const { mix, row, price, counts } = offer;
-    this.#rest.set(capacities[row] as Amounts);
+    const { mixes, cpuAt } = this.#problem;
+    const { mix, row, capacity: room, instanceUsd, counts } = offer;
+    this.#rest.set(room);
     counts.fill(0);
     let kinds = 0;
     for (const kind of (mixes[mix] as Mix).kinds) if ((left[kind] as number) > 0) this.#room[kinds++] = kind;
@@ -217,7 +241,8 @@ export class Shop {
       this.#take(best, batch);
     }
     offer.isFilled = true;
-    offer.ratio = ratioOf(price + surcharge, total);
+    offer.price = this.#priceOf(row, instanceUsd, (room[cpuAt] ?? 0) - (this.#rest[cpuAt] ?? 0));
+    offer.ratio = ratioOf(offer.price + surcharge, total);
   }
 
   /** Returns the largest part of a remaining capacity that a pod uses. Returns a value above 1 if the pod does not fit. */

@@ -44,7 +44,7 @@ function capacityTypeOf({ labels }: EngineNode): string {
 }
 
 /** Returns a function that finds a type by name, preferably in the node's own NodePool. */
-function typeFinder(pools: readonly PoolInput[]): (name: string, pool: string) => InstanceType | undefined {
+export function typeFinder(pools: readonly PoolInput[]): (name: string, pool: string) => InstanceType | undefined {
   const lists = new Map<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
   const byPool = new Map<string, ReadonlyMap<string, InstanceType>>();
   for (const { nodePool, instanceTypes } of pools) {

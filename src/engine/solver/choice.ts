@@ -18,7 +18,7 @@ export class Choice {
   readonly isEmpty: boolean;
   readonly #upTo: Amounts;
   #types: readonly InstanceType[] | undefined;
-  #cheapest: number | undefined;
+  #positions: readonly number[] | undefined;
   #unsatisfied: ReturnType<typeof satisfiesMinValues>['unsatisfied'] | undefined;
   readonly #largest = new Map<string, number>();
   /** Values that other modules derived from the choice, by topic. */
@@ -44,7 +44,7 @@ export class Choice {
 
   get types(): readonly InstanceType[] {
     const { types } = this.#catalogue;
-    this.#types ??= this.#catalogue.typesOf(this.rows).flatMap((type) => types[type] ?? []);
+    this.#types ??= this.positions.flatMap((type) => types[type] ?? []);
     return this.#types;
   }
 
@@ -54,23 +54,10 @@ export class Choice {
     return this.#unsatisfied;
   }
 
-  /** Lowest price of the claim, in USD per hour. */
-  get usdPerHour(): number {
-    return this.shape.offerings.prices[this.cheapest] ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** Position of the instance type with the lowest price, or -1 if no type is available. */
-  get cheapest(): number {
-    if (this.#cheapest === undefined) {
-      const { prices } = this.shape.offerings;
-      let [cheapest, lowest] = [-1, Number.POSITIVE_INFINITY];
-      for (const type of this.#catalogue.typesOf(this.rows)) {
-        const price = prices[type] ?? lowest;
-        if (price < lowest) [cheapest, lowest] = [type, price];
-      }
-      this.#cheapest = cheapest;
-    }
-    return this.#cheapest;
+  /** Positions of the remaining types. */
+  get positions(): readonly number[] {
+    this.#positions ??= this.#catalogue.typesOf(this.rows);
+    return this.#positions;
   }
 
   /** Returns the largest capacity of a resource among the remaining types. */

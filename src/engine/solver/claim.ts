@@ -15,6 +15,13 @@ import type { PodClass } from './pod-class.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
+interface CheapestType {
+  /** Position of the type, or -1 if no type is available. */
+  readonly type: number;
+  /** Price of the instance, with its spot risk and the surplus CPU credits for the requests. */
+  readonly usdPerHour: number;
+}
+
 /** Remaining possibilities of a claim. Immutable. */
 export class ClaimState {
   readonly template: Template;
@@ -24,6 +31,7 @@ export class ClaimState {
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
   readonly ports: readonly HostPort[];
+  #cheapest: CheapestType | undefined;
   #next: Map<string, ClaimState | Refusal> | undefined;
 
   constructor(template: Template, choice: Choice, start: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
@@ -47,6 +55,55 @@ export class ClaimState {
   /** Rows of instance types that remain possible. The set only shrinks. */
   get rows(): BitSet {
     return this.choice.rows;
+  }
+
+  /** Instance type with the lowest price for the requests of the pods. If several are equal, the first. */
+  get cheapest(): CheapestType {
+    this.#cheapest ??= this.#cheapestAmongAll();
+    return this.#cheapest;
+  }
+
+  #cheapestAmongAll(): CheapestType {
+    const { prices } = this.shape.offerings;
+    // only the prices of burstable types depend on the requests
+    const steady = this.choice.computeOnce('cheapest steady type', () => {
+      const burstable = new Set(this.#burstable);
+      const types = this.choice.positions.filter((type) => !burstable.has(type));
+      return this.#cheapestOf(types, prices);
+    });
+    const own = this.#cheapestOf(this.#burstable, prices);
+    const isFirst = own.usdPerHour === steady.usdPerHour ? own.type < steady.type : own.usdPerHour < steady.usdPerHour;
+    return isFirst && own.type >= 0 ? own : steady;
+  }
+
+  /** Positions of the burstable types. */
+  get #burstable(): readonly number[] {
+    const { choice, template } = this;
+    return choice.computeOnce('burstable types', () =>
+      choice.positions.filter((type) => template.surplusPrices.priceOf(type) !== undefined),
+    );
+  }
+
+  /** Requested CPU if it causes surplus credits on some of the types, otherwise 0. */
+  get surplusCpu(): number {
+    const { surplusPrices } = this.template;
+    const isSurplus = this.#burstable.some((type) => surplusPrices.usdPerHour(type, this.amounts) > 0);
+    return isSurplus ? (this.amounts[surplusPrices.cpuAt] ?? 0) : 0;
+  }
+
+  /** Returns the type with the lowest price if the instances have these prices. */
+  cheapestAt(prices: Float64Array): CheapestType {
+    return this.#cheapestOf(this.choice.positions, prices);
+  }
+
+  #cheapestOf(types: readonly number[], prices: Float64Array): CheapestType {
+    const { surplusPrices } = this.template;
+    let cheapest: CheapestType = { type: -1, usdPerHour: Number.POSITIVE_INFINITY };
+    for (const type of types) {
+      const usdPerHour = (prices[type] ?? Number.POSITIVE_INFINITY) + surplusPrices.usdPerHour(type, this.amounts);
+      if (usdPerHour < cheapest.usdPerHour) cheapest = { type, usdPerHour };
+    }
+    return cheapest;
   }
 
   /**
@@ -237,7 +294,7 @@ export class Claim {
 
   /** Lowest price of the claim, in USD per hour. */
   get usdPerHour(): number {
-    return this.state.choice.usdPerHour;
+    return this.state.cheapest.usdPerHour;
   }
 
   /** Claim as topology sees it. */

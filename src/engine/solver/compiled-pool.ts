@@ -6,6 +6,7 @@ import type { Choices } from './choice.ts';
 import type { CompiledTypes } from './compiled-types.ts';
 import type { DaemonGroup } from './daemons.ts';
 import type { Shape } from './shape.ts';
+import type { SurplusPrices } from './surplus-prices.ts';
 
 /** Data of a NodePool that all solves of a snapshot share. */
 export interface CompiledPool {
@@ -23,4 +24,6 @@ export interface CompiledPool {
   readonly rows: BitSet;
   readonly groups: readonly DaemonGroup[];
   readonly choices: Choices;
+  /** Prices of surplus CPU credits, which depend on the requests. */
+  readonly surplusPrices: SurplusPrices;
 }

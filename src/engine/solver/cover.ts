@@ -72,7 +72,10 @@ export function bestCover(claim: Claim, ledger: Ledger): BestCover | undefined {
   const found: Found[] = [];
   for (const type of state.template.catalogue.typesOf(state.rows)) {
     const best = cheapestOf(type, usages[type] ?? NONE, ledger);
-    if (best !== undefined) found.push(best);
+    if (best === undefined) continue;
+    // commitments do not cover surplus CPU credits
+    const surplus = state.template.surplusPrices.usdPerHour(type, state.amounts);
+    found.push({ ...best, usdPerHour: best.usdPerHour + surplus });
   }
   const best = found.reduce<Found | undefined>(
     (least, each) => (least === undefined || each.usdPerHour < least.usdPerHour ? each : least),
@@ -113,10 +116,10 @@ function cheapestOf(type: number, usages: readonly Usage[], ledger: Ledger): Fou
 /** Returns the on-demand launch of a claim whose cheapest offering is on-demand in any case. */
 export function onDemandUsage(claim: Claim): ClaimCover | undefined {
   if (!isCoverable(claim)) return undefined;
-  const { state, usdPerHour } = claim;
-  const { cheapest } = state.choice;
+  const { state } = claim;
+  const { type } = state.cheapest;
   const usages = usagesOf(state.shape);
-  const usage = usages[cheapest]?.find((each) => each.usdPerHour === usdPerHour);
+  const usage = usages[type]?.find((each) => each.usdPerHour === state.shape.offerings.prices[type]);
   if (usage === undefined) return undefined;
   const types = state.template.catalogue.typesOf(state.rows).filter((type) => (usages[type] ?? NONE).length > 0);
   const positions = new Set(types);

@@ -31,7 +31,7 @@ import { podKey } from '../pods.ts';
 import type { Requirements } from '../requirements.ts';
 import { addResources, minCommonResources } from '../resources.ts';
 import { ValueSet } from '../value-set.ts';
-import type { Claim } from './claim.ts';
+import type { Claim, ClaimState } from './claim.ts';
 import type { Shape } from './shape.ts';
 
 /** Returns the smallest overhead of daemons on any instance type of the claim. */
@@ -93,6 +93,19 @@ function launchShape({ state, held, cover }: Claim): Shape {
   );
 }
 
+/** Returns all types, cheapest first, including the price of surplus CPU credits for the requests of the claim. */
+function byPrice(
+  { template: { surplusPrices }, amounts, surplusCpu }: ClaimState,
+  { offerings }: Shape,
+): readonly number[] {
+  if (surplusCpu === 0) return offerings.byPrice;
+  const usd = offerings.prices.map((price, type) => price + surplusPrices.usdPerHour(type, amounts));
+  return offerings.byPrice.toSorted((a, b) => {
+    const [priceA, priceB] = [usd[a] ?? 0, usd[b] ?? 0];
+    return priceA === priceB ? 0 : priceA - priceB; // infinite prices are equal
+  });
+}
+
 /**
  * Returns the remaining types, cheapest first, up to the maximum length of the list in a NodeClaim. Spot risk affects the order,
  * but removes no type.
@@ -102,7 +115,7 @@ function cheapestTypes({ state, held, cover }: Claim, shape: Shape): readonly nu
   const rows = held.size === 0 || shape.hasMinValues ? state.rows : state.rows.clone().and(shape.possible);
   const remains = new Uint8Array(catalogue.types.length);
   for (const type of catalogue.typesOf(rows)) remains[type] = cover === undefined || cover.types.has(type) ? 1 : 0;
-  const inOrder = shape.offerings.byPrice.filter((type) => remains[type] === 1);
+  const inOrder = byPrice(state, shape).filter((type) => remains[type] === 1);
   if (inOrder.length <= MAX_INSTANCE_TYPES) return inOrder;
   if (catalogue.risky.size === 0) return inOrder.slice(0, MAX_INSTANCE_TYPES);
   const all = inOrder.flatMap((type) => catalogue.types[type] ?? []);
@@ -138,7 +151,7 @@ interface Launch {
   readonly api: readonly Requirement[];
 }
 
-/** Part of the plan that all claims with the same choice share if they hold no reservations. */
+/** Part of the plan that all claims with the same choice and the same surplus CPU share if they hold no reservations. */
 type PlannedPart = Omit<PlannedClaim, 'pods' | 'requests'> & { readonly overhead: Resources };
 
 function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | PodRefusal {
@@ -151,6 +164,7 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     if (unsatisfied.length > 0) return tooFewTypes(template.name, minValuesText(unsatisfied));
   }
   const names = template.catalogue.namesOf(positions);
+  const surplusUsdPerHour = template.surplusPrices.usdPerHour(positions[0] ?? -1, claim.state.amounts);
   const { requirements, api } = launchRequirements(shape, positions);
   return {
     nodePool: template.name,
@@ -160,6 +174,7 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     annotations: annotationsOf(claim, types),
     cheapest: names[0] ?? '',
     ...pricesOf(types()[0], shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY, shape),
+    ...(surplusUsdPerHour > 0 && { surplusUsdPerHour }),
     ...((claim.cover?.coveredUsdPerHour ?? 0) > 0 && { coveredUsdPerHour: claim.cover?.coveredUsdPerHour ?? 0 }),
     ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
     overhead: leastOverhead(claim),
@@ -193,11 +208,11 @@ function pricesOf(
  */
 export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): PlannedClaim | PodRefusal {
   const compute = (): PlannedPart | PodRefusal => plannedPartOf(claim, strictMinValues);
-  const { choice } = claim.state;
+  const { choice, surplusCpu } = claim.state;
   const planned =
     claim.held.size > 0 || claim.cover !== undefined
       ? compute()
-      : choice.computeOnce(`final ${claim.minValuesLowered}`, compute);
+      : choice.computeOnce(`final ${claim.minValuesLowered} ${surplusCpu}`, compute);
   if ('code' in planned) return planned;
   const { nodePool, instanceTypes, requirements, overhead, ...rest } = planned;
   const pods = claim.pods.map(podKey);

@@ -1,7 +1,8 @@
 /** Computes a lower bound of the cost of the nodes for some pods, for any distribution of the pods, before a packing search. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import type { InstanceType } from '../model.ts';
 import { Requirements } from '../requirements.ts';
-import { type PricedRoom, unitPricesOf } from '../unit-prices.ts';
+import { type PricedRoom, pricedRooms, unitPricesOf } from '../unit-prices.ts';
 import type { Claim } from './claim.ts';
 import type { Dimensions } from './dimensions.ts';
 import type { Shape } from './shape.ts';
@@ -43,7 +44,8 @@ function roomsOf(template: Template, { cpuAt, memoryAt }: Positions, avoided?: s
     const amounts = catalogue.allocatableAt(row);
     if (amounts === undefined || !Number.isFinite(usdPerHour)) continue;
     // at least one unit, because the amount is a divisor
-    rooms.push({ cpu: Math.max(1, amounts[cpuAt] ?? 0), memory: Math.max(1, amounts[memoryAt] ?? 0), usdPerHour });
+    const room = { cpu: Math.max(1, amounts[cpuAt] ?? 0), memory: Math.max(1, amounts[memoryAt] ?? 0), usdPerHour };
+    rooms.push(...pricedRooms(catalogue.types[catalogue.typeAt(row)] as InstanceType, room));
   }
   return rooms;
 }

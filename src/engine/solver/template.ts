@@ -19,6 +19,7 @@ import { type Daemon, daemonGroups, demandsOnNodes } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
 import { PoolLimits } from './limits.ts';
 import { Shapes } from './shape.ts';
+import { SurplusPrices } from './surplus-prices.ts';
 
 /** NodePool in one solve. */
 export interface Template extends CompiledPool {
@@ -159,6 +160,7 @@ function compiledAnew(
     const template = {
       ...{ name, pool, hash, catalogue, taints, root, rows, groups, choices },
       extrasUsdPerHour: extrasUsdPerHour(extras),
+      surplusPrices: new SurplusPrices(catalogue, groups, dimensions),
     };
     templateOf(template, []); // throws if the limits are not valid
     return [template];

@@ -54,6 +54,13 @@ describe('lists of instance types in a thread', () => {
     expect(held.list(empty)).toEqual([]);
   });
 
+  it('keep the CPU credits of burstable types', async () => {
+    const { shown, held } = pair();
+    const cpuCredits = { baseline: 400, utilization: 0.7, usdPerVcpuHour: 0.05 };
+    const id = await shown.send([sharedType({ ...(all[0] as InstanceType), cpuCredits })]);
+    expect(held.list(id)?.[0]?.cpuCredits).toEqual(cpuCredits);
+  });
+
   it('share what is equal', async () => {
     const { shown, held } = pair();
     const [first, second] = [await shown.send(all), await shown.send(soldOut(3))].map((id) => held.list(id) ?? []);

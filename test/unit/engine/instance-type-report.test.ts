@@ -28,7 +28,11 @@ const small: InstanceType = {
     },
   ],
 };
-const large = { ...small, name: 'm.large' };
+const large = {
+  ...small,
+  name: 'm.large',
+  cpuCredits: { baseline: 600, utilization: 0.7, usdPerVcpuHour: 0.05 },
+};
 
 describe('a catalogue that is told', () => {
   it('is read as it was', () => {

@@ -1,10 +1,10 @@
 /** Spot risk decides between offerings, and is in no price. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
+import { withoutExpectedCosts } from '../../../src/engine/expected-costs.ts';
 import type { InstanceType, Plan } from '../../../src/engine/model.ts';
 import { nodeUsdPerHour } from '../../../src/engine/purchase.ts';
 import { sharedTypeList } from '../../../src/engine/shared-types.ts';
-import { withoutSpotRisk } from '../../../src/engine/spot-risk.ts';
 import { instanceType, nodePool, offering, oneOf, planOf, replicas, type SnapshotParts } from './build.ts';
 
 /** The spot offerings of a type with a risk; in some zones alone, if they are named. */
@@ -29,7 +29,7 @@ describe('a spot offering with a risk', () => {
     expect(bought([CHEAP, CALM])).toMatchObject({ cheapest: 'cheap', usdPerHour: 0.2 });
     expect(bought(types)).toMatchObject({ cheapest: 'calm', usdPerHour: 0.21 });
     expect(bought(types)).not.toHaveProperty('spotRiskUsdPerHour');
-    expect(bought(withoutSpotRisk(types))).toEqual(bought([CHEAP, CALM]));
+    expect(bought(withoutExpectedCosts(types))).toEqual(bought([CHEAP, CALM]));
   });
 
   it('wins where it is cheaper all the same, and is reported beside the price', () => {
@@ -110,9 +110,9 @@ describe('a spot offering with a risk', () => {
 describe('lists without spot risk', () => {
   it('are the lists themselves where there is none, and one object where there is', () => {
     const plain = sharedTypeList([CHEAP, CALM]);
-    expect(withoutSpotRisk(plain)).toBe(plain);
+    expect(withoutExpectedCosts(plain)).toBe(plain);
     const list = [risky(CHEAP, 0.1), CALM];
-    expect(withoutSpotRisk(list)).toEqual([CHEAP, CALM]);
-    expect(withoutSpotRisk(list)).toBe(withoutSpotRisk(list));
+    expect(withoutExpectedCosts(list)).toEqual([CHEAP, CALM]);
+    expect(withoutExpectedCosts(list)).toBe(withoutExpectedCosts(list));
   });
 });

@@ -179,6 +179,10 @@ describe('parseSettings', () => {
     },
     { argv: ['--spot-risk=-0.5'], says: 'spot-risk must be a weight from 0 to 100 (SPOT_RISK is -0.5)' },
     { argv: ['--spot-risk=101'], says: 'spot-risk must be a weight from 0 to 100 (SPOT_RISK is 101)' },
+    {
+      argv: ['--expected-cpu-utilization=70'],
+      says: 'expected-cpu-utilization must be a part of the requested CPU from 0 to 1 (EXPECTED_CPU_UTILIZATION is 70)',
+    },
     { argv: ['--metrics-port=70000'], says: 'metrics-port must be from 0 to 65535 (METRICS_PORT is 70000)' },
     { argv: ['--health-probe-port=-1'], says: 'health-probe-port must be from 0 to 65535 (HEALTH_PROBE_PORT is -1)' },
   ])('rejects $argv', ({ argv, says }) => {

@@ -5,10 +5,12 @@ import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { own } from '../../../lib/own.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
+import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, Offering, StateNode } from '../../model.ts';
-import { evictionCost } from '../../pods.ts';
+import { evictionCost, isTerminal } from '../../pods.ts';
+import { amountIn, podRequests } from '../../resources.ts';
 
 /** Cost of the removal of a node without pods. */
 export const BASE_COST = 1;
@@ -44,12 +46,33 @@ export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType
   offeringOfNode(node, type)?.spotRiskUsdPerHour ?? 0;
 
 /**
- * Returns the cost of a node in USD per hour, by its type, zone and capacity type, including costs besides the instance. Returns
- * 0 if the price of the instance is unknown.
+ * Returns the cost of a node in USD per hour, by its type, zone and capacity type, including the surplus CPU credits of its pods
+ * and costs besides the instance. Returns 0 if the price of the instance is unknown.
  */
 export const nodePrice = remembering(
-  (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined, extrasUsdPerHour: number): number => {
+  (
+    node: Pick<StateNode, 'labels'> & Partial<Pick<StateNode, 'pods'>>,
+    type: InstanceType | undefined,
+    extrasUsdPerHour: number,
+  ): number => {
     const offering = offeringOfNode(node, type);
-    return offering === undefined || Number.isNaN(offering.usdPerHour) ? 0 : offering.usdPerHour + extrasUsdPerHour;
+    if (type === undefined || offering === undefined || Number.isNaN(offering.usdPerHour)) return 0;
+    return offering.usdPerHour + nodeSurplus(node.pods ?? [], type) + extrasUsdPerHour;
   },
 );
+
+/** Returns the expected price of the surplus CPU credits of a node, in USD per hour. */
+export function nodeSurplus(pods: readonly EnginePod[], type: InstanceType): number {
+  if (type.cpuCredits === undefined) return 0;
+  const requested = pods.reduce((sum, pod) => sum + (isTerminal(pod) ? 0 : cpuRequestOf(pod)), 0);
+  return surplusUsdPerHour(type, requested);
+}
+
+/** Returns 0 if the pod is not valid, because kube-scheduler would not have placed it. */
+function cpuRequestOf(pod: EnginePod): number {
+  try {
+    return amountIn(podRequests(pod), 'cpu');
+  } catch {
+    return 0;
+  }
+}

@@ -4,6 +4,7 @@ import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
 import { LOOSE, Requirements } from '../../requirements.ts';
+import { nodeSurplus } from '../candidates/disruption-cost.ts';
 import { bySavings, type Candidate, type Command, isTooRisky, savingsOf } from '../command.ts';
 import {
   type DisruptionEvent,
@@ -189,7 +190,8 @@ function withoutOwnTypes(
     // available or not, because the node exists
     const own = instanceType.offerings.filter((offering) => labels.compatible(requirementsOf(offering), LOOSE));
     const instance = own.length === 0 ? 0 : Math.min(...own.map(({ usdPerHour }) => usdPerHour));
-    const price = instance + extrasUsdPerHour(extrasOf(nodePool.metadata.name)) - lostWith(candidate);
+    const besides = nodeSurplus(stateNode.pods, instanceType) + extrasUsdPerHour(extrasOf(nodePool.metadata.name));
+    const price = instance + besides - lostWith(candidate);
     prices.set(instanceType.name, Math.min(price, prices.get(instanceType.name) ?? price));
   }
   const limit = Math.min(...cheaper.flatMap((name) => prices.get(name) ?? []));

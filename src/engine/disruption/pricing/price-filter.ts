@@ -1,5 +1,6 @@
 /** Narrows a replacement to the instance types that justify the move. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import {
   compareText,
   minValuesText,
@@ -9,6 +10,7 @@ import {
 } from '../../instance-types.ts';
 import type { InstanceType, Offering, PlannedClaim } from '../../model.ts';
 import { Requirements } from '../../requirements.ts';
+import { amountIn } from '../../resources.ts';
 import { ValueSet } from '../../value-set.ts';
 import { PricedTypes, type PriceTable } from '../price-table.ts';
 
@@ -60,7 +62,7 @@ export class Replacement {
   /** Types, cheapest first. */
   get types(): readonly InstanceType[] {
     this.#ordered ??= this.#unordered
-      .map((type) => ({ type, price: this.#prices.cheapest(type) }))
+      .map((type) => ({ type, price: this.#prices.cheapest(type) + this.#surplus(type) }))
       .sort((a, b) => (a.price === b.price ? compareText(a.type.name, b.type.name) : a.price - b.price))
       .map(({ type }) => type);
     return this.#ordered;
@@ -144,7 +146,12 @@ export class Replacement {
 
   /** Returns the highest full cost of a node of the type. */
   #worst(type: InstanceType): number {
-    return this.#prices.worst(type) + (this.#planned.extrasUsdPerHour ?? 0);
+    return this.#prices.worst(type) + this.#surplus(type) + (this.#planned.extrasUsdPerHour ?? 0);
+  }
+
+  /** Returns the price of the surplus CPU credits for the requests, in USD per hour. */
+  #surplus(type: InstanceType): number {
+    return surplusUsdPerHour(type, amountIn(this.#planned.requests, 'cpu'));
   }
 
   /**
@@ -177,7 +184,14 @@ export class Replacement {
     const instanceTypes = this.types.map(({ name }) => name);
     const best = this.#preferred();
     // these fields belong to the previous type
-    const { listUsdPerHour: _, coveredUsdPerHour: __, spotRiskUsdPerHour: ___, ...planned } = this.#planned;
+    const {
+      listUsdPerHour: _,
+      coveredUsdPerHour: __,
+      spotRiskUsdPerHour: ___,
+      surplusUsdPerHour: ____,
+      ...planned
+    } = this.#planned;
+    const surplusUsd = best === undefined ? 0 : this.#surplus(best.type);
     return {
       ...planned,
       instanceTypes,
@@ -185,18 +199,19 @@ export class Replacement {
       cheapest: best?.type.name ?? instanceTypes[0] ?? '',
       // an unknown price counts as 0
       usdPerHour: best?.offering.usdPerHour ?? 0,
+      ...(surplusUsd > 0 && { surplusUsdPerHour: surplusUsd }),
       ...(best?.offering.spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour: best.offering.spotRiskUsdPerHour }),
     };
   }
 
   /** Returns the offering that should be launched, by its price and spot risk. For equal offerings, returns the first. */
   #preferred(): { readonly type: InstanceType; readonly offering: Offering } | undefined {
-    let best: { readonly type: InstanceType; readonly offering: Offering } | undefined;
+    let best: { readonly type: InstanceType; readonly offering: Offering; readonly usd: number } | undefined;
     for (const type of this.types) {
       const offering = this.#prices.preferred(type);
       if (offering === undefined) continue;
-      if (best === undefined || weighedUsdPerHour(offering) < weighedUsdPerHour(best.offering))
-        best = { type, offering };
+      const usd = weighedUsdPerHour(offering) + this.#surplus(type);
+      if (best === undefined || usd < best.usd) best = { type, offering, usd };
     }
     return best;
   }

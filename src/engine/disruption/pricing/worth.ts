@@ -10,7 +10,7 @@ import { templateRequirements } from '../../node-template.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { addResources, podRequests } from '../../resources.ts';
-import { type PricedRoom, type UnitPrices, unitPricesOf } from '../../unit-prices.ts';
+import { type PricedRoom, pricedRooms, type UnitPrices, unitPricesOf } from '../../unit-prices.ts';
 import type { Candidate } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
 
@@ -40,7 +40,7 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
     const { cpu = 0, memory = 0 } = allocatable(type);
     const usdPerHour = prices.cheapest(type) + extrasUsdPerHour(extras);
     const isSold = Number.isFinite(usdPerHour) && requirementsOf(type).intersects(requirements);
-    return isSold && cpu > 0 && memory > 0 ? [{ cpu, memory, usdPerHour }] : [];
+    return isSold && cpu > 0 && memory > 0 ? pricedRooms(type, { cpu, memory, usdPerHour }) : [];
   });
 }
 

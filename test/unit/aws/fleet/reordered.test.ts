@@ -28,8 +28,8 @@ describe('priorities of a fleet request', () => {
     ['a discount that makes the dearer type cheaper', [typed('a', 1), typed('b', 0.9, 2)], true],
     ['a discount that makes the dearer type as cheap', [typed('a', 1), typed('b', 1, 2)], false],
   ])('with %s: %#', (_, types, reordered) => {
-    expect(isReordered(types, any, 'on-demand')).toBe(reordered);
-    expect(isReordered(types, any, 'spot')).toBe(false);
+    expect(isReordered(types, { requirements: any, requests: {} }, 'on-demand')).toBe(reordered);
+    expect(isReordered(types, { requirements: any, requests: {} }, 'spot')).toBe(false);
   });
 
   it('have AWS choose by them instead of by its list prices', () => {

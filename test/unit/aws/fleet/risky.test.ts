@@ -28,10 +28,11 @@ const typed = (name: string, spotUsd: number, spotRiskUsdPerHour?: number): Inst
 /** Seventy types, of which the ten cheapest are as risky as can be. */
 const types = (risk: number): readonly InstanceType[] =>
   Array.from({ length: 70 }, (_, at) => typed(`type-${at}`, 1 + at / 100, at < 10 && risk > 0 ? risk : undefined));
+const launchOf = (requirements: Requirements) => ({ requirements, requests: { cpu: 1_000 } });
 const spot = Requirements.fromRequirements([only(CAPACITY_TYPE_LABEL, 'spot')]);
 const namesOf = (list: readonly InstanceType[]): readonly string[] => list.map(({ name }) => name);
 const requested = (risk: number, requirements = spot): readonly InstanceType[] =>
-  filterForLaunch(types(risk), { requirements, requests: { cpu: 1_000 } }).types.slice(0, MAX_FLEET_TYPES);
+  filterForLaunch(types(risk), launchOf(requirements)).types.slice(0, MAX_FLEET_TYPES);
 
 describe('the types of a request', () => {
   it.each(['spot', 'spot and on-demand'])('are those that it has without risk: %s', (what) => {
@@ -53,7 +54,7 @@ describe('the priorities of a request', () => {
   const config = (of: readonly InstanceType[]) => ({ types: of, imageId: 'ami-1' }) as unknown as TemplateConfig;
   const subnets = new Map([['a', { id: 'subnet-1' } as ZonalSubnet]]);
   const overrides = (of: readonly InstanceType[], capacityType: string) =>
-    overridesOf(config(of), Requirements.fromRequirements([]), capacityType, subnets).map(
+    overridesOf(config(of), launchOf(Requirements.fromRequirements([])), capacityType, subnets).map(
       ({ InstanceType: name, Priority }) => [name, Priority],
     );
   const both = [typed('risky', 1, 0.5), typed('calm', 1.2)];
@@ -69,10 +70,24 @@ describe('the priorities of a request', () => {
     ]);
   });
 
-  it('count where the risk changes the order, and only for spot', () => {
+  it('include the surplus CPU credits for the requests, which change the order', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
+    const types = [{ ...typed('burstable', 1), cpuCredits }, typed('steady', 1.2)];
     const any = Requirements.fromRequirements([]);
-    expect(isReordered(both, any, 'spot')).toBe(true);
-    expect(isReordered(both, any, 'on-demand')).toBe(false);
-    expect(isReordered([typed('risky', 1, 0.1), typed('calm', 1.2)], any, 'spot')).toBe(false);
+    const launch = (cpu: number) => ({ requirements: any, requests: { cpu } });
+    const named = (cpu: number) => namesOf(filterForLaunch(types, launch(cpu)).types);
+    expect(isReordered(types, launch(800), 'spot')).toBe(false);
+    expect(named(800)).toEqual(['burstable', 'steady']);
+    expect(isReordered(types, launch(1_800), 'spot')).toBe(true);
+    expect(named(1_800)).toEqual(['steady', 'burstable']);
+    const priorities = overridesOf(config(types), launch(1_800), 'spot', subnets).map(({ Priority }) => Priority);
+    expect(priorities).toEqual([expect.closeTo(1.5), 1.2]);
+  });
+
+  it('count where the risk changes the order, and only for spot', () => {
+    const launch = launchOf(Requirements.fromRequirements([]));
+    expect(isReordered(both, launch, 'spot')).toBe(true);
+    expect(isReordered(both, launch, 'on-demand')).toBe(false);
+    expect(isReordered([typed('risky', 1, 0.1), typed('calm', 1.2)], launch, 'spot')).toBe(false);
   });
 });

@@ -57,6 +57,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
         interruptionQueue: '',
         spotRisk: 1,
+        expectedCpuUtilization: 0,
         packing: 'cheapest',
         reservedEnis: second ? 1 : 0,
         disableDryRun: false,

@@ -51,6 +51,20 @@ describe('the cost of a NodePool', () => {
     expect(await compatible.usdPerHour(POOL, two)).toBe(2);
   });
 
+  it('includes the surplus CPU credits for the requests of claims, but not where decisions are compatible', async () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const usdOf = (...args: readonly string[]) => {
+      const { cloud, tracker } = tracking(...args);
+      cloud.types = cloud.types.map((type) => ({ ...type, cpuCredits }));
+      const plain = claim('cheap');
+      return tracker.usdPerHour(POOL, [
+        { ...plain, spec: { ...plain.spec, resources: { requests: { cpu: '1800m' } } } },
+      ]);
+    };
+    expect(await usdOf()).toBeCloseTo(1.02, 12);
+    expect(await usdOf('--consolidation=compatible')).toBe(1);
+  });
+
   it('is the sum of the prices that its claims were bought at', async () => {
     const { tracker } = tracking();
     const spot = claim('dear', { [CAPACITY_TYPE_LABEL]: 'spot' });

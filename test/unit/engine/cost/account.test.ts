@@ -60,21 +60,22 @@ describe('a node', () => {
     expect(named(groups.workload, 'system/DaemonSet/agent')).toMatchObject({ pods: 1, workloadsUsdPerHour: 0 });
   });
 
-  it('costs what its volumes, address and fee cost too, less what commitments cover of the instance', () => {
+  it('costs its instance, surplus credits, volumes, address and fee, minus the part that commitments cover', () => {
     const extras = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0.005 };
     const state = node('n', []);
     const report = accountOf(
-      [state, { usdPerHour: 0.15, listUsdPerHour: 0.2, extras, coveredUsdPerHour: 0.1 }],
+      [state, { usdPerHour: 0.15, listUsdPerHour: 0.2, surplusUsdPerHour: 0.006, extras, coveredUsdPerHour: 0.1 }],
       [state, { usdPerHour: 0.15, extras, coveredUsdPerHour: 9 }],
     );
     expect(report.price).toEqual({
       instancesUsdPerHour: 0.3,
+      surplusCreditsUsdPerHour: 0.006,
       volumesUsdPerHour: 0.004,
       publicIpv4UsdPerHour: 0.01,
       feesUsdPerHour: 0.02,
       coveredUsdPerHour: 0.25,
     });
-    expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.084, listUsdPerHour: 0.384, idleUsdPerHour: 0.084 });
+    expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.09, listUsdPerHour: 0.39, idleUsdPerHour: 0.09 });
   });
 
   it('with accelerators is paid for mostly by who has them', () => {
@@ -228,8 +229,10 @@ it('adds up to the last billionth, whatever nodes there are', () => {
         const usdPerHour = each.usdPerHour * (1 - each.discount);
         account.add(node(`n${at}`, pods, { allocatable, labels: { [NODEPOOL_LABEL]: each.pool } }), {
           ...{ usdPerHour, listUsdPerHour: each.usdPerHour, extras, coveredUsdPerHour: each.covered },
+          surplusUsdPerHour: 0.0043,
         });
-        expected += nano(usdPerHour) - nano(Math.min(usdPerHour, each.covered)) + nano(each.fee) + nano(0.0187);
+        expected +=
+          nano(usdPerHour) - nano(Math.min(usdPerHour, each.covered)) + nano(each.fee) + nano(0.0187) + nano(0.0043);
       });
       const { total, price, groups } = account.report(NOW);
       const sumOf = (rows: readonly CostSums[], key: keyof CostSums): number =>
@@ -238,9 +241,9 @@ it('adds up to the last billionth, whatever nodes there are', () => {
       expect(nano(total.workloadsUsdPerHour) + nano(total.daemonSetsUsdPerHour) + nano(total.idleUsdPerHour)).toBe(
         expected,
       );
-      const { instancesUsdPerHour, volumesUsdPerHour, publicIpv4UsdPerHour, feesUsdPerHour, coveredUsdPerHour } = price;
-      const parts = [instancesUsdPerHour, volumesUsdPerHour, publicIpv4UsdPerHour, feesUsdPerHour].map(nano);
-      expect(parts.reduce((sum, each) => sum + each, 0) - nano(coveredUsdPerHour)).toBe(expected);
+      const { coveredUsdPerHour, ...parts } = price;
+      const added = Object.values(parts).map(nano);
+      expect(added.reduce((sum, each) => sum + each, 0) - nano(coveredUsdPerHour)).toBe(expected);
       for (const rows of Object.values(groups)) {
         expect(sumOf(rows, 'usdPerHour')).toBe(expected);
         for (const key of ['listUsdPerHour', 'workloadsUsdPerHour', 'daemonSetsUsdPerHour', 'idleUsdPerHour'] as const)

@@ -3,7 +3,7 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src
 import { nodePrices } from '../../../../src/engine/cost/node-prices.ts';
 import type { Offering, PoolInput, StateNode } from '../../../../src/engine/model.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
-import { instanceType, nodePool, offering } from '../build.ts';
+import { instanceType, nodePool, offering, pod } from '../build.ts';
 import { stateNode } from '../disruption/objects.ts';
 
 const EXTRAS = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0.005 };
@@ -41,6 +41,16 @@ describe('the price of a node', () => {
     ['known without extras in another NodePool', { [NODEPOOL_LABEL]: 'gone' }, { usdPerHour: 0.9, listUsdPerHour: 1 }],
   ])('is %s', (_, labels, price) => {
     expect(priceOf(node('n', labels))).toEqual(price);
+  });
+
+  it('has the surplus CPU credits of the pods that have not finished', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
+    const done = { ...pod('done', { cpu: '9' }), status: { phase: 'Succeeded' as const } };
+    const busy = node('busy', {}, { pods: [pod('a', { cpu: '800m' }), pod('b', { cpu: '1' }), done] });
+    const prices = nodePrices([busy, node('idle')], [burstable]);
+    expect(prices.get(busy.providerId)?.surplusUsdPerHour).toBeCloseTo(0.02, 12);
+    expect(prices.get(node('idle').providerId)).not.toHaveProperty('surplusUsdPerHour');
   });
 
   it('has what commitments cover of it, of nodes that are being deleted too', () => {

@@ -4,7 +4,16 @@ import fc from 'fast-check';
 import { type Offer, Offers } from '../../../../src/engine/packing/offers.ts';
 
 const offerOf = (order: number, ratio: number): Offer => ({
-  ...{ order, mix: 0, row: 0, price: 1, counts: new Int32Array(0), isFilled: false },
+  ...{
+    order,
+    mix: 0,
+    row: 0,
+    capacity: new Float64Array(0),
+    instanceUsd: 1,
+    price: 1,
+    counts: new Int32Array(0),
+    isFilled: false,
+  },
   ratio,
 });
 

@@ -4,6 +4,7 @@ import { type Bin, costOf, nodesOf, type Problem } from '../../../../src/engine/
 import { bestPacking } from '../../../../src/engine/packing/search.ts';
 import { Shop } from '../../../../src/engine/packing/shop.ts';
 
+const NO_SURPLUS = { surplus: [], cpuAt: 0 };
 const isLate = (): boolean => false;
 
 /** Pods of one milli-core on nodes of the given sizes and prices. */
@@ -11,6 +12,7 @@ const problem = (pods: number, rows: readonly (readonly [size: number, usdPerHou
   kinds: [{ amounts: new Float64Array([1]), count: pods }],
   capacities: rows.map(([size]) => new Float64Array([size])),
   mixes: [{ kinds: [0], prices: Float64Array.from(rows, ([, usdPerHour]) => usdPerHour) }],
+  ...NO_SURPLUS,
 });
 
 function packed(of: Problem, indifference: number, usdLimit?: number) {
@@ -77,6 +79,7 @@ describe('a packing', () => {
       kinds: [kind(4, 5, 8), kind(5, 1, 6), kind(7, 6, 5)],
       capacities: sizes.map((size) => Float64Array.from(size)),
       mixes: [{ kinds: [0, 1, 2], prices: Float64Array.from(sizes, ([cpu, memory]) => 3 * cpu + memory) }],
+      ...NO_SURPLUS,
     };
     expect(packed(of, 0)).toEqual({ nodes: 7, usdPerHour: 400 });
     expect(packed(of, 0.005)).toEqual({ nodes: 7, usdPerHour: 396 });
@@ -101,6 +104,7 @@ describe('a packing', () => {
         { kinds: [0], prices: Float64Array.of(0.2, Infinity, Infinity) },
         { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.025) },
       ],
+      ...NO_SURPLUS,
     };
     expect(packed(of, 0.005)).toEqual({ nodes: 3, usdPerHour: expect.closeTo(1.2) });
     const cheaper = { ...of, mixes: [of.mixes[0], { kinds: [1], prices: Float64Array.of(Infinity, 0.5, 1.015) }] };

@@ -60,6 +60,22 @@ describe('cheaperThan', () => {
     expect(names(replacement.cheaperThan(limit + 0.01))).toEqual(['x']);
   });
 
+  it('counts the surplus CPU credits for the requests', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
+    const types = [
+      { ...sold('burstable', ['a', 'on-demand', 1]), cpuCredits },
+      sold('steady', ['a', 'on-demand', 1.3]),
+    ];
+    const replacement = (cpu: number) => Replacement.of({ ...planned(types), requests: { cpu } }, types);
+    expect(names(replacement(800).cheaperThan(1.4))).toEqual(['burstable', 'steady']);
+    expect(names(replacement(1_600).cheaperThan(1.5))).toEqual(['steady', 'burstable']);
+    expect(names(replacement(1_800).cheaperThan(1.5))).toEqual(['steady']);
+    const kept = replacement(1_600).cheaperThan(9) as Replacement;
+    expect(kept.claim).toMatchObject({ cheapest: 'steady', usdPerHour: 1.3 });
+    const other = replacement(1_000).cheaperThan(9) as Replacement;
+    expect(other.claim).toMatchObject({ cheapest: 'burstable', surplusUsdPerHour: expect.closeTo(0.1) });
+  });
+
   it('never takes a type that is sold out', () => {
     expect(names(ofTypes([sold('x', ['a', 'spot', 1, false])]).cheaperThan(Number.POSITIVE_INFINITY))).toEqual([]);
   });

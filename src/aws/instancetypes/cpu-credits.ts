@@ -1,0 +1,34 @@
+/** CPU credits of burstable instance types. */
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
+import type { CpuCredits } from '../../engine/cpu-credits.ts';
+import { type AmiFamily, isWindows } from '../amis/families.ts';
+import { EARNED_CREDITS } from './cpu-credit-table.ts';
+import { architectureOf } from './labels.ts';
+
+/**
+ * Prices of surplus credits in USD for a vCPU-hour. They are the same for all sizes, regions and capacity types. Source:
+ * https://aws.amazon.com/ec2/pricing/on-demand, chapter on unlimited mode (as known on 2026-11-24).
+ */
+const SURPLUS_USD = { windows: 0.096, arm64: 0.04, amd64: 0.05 };
+
+/** Family whose sizes stand for those of a burstable family that the table does not have. */
+const USUAL_FAMILY = 't3';
+
+/**
+ * Returns the CPU credits of an instance type. Returns undefined if the type is not burstable, or if no use of CPU is expected.
+ * In standard mode there are no surplus charges, but CPU beyond the baseline is missing, so it counts at the same price.
+ * @param utilization expected part of the requested CPU that pods use
+ */
+export function cpuCreditsOf(info: InstanceTypeInfo, ami: AmiFamily, utilization: number): CpuCredits | undefined {
+  if (info.BurstablePerformanceSupported !== true || utilization === 0) return undefined;
+  const [family = '', size = ''] = (info.InstanceType ?? '').split('.');
+  const earned = earnedPerHour(family, size) ?? earnedPerHour(USUAL_FAMILY, size);
+  if (earned === undefined) return undefined;
+  const os = isWindows(ami) ? 'windows' : architectureOf(info) === 'arm64' ? 'arm64' : 'amd64';
+  return { baseline: (earned * 1_000) / 60, utilization, usdPerVcpuHour: SURPLUS_USD[os] };
+}
+
+function earnedPerHour(family: string, size: string): number | undefined {
+  const entry = EARNED_CREDITS[family]?.split(' ').find((each) => each.startsWith(`${size}:`));
+  return entry === undefined ? undefined : Number(entry.slice(size.length + 1));
+}

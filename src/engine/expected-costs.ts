@@ -1,0 +1,36 @@
+/** Removes expected costs of instance types, for decisions that must be the same as in Karpenter. */
+import type { InstanceType, Offering } from './model.ts';
+import { sharedType, sharedTypeList } from './shared-types.ts';
+
+const made = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
+
+/**
+ * Returns types without spot risk and surplus CPU credits. Returns the list itself if it has none, otherwise one shared object
+ * for each list.
+ */
+export function withoutExpectedCosts(types: readonly InstanceType[]): readonly InstanceType[] {
+  const known = made.get(types);
+  if (known !== undefined) return known;
+  const plain = types.some(hasExpectedCosts) ? sharedTypeList(types.map(plainType)) : types;
+  made.set(types, plain);
+  return plain;
+}
+
+/** Returns types with another expected utilization of the requested CPU. */
+export const withCpuUtilization = (types: readonly InstanceType[], utilization: number): readonly InstanceType[] =>
+  types.map((type) => {
+    const { cpuCredits, ...plain } = type;
+    if (cpuCredits === undefined) return type;
+    return utilization === 0 ? plain : { ...plain, cpuCredits: { ...cpuCredits, utilization } };
+  });
+
+const hasExpectedCosts = ({ cpuCredits, offerings }: InstanceType): boolean =>
+  cpuCredits !== undefined || offerings.some(({ spotRiskUsdPerHour }) => spotRiskUsdPerHour !== undefined);
+
+function plainType(type: InstanceType): InstanceType {
+  if (!hasExpectedCosts(type)) return type;
+  const { cpuCredits: _, ...plain } = type;
+  return sharedType({ ...plain, offerings: type.offerings.map(plainOffering) });
+}
+
+const plainOffering = ({ spotRiskUsdPerHour: _, ...offering }: Offering): Offering => offering;
