@@ -67,6 +67,27 @@ describe('simulate', () => {
     expect(await bought(annotated, 0)).toEqual(dear);
   });
 
+  it('shows surplus CPU credits of burstable types beside the price, by the expected utilization', async () => {
+    const filename = [write('burstable.yaml', POOL.replace('m7g', 't4g')), write('pods.yaml', PODS('1900m'))];
+    const simulated = async (expectedCpuUtilization?: number) =>
+      (
+        await simulate({
+          filename,
+          nowMs: 0,
+          ...(expectedCpuUtilization === undefined ? {} : { expectedCpuUtilization }),
+        })
+      ).simulation;
+    const usual = await simulated();
+    const credits = usual.nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
+    // at 70 %, the pods use 3.99 vCPUs, and the baseline of t4g.2xlarge is 3.2
+    expect(credits).toBeCloseTo(0.79 * 0.04, 6);
+    expect(simulationText(usual)).toMatch(/ SURPLUS CREDITS\n/);
+    expect(simulationText(usual)).toContain(`, plus $${credits.toFixed(4)}/h of surplus CPU credits`);
+    const free = await simulated(0);
+    expect(free.nodeClaims.every((claim) => claim.surplusCredits === undefined)).toBe(true);
+    expect(simulationText(free)).not.toContain('SURPLUS');
+  });
+
   it('says that the fee of a NodePool cannot be read', async () => {
     const annotated = POOL.replace(
       'name: default',

@@ -35,6 +35,18 @@ const protectedPod = pod('db', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNO
 const web = pod('web', { metadata: { labels: { app: 'web' } } });
 const webBudget = budget('web', { selector: { matchLabels: { app: 'web' } } }, 0);
 
+describe('the cost of a candidate', () => {
+  it('includes the surplus CPU credits of its pods', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { nodePool: pool(), instanceTypes: types.map((type) => ({ ...type, cpuCredits })) };
+    const pods = [pod('a', { spec: { containers: [{ name: 'a', resources: { requests: { cpu: '1800m' } } }] } })];
+    const pools = new Map([['default', burstable]]);
+    const plain = candidate(stateNode('a', { pods })).usdPerHour;
+    expect(candidate(stateNode('b', { pods }), { pools }).usdPerHour).toBeCloseTo(plain + 0.02, 12);
+    expect(candidate(stateNode('c'), { pools }).usdPerHour).toBe(plain);
+  });
+});
+
 describe('a node that cannot be judged', () => {
   it('is left alone, with what is wrong', () => {
     const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
