@@ -310,6 +310,14 @@ export interface Plan {
   readonly leftOut?: readonly LeftOut[];
   /** Number of pods in phase Pending by their only possible zone, `flexible` or `none`. Only on request. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
-  /** Error of the packing. If it failed, the plan has the nodes that were found first. */
-  readonly packingError?: string;
+  /** NodePools for which the plan has the nodes of first-fit, because packing did not end. Absent if there are none. */
+  readonly unpacked?: readonly UnpackedPool[];
+}
+
+export interface UnpackedPool {
+  /** Absent if packing failed before it reached a NodePool. */
+  readonly nodePool?: string;
+  /** `time`: the solve reached its deadline. `work`: the search reached its work limit. `error`: unexpected error. */
+  readonly reason: 'time' | 'work' | 'error';
+  readonly text: string;
 }

@@ -6,7 +6,16 @@
 import { messageOf } from '../lib/error-message.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
-import type { EngineNode, EngineSnapshot, Plan, PlannedClaim, PodRefusal, Quiet, SolveOptions } from './model.ts';
+import type {
+  EngineNode,
+  EngineSnapshot,
+  Plan,
+  PlannedClaim,
+  PodRefusal,
+  Quiet,
+  SolveOptions,
+  UnpackedPool,
+} from './model.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
@@ -90,7 +99,8 @@ class VariationSolve {
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
-  #packingError: string | undefined;
+  /** NodePools that the current attempt did not pack, by name. */
+  readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
     const { snapshot, volumes, requestsOf } = common;
@@ -135,6 +145,7 @@ class VariationSolve {
     const nodes = new Nodes({ table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet });
     const scheduler = this.#newScheduler(topology, nodes, tieBreak);
     const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
+    this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology);
     const claims = finaliseAll(packed, this.#strictMinValues, refusals);
     return {
@@ -146,7 +157,7 @@ class VariationSolve {
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(this.#zones && { effectiveZones: this.#zones }),
-        ...(this.#packingError !== undefined && { packingError: this.#packingError }),
+        ...(this.#unpacked.size > 0 && { unpacked: [...this.#unpacked.values()] }),
       },
       ties: scheduler.ties,
     };
@@ -200,13 +211,14 @@ class VariationSolve {
       work: this.#options.packingWork,
       usdLimit: this.#options.packingLimit?.usdPerHour,
       isLate: this.#pace.isOver,
+      onUnpacked: (pool: UnpackedPool) => void this.#unpacked.set(pool.nodePool, pool),
     };
     try {
       const packed = repacked(bought, parts);
       const ledger = this.#common.committedUse?.leftWithout(this.#leaving);
       return ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
     } catch (error) {
-      this.#packingError = messageOf(error);
+      this.#unpacked.set(undefined, { reason: 'error', text: messageOf(error) });
       return bought;
     }
   }

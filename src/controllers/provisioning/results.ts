@@ -5,7 +5,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { UNSUPPORTED } from '../../engine/devices.ts';
-import type { IdlePool, Plan, PodRefusal } from '../../engine/model.ts';
+import type { IdlePool, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -20,6 +20,7 @@ import {
   SCHEDULER_QUEUE_DEPTH,
   SCHEDULER_SCHEDULING_DURATION_SECONDS,
   SCHEDULER_UNFINISHED_WORK_SECONDS,
+  SCHEDULER_UNPACKED_NODEPOOLS,
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
 import type { Deps } from '../deps.ts';
@@ -41,13 +42,17 @@ export interface Solved {
 /** Records results that need no new NodeClaims: refusals, and placements on existing or launching nodes. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
-  const { packingError: error } = solved.plan;
-  if (error !== undefined)
-    log.error('could not pack nodes more cheaply, buying those that were found first', { error });
+  for (const pool of solved.plan.unpacked ?? []) recordUnpacked(deps, pool, log);
   recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);
   recordTimings(deps, solved);
+}
+
+function recordUnpacked({ metrics }: Deps, { nodePool, reason, text }: UnpackedPool, log: Logger): void {
+  metrics.counter(SCHEDULER_UNPACKED_NODEPOOLS).inc({ reason });
+  const fields = { ...(nodePool !== undefined && { NodePool: { name: nodePool } }), reason, error: text };
+  log.warn('could not pack pods at a lower price, launching the nodes of first-fit', fields);
 }
 
 /** Returns the text for the pod's event, or undefined if the refusal does not concern the user. */

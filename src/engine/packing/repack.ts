@@ -5,6 +5,7 @@
  */
 
 import type { EnginePod } from '../input.ts';
+import type { UnpackedPool } from '../model.ts';
 import { podKey } from '../pods.ts';
 import { indifferenceOf, isBetter, type Purchase, savesNodes } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
@@ -31,6 +32,8 @@ export interface RepackParts {
   readonly pricesOf?: (shape: Shape) => Float64Array;
   /** Returns true if the time of the solve is over. */
   readonly isLate: () => boolean;
+  /** Receives the NodePools whose claims stay because the time or the work limit was reached. */
+  readonly onUnpacked: (pool: UnpackedPool) => void;
 }
 
 export function repacked(claims: readonly Claim[], parts: RepackParts): readonly Claim[] {
@@ -40,7 +43,10 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const fresh: Claim[] = [];
   const work = workPerPod(movable, parts.work ?? DEFAULT_WORK);
   for (const [template, old] of byTemplate) {
-    if (parts.isLate()) break;
+    if (parts.isLate()) {
+      parts.onUnpacked(unpacked(template, parts));
+      continue;
+    }
     const others = [...claims.filter((claim) => !old.includes(claim)), ...(parts.besides ?? [])];
     const fixed = others.filter(({ state }) => state.template === template);
     const better = betterFor(
@@ -103,7 +109,10 @@ function betterFor(
   for (const apart of [false, true]) {
     const problems = formulation.parts(apart);
     const packing = problems && packedParts(problems, { ...parts, indifference, present });
-    if (packing === undefined) return undefined;
+    if (packing === undefined) {
+      parts.onUnpacked(unpacked(template, parts));
+      return undefined;
+    }
     const { bins, saving } = packing;
     const built = (alternatives: Alternatives): readonly Claim[] | undefined =>
       new Builder(template, formulation, parts, firstIndex).build({ bins, fixed, alternatives });
@@ -117,6 +126,11 @@ function betterFor(
   }
   return undefined;
 }
+
+const unpacked = ({ name: nodePool }: Template, { isLate }: RepackParts): UnpackedPool =>
+  isLate()
+    ? { nodePool, reason: 'time', text: 'the solve reached its deadline' }
+    : { nodePool, reason: 'work', text: 'the search reached its work limit before it found a plan for all pods' };
 
 /** Packs each part of a problem. Returns undefined if a part cannot be packed within the limits. */
 function packedParts(

@@ -1,10 +1,16 @@
 /** Metrics of provisioning's scheduling runs. */
-import { gauge, histogram } from './declaration.ts';
+import { counter, gauge, histogram } from './declaration.ts';
 
 export const SCHEDULER_SCHEDULING_DURATION_SECONDS = histogram({
   name: 'karpenter_scheduler_scheduling_duration_seconds',
   help: 'Duration of scheduling runs and solves',
   labels: ['controller'],
+});
+
+export const SCHEDULER_UNPACKED_NODEPOOLS = counter({
+  name: 'karpenter_scheduler_unpacked_nodepools_total',
+  help: 'NodePools whose nodes were not packed at a lower price because a limit was reached, per solve',
+  labels: ['reason'],
 });
 
 export const SCHEDULER_QUEUE_DEPTH = gauge({

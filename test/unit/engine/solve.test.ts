@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Taint } from '../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import { requirementsOf } from '../../../src/engine/instance-types.ts';
-import type { Plan, Snapshot } from '../../../src/engine/model.ts';
+import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { fits, podRequests, resourcesOf } from '../../../src/engine/resources.ts';
 import { solve } from '../../../src/engine/solve.ts';
 import {
@@ -43,7 +43,7 @@ describe('solve', () => {
     });
   });
 
-  it('buys what it found first when packing fails, and says why', () => {
+  it('launches the nodes of first-fit and returns the error if packing fails', () => {
     const failing = {
       valueOf() {
         throw new Error('out of luck');
@@ -51,7 +51,17 @@ describe('solve', () => {
     };
     const plan = planOf({ pendingPods: [pod('web', { cpu: '3' })] }, { packingWork: failing as never });
     expect(onlyClaim(plan)).toMatchObject({ pods: ['default/web'], cheapest: 'medium' });
-    expect(plan.packingError).toBe('out of luck');
+    expect(plan.unpacked).toEqual([{ reason: 'error', text: 'out of luck' }]);
+  });
+
+  it('names the NodePools whose pods the search could not pack within its limits', () => {
+    const pendingPods = replicas(12, 'web', { cpu: '1' });
+    const reasonOf = (options: Partial<SolveOptions>) => planOf({ pendingPods }, options).unpacked;
+    expect(reasonOf({})).toBeUndefined();
+    expect(reasonOf({ packingWork: 1 })).toMatchObject([{ nodePool: 'default', reason: 'work' }]);
+    let elapsedMs = 0;
+    const slow = { deadlineMs: 1_000, elapsedMs: () => (elapsedMs += 70) };
+    expect(reasonOf(slow)).toMatchObject([{ nodePool: 'default', reason: 'time' }]);
   });
 
   it('packs pods together, large ones first, until the largest type is full', () => {

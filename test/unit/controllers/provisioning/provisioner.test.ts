@@ -28,6 +28,20 @@ describe('provisioning', () => {
     );
   });
 
+  it('reports a NodePool whose pods could not be packed within the limits of the solve', async () => {
+    const local = localSolver();
+    world.solver = (snapshot, options) => local(snapshot, { ...options, packingWork: 1 });
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(6);
+    await world.pass(20);
+
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+    expect(messages('could not pack pods at a lower price, launching the nodes of first-fit')).toBe(1);
+    expect(await world.metrics.text()).toMatch(/scheduler_unpacked_nodepools_total\{reason="work".*\} 1/);
+  });
+
   it('puts pods on a node that is still on its way instead of buying another', async () => {
     world.joining = false;
     world.nodePool();

@@ -190,7 +190,7 @@ describe('random clusters with commitments', () => {
     const without = solve(base, OPTIONS);
     const found = solve(cluster, OPTIONS);
     expect([...found.refusals.keys()].sort()).toEqual([...without.refusals.keys()].sort());
-    expect(found.packingError).toBeUndefined();
+    expect(found.unpacked).toBeUndefined();
     expect(bill(found, cluster)).toBeLessThanOrEqual(bill(without, cluster) * (1 + 1e-6) + 1e-6);
     const left = CommittedUse.of(commitments, cluster.nodes, cluster.pools)?.leftWithout([]).rest ?? [];
     const { covered } = coverageOf(
