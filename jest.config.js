@@ -36,7 +36,7 @@ export default {
   // handle that a test leaves open keeps the worker alive for longer than this limit, and Jest reports it.
   workerGracefulExitTimeout: 30_000,
   // Half the CPU time of the hostile suite is spent in processes that its tests start and wait for. The scripts in
-  // package.json set other numbers: one worker per core for tests that compute, and eight for operator scenarios, which
+  // package.json set other numbers: one worker per core for tests that compute, and six for operator scenarios, which
   // wait for two thirds of their time and whose clock stands still while other processes compute.
   maxWorkers: 2 * availableParallelism(),
 };

@@ -310,7 +310,7 @@ export interface Plan {
   readonly leftOut?: readonly LeftOut[];
   /** Number of pods in phase Pending by their only possible zone, `flexible` or `none`. Only on request. */
   readonly effectiveZones?: ReadonlyMap<string, number>;
-  /** NodePools for which the plan has the nodes of first-fit, because packing did not end. Absent if there are none. */
+  /** NodePools that keep the nodes of first-fit because packing reached a limit. Absent if packing completed. */
   readonly unpacked?: readonly UnpackedPool[];
 }
 

@@ -112,6 +112,12 @@ const snapshotOf = (pendingPods: readonly Pod[], nodes: readonly StateNode[]): S
   storageClasses: [],
 });
 
+/** Returns fresh input for a workload. */
+export function benchmarkSnapshot({ pods, nodes }: Workload): Snapshot {
+  const draw = goRandom(SEED);
+  return snapshotOf(pods(draw), nodes?.(draw) ?? []);
+}
+
 export const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',
   minValuesPolicy: 'Strict',
@@ -141,16 +147,16 @@ const placedBy = ({ claims, placements }: Plan): number =>
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 /** The plan of the last run, and the line. */
-export function measure({ name, pods, nodes, reference, runs, ...how }: Workload): {
+export function measure(workload: Workload): {
   readonly plan: Plan;
   readonly line: SchedulingLine;
 } {
+  const { name, pods: _pods, nodes: _nodes, reference, runs, ...how } = workload;
   const best = { ms: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY };
   let plan = solve(snapshotOf([], []), OPTIONS);
   let heapMb = 0;
   for (let run = 0; run < runs; run++) {
-    const draw = goRandom(SEED);
-    const snapshot = snapshotOf(pods(draw), nodes?.(draw) ?? []);
+    const snapshot = benchmarkSnapshot(workload);
     globalThis.gc?.();
     const before = process.cpuUsage();
     const startMs = performance.now();

@@ -21,7 +21,7 @@ const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {
   scheduling: {
-    of: ({ cpuMilliseconds }) => cpuMilliseconds !== undefined,
+    of: ({ cpuMilliseconds, cpuCompatible }) => cpuMilliseconds !== undefined && cpuCompatible === undefined,
     columns: {
       workload: 'workload',
       'pods placed': 'pods',
@@ -45,6 +45,19 @@ const SECTIONS: Readonly<
       'compatible packing': 'usdCompatible',
       'lower bound': 'usdBound',
       'over the bound': 'overBound',
+    },
+  },
+  wide: {
+    of: ({ cpuCompatible }) => cpuCompatible !== undefined,
+    columns: {
+      cluster: 'workload',
+      pods: 'pods',
+      nodes: 'nodes',
+      'nodes of compatible': 'nodesCompatible',
+      'USD/h': 'usdPerHour',
+      '× price of compatible': 'timesPrice',
+      'CPU ms': 'cpuMilliseconds',
+      'CPU ms of compatible': 'cpuCompatible',
     },
   },
   costs: {

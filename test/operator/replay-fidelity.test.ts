@@ -61,7 +61,7 @@ async function overHttp(args: readonly string[]): Promise<Life> {
 const LATE_SECONDS = 20;
 
 /** Virtual seconds in a second of waiting. */
-const FACTOR = 60;
+const FACTOR = 30;
 
 async function inVirtualTime(args: readonly string[]): Promise<Life> {
   const { log, cost } = await run({

@@ -23,12 +23,11 @@ export interface PlacedPod {
 /** Maximum number of combinations of requirements in a problem. */
 const MAX_MIXES = 96;
 /**
- * Limits of a problem. Larger sets of pods are divided. Each family of requirements adds up to three mixes, each scarcity adds a
- * column to each row, and the work to fill a node grows with the square of the number of kinds.
+ * Limits of a problem. Larger sets of pods are divided. Each family of requirements adds up to three mixes, and each scarcity adds
+ * a column to each row. The number of kinds has no limit, because plans for divided kinds cost up to 27 % more.
  */
 const MOST_FAMILIES = 64;
 const MOST_SCARCE = 128;
-const MOST_KINDS = 128;
 
 interface FormulationParts {
   readonly topology: Topology;
@@ -336,7 +335,5 @@ function dividedKinds(drafts: readonly KindDraft[]): readonly (readonly number[]
 function partCount(drafts: readonly KindDraft[]): number {
   const families = new Set(drafts.map(({ family }) => family));
   const scarcities = new Set(drafts.flatMap(({ scarce }) => [...scarce.keys()]));
-  return Math.ceil(
-    Math.max(families.size / MOST_FAMILIES, scarcities.size / MOST_SCARCE, drafts.length / MOST_KINDS, 1),
-  );
+  return Math.ceil(Math.max(families.size / MOST_FAMILIES, scarcities.size / MOST_SCARCE, 1));
 }

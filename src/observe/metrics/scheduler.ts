@@ -9,7 +9,7 @@ export const SCHEDULER_SCHEDULING_DURATION_SECONDS = histogram({
 
 export const SCHEDULER_UNPACKED_NODEPOOLS = counter({
   name: 'karpenter_scheduler_unpacked_nodepools_total',
-  help: 'NodePools whose nodes were not packed at a lower price because a limit was reached, per solve',
+  help: 'NodePools that kept the nodes of first-fit because packing reached a limit, counted once per solve',
   labels: ['reason'],
 });
 

@@ -54,7 +54,7 @@ describe('solve', () => {
     expect(plan.unpacked).toEqual([{ reason: 'error', text: 'out of luck' }]);
   });
 
-  it('names the NodePools whose pods the search could not pack within its limits', () => {
+  it('returns the NodePools that reached a limit of packing, with the reason', () => {
     const pendingPods = replicas(12, 'web', { cpu: '1' });
     const reasonOf = (options: Partial<SolveOptions>) => planOf({ pendingPods }, options).unpacked;
     expect(reasonOf({})).toBeUndefined();

@@ -28,7 +28,7 @@ describe('provisioning', () => {
     );
   });
 
-  it('reports a NodePool whose pods could not be packed within the limits of the solve', async () => {
+  it('logs and counts a NodePool that reached a limit of packing', async () => {
     const local = localSolver();
     world.solver = (snapshot, options) => local(snapshot, { ...options, packingWork: 1 });
     world.nodePool();

@@ -1,0 +1,38 @@
+/** Price of the default packing relative to `compatible` for clusters with many rules, NodePools or kinds of pods. */
+import { describe, expect, it } from '@jest/globals';
+import type { Snapshot } from '../../src/engine/model.ts';
+import { solve } from '../../src/engine/solve.ts';
+import { priceOf } from '../bench/recorded.ts';
+import { benchmarkSnapshot, OPTIONS, WORKLOADS } from '../bench/scheduling.ts';
+import { snapshotOf, WIDE_CLUSTERS } from '../bench/wide.ts';
+
+function relativePrice(snapshot: Snapshot): number {
+  const [cheapest, compatible] = (['cheapest', 'compatible'] as const).map((packing) =>
+    solve(snapshot, { ...OPTIONS, packing }),
+  );
+  if (cheapest === undefined || compatible === undefined) throw new Error('no plans');
+  expect(cheapest.refusals.size).toBe(compatible.refusals.size);
+  expect(cheapest.unpacked).toBeUndefined();
+  return priceOf(cheapest) / priceOf(compatible);
+}
+
+describe('the default packing costs less than compatible', () => {
+  it.each([
+    ['wide-anti-affinity-300', 0.8],
+    ['wide-anti-affinity-1000', 0.8],
+    ['wide-node-affinity-300', 0.8],
+    ['wide-node-affinity-1000', 0.85],
+    ['wide-diverse-1000-over-50', 0.85],
+    ['wide-diverse-5000-over-50', 0.9],
+  ])('for %s, at most %f times as much', async (name, most) => {
+    const cluster = WIDE_CLUSTERS.find((each) => each.name === name);
+    if (cluster === undefined) throw new Error(`no cluster ${name}`);
+    expect(relativePrice(await snapshotOf(cluster))).toBeLessThanOrEqual(most);
+  });
+
+  it('for 1,000 diverse pods of one NodePool, at most 0.88 times as much', () => {
+    const workload = WORKLOADS.find(({ name }) => name === 'diverse-1000');
+    if (workload === undefined) throw new Error('no workload');
+    expect(relativePrice(benchmarkSnapshot(workload))).toBeLessThanOrEqual(0.88);
+  });
+});
