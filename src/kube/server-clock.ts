@@ -78,7 +78,7 @@ export class ServerClock implements Clock {
   }
 
   machineNow(): number {
-    return this.#machine.now();
+    return this.#machine.machineNow?.() ?? this.#machine.now();
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

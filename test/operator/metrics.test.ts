@@ -7,8 +7,11 @@ import { apart } from './pools.ts';
 
 /** What a scrape has beyond its 3,000 is served all the same, and reported: what is not foreseen here needs room as well. */
 const MOST_SERIES = 2_900;
-/** Series of the engine workers, which are not in this process, and of a day with every kind of failure: some of AWS' codes have 15. */
-const NOT_HERE = 100;
+/**
+ * Series of the engine workers, which are not in this process, and of a day with every kind of failure. Some error codes of AWS
+ * have 15 series, and one of them can occur here on a busy machine.
+ */
+const NOT_HERE = 80;
 
 let scenario: Scenario | undefined;
 afterEach(async () => {

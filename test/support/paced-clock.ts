@@ -89,7 +89,15 @@ export function pacedClock(initialFactor: number): LeadingClock {
   };
 }
 
+/** Longest time without a message from the leading clock on a busy machine, in real milliseconds. */
+const LONGEST_SILENCE_MS = 5_000;
+
 export interface FollowingClock extends Clock {
+  /**
+   * Machine time. It includes a pause of the process at once, as the clock of a real machine does. `now` includes the pause only
+   * after the next message of the leading clock, when the process may already have handled other input.
+   */
+  machineNow(): number;
   /** Comes as far as this; answers how long the process has waited since the last call. */
   follow(nowMs: number): Promise<number>;
   /** While `work` is under way elsewhere, the process counts as computing. */
@@ -100,11 +108,14 @@ export function followingClock(startMs: number): FollowingClock {
   const time = timeline(startMs);
   let seen = performance.eventLoopUtilization();
   let computing = 0;
+  let followedAt = performance.now();
   return {
     now: time.now,
+    machineNow: () => time.now() + Math.max(0, performance.now() - followedAt - LONGEST_SILENCE_MS),
     after: time.after,
     sleep: time.sleep,
     async follow(nowMs) {
+      followedAt = performance.now();
       await time.advance(Math.max(0, nowMs - time.now()), () => immediate());
       const used = performance.eventLoopUtilization();
       const waitedMs = computing > 0 ? 0 : used.idle - seen.idle;
