@@ -11,7 +11,7 @@ import { architectureOf } from './labels.ts';
  */
 const SURPLUS_USD = { windows: 0.096, arm64: 0.04, amd64: 0.05 };
 
-/** Family whose sizes stand for those of a burstable family that the table does not have. */
+/** Family whose credits apply to a burstable family that is missing in the table. */
 const USUAL_FAMILY = 't3';
 
 /**

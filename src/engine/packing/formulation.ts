@@ -318,22 +318,50 @@ function kindOf({ scarce, podClass, members }: KindDraft, columns: readonly Scar
 }
 
 /**
- * Divides kinds into parts within the limits of a problem. Kinds with similar requirements stay together, because their pods can
- * share nodes.
+ * Divides kinds into parts of similar size within the limits of a problem. Kinds with similar requirements stay together, because
+ * their pods can share nodes.
  */
 function dividedKinds(drafts: readonly KindDraft[]): readonly (readonly number[])[] {
-  const parts: (readonly number[])[] = [];
-  const familyOf = (kind: number): string => drafts[kind]?.family.id ?? '';
-  const all = [...drafts.keys()];
-  const count = partCount(drafts);
-  const sorted = count === 1 ? all : all.toSorted((a, b) => compareText(familyOf(a), familyOf(b)) || a - b);
-  const size = Math.ceil(all.length / count);
-  for (let start = 0; start < sorted.length; start += size) parts.push(sorted.slice(start, start + size));
-  return parts;
+  const whole = new Part();
+  for (const [kind, draft] of drafts.entries()) whole.add(kind, draft);
+  const { atLeast } = whole;
+  if (atLeast === 1) return [whole.kinds];
+  const size = Math.ceil(drafts.length / atLeast);
+  const sorted = [...drafts.entries()].toSorted(([, a], [, b]) => compareText(a.family.id, b.family.id));
+  const parts: Part[] = [];
+  for (const [kind, draft] of sorted) {
+    let part = parts.at(-1);
+    if (part === undefined || part.kinds.length >= size || !part.hasRoomFor(draft)) {
+      part = new Part();
+      parts.push(part);
+    }
+    part.add(kind, draft);
+  }
+  return parts.map(({ kinds }) => kinds);
 }
 
-function partCount(drafts: readonly KindDraft[]): number {
-  const families = new Set(drafts.map(({ family }) => family));
-  const scarcities = new Set(drafts.flatMap(({ scarce }) => [...scarce.keys()]));
-  return Math.ceil(Math.max(families.size / MOST_FAMILIES, scarcities.size / MOST_SCARCE, 1));
+/** Kinds that are packed together. */
+class Part {
+  readonly kinds: number[] = [];
+  readonly #families = new Set<Family>();
+  readonly #scarcities = new Set<Scarcity>();
+
+  add(kind: number, { family, scarce }: KindDraft): void {
+    this.kinds.push(kind);
+    this.#families.add(family);
+    for (const scarcity of scarce.keys()) this.#scarcities.add(scarcity);
+  }
+
+  /** Minimum number of parts within the limits. */
+  get atLeast(): number {
+    return Math.ceil(Math.max(this.#families.size / MOST_FAMILIES, this.#scarcities.size / MOST_SCARCE, 1));
+  }
+
+  hasRoomFor({ family, scarce }: KindDraft): boolean {
+    const added = [...scarce.keys()].filter((scarcity) => !this.#scarcities.has(scarcity)).length;
+    return (
+      (this.#families.has(family) || this.#families.size < MOST_FAMILIES) &&
+      this.#scarcities.size + added <= MOST_SCARCE
+    );
+  }
 }

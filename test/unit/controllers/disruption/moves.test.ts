@@ -266,7 +266,7 @@ describe('savings', () => {
     expect(predicted).toBeCloseTo(0.2, 10);
   });
 
-  it('are as predicted when nodes go at once and nothing is bought, and never more', () => {
+  it('never exceed the prediction, and equal it if the nodes terminate immediately and no nodes are launched', () => {
     const minutes = fc.integer({ min: 0, max: 30 });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 50, noNaN: true }), minutes, minutes, (usdPerHour, gone, until) => {

@@ -49,9 +49,23 @@ describe('packing of clusters with many different rules', () => {
       ],
     },
   });
-  const deployments = (count: number, parts: (app: string, index: number) => PodParts): readonly Pod[] =>
-    Array.from({ length: count }, (_, index) => `app-${index}`).flatMap((app, index) =>
-      replicas(3, app, { cpu: '1', memory: '128Mi', labels: { app }, ...parts(app, index) }),
+  /** Node affinity that no other argument gives, although it allows the same types. */
+  const affinityFor = (name: string): Affinity => ({
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [
+              { key: INSTANCE_TYPE_LABEL, operator: 'In', values: ['small', 'medium', 'large', `other-${name}`] },
+            ],
+          },
+        ],
+      },
+    },
+  });
+  const deployments = (count: number, parts: (app: string) => PodParts): readonly Pod[] =>
+    Array.from({ length: count }, (_, index) => `app-${index}`).flatMap((app) =>
+      replicas(3, app, { cpu: '1', memory: '128Mi', labels: { app }, ...parts(app) }),
     );
   /** Price of a plan relative to the price of `compatible`. */
   const relativePrice = (parts: SnapshotParts): number => {
@@ -70,22 +84,24 @@ describe('packing of clusters with many different rules', () => {
   });
 
   it('lowers the price of 300 Deployments with a node affinity of their own', () => {
-    const pendingPods = deployments(300, (_, index) => ({
-      affinity: {
-        nodeAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: {
-            nodeSelectorTerms: [
-              {
-                matchExpressions: [
-                  { key: INSTANCE_TYPE_LABEL, operator: 'In', values: ['small', 'medium', 'large', `other-${index}`] },
-                ],
-              },
-            ],
-          },
-        },
-      },
-    }));
+    const pendingPods = deployments(300, (app) => ({ affinity: affinityFor(app) }));
     expect(relativePrice({ types: TYPES, pendingPods })).toBeLessThan(0.8);
+  });
+
+  it('packs many node affinities if most kinds of pods share one of them', () => {
+    const shared = Array.from({ length: 900 }, (_, index) =>
+      replicas(1, `shared-${index}`, {
+        cpu: `${900 + (index % 300)}m`,
+        memory: `${128 + index}Mi`,
+        affinity: affinityFor('a'),
+      }),
+    );
+    const own = Array.from({ length: 150 }, (_, index) =>
+      replicas(1, `own-${index}`, { cpu: '1', memory: '128Mi', affinity: affinityFor(`b-${index}`) }),
+    );
+    const parts = { types: TYPES, pendingPods: [...shared.flat(), ...own.flat()] };
+    expect(planOf(parts).unpacked).toBeUndefined();
+    expect(relativePrice(parts)).toBeLessThan(0.9);
   });
 
   it('ignores spread rules by host that count only nodes of other NodePools', () => {
