@@ -287,6 +287,7 @@ async function describeWorld(scenario: Scenario): Promise<string> {
       .slice(0, 5)
       .map((pod) => `pod ${pod.metadata.name} on ${pod.spec.nodeName ?? '-'} ${pod.status?.phase} ${conditions(pod)}`),
     ...events
+      .toSorted((a, b) => String(a.lastTimestamp).localeCompare(String(b.lastTimestamp)))
       .slice(-8)
       .map((event) => `event ${event.reason} ${event.involvedObject.name}: ${event.message.slice(0, 200)}`),
     ...scenario.log

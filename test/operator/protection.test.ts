@@ -33,9 +33,12 @@ const running = (app: string, count: number): Promise<true> =>
 const edit = (shape: PoolShape = {}): Promise<void> =>
   scenario.apply(pool({ cpus: [2], ...shape, labels: { tier: 'gold' } }));
 
+/** An earlier event about the same node, for example that it is nominated, delays the event by up to two minutes. */
 const blocked = (text: string): Promise<true> =>
-  scenario.until(`an event that says "${text}"`, async () =>
-    (await scenario.events('DisruptionBlocked')).some(({ message }) => message.includes(text)),
+  scenario.until(
+    `an event that says "${text}"`,
+    async () => (await scenario.events('DisruptionBlocked')).some(({ message }) => message.includes(text)),
+    150_000,
   );
 
 const replaced = async (old: string | undefined, what = 'the node to be replaced'): Promise<void> => {

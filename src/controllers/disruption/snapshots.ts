@@ -18,6 +18,7 @@ import type { Commitment } from '../../engine/price-book/commitment.ts';
 import type { SimulationInput } from '../../engine-worker/simulation-runner.ts';
 import { solveOptions } from '../../engine-worker/solver.ts';
 import { sameItems } from '../../lib/same-items.ts';
+import { EVENT_WINDOW_MS } from '../../observe/events/declaration.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
@@ -82,7 +83,7 @@ export class Snapshots {
     this.#launches = launches;
   }
 
-  /** Returns the last snapshot if no input has changed and if the passage of time has changed no decision. */
+  /** Returns the last snapshot for up to two minutes if no input and no decision has changed since then. */
   async current(log: Logger): Promise<DisruptionSnapshot> {
     const pools = await this.#poolInputs(log);
     const { cluster, cloud } = this.#deps;
@@ -129,7 +130,8 @@ export class Snapshots {
     const snapshot: DisruptionSnapshot = { ...pass, claims, simulation: this.#simulationInput(sources, nowMs) };
     const nodePools = cluster.stores.nodePools.list();
     const undone = moves.undone(nowMs);
-    const changesAtMs = nextChangeMs({ nodes, nodePools, undone }, nowMs);
+    // An event about a node may be dropped, because an earlier event has the same key. The next snapshot publishes it again.
+    const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools, undone }, nowMs), nowMs + EVENT_WINDOW_MS);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
   }
 

@@ -346,9 +346,9 @@ describe('snapshots', () => {
     snapshots = world.snapshots();
   });
 
-  it('are kept for five minutes while nothing has changed', async () => {
+  it('are kept for two minutes while nothing has changed', async () => {
     const first = await snapshots.current(silent);
-    await world.clock.advance(5 * MINUTE - 1);
+    await world.clock.advance(2 * MINUTE - 1);
     expect(await snapshots.current(silent)).toBe(first);
     await world.clock.advance(1000);
     expect(await snapshots.current(silent)).not.toBe(first);
