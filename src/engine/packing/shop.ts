@@ -39,36 +39,61 @@ const TINY = 1e-9;
 const CONSTRUCTIONS = 6;
 const LOOKS_PER_KIND = 20;
 
-/** Requests of a pod, in sparse form, because most kinds request few of the resources. */
+/** Requests of the pods of all kinds, in sparse form, because most kinds request few of the resources. */
 interface Wants {
+  /** First index of each kind in `positions` and `amounts`, and the length of these arrays. */
+  readonly starts: Int32Array;
   readonly positions: Int32Array;
-  /** Amounts by the index in `positions`. */
   readonly amounts: Float64Array;
 }
 
-function wantsOf({ amounts }: PodKind): Wants {
-  const positions = [...amounts.keys()].filter((at) => (amounts[at] ?? 0) > 0);
-  return { positions: Int32Array.from(positions), amounts: Float64Array.from(positions, (at) => amounts[at] ?? 0) };
+function wantsOf(kinds: readonly PodKind[]): Wants {
+  const starts = [0];
+  const positions: number[] = [];
+  const requested: number[] = [];
+  for (const { amounts } of kinds) {
+    for (const [at, amount] of amounts.entries()) {
+      if (amount <= 0) continue;
+      positions.push(at);
+      requested.push(amount);
+    }
+    starts.push(positions.length);
+  }
+  return {
+    starts: Int32Array.from(starts),
+    positions: Int32Array.from(positions),
+    amounts: Float64Array.from(requested),
+  };
 }
 
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: SearchBudget;
-  /** Requests by kind. */
-  readonly #wants: readonly Wants[];
+  readonly #wants: Wants;
+  /** Kinds of each mix: 1 for its kinds, otherwise 0. */
+  readonly #members: readonly Uint8Array[];
+  readonly #bound: WorthBound;
   /** All possible nodes, by mix, cheapest first. */
   readonly #catalogue: readonly (readonly Offer[])[];
   readonly #offers = new Offers();
-  /** State of the node under construction: its remaining capacity, and the kinds that may still fit. */
+  /** State of the node under construction: its remaining capacity, one divided by it, and the kinds that may still fit. */
   readonly #rest: Amounts;
+  readonly #perRest: Float64Array;
   readonly #room: Int32Array;
 
   constructor(problem: Problem, budget: SearchBudget) {
     const { kinds, mixes } = problem;
     this.#problem = problem;
     this.#budget = budget;
-    this.#wants = kinds.map(wantsOf);
+    this.#wants = wantsOf(kinds);
+    this.#members = mixes.map((mix) => {
+      const members = new Uint8Array(kinds.length);
+      for (const kind of mix.kinds) members[kind] = 1;
+      return members;
+    });
+    this.#bound = new WorthBound(kinds);
     this.#rest = new Float64Array(kinds[0]?.amounts.length ?? 0);
+    this.#perRest = new Float64Array(this.#rest.length);
     this.#room = new Int32Array(kinds.length);
     const looks = mixes.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
     const most = Math.max(1, Math.floor(budget.left / CONSTRUCTIONS / looks));
@@ -170,12 +195,11 @@ export class Shop {
   }
 
   #offer(left: Int32Array, { worth, surcharge, considers }: PurchaseRequest): void {
-    const { kinds, mixes } = this.#problem;
+    const bound = this.#bound;
+    bound.start(left, worth);
     this.#offers.clear();
-    for (const [index, mix] of mixes.entries()) {
-      const open = mix.kinds.filter((kind) => (left[kind] ?? 0) > 0);
-      if (open.length === 0) continue;
-      const bound = new WorthBound(kinds, open, left, worth);
+    for (const [index, members] of this.#members.entries()) {
+      if (!bound.select(members)) continue;
       for (const offer of this.#catalogue[index] ?? []) {
         if (considers !== undefined && !considers(offer.row)) continue;
         this.#budget.left -= bound.looks;
@@ -208,9 +232,12 @@ export class Shop {
     const { mixes, cpuAt } = this.#problem;
     const { mix, row, capacity: room, instanceUsd, counts } = offer;
     this.#rest.set(room);
+    for (let at = 0; at < room.length; at++) this.#perRest[at] = 1 / (room[at] as number);
     counts.fill(0);
     let kinds = 0;
     for (const kind of (mixes[mix] as Mix).kinds) if ((left[kind] as number) > 0) this.#room[kinds++] = kind;
+    const open = this.#room;
+    const isDearest = filling === 'dearest';
     let total = 0;
     while (kinds > 0) {
       this.#budget.left -= kinds + 1;
@@ -219,12 +246,12 @@ export class Shop {
       let bestLoad = 0;
       let kept = 0;
       for (let index = 0; index < kinds; index++) {
-        const kind = this.#room[index] as number;
-        const load = this.#loadOf(kind, this.#rest);
+        const kind = open[index] as number;
+        const load = this.#loadOnRest(kind);
         if (load > 1 || (counts[kind] as number) >= (left[kind] as number)) continue; // never again on this node
-        this.#room[kept++] = kind;
+        open[kept++] = kind;
         const each = worth[kind] as number;
-        const value = filling === 'dearest' ? each : each / (load + TINY);
+        const value = isDearest ? each : each / (load + TINY);
         if (value > bestValue) {
           best = kind;
           bestValue = value;
@@ -245,25 +272,35 @@ export class Shop {
     offer.ratio = ratioOf(offer.price + surcharge, total);
   }
 
-  /** Returns the largest part of a remaining capacity that a pod uses. Returns a value above 1 if the pod does not fit. */
+  /** Returns the largest part of a capacity that a pod uses. Returns a value above 1 if the pod does not fit. */
   #loadOf(kind: number, there: Amounts): number {
-    const { positions, amounts } = this.#wants[kind] as Wants;
+    const { starts, positions, amounts } = this.#wants;
     let load = 0;
-    for (let index = 0; index < positions.length; index++) {
-      const amount = amounts[index] as number;
-      const rest = there[positions[index] as number] as number;
-      if (amount > rest) return 2;
-      const part = amount / rest;
+    for (let index = starts[kind] as number; index < (starts[kind + 1] as number); index++)
+      load = Math.max(load, (amounts[index] as number) / (there[positions[index] as number] as number));
+    return load;
+  }
+
+  /** Returns the load on the node under construction. Multiplies, because this is the innermost loop of the search. */
+  #loadOnRest(kind: number): number {
+    const { starts, positions, amounts } = this.#wants;
+    const perRest = this.#perRest;
+    const end = starts[kind + 1] as number;
+    let load = 0;
+    for (let index = starts[kind] as number; index < end; index++) {
+      const part = (amounts[index] as number) * (perRest[positions[index] as number] as number);
       if (part > load) load = part;
     }
     return load;
   }
 
   #take(kind: number, times: number): void {
-    const { positions, amounts } = this.#wants[kind] as Wants;
-    for (let index = 0; index < positions.length; index++) {
+    const { starts, positions, amounts } = this.#wants;
+    for (let index = starts[kind] as number; index < (starts[kind + 1] as number); index++) {
       const at = positions[index] as number;
-      this.#rest[at] = (this.#rest[at] as number) - times * (amounts[index] as number);
+      const rest = (this.#rest[at] as number) - times * (amounts[index] as number);
+      this.#rest[at] = rest;
+      this.#perRest[at] = rest > 0 ? 1 / rest : Number.POSITIVE_INFINITY;
     }
   }
 }

@@ -1,81 +1,137 @@
 /**
- * Computes an upper bound of the worth of pods on a node. For one resource, a node has the highest worth if it takes the pods
- * with the highest worth per amount first, and a part of the last pod: the bound of the fractional knapsack (Dantzig, 1957). The
- * result is the lowest bound of all relevant resources.
+ * Computes upper bounds of the worth of pods on a node. For one resource, a node has the highest worth if it takes the pods with
+ * the highest worth per amount first, and a part of the last pod: the bound of the fractional knapsack (Dantzig, 1957). The result
+ * is the lowest bound of all relevant resources.
  */
 import type { Amounts } from '../solver/dimensions.ts';
 import type { PodKind } from './problem.ts';
 
-/** One resource that pods request. */
-interface Dimension {
+/** One resource that pods request, with buffers that each `start` and `select` write again. */
+class Dimension {
   readonly at: number;
-  /** Kinds of pods that request the resource, highest worth per amount first. */
-  readonly kinds: Int32Array;
-  /** Amount that a pod requests, by the position in `kinds`. */
+  /** Amount that a pod requests, per kind. */
+  readonly #amountOf: Float64Array;
+  /** Worth per amount, per kind. */
+  readonly #densityOf: Float64Array;
+  /** Kinds with open pods that request the resource, highest worth per amount first. */
+  #order: readonly number[] = [];
+  /** Selected kinds in this order: the amount of a pod, the amount and worth of all pods, and the worth per amount. */
   readonly amounts: Float64Array;
-  /** Worth of all pods that do not request the resource. */
-  readonly free: number;
+  readonly wholes: Float64Array;
+  readonly worths: Float64Array;
+  readonly densities: Float64Array;
+  /** Number of selected kinds. */
+  size = 0;
+  /** Worth of all selected pods that do not request the resource. */
+  free = 0;
+
+  constructor(at: number, kinds: readonly PodKind[]) {
+    this.at = at;
+    this.#amountOf = Float64Array.from(kinds, ({ amounts }) => amounts[at] as number);
+    const buffer = (): Float64Array => new Float64Array(kinds.length);
+    this.#densityOf = buffer();
+    this.amounts = buffer();
+    this.wholes = buffer();
+    this.worths = buffer();
+    this.densities = buffer();
+  }
+
+  start(open: readonly number[], worth: Float64Array): void {
+    const [amountOf, densityOf] = [this.#amountOf, this.#densityOf];
+    const order = open.filter((kind) => (amountOf[kind] as number) > 0);
+    for (const kind of order) densityOf[kind] = (worth[kind] as number) / (amountOf[kind] as number);
+    this.#order = order.sort((a, b) => (densityOf[b] as number) - (densityOf[a] as number));
+  }
+
+  /** @param total worth of all selected pods */
+  select(isMember: Uint8Array, left: Int32Array, worth: Float64Array, total: number): void {
+    let [size, taken] = [0, 0];
+    for (const kind of this.#order) {
+      if (isMember[kind] === 0) continue;
+      const [amount, count] = [this.#amountOf[kind] as number, left[kind] as number];
+      const whole = count * (worth[kind] as number);
+      this.amounts[size] = amount;
+      this.wholes[size] = count * amount;
+      this.worths[size] = whole;
+      this.densities[size] = this.#densityOf[kind] as number;
+      taken += whole;
+      size++;
+    }
+    this.size = size;
+    this.free = total - taken;
+  }
 }
 
 export class WorthBound {
-  /** Cost to compute the bound of one node, in checks of a kind. */
-  readonly looks: number;
-  readonly #dimensions: readonly Dimension[];
-  readonly #left: Int32Array;
-  readonly #worth: Float64Array;
-  readonly #total: number;
+  readonly #all: readonly Dimension[];
+  /** Open pods and their worth, per kind. */
+  #left = new Int32Array();
+  #worth = new Float64Array();
+  /** Kinds with open pods. */
+  #open: readonly number[] = [];
+  /** Dimensions that bound the selected kinds. */
+  #relevant: readonly Dimension[] = [];
+  #total = 0;
+  #looks = 0;
+
+  constructor(kinds: readonly PodKind[]) {
+    const width = kinds[0]?.amounts.length ?? 0;
+    this.#all = Array.from({ length: width }, (_, at) => at)
+      .filter((at) => kinds.some(({ amounts }) => (amounts[at] as number) > 0))
+      .map((at) => new Dimension(at, kinds));
+  }
 
   /**
-   * Prepares the bounds.
-   * @param among kinds of pods that the node may take
-   * @param left number of pods, per kind
+   * Sorts the open pods.
+   * @param left number of open pods, per kind
    * @param worth worth of a pod, per kind
    */
-  constructor(kinds: readonly PodKind[], among: readonly number[], left: Int32Array, worth: Float64Array) {
-    this.#left = left.slice();
+  start(left: Int32Array, worth: Float64Array): void {
+    this.#left = left;
     this.#worth = worth;
-    this.#total = among.reduce((sum, kind) => sum + this.#worthOf(kind), 0);
-    const width = kinds[0]?.amounts.length ?? 0;
-    const wantedBy = (at: number): number[] => among.filter((kind) => (kinds[kind]?.amounts[at] as number) > 0);
-    this.#dimensions = Array.from({ length: width }, (_, at) => ({ at, takers: wantedBy(at) }))
-      // a resource that few kinds request gives a weak bound
-      .filter(({ takers }) => takers.length > among.length / 2)
-      .map(({ at, takers }) => this.#dimension(at, takers, kinds));
+    this.#open = [...left.keys()].filter((kind) => (left[kind] as number) > 0);
+    for (const dimension of this.#all) dimension.start(this.#open, worth);
+  }
+
+  /**
+   * Selects the kinds of pods that the nodes may take. Returns false if none of these pods is open.
+   * @param isMember 1 for each of the kinds, otherwise 0
+   */
+  select(isMember: Uint8Array): boolean {
+    let [among, total] = [0, 0];
+    for (const kind of this.#open) {
+      if (isMember[kind] === 0) continue;
+      among++;
+      total += (this.#left[kind] as number) * (this.#worth[kind] as number);
+    }
+    this.#total = total;
+    this.#looks = 0;
+    if (among === 0) return false;
+    for (const dimension of this.#all) dimension.select(isMember, this.#left, this.#worth, total);
+    // a resource that few kinds request gives a weak bound
+    this.#relevant = this.#all.filter(({ size }) => size > among / 2);
     // a check costs half of a check while a node is filled, and avoids many of those
-    this.looks = Math.ceil(this.#dimensions.reduce((sum, { kinds: { length } }) => sum + length, 0) / 2);
+    this.#looks = Math.ceil(this.#relevant.reduce((sum, { size }) => sum + size, 0) / 2);
+    return true;
   }
 
-  #dimension(at: number, takers: readonly number[], kinds: readonly PodKind[]): Dimension {
-    const amountOf = (kind: number): number => kinds[kind]?.amounts[at] as number;
-    const density = (kind: number): number => (this.#worth[kind] as number) / amountOf(kind);
-    const sorted = takers.toSorted((a, b) => density(b) - density(a));
-    return {
-      at,
-      kinds: Int32Array.from(sorted),
-      amounts: Float64Array.from(sorted, amountOf),
-      free: this.#total - takers.reduce((sum, kind) => sum + this.#worthOf(kind), 0),
-    };
+  /** Cost to compute the bound of one node, in checks of a kind. */
+  get looks(): number {
+    return this.#looks;
   }
 
-  /** Returns the worth of all pods of a kind. */
-  #worthOf(kind: number): number {
-    return (this.#left[kind] as number) * (this.#worth[kind] as number);
-  }
-
-  /** Returns the bound for a node with this capacity. */
+  /** Returns the bound for a node with this capacity and the selected kinds. */
   of(capacity: Amounts): number {
     let least = this.#total;
-    for (const { at, kinds, amounts, free } of this.#dimensions) {
+    for (const { at, size, amounts, wholes, worths, densities, free } of this.#relevant) {
       const there = capacity[at] as number;
       let rest = there;
       let most = free;
-      for (let index = 0; index < kinds.length && rest > 0 && most < least; index++) {
-        const amount = amounts[index] as number;
-        if (amount > there) continue; // not even one pod fits
-        const kind = kinds[index] as number;
-        const taken = Math.min(this.#left[kind] as number, rest / amount);
-        most += taken * (this.#worth[kind] as number);
-        rest -= taken * amount;
+      for (let index = 0; index < size && rest > 0 && most < least; index++) {
+        if ((amounts[index] as number) > there) continue; // not even one pod fits
+        const whole = wholes[index] as number;
+        most += whole <= rest ? (worths[index] as number) : rest * (densities[index] as number);
+        rest -= whole;
       }
       if (most < least) least = most;
     }

@@ -23,7 +23,10 @@ function boundOf(pods: readonly Pods[], capacity: readonly number[]): number {
   const kinds = pods.map(({ cpu, memory, gpu, count }) => ({ amounts: new Float64Array([cpu, memory, gpu]), count }));
   const left = Int32Array.from(pods, ({ count }) => count);
   const worth = Float64Array.from(pods, (each) => each.worth);
-  return new WorthBound(kinds, [...pods.keys()], left, worth).of(new Float64Array(capacity));
+  const bound = new WorthBound(kinds);
+  bound.start(left, worth);
+  bound.select(new Uint8Array(pods.length).fill(1));
+  return bound.of(new Float64Array(capacity));
 }
 
 /** By trying everything. */
