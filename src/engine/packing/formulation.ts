@@ -56,6 +56,8 @@ interface KindDraft {
 interface Family {
   readonly id: string;
   readonly shape: Shape;
+  /** Keys that must not get a single value, because a rule would then count the pods in a domain that does not count them now. */
+  readonly openKeys: readonly string[];
 }
 
 /** Limited capacity of a node besides resources: capacity for a rule by host, and host ports. */
@@ -136,7 +138,7 @@ export class Formulation {
     const drafts = new Map<string, KindDraft>();
     const numbers = new Map([...binding].map((scarcity, number) => [scarcity, number]));
     for (const { podClass, requirements, pods } of portions) {
-      const family = this.#familyOf(requirements);
+      const family = this.#familyOf(requirements, podClass);
       const scarce = new Map([...this.#scarceFor(podClass)].filter(([scarcity]) => binding.has(scarcity)));
       const loads = [...scarce].map(([scarcity, load]) => [numbers.get(scarcity), load]);
       const id = JSON.stringify([family.id, [...podClass.amounts], loads]);
@@ -172,16 +174,24 @@ export class Formulation {
     return tied;
   }
 
-  #familyOf(requirements: Requirements): Family {
-    const id = requirements.identity;
+  #familyOf(requirements: Requirements, podClass: PodClass): Family {
+    const shape = this.#shapeOf(requirements);
+    const { countedKeys } = this.#parts.topology.tiesOf(podClass);
+    const openKeys = countedKeys.filter((key) => !hasSingleValue(shape, key));
+    const id = [requirements.identity, ...openKeys].join('|');
     let family = this.#families.get(id);
     if (family === undefined) {
-      const shape = this.#template.root.narrow(requirements);
-      this.#contradicts ||= 'code' in shape;
-      family = { id, shape: 'code' in shape ? this.#template.root : shape };
+      family = { id, shape, openKeys };
       this.#families.set(id, family);
     }
     return family;
+  }
+
+  #shapeOf(requirements: Requirements): Shape {
+    const shape = this.#template.root.narrow(requirements);
+    if (!('code' in shape)) return shape;
+    this.#contradicts = true;
+    return this.#template.root;
   }
 
   /** Returns the scarcities that pods of a class use, with the used part of their capacity. */
@@ -266,15 +276,15 @@ export class Formulation {
     for (const order of apart ? [] : [families, families.toReversed()]) {
       for (const family of families) {
         if (mixes.size >= MAX_MIXES || this.#parts.isLate()) return [...mixes.values()];
-        let { shape } = family;
+        let together = family;
         const members = new Set([family]);
         for (const other of order) {
-          const together = shape.narrow(other.shape.requirements);
-          if ('code' in together || together.possible.isEmpty) continue;
-          shape = together;
+          const joined = joinedFamily(together, other);
+          if (joined === undefined) continue;
+          together = joined;
           members.add(other);
         }
-        add(members, shape);
+        add(members, together.shape);
       }
     }
     return [...mixes.values()];
@@ -290,6 +300,19 @@ export class Formulation {
         : Number.POSITIVE_INFINITY,
     );
   }
+}
+
+/** Returns the requirements of pods of both families on one node. Returns undefined if these pods cannot share a node. */
+function joinedFamily(one: Family, other: Family): Family | undefined {
+  const shape = one.shape.narrow(other.shape.requirements);
+  if ('code' in shape || shape.possible.isEmpty) return undefined;
+  const openKeys = [...new Set([...one.openKeys, ...other.openKeys])];
+  return openKeys.some((key) => hasSingleValue(shape, key)) ? undefined : { id: one.id, shape, openKeys };
+}
+
+function hasSingleValue({ requirements }: Shape, key: string): boolean {
+  const { complement, values } = requirements.get(key);
+  return !complement && values.size === 1;
 }
 
 /** Returns the scarcities that can prevent a pod from sharing a node, because not all pods together fit on one node. */

@@ -22,7 +22,7 @@ export interface RepackParts {
   /** All pods of the solve, in the order of placement. */
   readonly order: readonly { readonly pod: EnginePod }[];
   readonly noAmounts: Amounts;
-  /** Work limit of the search for each NodePool. Default: the search's own limit. */
+  /** Work limit of the search for each NodePool. Default: a limit that depends on the number of pods. */
   readonly work?: number | undefined;
   /** Maximum useful cost of the plan, in USD per hour. */
   readonly usdLimit?: number | undefined;
@@ -41,7 +41,8 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const byTemplate = Map.groupBy(movable, ({ state }) => state.template);
   const replaced = new Set<Claim>();
   const fresh: Claim[] = [];
-  const work = workPerPod(movable, parts.work ?? DEFAULT_WORK);
+  const limit = parts.work ?? workFor(podsOf(movable));
+  const work = workPerPod(movable, limit);
   for (const [template, old] of byTemplate) {
     if (parts.isLate()) {
       parts.onUnpacked(unpacked(template, parts));
@@ -52,7 +53,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
     const better = betterFor(
       template,
       { old, fixed },
-      { ...parts, work: Math.min(parts.work ?? DEFAULT_WORK, work * podsOf(old)) },
+      { ...parts, work: Math.min(limit, work * podsOf(old)) },
       claims.length + fresh.length + (parts.besides?.length ?? 0),
     );
     if (better === undefined) continue;
@@ -62,6 +63,12 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   if (replaced.size === 0) return claims;
   return inOrder([...claims.filter((claim) => !replaced.has(claim)), ...fresh], parts.order);
 }
+
+/** Work of small solves. A larger limit makes small solves slower, and their plans hardly cheaper. */
+const LEAST_WORK = 2_500_000;
+const WORK_PER_POD = 15_000;
+
+const workFor = (pods: number): number => Math.min(DEFAULT_WORK, Math.max(LEAST_WORK, pods * WORK_PER_POD));
 
 /**
  * Total work of the NodePools relative to the work of one NodePool. Several NodePools share this total in proportion to their

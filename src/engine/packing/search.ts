@@ -9,7 +9,7 @@ import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
-const ROUNDS = 24;
+const ROUNDS = 16;
 /** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
 export const DEFAULT_WORK = 6_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */

@@ -231,8 +231,7 @@ export class Shop {
   #fill(offer: Offer, left: Int32Array, { worth, filling, surcharge }: PurchaseRequest): void {
     const { mixes, cpuAt } = this.#problem;
     const { mix, row, capacity: room, instanceUsd, counts } = offer;
-    this.#rest.set(room);
-    for (let at = 0; at < room.length; at++) this.#perRest[at] = 1 / (room[at] as number);
+    this.#empty(room);
     counts.fill(0);
     let kinds = 0;
     for (const kind of (mixes[mix] as Mix).kinds) if ((left[kind] as number) > 0) this.#room[kinds++] = kind;
@@ -270,6 +269,12 @@ export class Shop {
     offer.isFilled = true;
     offer.price = this.#priceOf(row, instanceUsd, (room[cpuAt] ?? 0) - (this.#rest[cpuAt] ?? 0));
     offer.ratio = ratioOf(offer.price + surcharge, total);
+  }
+
+  /** Begins a node with this capacity. */
+  #empty(capacity: Amounts): void {
+    this.#rest.set(capacity);
+    for (let at = 0; at < capacity.length; at++) this.#perRest[at] = 1 / (capacity[at] as number);
   }
 
   /** Returns the largest part of a capacity that a pod uses. Returns a value above 1 if the pod does not fit. */

@@ -65,8 +65,8 @@ class Dimension {
 export class WorthBound {
   readonly #all: readonly Dimension[];
   /** Open pods and their worth, per kind. */
-  #left = new Int32Array();
-  #worth = new Float64Array();
+  #left: Int32Array = new Int32Array();
+  #worth: Float64Array = new Float64Array();
   /** Kinds with open pods. */
   #open: readonly number[] = [];
   /** Dimensions that bound the selected kinds. */

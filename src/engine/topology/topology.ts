@@ -38,6 +38,8 @@ export type DomainCounts = Map<TopologyGroup, Map<string, number>>;
 interface Ties {
   /** Labels, except for the hostname, with values by which some rule counts or restricts the pods. */
   readonly keys: readonly string[];
+  /** The keys by which a rule counts the pods only if the place has a single value. */
+  readonly countedKeys: readonly string[];
   /** Rules by host, with the part of the host's capacity that a pod uses. */
   readonly hosts: ReadonlyMap<TopologyGroup, number>;
   /** True if the pods must share a host with other pods. Such pods should stay where they are. */
@@ -349,8 +351,10 @@ export class Topology {
     for (const group of counting) if (group.isByHost) hosts.set(group, 1);
     for (const group of own)
       if (group.isByHost && group.rule.type === 'pod anti-affinity') hosts.set(group, WHOLE_HOST);
+    const counted = counting.filter(({ rule: { type } }) => type !== 'pod anti-affinity');
     return {
-      keys: [...new Set([...all].filter((group) => !group.isByHost).map(({ rule }) => rule.key))],
+      keys: keysOf(all),
+      countedKeys: keysOf(counted),
       hosts,
       company: [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
     };
@@ -380,6 +384,11 @@ function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, key
     for (const key of matchLabelKeys) keys.add(key);
   }
 }
+
+/** Returns the keys of the rules, except for the hostname. */
+const keysOf = (groups: Iterable<TopologyGroup>): readonly string[] => [
+  ...new Set([...groups].filter(({ isByHost }) => !isByHost).map(({ rule }) => rule.key)),
+];
 
 function domainsIn(group: TopologyGroup, place: Place): readonly string[] {
   const set = place.requirements.get(group.rule.key);

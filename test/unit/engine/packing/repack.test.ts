@@ -1,7 +1,7 @@
 /** Cheaper nodes for the pods of a solve. */
 import { describe, expect, it } from '@jest/globals';
 import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { instanceType, nodePool, oneOf, type PodParts, planOf, replicas, type SnapshotParts } from '../build.ts';
 
@@ -125,5 +125,39 @@ describe('packing of clusters with many different rules', () => {
     );
     const types = [instanceType('large', { cpu: 16, usd: 2.4 }), instanceType('medium', { cpu: 4, usd: 0.4 })];
     expect(relativePrice({ types, pools, pendingPods })).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('packing of pods that a zonal spread rule counts', () => {
+  const labels = { app: 'web' };
+  const spread = replicas(3, 'spread', {
+    cpu: '1',
+    memory: '128Mi',
+    labels,
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: ZONE_LABEL,
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: labels },
+      },
+    ],
+  });
+  /** These pods fill a node before others are placed, so that no zone counts them. */
+  const counted = replicas(2, 'counted', {
+    cpu: '1',
+    memory: '256Mi',
+    labels,
+    nodeSelector: { [INSTANCE_TYPE_LABEL]: 'small' },
+  });
+
+  it('shares their nodes with other pods, but not with pods that the rule would count in another zone', () => {
+    const others = replicas(21, 'other', { cpu: '1', memory: '128Mi' });
+    const plan = planOf({ types: TYPES, pendingPods: [...spread, ...counted, ...others] });
+    // 26 pods on full nodes of 2 CPU at the price of spot
+    expect(summary(plan).usdPerHour).toBeCloseTo(1.3);
+    const nodes = plan.claims.map(({ pods }) => pods.join());
+    expect(nodes.filter((pods) => pods.includes('spread') && pods.includes('other'))).not.toEqual([]);
+    expect(nodes.filter((pods) => pods.includes('spread') && pods.includes('counted'))).toEqual([]);
   });
 });
