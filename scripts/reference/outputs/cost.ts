@@ -12,6 +12,7 @@ const sums = {
   workloadsUsdPerHour: usd('Of what is paid: for pods that are not of DaemonSets'),
   daemonSetsUsdPerHour: usd('Of what is paid: for pods of DaemonSets'),
   idleUsdPerHour: usd('Of what is paid: for what no pod requests'),
+  surplusCreditsUsdPerHour: usd('Of what is paid: for surplus CPU credits; workloads, DaemonSets and idle contain it'),
   usdPerMonth: usd('What is paid in 730 hours at this rate'),
 };
 
@@ -53,6 +54,7 @@ const spent = {
   listUsd: usd("The same at AWS's list prices"),
   idleUsd: usd('Of what was paid: for what no pod requested'),
   daemonSetsUsd: usd('Of what was paid: for pods of DaemonSets'),
+  surplusCreditsUsd: usd('Of what was paid: for surplus CPU credits'),
 };
 const hours = Type.Number({ description: 'Hours of which something is known; the others count nothing' });
 
@@ -115,6 +117,7 @@ export const REPORT = Type.Object(
       nodes: count('Nodes whose price is known'),
       usdPerHour: usd('What they cost'),
       idleUsdPerHour: usd('Of that, what no pod requests'),
+      surplusCreditsUsdPerHour: usd('Of that, surplus CPU credits'),
     }),
     wasteful: Type.Array(
       Type.Object({
@@ -127,6 +130,7 @@ export const REPORT = Type.Object(
         pods: count('Pods on it'),
         usdPerHour: usd('What it costs'),
         idleUsdPerHour: usd('Of that, what no pod requests'),
+        surplusCreditsUsdPerHour: usd('Of that, surplus CPU credits'),
         code: Type.Optional(text('Why it stays, as docs/why-not.md lists the codes')),
         why: Type.Optional(text('The same in words')),
         nearestMiss: Type.Optional(text('What is missing, or from when on it will do')),

@@ -10,6 +10,8 @@ interface Spent {
   readonly listUsd: number;
   readonly idleUsd: number;
   readonly daemonSetsUsd: number;
+  /** Part for surplus CPU credits. Amounts of operators that did not record this part count as 0. */
+  readonly surplusCreditsUsd: number;
 }
 
 interface Point extends Spent {
@@ -35,7 +37,7 @@ export interface CostHistory {
 
 export const STEPS_MS: Readonly<Record<Per, number>> = { hour: 3_600_000, day: 86_400_000 };
 
-const NOTHING: Spent = { usd: 0, listUsd: 0, idleUsd: 0, daemonSetsUsd: 0 };
+const NOTHING: Spent = { usd: 0, listUsd: 0, idleUsd: 0, daemonSetsUsd: 0, surplusCreditsUsd: 0 };
 const SAMPLES_PER_HOUR = 60;
 
 const plus = (a: Spent, b: Spent): Spent => ({
@@ -43,14 +45,21 @@ const plus = (a: Spent, b: Spent): Spent => ({
   listUsd: a.listUsd + b.listUsd,
   idleUsd: a.idleUsd + b.idleUsd,
   daemonSetsUsd: a.daemonSetsUsd + b.daemonSetsUsd,
+  surplusCreditsUsd: a.surplusCreditsUsd + b.surplusCreditsUsd,
 });
 
 /** To the millionth, which is what is kept. */
 const rounded = <T extends Spent>(spent: T): T => {
-  const [usd, listUsd, idleUsd, daemonSetsUsd] = [spent.usd, spent.listUsd, spent.idleUsd, spent.daemonSetsUsd].map(
-    (amount) => Number(amount.toFixed(6)),
-  );
-  return { ...spent, usd, listUsd, idleUsd, daemonSetsUsd } as T;
+  const micro = (amount: number): number => Number(amount.toFixed(6));
+  const { usd, listUsd, idleUsd, daemonSetsUsd, surplusCreditsUsd } = spent;
+  return {
+    ...spent,
+    usd: micro(usd),
+    listUsd: micro(listUsd),
+    idleUsd: micro(idleUsd),
+    daemonSetsUsd: micro(daemonSetsUsd),
+    surplusCreditsUsd: micro(surplusCreditsUsd),
+  };
 };
 
 /** An hour that is over counts whole, although the operator may have seen a part of it only; the latest as far as it has come. */
@@ -59,9 +68,15 @@ const lengthOf = ({ samples }: HourView, isLatest: boolean): number =>
 
 /** What the NodePools cost in an hour, by name. */
 const spentIn = ({ nodePools }: HourView, hours: number): readonly (readonly [string, Spent])[] =>
-  Object.entries(nodePools).map(([name, { effective, list, idle, daemonSets }]) => [
+  Object.entries(nodePools).map(([name, { effective, list, idle, daemonSets, surplusCredits = 0 }]) => [
     name,
-    { usd: effective * hours, listUsd: list * hours, idleUsd: idle * hours, daemonSetsUsd: daemonSets * hours },
+    {
+      usd: effective * hours,
+      listUsd: list * hours,
+      idleUsd: idle * hours,
+      daemonSetsUsd: daemonSets * hours,
+      surplusCreditsUsd: surplusCredits * hours,
+    },
   ]);
 
 /** What was spent in the hours of a history. */

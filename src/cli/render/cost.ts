@@ -7,8 +7,11 @@ import { indented, terminalWidth } from './wrap.ts';
 
 /** `$12.34`; cents are enough for sums over hours. */
 export const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
+/** Returns the part of a cost for surplus CPU credits as an item of a list, or an empty text if there is none. */
+export const surplusPart = (amount: number, text: (amount: number) => string): string =>
+  amount > 0 ? `, ${text(amount)} for surplus CPU credits` : '';
 /** Four places, as prices of small instances have them. */
-const rate = (amount: number): string => `$${amount.toFixed(4)}`;
+export const rate = (amount: number): string => `$${amount.toFixed(4)}`;
 
 const HEADINGS: Readonly<Record<By, string>> = {
   nodepool: 'NODEPOOL',
@@ -23,7 +26,16 @@ const BY_PODS: ReadonlySet<By> = new Set(['namespace', 'workload']);
 
 type Row = CostNow['groups'][number];
 
-const cells = ({ nodes, pods, ...row }: Omit<Row, 'name'>, name: string, by: By): readonly string[] => [
+interface Columns {
+  readonly by: By;
+  readonly hasSurplus: boolean;
+}
+
+const cells = (
+  { nodes, pods, ...row }: Omit<Row, 'name'>,
+  name: string,
+  { by, hasSurplus }: Columns,
+): readonly string[] => [
   name,
   ...(BY_PODS.has(by) ? [] : [String(nodes)]),
   name === IDLE ? '' : String(pods),
@@ -32,23 +44,25 @@ const cells = ({ nodes, pods, ...row }: Omit<Row, 'name'>, name: string, by: By)
   rate(row.workloadsUsdPerHour),
   rate(row.daemonSetsUsdPerHour),
   rate(row.idleUsdPerHour),
+  ...(hasSurplus ? [rate(row.surplusCreditsUsdPerHour)] : []),
   rate(row.listUsdPerHour),
 ];
 
 export function costText(cost: CostNow): string {
   const { by, groups, total, at } = cost;
+  const columns = { by, hasSurplus: total.surplusCreditsUsdPerHour > 0 };
   const headings = [HEADINGS[by], ...(BY_PODS.has(by) ? [] : ['NODES']), 'PODS'];
-  const rows = [...groups.map((group) => cells(group, group.name, by)), cells(total, 'total', by)];
+  const rows = [...groups.map((group) => cells(group, group.name, columns)), cells(total, 'total', columns)];
   const found =
     groups.length === 0
       ? 'there are no nodes of NodePools whose price is known'
-      : table([...headings, ...AMOUNTS], rows);
+      : table([...headings, ...AMOUNTS, ...(columns.hasSurplus ? ['SURPLUS CREDITS'] : []), 'LIST'], rows);
   const lines = [priceText(cost), ...notCounted(cost)].map((line) => indented(line, '  ', terminalWidth()));
   const parts = [`At ${at}, per hour; a month has 730 hours`, found, lines.join('\n'), unknownText(cost.unknown)];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE', 'LIST'];
+const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE'];
 
 /** What the total is made of; parts that are nothing are left out. */
 function priceText({ price, total }: CostNow): string {
@@ -100,7 +114,7 @@ export function historyText(history: CostHistory): string {
     ...(per === 'day' ? [String(hours)] : []),
     ...[point.usd, point.idleUsd, point.daemonSetsUsd, point.listUsd].map(usd),
   ]);
-  const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets; ${usd(total.listUsd)} at list prices`;
+  const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets${surplusPart(total.surplusCreditsUsd, usd)}; ${usd(total.listUsd)} at list prices`;
   const parts = [
     sparkline(filled(history)),
     table([per === 'day' ? 'DAY' : 'HOUR', ...(per === 'day' ? ['HOURS'] : []), ...SPENT], rows),

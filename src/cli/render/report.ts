@@ -1,6 +1,6 @@
 /** Reports, for people in a terminal and for pages in Markdown. */
 
-import { usd } from './cost.ts';
+import { rate, surplusPart, usd } from './cost.ts';
 import type { MoveSums, SupportReport, WastefulNode } from './support-report.ts';
 import { counted, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -53,8 +53,8 @@ function moneySection({ spent, now }: SupportReport): Section {
   return {
     title: 'Cost',
     lines: [
-      `now ${usdPerHour(now.usdPerHour)} for ${counted(now.nodes, 'node')}${idle}`,
-      `${usd(spent.usd)} in the ${spent.hours} hours that are known: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets; ${usd(spent.listUsd)} at list prices`,
+      `now ${usdPerHour(now.usdPerHour)} for ${counted(now.nodes, 'node')}${idle}${surplusPart(now.surplusCreditsUsdPerHour, usdPerHour)}`,
+      `${usd(spent.usd)} in the ${spent.hours} hours that are known: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets${surplusPart(spent.surplusCreditsUsd, usd)}; ${usd(spent.listUsd)} at list prices`,
     ],
   };
 }
@@ -109,14 +109,19 @@ function otherSection({ interruptions, deletions, podsDisturbed }: SupportReport
   };
 }
 
-const WASTE_HEADINGS = ['NODE', 'NODEPOOL', 'TYPE', 'PER HOUR', 'IDLE', 'WHY IT STAYS'];
+const wasteHeadings = (hasSurplus: boolean): readonly string[] => [
+  ...['NODE', 'NODEPOOL', 'TYPE', 'PER HOUR', 'IDLE'],
+  ...(hasSurplus ? ['SURPLUS CREDITS'] : []),
+  'WHY IT STAYS',
+];
 
-const wasteRow = (node: WastefulNode): readonly string[] => [
+const wasteRow = (node: WastefulNode, hasSurplus: boolean): readonly string[] => [
   node.node,
   node.nodePool,
   `${node.instanceType} ${node.capacityType}`,
-  `$${node.usdPerHour.toFixed(4)}`,
-  `$${node.idleUsdPerHour.toFixed(4)}`,
+  rate(node.usdPerHour),
+  rate(node.idleUsdPerHour),
+  ...(hasSurplus ? [rate(node.surplusCreditsUsdPerHour)] : []),
   whyOf(node),
 ];
 
@@ -125,9 +130,12 @@ function whyOf({ code, why = '', nearestMiss }: WastefulNode): string {
   return `${why}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
 }
 
-const wasteSection = ({ wasteful }: SupportReport): Section => ({
-  title: 'Most idle nodes now',
-  lines: wasteful.length === 0 ? ['none has idle cost'] : [],
-  headings: WASTE_HEADINGS,
-  rows: wasteful.map(wasteRow),
-});
+function wasteSection({ wasteful }: SupportReport): Section {
+  const hasSurplus = wasteful.some(({ surplusCreditsUsdPerHour }) => surplusCreditsUsdPerHour > 0);
+  return {
+    title: 'Most idle nodes now',
+    lines: wasteful.length === 0 ? ['none has idle cost'] : [],
+    headings: wasteHeadings(hasSurplus),
+    rows: wasteful.map((node) => wasteRow(node, hasSurplus)),
+  };
+}

@@ -1,6 +1,6 @@
 /** Report of the operator's actions and their savings in a period. */
 
-import type { CostReport, NodeCost } from '../../engine/cost/report.ts';
+import type { CostReport, CostSums, NodeCost } from '../../engine/cost/report.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { Bought, Deleted, Disrupted, Interrupted, LoggedDecision } from '../../observe/history/decision-log.ts';
@@ -36,7 +36,7 @@ export interface SupportReport {
   /** Pods that had to move, whatever the reason. */
   readonly podsDisturbed: number;
   /** What the nodes cost now, USD per hour. */
-  readonly now: { readonly nodes: number; readonly usdPerHour: number; readonly idleUsdPerHour: number };
+  readonly now: Pick<CostSums, 'nodes' | 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour'>;
   /** Nodes with the most idle cost now, and why they stay. */
   readonly wasteful: readonly WastefulNode[];
 }
@@ -85,7 +85,7 @@ export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportIn
   const deleted = decisions.filter((each): each is Deleted => each.kind === 'deleted');
   const interrupted = decisions.filter((each): each is Interrupted => each.kind === 'interrupted');
   const [first] = decisions;
-  const { nodes, usdPerHour, idleUsdPerHour } = cost.total;
+  const { nodes, usdPerHour, idleUsdPerHour, surplusCreditsUsdPerHour } = cost.total;
   return {
     since: timestamp(sinceMs),
     until: timestamp(untilMs),
@@ -105,7 +105,7 @@ export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportIn
       reasons: grouped(interrupted).map(([reason, list]) => ({ reason, nodes: list.length })),
     },
     podsDisturbed: sum([...disrupted, ...deleted, ...interrupted], podsOf),
-    now: { nodes, usdPerHour, idleUsdPerHour },
+    now: { nodes, usdPerHour, idleUsdPerHour, surplusCreditsUsdPerHour },
     wasteful: wasteful(cost, verdicts),
   };
 }

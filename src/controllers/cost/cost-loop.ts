@@ -33,8 +33,8 @@ export class CostLoop implements Singleton {
   #show(groups: readonly CostGroup[]): void {
     this.#series.clear();
     for (const group of groups) {
-      const { list, ...paid } = poolCost(group);
-      const parts = { list, effective: paid.effective, idle: paid.idle, daemonsets: paid.daemonSets };
+      const { list, effective, idle, daemonSets: daemonsets, surplusCredits: surplus } = poolCost(group);
+      const parts = { list, effective, idle, daemonsets, surplus };
       const samples = Object.entries(parts).map(([part, value]) => ({ labels: { nodepool: group.name, part }, value }));
       this.#series.set(group.name, samples);
     }
@@ -46,6 +46,7 @@ const poolCost = (group: CostGroup): PoolCost => ({
   list: group.listUsdPerHour,
   idle: group.idleUsdPerHour,
   daemonSets: group.daemonSetsUsdPerHour,
+  surplusCredits: group.surplusCreditsUsdPerHour,
 });
 
 const costsOf = ({ groups }: CostReport): ReadonlyMap<string, PoolCost> =>

@@ -41,12 +41,14 @@ interface Sums {
   workloads: NanoUsd;
   daemonSets: NanoUsd;
   idle: NanoUsd;
+  surplusCredits: NanoUsd;
 }
 
 /** Amounts to add to a group. */
 type Entry = Partial<Sums>;
 
-const KEYS = ['nodes', 'pods', 'list', 'workloads', 'daemonSets', 'idle'] as const;
+const EMPTY: Sums = { nodes: 0, pods: 0, list: 0, workloads: 0, daemonSets: 0, idle: 0, surplusCredits: 0 };
+const KEYS = ['nodes', 'pods', 'list', 'workloads', 'daemonSets', 'idle', 'surplusCredits'] as const;
 
 const NODE_LABELS = {
   nodePool: NODEPOOL_LABEL,
@@ -68,7 +70,7 @@ class Groups {
   readonly #sums = new Map<string, Sums>();
 
   add(name: string, entry: Entry): void {
-    const sums = this.#sums.get(name) ?? { nodes: 0, pods: 0, list: 0, workloads: 0, daemonSets: 0, idle: 0 };
+    const sums = this.#sums.get(name) ?? { ...EMPTY };
     for (const key of KEYS) sums[key] += entry[key] ?? 0;
     this.#sums.set(name, sums);
   }
@@ -81,7 +83,7 @@ class Groups {
   }
 }
 
-const written = ({ nodes, pods, list, workloads, daemonSets, idle }: Sums): CostSums => ({
+const written = ({ nodes, pods, list, workloads, daemonSets, idle, surplusCredits }: Sums): CostSums => ({
   nodes,
   pods,
   usdPerHour: usdOf(workloads + daemonSets + idle),
@@ -89,6 +91,7 @@ const written = ({ nodes, pods, list, workloads, daemonSets, idle }: Sums): Cost
   workloadsUsdPerHour: usdOf(workloads),
   daemonSetsUsdPerHour: usdOf(daemonSets),
   idleUsdPerHour: usdOf(idle),
+  surplusCreditsUsdPerHour: usdOf(surplusCredits),
 });
 
 /**
@@ -168,20 +171,22 @@ export class CostAccount {
   }
 
   #enter(node: StateNode, price: NodePrice): void {
-    const { effective, list } = this.#enterPrice(price);
+    const { effective, list, surplusCredits } = this.#enterPrice(price);
     const { pods, shares } = paidBy(node);
     const paid = divided(effective, shares);
     const listed = divided(list, shares);
-    const sums: Sums = { nodes: 1, pods: pods.length, list, workloads: 0, daemonSets: 0, idle: paid.rest };
+    const credits = divided(surplusCredits, shares);
+    const sums: Sums = { ...EMPTY, nodes: 1, pods: pods.length, list, idle: paid.rest, surplusCredits };
     pods.forEach((pod, at) => {
       const part = isOwnedByDaemonSet(pod) ? 'daemonSets' : 'workloads';
       const amount = paid.paid[at] ?? 0;
       sums[part] += amount;
-      const entry: Entry = { pods: 1, list: listed.paid[at] ?? 0, [part]: amount };
+      const [listPart, surplusPart] = [listed.paid[at], credits.paid[at]];
+      const entry: Entry = { pods: 1, list: listPart ?? 0, [part]: amount, surplusCredits: surplusPart ?? 0 };
       this.#groups.namespace.add(pod.metadata.namespace ?? 'default', entry);
       this.#groups.workload.add(workloadOf(pod), entry);
     });
-    const idle: Entry = { list: listed.rest, idle: paid.rest };
+    const idle: Entry = { list: listed.rest, idle: paid.rest, surplusCredits: credits.rest };
     this.#groups.namespace.add(IDLE, idle);
     this.#groups.workload.add(IDLE, idle);
     this.#total.add('', sums);
@@ -199,6 +204,7 @@ export class CostAccount {
   }: NodePrice): {
     readonly effective: NanoUsd;
     readonly list: NanoUsd;
+    readonly surplusCredits: NanoUsd;
   } {
     const parts = {
       instances: nanoUsd(usdPerHour),
@@ -213,14 +219,14 @@ export class CostAccount {
     return {
       effective: parts.instances - parts.covered + besides,
       list: nanoUsd(listUsdPerHour) + besides,
+      surplusCredits: parts.surplusCredits,
     };
   }
 }
 
-const EMPTY: Sums = { nodes: 0, pods: 0, list: 0, workloads: 0, daemonSets: 0, idle: 0 };
-
-function nodeCost({ name, labels, nodeClaim }: StateNode, { pods, workloads, daemonSets, idle }: Sums): NodeCost {
+function nodeCost({ name, labels, nodeClaim }: StateNode, sums: Sums): NodeCost {
   const label = (key: keyof typeof NODE_LABELS): string => own(labels, NODE_LABELS[key]) ?? 'unknown';
+  const { usdPerHour, idleUsdPerHour, surplusCreditsUsdPerHour } = written(sums);
   return {
     node: name,
     ...(nodeClaim === undefined ? {} : { nodeClaim: nodeClaim.metadata.name }),
@@ -228,8 +234,9 @@ function nodeCost({ name, labels, nodeClaim }: StateNode, { pods, workloads, dae
     instanceType: label('instanceType'),
     zone: label('zone'),
     capacityType: label('capacityType'),
-    pods,
-    usdPerHour: usdOf(workloads + daemonSets + idle),
-    idleUsdPerHour: usdOf(idle),
+    pods: sums.pods,
+    usdPerHour,
+    idleUsdPerHour,
+    surplusCreditsUsdPerHour,
   };
 }

@@ -16,6 +16,8 @@ export interface CostSums {
   readonly daemonSetsUsdPerHour: number;
   /** Part of the actual cost that no pod requests. */
   readonly idleUsdPerHour: number;
+  /** Part of the actual cost for surplus CPU credits. The parts above contain it. */
+  readonly surplusCreditsUsdPerHour: number;
 }
 
 export interface CostGroup extends CostSums {
@@ -33,6 +35,8 @@ export interface NodeCost {
   readonly pods: number;
   readonly usdPerHour: number;
   readonly idleUsdPerHour: number;
+  /** Part of the cost for surplus CPU credits. */
+  readonly surplusCreditsUsdPerHour: number;
 }
 
 export interface CostReport {

@@ -6,6 +6,8 @@ export interface PoolCost {
   readonly list: number;
   readonly idle: number;
   readonly daemonSets: number;
+  /** Part of the effective cost for surplus CPU credits. */
+  readonly surplusCredits: number;
 }
 
 export interface CostHour {
@@ -24,13 +26,14 @@ export const MOST_POOLS = 30;
 /** Name of the sum. It is not a valid name of a NodePool. */
 export const OTHER_POOLS = '__others__';
 
-const FREE: PoolCost = { effective: 0, list: 0, idle: 0, daemonSets: 0 };
+const FREE: PoolCost = { effective: 0, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 };
 
 const combined = (a: PoolCost, b: PoolCost, by: (a: number, b: number) => number): PoolCost => ({
   effective: by(a.effective, b.effective),
   list: by(a.list, b.list),
   idle: by(a.idle, b.idle),
   daemonSets: by(a.daemonSets, b.daemonSets),
+  surplusCredits: by(a.surplusCredits, b.surplusCredits),
 });
 
 export class CostHours {

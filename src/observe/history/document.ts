@@ -26,6 +26,7 @@ interface Stored {
   readonly decisions: readonly LoggedDecision[];
 }
 
+/** Order of the stored amounts. Surplus credits of 0 are left out, so that former versions of the operator can read the rest. */
 const PARTS = ['effective', 'list', 'idle', 'daemonSets'] as const;
 const MICRO = 1e6;
 
@@ -47,7 +48,10 @@ const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][n
   hour: hourMs / HOUR_MS,
   samples,
   nodePools: Object.fromEntries(
-    [...nodePools].map(([name, cost]) => [name, PARTS.map((part) => Math.round(cost[part] * MICRO))]),
+    [...nodePools].map(([name, cost]) => {
+      const parts = cost.surplusCredits > 0 ? [...PARTS, 'surplusCredits' as const] : PARTS;
+      return [name, parts.map((part) => Math.round(cost[part] * MICRO))];
+    }),
   ),
 });
 
@@ -73,9 +77,12 @@ function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
 }
 
 function readCost(values: unknown): PoolCost | undefined {
-  if (!Array.isArray(values) || values.length !== PARTS.length || !values.every(Number.isFinite)) return undefined;
-  const [effective, list, idle, daemonSets] = (values as readonly number[]).map((value) => value / MICRO);
-  return { effective: effective ?? 0, list: list ?? 0, idle: idle ?? 0, daemonSets: daemonSets ?? 0 };
+  if (!Array.isArray(values) || !values.every(Number.isFinite)) return undefined;
+  if (values.length < PARTS.length || values.length > PARTS.length + 1) return undefined;
+  const [effective = 0, list = 0, idle = 0, daemonSets = 0, surplusCredits = 0] = (values as readonly number[]).map(
+    (value) => value / MICRO,
+  );
+  return { effective, list, idle, daemonSets, surplusCredits };
 }
 
 /** Mandatory fields of entries, by kind. */

@@ -33,7 +33,7 @@ export const NODEPOOLS_COST = gauge({
 
 export const NODEPOOLS_COST_USD_PER_HOUR = gauge({
   name: 'karpenter_nodepools_cost_usd_per_hour',
-  help: 'What the nodes of NodePools cost: by list prices, in effect, and of that what is idle or for DaemonSets',
+  help: 'Cost of the nodes of NodePools: at list prices, in effect, and the parts that are idle, for DaemonSets or for surplus CPU credits',
   labels: ['nodepool', 'part'],
 });
 

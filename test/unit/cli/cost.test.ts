@@ -19,7 +19,7 @@ import { strictly } from '../scripts/strictly.ts';
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
 const AT = ['--now', '2026-01-15T12:30:00Z'];
 
-function report() {
+function report(surplusUsdPerHour?: number) {
   const account = new CostAccount();
   const extras = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0 };
   const web = [1, 2].map((at) => pod(`web-${at}`, { nodeName: 'a', cpu: '500m', memory: '1Gi', namespace: 'shop' }));
@@ -29,6 +29,7 @@ function report() {
     listUsdPerHour: 0.1,
     extras,
     coveredUsdPerHour: 0.03,
+    surplusUsdPerHour,
   });
   account.add(stateNode('b', { pool: 'batch', type: 'c.large' }), { usdPerHour: 0.2, extras });
   account.add(stateNode('odd', {}), undefined);
@@ -40,8 +41,8 @@ const hour = (at: string, effective: number, samples = 60): HourView => ({
   at,
   samples,
   nodePools: {
-    default: { effective, list: 2 * effective, idle: effective / 2, daemonSets: effective / 10 },
-    batch: { effective: 0.1, list: 0.1, idle: 0, daemonSets: 0 },
+    default: { effective, list: 2 * effective, idle: effective / 2, daemonSets: effective / 10, surplusCredits: 0 },
+    batch: { effective: 0.1, list: 0.1, idle: 0, daemonSets: 0, surplusCredits: 0 },
   },
 });
 
@@ -161,7 +162,17 @@ const VERDICTS: readonly Verdict[] = [
   },
 ];
 
-const ANSWERS: Readonly<Record<string, unknown>> = {
+/** History with surplus CPU credits for a fifth of the cost of the default NodePool. */
+const BURSTABLE: HistoryView = {
+  ...HISTORY,
+  hours: HISTORY.hours.map((each) => {
+    const pools = Object.entries(each.nodePools);
+    const withCredits = pools.map(([name, cost]) => [name, { ...cost, surplusCredits: cost.effective / 5 }]);
+    return { ...each, nodePools: Object.fromEntries(withCredits) };
+  }),
+};
+
+const ANSWERS: Record<string, unknown> = {
   '/debug/cost': report(),
   '/debug/history': HISTORY,
   '/debug/verdicts': VERDICTS,
@@ -189,6 +200,8 @@ beforeEach(() => {
   written = '';
   notes = '';
   asked.length = 0;
+  ANSWERS['/debug/cost'] = report();
+  ANSWERS['/debug/history'] = HISTORY;
   jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
     written += String(text);
     return true;
@@ -237,6 +250,16 @@ describe('karpenter cost', () => {
       expect(sum).toBe(nano(cost.total.usdPerHour));
       expect(cost.total.usdPerMonth).toBe(Number((730 * cost.total.usdPerHour).toFixed(2)));
     }
+  });
+
+  it('has a column for surplus CPU credits if some nodes have them', async () => {
+    ANSWERS['/debug/cost'] = report(0.02);
+    expect(await ofOperator('cost', '--by', 'workload')).toMatchSnapshot();
+    written = '';
+    const cost = JSON.parse(await ofOperator('cost', '--by', 'instance-type', '-o', 'json'));
+    const credits = cost.groups.map(({ name, surplusCreditsUsdPerHour: usd }: never) => [name, usd]);
+    expect(Object.fromEntries(credits)).toEqual({ 'm.large': 0.02, 'c.large': 0 });
+    expect(cost.total.surplusCreditsUsdPerHour).toBe(cost.price.surplusCreditsUsdPerHour);
   });
 
   it('says the same as YAML', async () => {
@@ -291,7 +314,22 @@ describe('karpenter cost --history', () => {
       [3.2, 2],
       [9.25, 2.5],
     ]);
-    expect(history.total).toEqual({ usd: 12.45, listUsd: 24.45, idleUsd: 6, daemonSetsUsd: 1.2, hours: 4.5 });
+    expect(history.total).toEqual({
+      usd: 12.45,
+      listUsd: 24.45,
+      idleUsd: 6,
+      daemonSetsUsd: 1.2,
+      surplusCreditsUsd: 0,
+      hours: 4.5,
+    });
+  });
+
+  it('names the part for surplus CPU credits if there is one', async () => {
+    ANSWERS['/debug/history'] = BURSTABLE;
+    expect(await ofOperator('cost', '--history', ...AT)).toContain('for DaemonSets, $2.49 for surplus CPU credits; ');
+    ANSWERS['/debug/history'] = HISTORY;
+    written = '';
+    expect(await ofOperator('cost', '--history', ...AT)).not.toContain('surplus');
   });
 
   it('of nothing says so', async () => {
@@ -314,6 +352,12 @@ describe('a sparkline', () => {
 describe('karpenter report', () => {
   it.each(['table', 'markdown'])('says as %s what was done', async (format) => {
     expect(await ofOperator('report', ...AT, '-o', format)).toMatchSnapshot();
+  });
+
+  it('shows the parts for surplus CPU credits if there are some', async () => {
+    ANSWERS['/debug/cost'] = report(0.02);
+    ANSWERS['/debug/history'] = BURSTABLE;
+    expect(await ofOperator('report', ...AT)).toMatchSnapshot();
   });
 
   it('prints JSON as its schema says', async () => {

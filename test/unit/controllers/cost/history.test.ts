@@ -76,9 +76,27 @@ describe('what nodes cost', () => {
       Number(
         new RegExp(`karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="${name}"} (.+)`).exec(text)?.[1],
       );
-    expect(['list', 'effective', 'idle', 'daemonsets'].map(part)).toEqual([0.16, 0.16, total.idleUsdPerHour, 0]);
+    const amounts = ['list', 'effective', 'idle', 'daemonsets', 'surplus'].map(part);
+    expect(amounts).toEqual([0.16, 0.16, total.idleUsdPerHour, 0, 0]);
     expect(hours.hours[0]?.samples).toBeGreaterThan(1);
     expect(hours.hours[0]?.nodePools.get('default')?.idle).toBeLessThanOrEqual(total.idleUsdPerHour);
+  });
+
+  it('includes the surplus CPU credits of burstable nodes, and shows them as a part', async () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    world.cloud.types = world.cloud.types.map((type) => ({ ...type, cpuCredits }));
+    const history = start();
+    await house();
+    await world.pass(MINUTE);
+    const { total, price } = await readCost(reading());
+    // (3 vCPU × 0.5 − 0.4) × 0.04
+    expect(price.surplusCreditsUsdPerHour).toBeCloseTo(0.044, 9);
+    expect(total.usdPerHour).toBeCloseTo(0.204, 9);
+    expect(await world.metrics.text()).toMatch(
+      /karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="surplus"} 0\.044/,
+    );
+    const [hour] = view(history).hours;
+    expect(hour?.nodePools.default?.surplusCredits).toBeGreaterThan(0);
   });
 
   it('is not shown of a NodePool any longer that has no nodes', async () => {

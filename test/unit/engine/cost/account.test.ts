@@ -78,6 +78,21 @@ describe('a node', () => {
     expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.09, listUsdPerHour: 0.39, idleUsdPerHour: 0.09 });
   });
 
+  it('shows its surplus credits, which its pods share like the rest of its cost', () => {
+    const pods = [bound('web', { cpu: '2', memory: '8Gi' }), bound('db', { cpu: '1', memory: '4Gi' })];
+    const { total, groups, nodes } = accountOf(
+      [node('burstable', pods), { usdPerHour: 0.1, surplusUsdPerHour: 0.02 }],
+      [node('plain', [], { labels: { [NODEPOOL_LABEL]: 'other' } }), { usdPerHour: 0.1 }],
+    );
+    const credits = (rows: readonly CostGroup[]) =>
+      Object.fromEntries(rows.map(({ name, surplusCreditsUsdPerHour }) => [name, surplusCreditsUsdPerHour]));
+    expect(total).toMatchObject({ usdPerHour: 0.22, surplusCreditsUsdPerHour: 0.02 });
+    expect(credits(groups.nodePool)).toEqual({ default: 0.02, other: 0 });
+    expect(credits(groups.workload)).toEqual({ 'default/Pod/web': 0.01, 'default/Pod/db': 0.005, [IDLE]: 0.005 });
+    const ofNodes = nodes.map(({ node: name, surplusCreditsUsdPerHour }) => [name, surplusCreditsUsdPerHour]);
+    expect(Object.fromEntries(ofNodes)).toEqual({ burstable: 0.02, plain: 0 });
+  });
+
   it('with accelerators is paid for mostly by who has them', () => {
     const allocatable = { cpu: 4_000, memory: 16 * GIB, 'nvidia.com/gpu': 1 };
     const pods = [
@@ -246,7 +261,10 @@ it('adds up to the last billionth, whatever nodes there are', () => {
       expect(added.reduce((sum, each) => sum + each, 0) - nano(coveredUsdPerHour)).toBe(expected);
       for (const rows of Object.values(groups)) {
         expect(sumOf(rows, 'usdPerHour')).toBe(expected);
-        for (const key of ['listUsdPerHour', 'workloadsUsdPerHour', 'daemonSetsUsdPerHour', 'idleUsdPerHour'] as const)
+        for (const key of [
+          ...(['listUsdPerHour', 'workloadsUsdPerHour', 'daemonSetsUsdPerHour', 'idleUsdPerHour'] as const),
+          'surplusCreditsUsdPerHour' as const,
+        ])
           expect(sumOf(rows, key)).toBe(nano(total[key]));
         for (const row of rows)
           for (const value of Object.values(row))

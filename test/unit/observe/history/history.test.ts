@@ -8,7 +8,9 @@ import { historyTexts, newHistory, restoreHistory } from '../../../../src/observ
 const START = Date.UTC(2026, 5, 3, 10);
 const at = (minutes: number): number => START + minutes * 60_000;
 
-const cost = (effective: number) => ({ effective, list: 2 * effective, idle: effective / 2, daemonSets: 0 });
+const cost = (effective: number, surplusCredits = 0) => ({
+  ...{ effective, list: 2 * effective, idle: effective / 2, daemonSets: 0, surplusCredits },
+});
 const pools = (costs: Readonly<Record<string, number>>) =>
   new Map(Object.entries(costs).map(([name, usd]) => [name, cost(usd)]));
 
@@ -123,6 +125,23 @@ describe('a history', () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  it('keeps surplus CPU credits, and reads amounts that were stored without them', () => {
+    const history = newHistory();
+    const sampled = new Map([
+      ['burstable', cost(2, 0.5)],
+      ['plain', cost(1)],
+    ] as const);
+    history.hours.sample(at(0), sampled);
+    const [text = ''] = texts(history);
+    expect(JSON.parse(text).hours[0].nodePools).toEqual({
+      burstable: [2e6, 4e6, 1e6, 0, 0.5e6],
+      plain: [1e6, 2e6, 0.5e6, 0],
+    });
+    const after = newHistory();
+    restoreHistory(after, text);
+    expect(after.hours.hours[0]?.nodePools).toEqual(sampled);
   });
 
   it('is written ever shorter without its older part', () => {
