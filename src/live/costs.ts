@@ -9,15 +9,22 @@ import type { CostSample } from './model.ts';
 const SAMPLE_MS = 30_000;
 const MOST = 12 * 120;
 
-/** Returns the USD per hour of a NodePool's claims, in the order of the claims. Undefined if a price is unknown. */
-export type PricesOf = (pool: NodePool, claims: readonly NodeClaim[]) => Promise<readonly (number | undefined)[]>;
+/** Price of a node, in USD per hour. */
+export interface NodePrice {
+  readonly usdPerHour: number;
+  /** Part of the price for surplus CPU credits. */
+  readonly surplusCreditsUsdPerHour: number;
+}
+
+/** Returns the prices of a NodePool's claims, in the order of the claims. Undefined if a price is unknown. */
+export type PricesOf = (pool: NodePool, claims: readonly NodeClaim[]) => Promise<readonly (NodePrice | undefined)[]>;
 
 export class Costs {
   readonly #pricesOf: PricesOf;
   readonly #log: Logger;
   readonly #samples: CostSample[] = [];
   /** Prices by the name of the NodeClaim. */
-  #prices: ReadonlyMap<string, number> = new Map();
+  #prices: ReadonlyMap<string, NodePrice> = new Map();
 
   constructor(pricesOf: PricesOf, log: Logger) {
     this.#pricesOf = pricesOf;
@@ -27,7 +34,7 @@ export class Costs {
   /** Updates the prices. If a price cannot be looked up, keeps the previous price. */
   async refresh(pools: readonly NodePool[], claims: readonly NodeClaim[]): Promise<void> {
     const byPool = Map.groupBy(claims, poolNameOf);
-    const prices = new Map<string, number>();
+    const prices = new Map<string, NodePrice>();
     for (const pool of pools) {
       const own = byPool.get(pool.metadata.name) ?? [];
       if (own.length === 0) continue;
@@ -39,14 +46,14 @@ export class Costs {
         return [];
       });
       for (const [index, { metadata }] of own.entries()) {
-        const usd = found[index] ?? this.#prices.get(metadata.name);
-        if (usd !== undefined) prices.set(metadata.name, usd);
+        const price = found[index] ?? this.#prices.get(metadata.name);
+        if (price !== undefined) prices.set(metadata.name, price);
       }
     }
     this.#prices = prices;
   }
 
-  of(nodeClaim: string | undefined): number | undefined {
+  of(nodeClaim: string | undefined): NodePrice | undefined {
     return nodeClaim === undefined ? undefined : this.#prices.get(nodeClaim);
   }
 

@@ -38,7 +38,7 @@ export function nodeDetails(name: string, cluster: ClusterState, view: LiveView)
   const claim = node.nodeClaim?.metadata.name;
   const objects = new Set([`Node/${node.name}`, `NodeClaim/${claim}`]);
   return {
-    node: nodeRow(node, view.usdPerHourOf(claim), verdict),
+    node: nodeRow(node, view.priceOf(claim), verdict),
     labels: node.labels,
     taints: node.taints.map(({ key, value, effect }) => `${key}${value === undefined ? '' : `=${value}`}:${effect}`),
     conditions: conditionsOf(node),

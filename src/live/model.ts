@@ -12,6 +12,8 @@ export interface LiveNode {
   readonly capacityType: string;
   /** USD per hour; absent if the price is unknown. */
   readonly usdPerHour?: number;
+  /** Part of the price for surplus CPU credits. Absent if it is 0. */
+  readonly surplusCreditsUsdPerHour?: number;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
@@ -56,6 +58,8 @@ export interface LiveSummary {
   readonly pods: number;
   readonly pendingPods: number;
   readonly usdPerHour: number;
+  /** Part of the cost for surplus CPU credits. */
+  readonly surplusCreditsUsdPerHour: number;
   /** Number of nodes without a known price. */
   readonly unpriced: number;
 }

@@ -7,6 +7,7 @@ import { isTerminal } from '../engine/pods.ts';
 import { addResources, amountIn, podRequests } from '../engine/resources.ts';
 import { own } from '../lib/own.ts';
 import { timeOf } from '../lib/times.ts';
+import type { NodePrice } from './costs.ts';
 import type { LiveNode, RequestedShare } from './model.ts';
 
 /** Resources that every node has. Further resources are shown only if a node offers them. */
@@ -15,9 +16,10 @@ const ALWAYS = ['cpu', 'memory', 'pods'];
 const NEVER = /^(hugepages-|ephemeral-storage$|attachable-volumes-)/;
 
 /** Rows by node object. The data of a row never changes within an object. */
-const known = new WeakMap<StateNode, Omit<LiveNode, 'usdPerHour' | 'verdict'>>();
+type Row = Omit<LiveNode, 'usdPerHour' | 'surplusCreditsUsdPerHour' | 'verdict'>;
+const known = new WeakMap<StateNode, Row>();
 
-export function nodeRow(node: StateNode, usdPerHour: number | undefined, verdict: Verdict | undefined): LiveNode {
+export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: Verdict | undefined): LiveNode {
   let row = known.get(node);
   if (row === undefined) {
     row = rowOf(node);
@@ -25,9 +27,15 @@ export function nodeRow(node: StateNode, usdPerHour: number | undefined, verdict
   }
   return {
     ...row,
-    ...(usdPerHour === undefined ? {} : { usdPerHour }),
+    ...shownPrice(price),
     ...(verdict === undefined ? {} : { verdict: shown(verdict) }),
   };
+}
+
+/** Returns the price without surplus CPU credits of 0, which most nodes have. */
+function shownPrice(price: NodePrice | undefined): Pick<LiveNode, 'usdPerHour' | 'surplusCreditsUsdPerHour'> {
+  if (price === undefined || price.surplusCreditsUsdPerHour > 0) return price ?? {};
+  return { usdPerHour: price.usdPerHour };
 }
 
 function shown({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']> {
@@ -36,7 +44,7 @@ function shown({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']
   return { code, text, object: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` };
 }
 
-function rowOf(node: StateNode): Omit<LiveNode, 'usdPerHour' | 'verdict'> {
+function rowOf(node: StateNode): Row {
   const { labels, nodeClaim } = node;
   const label = (key: string): string => own(labels, key) ?? '';
   const createdMs = timeOf((nodeClaim ?? node.node)?.metadata.creationTimestamp);

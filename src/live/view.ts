@@ -9,7 +9,7 @@ import type { EventNote } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { PODS_BY_NODE } from '../state/stores.ts';
-import { Costs, type PricesOf } from './costs.ts';
+import { Costs, type NodePrice, type PricesOf } from './costs.ts';
 import { LiveDecisions } from './decisions.ts';
 import type { CostSample, LiveNode, LiveSummary, PendingPod } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
@@ -85,7 +85,7 @@ export class LiveView {
     return this.#verdicts.get(node);
   }
 
-  usdPerHourOf(nodeClaim: string | undefined): number | undefined {
+  priceOf(nodeClaim: string | undefined): NodePrice | undefined {
     return this.#costs.of(nodeClaim);
   }
 
@@ -100,8 +100,9 @@ export class LiveView {
       nodes: nodes.length,
       pods: cluster.stores.pods.list().length,
       pendingPods: this.#waiting().length,
-      usdPerHour: Number(prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0).toFixed(6)),
-      unpriced: prices.filter((usd) => usd === undefined).length,
+      usdPerHour: sumOf(prices, 'usdPerHour'),
+      surplusCreditsUsdPerHour: sumOf(prices, 'surplusCreditsUsdPerHour'),
+      unpriced: prices.filter((price) => price === undefined).length,
     };
   }
 
@@ -151,7 +152,7 @@ export class LiveView {
 
   #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim, before: NodeClaim | undefined): void {
     if (event === 'deleted') {
-      const usd = this.#costs.of(claim.metadata.name);
+      const usd = this.#costs.of(claim.metadata.name)?.usdPerHour;
       this.#tell('given-back', claim, { text: `Gave back ${machineText(claim)}`, usd: usd && -usd });
       return;
     }
@@ -164,8 +165,11 @@ export class LiveView {
     const { cluster, pricesOf } = this.#sources;
     const poolName = poolNameOf(claim);
     const pool = cluster.stores.nodePools.get({ name: poolName });
-    const [usd] = pool === undefined ? [] : await pricesOf(pool, [claim]).catch(() => []);
-    this.#tell('bought', claim, { text: `Bought ${machineText(claim)} for NodePool ${poolName}`, usd });
+    const [price] = pool === undefined ? [] : await pricesOf(pool, [claim]).catch(() => []);
+    this.#tell('bought', claim, {
+      text: `Bought ${machineText(claim)} for NodePool ${poolName}`,
+      usd: price?.usdPerHour,
+    });
   }
 
   #tell(
@@ -182,6 +186,9 @@ export class LiveView {
     });
   }
 }
+
+const sumOf = (prices: readonly (NodePrice | undefined)[], part: keyof NodePrice): number =>
+  Number(prices.reduce((sum, price) => sum + (price?.[part] ?? 0), 0).toFixed(6));
 
 const machineText = (claim: NodeClaim): string => {
   const type = labelOf(claim, INSTANCE_TYPE_LABEL);

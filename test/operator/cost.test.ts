@@ -13,6 +13,7 @@ import type { SupportReport } from '../../src/cli/render/support-report.ts';
 import { reportCommand } from '../../src/cli/report.ts';
 import type { CostReport } from '../../src/engine/cost/report.ts';
 import { DOCUMENT_LABEL } from '../../src/kube/config-map-document.ts';
+import type { LiveNode } from '../../src/live/model.ts';
 import type { HistoryView } from '../../src/process/history-view.ts';
 import { strictly } from '../unit/scripts/strictly.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -20,6 +21,10 @@ import { BRISK, outgrow, pool } from './pools.ts';
 
 const MINUTE = 60_000;
 const NAME = 'karpenter-history';
+
+interface LiveDetails {
+  readonly node: LiveNode;
+}
 
 let scenario: Scenario;
 let folder: string;
@@ -93,6 +98,44 @@ describe('what the nodes cost', () => {
     );
   }, 120_000);
 });
+
+it('includes the same surplus CPU credits of a burstable node in every view', async () => {
+  await scenario.stop();
+  scenario = await startScenario({ ...BRISK, operator: false, env: { LIVE_PAGE: '127.0.0.1:0' } });
+  await start();
+  const nodePool = pool({ cpus: [2], categories: ['t'] });
+  const web = deployment('web', 1, {}, { cpu: '1500m', memory: '512Mi' });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), nodePool, web);
+  await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+  const report = await scenario.until('a cost with the pod', async () => {
+    const found = await served();
+    return found.nodes.some(({ pods }) => pods === 1) && found;
+  });
+  // 0.7 of 1.5 vCPU is used, t3a.small includes 0.4 vCPU, and a vCPU-hour costs $0.05
+  const surplus = (1.5 * 0.7 - 0.4) * 0.05;
+  expect(report.groups.instanceType.map(({ name }) => name)).toEqual(['t3a.small']);
+  expect(report.price.surplusCreditsUsdPerHour).toBeCloseTo(surplus, 9);
+  expect(report.total.usdPerHour).toBeCloseTo(
+    report.price.instancesUsdPerHour + surplus + report.price.volumesUsdPerHour + report.price.feesUsdPerHour,
+    8,
+  );
+
+  const url = String(scenario.log.find(({ message }) => message === 'serving the live page')?.url);
+  const [node] = report.nodes;
+  await scenario.until('the same price on the live page', async () => {
+    const { node: row } = (await (await fetch(new URL(`/api/node?name=${node?.node}`, url))).json()) as LiveDetails;
+    const isSame = Math.abs((row.usdPerHour ?? 0) - (node?.usdPerHour ?? 1)) < 1e-8;
+    return isSame && Math.abs((row.surplusCreditsUsdPerHour ?? 0) - surplus) < 1e-8;
+  });
+  await scenario.until('the same price as a metric', async () => {
+    const text = await scenario.metrics();
+    const part = /karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="surplus"} (.+)/.exec(text)?.[1];
+    return Math.abs(Number(part) - surplus) < 1e-8;
+  });
+  const printedReport = await printed<SupportReport>(reportCommand(), ...asking(), ...AHEAD);
+  expect(strictly(REPORT, printedReport)).toEqual([]);
+  expect(printedReport.now.surplusCreditsUsdPerHour).toBeCloseTo(surplus, 9);
+}, 120_000);
 
 describe('the history', () => {
   it('outlives the operator, and a report tells of a consolidation', async () => {

@@ -16,6 +16,8 @@ export interface PoolShape {
   readonly terminationGracePeriod?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly capacityTypes?: readonly string[];
+  /** Instance categories. Default: c, m and r of newer generations. */
+  readonly categories?: readonly string[];
 }
 
 export function pool(shape: PoolShape = {}): KubeObject {
@@ -34,8 +36,10 @@ export function pool(shape: PoolShape = {}): KubeObject {
           requirements: [
             { key: 'karpenter.sh/capacity-type', operator: 'In', values: shape.capacityTypes ?? ['on-demand'] },
             { key: 'kubernetes.io/arch', operator: 'In', values: ['amd64'] },
-            { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: ['c', 'm', 'r'] },
-            { key: 'karpenter.k8s.aws/instance-generation', operator: 'Gt', values: ['4'] },
+            { key: 'karpenter.k8s.aws/instance-category', operator: 'In', values: shape.categories ?? ['c', 'm', 'r'] },
+            ...(shape.categories === undefined
+              ? [{ key: 'karpenter.k8s.aws/instance-generation', operator: 'Gt', values: ['4'] }]
+              : []),
             { key: 'karpenter.k8s.aws/instance-cpu', operator: 'In', values: cpus.map(String) },
           ],
         },

@@ -7,7 +7,7 @@ import { indented, terminalWidth } from './wrap.ts';
 
 /** `$12.34`; cents are enough for sums over hours. */
 export const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
-/** Returns the part of a cost for surplus CPU credits as an item of a list, or an empty text if there is none. */
+/** Returns the part of a cost for surplus CPU credits as an item of a list, or an empty text if it is 0. */
 export const surplusPart = (amount: number, text: (amount: number) => string): string =>
   amount > 0 ? `, ${text(amount)} for surplus CPU credits` : '';
 /** Four places, as prices of small instances have them. */

@@ -2,12 +2,12 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { surplusUsdPerHour } from '../../engine/cpu-credits.ts';
+import { labelOf } from '../../api/object-fields.ts';
+import { reportedSurplus } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { extrasUsdPerHour } from '../../engine/node-extras.ts';
-import { amountIn, resourcesOf } from '../../engine/resources.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import type { Settings } from '../../process/settings.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { nodeExtras } from '../node-extras.ts';
 
@@ -21,14 +21,14 @@ const MISSING_AGE_MS = 60_000;
 /** Prices of the offerings in use, because a region has thousands of offerings. An unknown price is undefined. */
 type Prices = ReadonlyMap<string, number | undefined>;
 
-/** CPU credits by instance type. */
-type Credits = ReadonlyMap<string, InstanceType['cpuCredits']>;
+/** Burstable instance types in use, by name. */
+type Burstable = ReadonlyMap<string, InstanceType>;
 
-/** Returns the price of the surplus CPU credits for the requests for which a NodeClaim was launched. */
-function surplusOf({ metadata, spec }: NodeClaim, credits: Credits, mode: Settings['consolidation']): number {
-  const cpuCredits = mode === 'compatible' ? undefined : credits.get(metadata.labels?.[INSTANCE_TYPE_LABEL] ?? '');
-  if (cpuCredits === undefined) return 0;
-  return surplusUsdPerHour({ cpuCredits }, amountIn(resourcesOf(spec.resources?.requests), 'cpu'));
+/** Price of the node of a NodeClaim, in USD per hour. */
+interface ClaimPrice {
+  /** Instance, surplus CPU credits and extra costs. */
+  readonly usdPerHour: number;
+  readonly surplusCreditsUsdPerHour: number;
 }
 
 /** Returns the key of a price, or undefined if the NodeClaim has no offering labels. */
@@ -56,6 +56,7 @@ const valuesOf = (requirements: readonly Requirement[], key: string): readonly s
   requirements.find((requirement) => requirement.key === key)?.values ?? [];
 
 interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
+  readonly cluster: Pick<ClusterState, 'nodeOfClaim'>;
   readonly clock: Timepiece;
 }
 
@@ -63,7 +64,10 @@ interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
 export class CostTracker {
   readonly #deps: CostDeps;
   readonly #clock: Timepiece;
-  readonly #known = new Map<string, { readonly prices: Prices; readonly credits: Credits; readonly readMs: number }>();
+  readonly #known = new Map<
+    string,
+    { readonly prices: Prices; readonly burstable: Burstable; readonly readMs: number }
+  >();
 
   constructor(deps: CostDeps) {
     this.#deps = deps;
@@ -76,29 +80,37 @@ export class CostTracker {
    */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const prices = await this.pricesOf(pool, claims);
-    return prices.reduce<number>((sum, usd) => sum + (usd ?? 0), 0);
+    return prices.reduce((sum, price) => sum + (price?.usdPerHour ?? 0), 0);
   }
 
-  /** Returns USD per hour of each NodeClaim, or undefined if the price is unknown. @throws errors of the cloud */
-  async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (number | undefined)[]> {
+  /** Returns the price of each NodeClaim, or undefined if it is unknown. @throws errors of the cloud */
+  async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (ClaimPrice | undefined)[]> {
     const keys = claims.map(offeringKey);
     const known = keys.filter((key) => key !== undefined);
     if (known.length === 0) return claims.map(() => undefined);
-    const { prices, credits } = await this.#pricesFor(pool, known);
+    const { prices, burstable } = await this.#pricesFor(pool, known);
     const { cloud, settings, log } = this.#deps;
     const { extras } = nodeExtras({ cloud, settings, log }, pool, settings.consolidation);
     return claims.map((claim, at) => {
       const usd = prices.get(keys[at] ?? '');
       if (usd === undefined) return undefined;
-      return usd + surplusOf(claim, credits, settings.consolidation) + extrasUsdPerHour(extras);
+      const surplus = settings.consolidation === 'compatible' ? 0 : this.#surplusOf(claim, burstable);
+      return { usdPerHour: usd + surplus + extrasUsdPerHour(extras), surplusCreditsUsdPerHour: surplus };
     });
+  }
+
+  #surplusOf(claim: NodeClaim, burstable: Burstable): number {
+    const type = burstable.get(labelOf(claim, INSTANCE_TYPE_LABEL));
+    if (type === undefined) return 0;
+    const node = this.#deps.cluster.nodeOfClaim(claim) ?? { nodeClaim: claim, pods: [], initialized: false };
+    return reportedSurplus(node, type);
   }
 
   forget(poolName: string): void {
     this.#known.delete(poolName);
   }
 
-  async #pricesFor(pool: NodePool, keys: readonly string[]): Promise<{ prices: Prices; credits: Credits }> {
+  async #pricesFor(pool: NodePool, keys: readonly string[]): Promise<{ prices: Prices; burstable: Burstable }> {
     const { name } = pool.metadata;
     const known = this.#known.get(name);
     const ageMs = monotonicMs(this.#clock) - (known?.readMs ?? Number.NEGATIVE_INFINITY);
@@ -111,8 +123,10 @@ export class CostTracker {
     const fresh = pricesOf(used);
     // an offering that is no longer available keeps its last price
     const prices = new Map([...wanted].map((key) => [key, fresh.get(key) ?? known?.prices.get(key)]));
-    const credits = new Map(used.map((type) => [type.name, type.cpuCredits]));
-    this.#known.set(name, { prices, credits, readMs: monotonicMs(this.#clock) });
-    return { prices, credits };
+    const burstable = new Map(
+      used.flatMap((type) => (type.cpuCredits === undefined ? [] : [[type.name, type] as const])),
+    );
+    this.#known.set(name, { prices, burstable, readMs: monotonicMs(this.#clock) });
+    return { prices, burstable };
   }
 }

@@ -3,7 +3,7 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { defined } from '../../lib/defined.ts';
 import { own } from '../../lib/own.ts';
-import { nodeSurplus } from '../disruption/candidates/disruption-cost.ts';
+import { reportedSurplus } from '../disruption/candidates/disruption-cost.ts';
 import type { PoolInput, StateNode } from '../model.ts';
 import type { Commitment } from '../price-book/commitment.ts';
 import { coverageOf } from '../price-book/coverage.ts';
@@ -48,9 +48,10 @@ export function nodePrices(
 function surplusPrices(nodes: readonly StateNode[], pools: readonly PoolInput[]): ReadonlyMap<string, number> {
   const finder = typeFinder(pools);
   return new Map(
-    nodes.flatMap(({ providerId, labels, pods }) => {
+    nodes.flatMap((node) => {
+      const { providerId, labels } = node;
       const type = finder(own(labels, INSTANCE_TYPE_LABEL) ?? '', own(labels, NODEPOOL_LABEL) ?? '');
-      const usd = type === undefined ? 0 : nodeSurplus(pods, type);
+      const usd = type === undefined ? 0 : reportedSurplus(node, type);
       return usd > 0 ? [[providerId, usd] as const] : [];
     }),
   );

@@ -1,6 +1,6 @@
 /** One node or pod, and what a search found. */
 import { byId, el, link } from './dom.js';
-import { amountText, spanText, usdText } from './format.js';
+import { amountText, spanText, surplusText, usdText } from './format.js';
 import { line } from './panels.js';
 
 const ask = async (path, parameters) => {
@@ -42,7 +42,8 @@ const facts = (pairs) =>
   );
 
 function nodeContent({ node, labels, taints, conditions, methods, command, pods, morePods, decisions }, nowMs) {
-  const price = node.usdPerHour === undefined ? 'unknown price' : `${usdText(node.usdPerHour)} an hour`;
+  const price =
+    node.usdPerHour === undefined ? 'unknown price' : `${usdText(node.usdPerHour)} an hour${surplusText(node)}`;
   return [
     facts([
       ['Machine', [node.instanceType, node.zone, node.capacityType, price].filter(Boolean).join(', ')],

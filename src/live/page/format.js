@@ -8,6 +8,10 @@ export const usdText = (usd) => {
   return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
 };
 
+/** Part of a price for surplus CPU credits, as the end of a sentence. Empty if it is 0. */
+export const surplusText = ({ surplusCreditsUsdPerHour: usd = 0 }) =>
+  usd > 0 ? ` (${usdText(usd)} for surplus CPU credits)` : '';
+
 /** How long ago, or how long, in its largest unit. @param {number} ms */
 export const spanText = (ms) => {
   const seconds = Math.max(0, Math.round(ms / 1000));

@@ -125,7 +125,7 @@ function rowOf(node, nowMs) {
         .map(shareBar),
     ),
     el('td', { class: 'number' }, String(node.pods)),
-    el('td', { class: 'number' }, usdText(node.usdPerHour)),
+    el('td', { class: 'number' }, usdText(node.usdPerHour), surplusCell(node)),
     age,
     el(
       'td',
@@ -137,6 +137,9 @@ function rowOf(node, nowMs) {
   rows.set(node.name, { node, row, age });
   return row;
 }
+
+const surplusCell = ({ surplusCreditsUsdPerHour: usd }) =>
+  usd === undefined ? '' : el('div', { class: 'soft', title: 'for surplus CPU credits' }, `${usdText(usd)} surplus`);
 
 function shareBar([resource, share]) {
   const part = shareOf(share);

@@ -1,18 +1,19 @@
 /** What happens: totals, cost, pending pods, what keeps nodes, interruptions and decisions. */
 import { byId, el, link } from './dom.js';
-import { blockers, chartPath, spanText, usdText } from './format.js';
+import { blockers, chartPath, spanText, surplusText, usdText } from './format.js';
 
 /** Lines of each list; the operator keeps more. */
 const MOST = 100;
 
-export function showSummary({ clusterName, nodes, pods, pendingPods, usdPerHour, unpriced, isLeading }) {
+export function showSummary(summary) {
+  const { clusterName, nodes, pods, pendingPods, usdPerHour, unpriced, isLeading } = summary;
   byId('cluster').textContent = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
   const facts = [
     ['Nodes', String(nodes)],
     ['Pods', String(pods)],
     ['Pending', String(pendingPods)],
-    ['USD/h', usdText(usdPerHour) + (unpriced > 0 ? ` and ${unpriced} unknown` : '')],
+    ['USD/h', usdText(usdPerHour) + surplusText(summary) + (unpriced > 0 ? ` and ${unpriced} unknown` : '')],
     ...(isLeading ? [] : [['Replica', 'stands by']]),
   ];
   byId('summary').replaceChildren(

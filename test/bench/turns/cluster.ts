@@ -212,7 +212,7 @@ function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): rea
   const live = new LiveView({
     clusterName: 'bench',
     ...{ cluster: deps.cluster, clock: deps.clock, log: silent },
-    pricesOf: async (_, claims) => claims.map(() => 0.1),
+    pricesOf: async (_, claims) => claims.map(() => ({ usdPerHour: 0.1, surplusCreditsUsdPerHour: 0 })),
     verdicts: () => history.verdicts(deps.cluster.nodes(), deps.clock.now()),
     isLeading: () => true,
   });

@@ -28,6 +28,8 @@ export class LiveCluster {
   leadershipReads = 0;
   /** USD per hour of every node; undefined: nobody knows. */
   price: number | undefined = 0.25;
+  /** Part of the price for surplus CPU credits. */
+  surplus = 0;
   /** Thrown in place of prices. */
   lookupError: Error | undefined;
   #version = 0;
@@ -43,7 +45,8 @@ export class LiveCluster {
       log: silent,
       pricesOf: async (_, claims) => {
         if (this.lookupError !== undefined) throw this.lookupError;
-        return claims.map(() => this.price);
+        const { price: usdPerHour, surplus: surplusCreditsUsdPerHour } = this;
+        return claims.map(() => (usdPerHour === undefined ? undefined : { usdPerHour, surplusCreditsUsdPerHour }));
       },
       verdicts: () => {
         if (this.failing) throw new Error('no verdicts');

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 // @ts-expect-error: the page's own scripts have no types
 import * as format from '../../../src/live/page/format.js';
 
-const { amountText, blockers, byPool, chartPath, matches, shareOf, spanText, usdText } = format;
+const { amountText, blockers, byPool, chartPath, matches, shareOf, spanText, surplusText, usdText } = format;
 
 describe('texts of the page', () => {
   it.each([
@@ -34,6 +34,14 @@ describe('texts of the page', () => {
     ['nvidia.com/gpu', 4, '4'],
   ])('show %s of %p as %j', (resource, amount, text) => {
     expect(amountText(resource, amount)).toBe(text);
+  });
+
+  it.each([
+    [{}, ''],
+    [{ surplusCreditsUsdPerHour: 0 }, ''],
+    [{ surplusCreditsUsdPerHour: 0.0123 }, ' ($0.0123 for surplus CPU credits)'],
+  ])('show the surplus CPU credits of %j as %j', (price, text) => {
+    expect(surplusText(price)).toBe(text);
   });
 
   it('never show more than all of a node', () => {

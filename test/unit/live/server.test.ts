@@ -133,6 +133,16 @@ describe('the live page', () => {
     });
   });
 
+  it('sends the parts of prices for surplus CPU credits', async () => {
+    live.surplus = 0.05;
+    await live.clock.advance(20_000);
+    const [first] = await events(1);
+    expect(first?.data.summary).toMatchObject({ usdPerHour: 0.5, surplusCreditsUsdPerHour: 0.1 });
+    expect(first?.data.nodes).toMatchObject([{ surplusCreditsUsdPerHour: 0.05 }, { surplusCreditsUsdPerHour: 0.05 }]);
+    const details = await (await get('/api/node?name=claim-1')).json();
+    expect(details).toMatchObject({ node: { usdPerHour: 0.25, surplusCreditsUsdPerHour: 0.05 } });
+  });
+
   it('ends the connection of those who watch when it cannot tell what changed, and serves them again', async () => {
     const first = await get('/api/events');
     live.failing = true;

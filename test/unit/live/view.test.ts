@@ -58,6 +58,18 @@ describe('the state of the live page', () => {
     expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
   });
 
+  it('has the parts of prices for surplus CPU credits', async () => {
+    live.fill(2, 1);
+    live.surplus = 0.05;
+    await price();
+    expect(view.summary()).toMatchObject({ usdPerHour: 0.5, surplusCreditsUsdPerHour: 0.1 });
+    expect(view.nodes()[0]).toMatchObject({ usdPerHour: 0.25, surplusCreditsUsdPerHour: 0.05 });
+    expect(nodeDetails('claim-0', live.cluster, view)?.node.surplusCreditsUsdPerHour).toBe(0.05);
+    live.surplus = 0;
+    await price();
+    expect(view.nodes()[0]).not.toHaveProperty('surplusCreditsUsdPerHour');
+  });
+
   it('says how many nodes nobody knows the price of', async () => {
     live.price = undefined;
     live.fill(2, 0);

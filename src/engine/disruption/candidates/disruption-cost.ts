@@ -10,7 +10,7 @@ import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType, Offering, StateNode } from '../../model.ts';
 import { evictionCost, isTerminal } from '../../pods.ts';
-import { amountIn, podRequests } from '../../resources.ts';
+import { amountIn, podRequests, resourcesOf } from '../../resources.ts';
 
 /** Cost of the removal of a node without pods. */
 export const BASE_COST = 1;
@@ -67,6 +67,18 @@ export function nodeSurplus(pods: readonly EnginePod[], type: InstanceType): num
   const requested = pods.reduce((sum, pod) => sum + (isTerminal(pod) ? 0 : cpuRequestOf(pod)), 0);
   return surplusUsdPerHour(type, requested);
 }
+
+/**
+ * Returns the expected price of the surplus CPU credits of a node for reports, in USD per hour. Until the node is initialized, the
+ * requests for which it was launched count, because its pods are not bound yet.
+ */
+export const reportedSurplus = (
+  { pods, initialized, nodeClaim }: Pick<StateNode, 'pods' | 'initialized' | 'nodeClaim'>,
+  type: InstanceType,
+): number =>
+  initialized || nodeClaim === undefined
+    ? nodeSurplus(pods, type)
+    : surplusUsdPerHour(type, amountIn(resourcesOf(nodeClaim.spec.resources?.requests), 'cpu'));
 
 /** Returns 0 if the pod is not valid, because kube-scheduler would not have placed it. */
 function cpuRequestOf(pod: EnginePod): number {

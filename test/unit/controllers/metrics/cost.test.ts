@@ -3,9 +3,11 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../.
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
-import { nodePool } from '../../engine/build.ts';
+import { nodePool, pod } from '../../engine/build.ts';
+import { stateNode } from '../../engine/disruption/objects.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 
@@ -31,11 +33,12 @@ function tracking(...args: readonly string[]) {
     asked++;
     return list();
   };
+  const nodes = new Map<string, StateNode>();
   return {
     cloud,
+    nodes,
     tracker: new CostTracker({
-      cloud,
-      clock,
+      ...{ cloud, clock, cluster: { nodeOfClaim: ({ metadata }) => nodes.get(metadata.name) } },
       log: silent,
       settings: parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {}),
     }),
@@ -51,18 +54,34 @@ describe('the cost of a NodePool', () => {
     expect(await compatible.usdPerHour(POOL, two)).toBe(2);
   });
 
-  it('includes the surplus CPU credits for the requests of claims, but not where decisions are compatible', async () => {
+  describe('of a burstable type', () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
-    const usdOf = (...args: readonly string[]) => {
-      const { cloud, tracker } = tracking(...args);
-      cloud.types = cloud.types.map((type) => ({ ...type, cpuCredits }));
-      const plain = claim('cheap');
-      return tracker.usdPerHour(POOL, [
-        { ...plain, spec: { ...plain.spec, resources: { requests: { cpu: '1800m' } } } },
-      ]);
+    const plain = claim('cheap');
+    const launched = { ...plain, spec: { ...plain.spec, resources: { requests: { cpu: '1800m' } } } };
+    const burstable = (...args: readonly string[]) => {
+      const parts = tracking(...args);
+      parts.cloud.types = parts.cloud.types.map((type) => ({ ...type, cpuCredits }));
+      return parts;
     };
-    expect(await usdOf()).toBeCloseTo(1.02, 12);
-    expect(await usdOf('--consolidation=compatible')).toBe(1);
+
+    it('includes surplus CPU credits, but not where decisions are compatible', async () => {
+      const [price] = await burstable().tracker.pricesOf(POOL, [launched]);
+      expect(price?.usdPerHour).toBeCloseTo(1.02, 12);
+      expect(price?.surplusCreditsUsdPerHour).toBeCloseTo(0.02, 12);
+      const compatible = await burstable('--consolidation=compatible').tracker.pricesOf(POOL, [launched]);
+      expect(compatible).toEqual([{ usdPerHour: 1, surplusCreditsUsdPerHour: 0 }]);
+    });
+
+    it('follows the pods of the node once it is initialized', async () => {
+      const { nodes, tracker } = burstable();
+      const node = stateNode('n', { pods: [pod('web', { cpu: '2800m', nodeName: 'n' })] });
+      nodes.set('cheap', { ...node, nodeClaim: launched, initialized: false });
+      expect(await tracker.usdPerHour(POOL, [launched])).toBeCloseTo(1.02, 12);
+      nodes.set('cheap', { ...node, nodeClaim: launched });
+      expect(await tracker.usdPerHour(POOL, [launched])).toBeCloseTo(1.04, 12);
+      nodes.set('cheap', { ...node, nodeClaim: launched, pods: [] });
+      expect(await tracker.usdPerHour(POOL, [launched])).toBe(1);
+    });
   });
 
   it('is the sum of the prices that its claims were bought at', async () => {

@@ -3,6 +3,7 @@ import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src
 import { nodePrices } from '../../../../src/engine/cost/node-prices.ts';
 import type { Offering, PoolInput, StateNode } from '../../../../src/engine/model.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
+import { present } from '../../../support/present.ts';
 import { instanceType, nodePool, offering, pod } from '../build.ts';
 import { stateNode } from '../disruption/objects.ts';
 
@@ -51,6 +52,17 @@ describe('the price of a node', () => {
     const prices = nodePrices([busy, node('idle')], [burstable]);
     expect(prices.get(busy.providerId)?.surplusUsdPerHour).toBeCloseTo(0.02, 12);
     expect(prices.get(node('idle').providerId)).not.toHaveProperty('surplusUsdPerHour');
+  });
+
+  it('has the surplus CPU credits for the requests of its NodeClaim until the node is initialized', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
+    const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
+    const claim = present(node('n').nodeClaim);
+    const nodeClaim = { ...claim, spec: { ...claim.spec, resources: { requests: { cpu: '1800m' } } } };
+    const launching = { initialized: false, nodeClaim };
+    const surplusOf = (state: StateNode) => nodePrices([state], [burstable]).get(state.providerId)?.surplusUsdPerHour;
+    expect(surplusOf(node('n', {}, launching))).toBeCloseTo(0.02, 12);
+    expect(surplusOf(node('n', {}, { ...launching, initialized: true }))).toBeUndefined();
   });
 
   it('has what commitments cover of it, of nodes that are being deleted too', () => {
