@@ -45,7 +45,9 @@ interface CostSummary {
   readonly instancesUsd: number;
   /** Volumes and public addresses. */
   readonly extrasUsd: number;
-  /** What is paid: instances and extras after the price book's discounts and commitments. */
+  /** Surplus CPU credits of burstable instances. */
+  readonly surplusCreditsUsd: number;
+  /** Full cost: instances and extras after the price book's discounts and commitments, and surplus CPU credits. */
   readonly effectiveUsd: number;
   readonly byCapacityType: Readonly<Record<string, number>>;
   readonly byNodePool: Readonly<Record<string, number>>;

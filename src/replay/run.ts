@@ -100,12 +100,12 @@ class Run {
     if (!isLast && nowMs - this.#reportedMs < REPORT_MS) return;
     this.#reportedMs = nowMs;
     this.#highestRss = Math.max(this.#highestRss, process.memoryUsage.rss());
-    const { instancesUsd, extrasUsd } = measure.spending.totals;
+    const { instancesUsd, extrasUsd, surplusCreditsUsd } = measure.spending.totals;
     this.#options.onProgress({
       share: Math.max(0, (this.#clock.now() - this.#startMs) / (this.#endMs - this.#startMs)),
       nodes: measure.spending.nodes,
       pods: measure.pods.running,
-      usd: instancesUsd + extrasUsd,
+      usd: instancesUsd + extrasUsd + surplusCreditsUsd,
     });
   }
 

@@ -1,6 +1,7 @@
 /** A cluster with its AWS and its operator, all in this process and in virtual time. */
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { cpuCreditsOf } from '../aws/instancetypes/cpu-credits.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { NO_CHARGES } from '../engine/node-extras.ts';
 import { openAws } from '../local/aws/open-aws.ts';
@@ -76,6 +77,8 @@ export async function openWorld({
     ...{ clock, startMs, stepSeconds, caches, signal },
     instances: aws.instances,
     rateOf: (instance, atMs) => prices.of(instance, atMs),
+    // the utilization of the world, so that sets with different expectations pay the same price
+    creditsOf: ({ hardware, platform }) => cpuCreditsOf(hardware, platform === 'windows', model.cpuUtilization),
   });
   const operator = await startReplayOperator({
     ...common,

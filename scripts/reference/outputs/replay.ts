@@ -10,7 +10,8 @@ const usdBy = (description: string) => Type.Record(Type.String(), Type.Number(),
 const COST = Type.Object({
   instancesUsd: usd('Instances, at the prices of list and spot market'),
   extrasUsd: usd('Volumes and public addresses'),
-  effectiveUsd: usd("What is paid, after the price book's discounts and commitments"),
+  surplusCreditsUsd: usd('Surplus CPU credits of burstable instances'),
+  effectiveUsd: usd("Instances and extras after the price book's discounts and commitments, and surplus CPU credits"),
   byCapacityType: usdBy('USD by capacity type'),
   byNodePool: usdBy('USD by NodePool'),
 });

@@ -1,7 +1,6 @@
 /** CPU credits of burstable instance types. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { CpuCredits } from '../../engine/cpu-credits.ts';
-import { type AmiFamily, isWindows } from '../amis/families.ts';
 import { EARNED_CREDITS } from './cpu-credit-table.ts';
 import { architectureOf } from './labels.ts';
 
@@ -19,12 +18,12 @@ const USUAL_FAMILY = 't3';
  * In standard mode there are no surplus charges, but CPU beyond the baseline is missing, so it counts at the same price.
  * @param utilization expected part of the requested CPU that pods use
  */
-export function cpuCreditsOf(info: InstanceTypeInfo, ami: AmiFamily, utilization: number): CpuCredits | undefined {
+export function cpuCreditsOf(info: InstanceTypeInfo, isWindows: boolean, utilization: number): CpuCredits | undefined {
   if (info.BurstablePerformanceSupported !== true || utilization === 0) return undefined;
   const [family = '', size = ''] = (info.InstanceType ?? '').split('.');
   const earned = earnedPerHour(family, size) ?? earnedPerHour(USUAL_FAMILY, size);
   if (earned === undefined) return undefined;
-  const os = isWindows(ami) ? 'windows' : architectureOf(info) === 'arm64' ? 'arm64' : 'amd64';
+  const os = isWindows ? 'windows' : architectureOf(info) === 'arm64' ? 'arm64' : 'amd64';
   return { baseline: (earned * 1_000) / 60, utilization, usdPerVcpuHour: SURPLUS_USD[os] };
 }
 

@@ -11,7 +11,7 @@ import { defined } from '../../lib/defined.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import { inSlices } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { familyOf } from '../amis/families.ts';
+import { familyOf, isWindows } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
 import { eniLimitedPods } from '../kubelet/pod-limit.ts';
@@ -319,7 +319,7 @@ export class InstanceTypes {
         reserved,
       ),
       offerings: [],
-      ...defined({ cpuCredits: cpuCreditsOf(info, family, cpuUtilization) }),
+      ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), cpuUtilization) }),
     });
   }
 

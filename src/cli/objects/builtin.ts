@@ -6,7 +6,7 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { type AmiFamily, familyOf } from '../../aws/amis/families.ts';
+import { type AmiFamily, familyOf, isWindows } from '../../aws/amis/families.ts';
 import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
 import { cpuCreditsOf } from '../../aws/instancetypes/cpu-credits.ts';
@@ -122,7 +122,7 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
     name,
     requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
     capacity,
-    ...defined({ cpuCredits: cpuCreditsOf(info, family, DEFAULT_CPU_UTILIZATION) }),
+    ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), DEFAULT_CPU_UTILIZATION) }),
     overhead: overheadOf(kubelet, {
       vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
       pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,

@@ -37,6 +37,7 @@ export const FIGURES: readonly FigureGroup[] = [
       { label: 'difference', of: difference },
       { label: 'instances', of: ({ cost }) => dollars(cost.instancesUsd) },
       { label: 'extras', of: ({ cost }) => dollars(cost.extrasUsd) },
+      { label: 'surplus credits', of: ({ cost }) => dollars(cost.surplusCreditsUsd) },
     ],
   },
   {

@@ -1,7 +1,10 @@
 /** Looks at a cluster that is played, and sums up what became of it. */
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
+import { amountIn, podRequests } from '../../engine/resources.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
 import type { Caches } from '../../local/cache.ts';
 import type { ClusterState } from '../../state/cluster.ts';
@@ -10,7 +13,7 @@ import { Columns } from './columns.ts';
 import { Complaints } from './complaints.ts';
 import { NodeLog } from './node-log.ts';
 import { PodLives } from './pod-lives.ts';
-import { type RateOf, SpendingMeter } from './spending.ts';
+import { type CreditsOf, type RateOf, SpendingMeter } from './spending.ts';
 
 interface MeasureOptions {
   readonly clock: Clock;
@@ -20,6 +23,7 @@ interface MeasureOptions {
   readonly caches: Caches;
   readonly instances: LocalInstances;
   readonly rateOf: RateOf;
+  readonly creditsOf?: CreditsOf;
   /** Ends the subscriptions. */
   readonly signal: AbortSignal;
 }
@@ -39,8 +43,8 @@ export class Measure {
 
   constructor(options: MeasureOptions) {
     this.#options = options;
-    const { clock, startMs, caches, instances, stepSeconds, rateOf, signal } = options;
-    this.spending = new SpendingMeter(rateOf);
+    const { clock, startMs, caches, instances, stepSeconds, rateOf, creditsOf, signal } = options;
+    this.spending = new SpendingMeter(rateOf, creditsOf);
     this.#columns = new Columns(stepSeconds);
     this.nodeLog = new NodeLog({
       now: () => (clock.now() - startMs) / 1000,
@@ -49,6 +53,7 @@ export class Measure {
     caches.of(POD).subscribe((now, before) => {
       if (now !== undefined) this.pods.changed(now, clock.now());
       else if (before !== undefined) this.pods.gone(before);
+      this.#podChanged(now, before);
     });
     caches.of(NODE_CLAIM).subscribe((now, before) => {
       if (now !== undefined) this.nodeLog.changed(now);
@@ -61,6 +66,13 @@ export class Measure {
   /** The cloud is about to take this instance back. */
   warned(instanceId: string): void {
     this.#warned.add(instanceId);
+  }
+
+  #podChanged(now: Pod | undefined, before: Pod | undefined): void {
+    const nowMs = this.#options.clock.now();
+    const [from, to] = [nodeOf(before), nodeOf(now)];
+    if (before && from) this.spending.requestsChanged(from, -cpuOf(before), nowMs);
+    if (now && to) this.spending.requestsChanged(to, cpuOf(now), nowMs);
   }
 
   #instanceChanged(instance: LocalInstance): void {
@@ -82,10 +94,10 @@ export class Measure {
   sample(cluster: ClusterState, paid: number): void {
     const { clock } = this.#options;
     this.spending.settle(clock.now(), paid);
-    const { usdPerHour, nodes, spotNodes } = this.spending;
+    const { nodes, spotNodes } = this.spending;
     this.#columns.add(
       {
-        usdPerHour: usdPerHour * paid,
+        usdPerHour: this.spending.usdPerHour(paid),
         nodes,
         spotNodes,
         runningPods: this.pods.running,
@@ -113,3 +125,10 @@ export class Measure {
     };
   }
 }
+
+/** Returns the name of the node on which the pod needs CPU. */
+const nodeOf = (pod: Pod | undefined): string | undefined =>
+  pod === undefined || isTerminal(pod) ? undefined : pod.spec.nodeName;
+
+/** Returns the requested CPU in millicores. */
+const cpuOf = remembering((pod: Pod): number => amountIn(podRequests(pod), 'cpu'));

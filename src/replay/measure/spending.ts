@@ -1,5 +1,6 @@
 /** What the instances of a replay cost, by the second from running until they shut down. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import { type CpuCredits, surplusUsdPerHour } from '../../engine/cpu-credits.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
 
 const HOUR_MS = 3_600_000;
@@ -13,6 +14,8 @@ export interface Rate {
 
 interface Account {
   readonly instance: LocalInstance;
+  /** Undefined if the instance type is not burstable. */
+  readonly cpuCredits: CpuCredits | undefined;
   rate: Rate;
   sinceMs: number;
 }
@@ -20,28 +23,41 @@ interface Account {
 /** The price of an instance at this moment: spot prices move while it runs. */
 export type RateOf = (instance: LocalInstance, atMs: number) => Rate;
 
+/** Returns the CPU credits of an instance, or undefined if its type is not burstable. */
+export type CreditsOf = (instance: LocalInstance) => CpuCredits | undefined;
+
 export class SpendingMeter {
   readonly #rateOf: RateOf;
+  readonly #creditsOf: CreditsOf;
   readonly #open = new Map<string, Account>();
+  /** Burstable instances by the name of their node. */
+  readonly #burstable = new Map<string, Account>();
+  /** CPU that the pods of a node request, in millicores. */
+  readonly #requestedCpu = new Map<string, number>();
   readonly #byCapacityType = new Map<string, number>();
   readonly #byNodePool = new Map<string, number>();
   readonly #hoursByType = new Map<string, number>();
   #instancesUsd = 0;
   #extrasUsd = 0;
+  #surplusCreditsUsd = 0;
+  /** Instances and extras, less what commitments cover, up to the last `settle`. */
   #effectiveUsd = 0;
   /** At list prices, up to the last `settle`. */
   #settledUsd = 0;
   #nodeHours = 0;
   #most = 0;
 
-  constructor(rateOf: RateOf) {
+  constructor(rateOf: RateOf, creditsOf: CreditsOf = () => undefined) {
     this.#rateOf = rateOf;
+    this.#creditsOf = creditsOf;
   }
 
   started(instance: LocalInstance, nowMs: number): void {
     if (this.#open.has(instance.id)) return;
     const rate = this.#rateOf(instance, nowMs);
-    this.#open.set(instance.id, { instance, rate, sinceMs: nowMs });
+    const account: Account = { instance, cpuCredits: this.#creditsOf(instance), rate, sinceMs: nowMs };
+    this.#open.set(instance.id, account);
+    if (account.cpuCredits !== undefined) this.#burstable.set(instance.privateDnsName, account);
     this.#most = Math.max(this.#most, this.#open.size);
   }
 
@@ -50,6 +66,16 @@ export class SpendingMeter {
     if (account === undefined) return;
     this.#charge(account, nowMs);
     this.#open.delete(instance.id);
+    this.#burstable.delete(instance.privateDnsName);
+  }
+
+  /** Changes the CPU that the pods of a node request. @param change in millicores */
+  requestsChanged(node: string, change: number, nowMs: number): void {
+    const account = this.#burstable.get(node);
+    if (account !== undefined) this.#charge(account, nowMs);
+    const requested = (this.#requestedCpu.get(node) ?? 0) + change;
+    if (requested > 0) this.#requestedCpu.set(node, requested);
+    else this.#requestedCpu.delete(node);
   }
 
   /**
@@ -72,16 +98,28 @@ export class SpendingMeter {
     account.sinceMs = nowMs;
     const usd = hours * rate.instance;
     this.#instancesUsd += usd;
+    const surplusUsd = hours * this.#surplusOf(account);
     this.#extrasUsd += hours * rate.extras;
+    this.#surplusCreditsUsd += surplusUsd;
     this.#nodeHours += hours;
-    add(this.#byCapacityType, instance.capacityType, usd + hours * rate.extras);
-    add(this.#byNodePool, instance.tags[NODEPOOL_LABEL] ?? '', usd + hours * rate.extras);
+    const totalUsd = usd + hours * rate.extras + surplusUsd;
+    add(this.#byCapacityType, instance.capacityType, totalUsd);
+    add(this.#byNodePool, instance.tags[NODEPOOL_LABEL] ?? '', totalUsd);
     add(this.#hoursByType, instance.type, hours);
   }
 
-  get usdPerHour(): number {
+  /** Returns the price of the surplus CPU credits of an instance, in USD per hour. */
+  #surplusOf({ instance, cpuCredits }: Account): number {
+    return surplusUsdPerHour({ cpuCredits }, this.#requestedCpu.get(instance.privateDnsName) ?? 0);
+  }
+
+  /** Returns the current cost in USD per hour. Commitments do not cover surplus CPU credits. @param paid as of `settle` */
+  usdPerHour(paid = 1): number {
     let usd = 0;
-    for (const { rate } of this.#open.values()) usd += rate.instance + rate.extras;
+    for (const account of this.#open.values()) {
+      const { instance, extras } = account.rate;
+      usd += (instance + extras) * paid + this.#surplusOf(account);
+    }
     return usd;
   }
 
@@ -99,7 +137,8 @@ export class SpendingMeter {
     return {
       instancesUsd: this.#instancesUsd,
       extrasUsd: this.#extrasUsd,
-      effectiveUsd: this.#effectiveUsd,
+      surplusCreditsUsd: this.#surplusCreditsUsd,
+      effectiveUsd: this.#effectiveUsd + this.#surplusCreditsUsd,
       byCapacityType: Object.fromEntries(this.#byCapacityType),
       byNodePool: Object.fromEntries(this.#byNodePool),
       hoursByType: Object.fromEntries([...this.#hoursByType].sort(([, a], [, b]) => b - a)),

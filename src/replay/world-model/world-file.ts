@@ -37,6 +37,7 @@ export const WORLD_FILE = object({
   seed: optional(integer({ minimum: 0, maximum: 2 ** 31 })),
   bootSeconds: optional(object({ p50: optional(seconds('Median.')), p95: optional(seconds('95th percentile.')) })),
   podStartSeconds: optional(seconds('From a pod bound to its containers running.')),
+  cpuUtilization: optional(share('Part of the requested CPU that pods use.')),
   spot: optional(SPOT),
   soldOut: optional(
     object({

@@ -1,4 +1,5 @@
 /** How the world outside of the cluster behaves in a replay: machines, prices, shortages. The same seed makes the same world. */
+import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 
 export interface WorldModel {
   readonly region: string;
@@ -7,6 +8,8 @@ export interface WorldModel {
   readonly bootSeconds: { readonly p50: number; readonly p95: number };
   /** Seconds from a pod's binding until its containers run. */
   readonly podStartSeconds: number;
+  /** Part of the requested CPU that pods use, 0 to 1. Determines the surplus CPU credits of burstable instances. */
+  readonly cpuUtilization: number;
   readonly spot: SpotModel;
   readonly soldOut: SoldOutModel;
   /** Days between two new images of each family; 0: images stay. */
@@ -45,6 +48,7 @@ export const DEFAULT_WORLD: WorldModel = {
   seed: 1,
   bootSeconds: { p50: 40, p95: 70 },
   podStartSeconds: 3,
+  cpuUtilization: DEFAULT_CPU_UTILIZATION,
   spot: { volatility: 0.03, interruptionsPerDay: 0.02, unevenness: 4 },
   soldOut: { spot: 0.03, onDemand: 0.002, hours: 2 },
   imageRotationDays: 0,

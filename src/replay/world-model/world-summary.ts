@@ -27,6 +27,10 @@ const LINES: readonly Line[] = [
     part: ({ podStartSeconds }) => podStartSeconds,
     line: ({ podStartSeconds }) => `start of pods: ${podStartSeconds} s`,
   },
+  {
+    part: ({ cpuUtilization }) => cpuUtilization,
+    line: ({ cpuUtilization }) => `pods use ${percent(cpuUtilization)} of the CPU that they request`,
+  },
   { part: ({ spot }) => [spot.prices, spot.volatility], line: ({ spot }) => `spot prices: ${pricesText(spot)}` },
   {
     part: ({ spot }) => [spot.interruptionsPerDay, spot.unevenness],

@@ -1,5 +1,6 @@
 /** One life of a cluster: what it leads to, and that it leads to the same every time. */
 import { describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
 import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
@@ -11,12 +12,19 @@ interface Change {
   readonly trace?: Trace;
   readonly signal?: AbortSignal;
   readonly onProgress?: () => void;
+  readonly objects?: readonly KubeObject[];
 }
 
-const played = ({ world = NEUTRAL_WORLD, trace = SHORT_LIFE, signal, onProgress = () => {} }: Change = {}) =>
+const played = ({
+  world = NEUTRAL_WORLD,
+  trace = SHORT_LIFE,
+  signal,
+  onProgress = () => {},
+  objects = SHORT_LIFE_OBJECTS,
+}: Change = {}) =>
   run({
     ...{ trace, world, signal, onProgress },
-    set: { name: 'as is', says: ['says'], args: [], objects: SHORT_LIFE_OBJECTS },
+    set: { name: 'as is', says: ['says'], args: [], objects },
   });
 
 const untimed = ({ took: _took, ...result }: ReplayRun) => result;
@@ -80,6 +88,27 @@ describe('run', () => {
       },
     ]);
     expect(nodes.bought).toBeGreaterThan(0);
+  });
+
+  it('counts the surplus CPU credits of burstable nodes, by the utilization of the world', async () => {
+    const [, , task] = SHORT_LIFE.events() as readonly TraceEvent[];
+    const trace = tenMinutes([{ ...task, at: 0, count: 1 } as TraceEvent]);
+    const burstable = SHORT_LIFE_OBJECTS.map(
+      (object) =>
+        JSON.parse(JSON.stringify(object).replace('["c","m","r"]', '["t"]').replace('"4"', '"1"')) as KubeObject,
+    );
+    const busy = await played({ trace, objects: burstable });
+    const { cost, series, nodes } = busy;
+    expect(Object.keys(nodes.hoursByType)).toEqual(['t3a.medium']);
+    // 0.7 of the requests are used, the type includes 0.4 vCPU, and a vCPU-hour costs $0.05
+    const usdPerHour = (Math.max(...series.cpuRequested) * 0.7 - 0.4) * 0.05;
+    expect(cost.surplusCreditsUsd).toBeCloseTo((usdPerHour * 300) / 3600, 4);
+    expect(cost.effectiveUsd).toBeCloseTo(cost.instancesUsd + cost.extrasUsd + cost.surplusCreditsUsd, 9);
+    expect(cost.byNodePool.default).toBeCloseTo(cost.effectiveUsd, 9);
+
+    const idle = await played({ trace, objects: burstable, world: { ...NEUTRAL_WORLD, cpuUtilization: 0.1 } });
+    expect(idle.cost).toMatchObject({ surplusCreditsUsd: 0, instancesUsd: cost.instancesUsd });
+    expect(idle.log).toEqual(busy.log);
   });
 
   it('answers what it has when it is interrupted', async () => {

@@ -1,17 +1,8 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { cpuCreditsOf } from '../../../../src/aws/instancetypes/cpu-credits.ts';
 import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
 
-const familyFor = (alias: string) =>
-  familyOf({
-    apiVersion: 'karpenter.k8s.aws/v1',
-    kind: 'EC2NodeClass',
-    metadata: { name: 'default' },
-    spec: { amiSelectorTerms: [{ alias }], subnetSelectorTerms: [], securityGroupSelectorTerms: [] },
-  });
-const LINUX = familyFor('al2023@latest');
 const burstable = (name: string, architecture: 'x86_64' | 'arm64' = 'x86_64'): InstanceTypeInfo => ({
   InstanceType: name as NonNullable<InstanceTypeInfo['InstanceType']>,
   BurstablePerformanceSupported: true,
@@ -27,32 +18,32 @@ describe('cpuCreditsOf', () => {
     ['t4g.medium', 'arm64', 400, 0.04],
     ['t4g.large', 'arm64', 600, 0.04],
   ] as const)('returns baseline and price of %s', (name, architecture, baseline, usdPerVcpuHour) => {
-    expect(cpuCreditsOf(burstable(name, architecture), LINUX, 0.7)).toEqual({
+    expect(cpuCreditsOf(burstable(name, architecture), false, 0.7)).toEqual({
       ...{ baseline: expect.closeTo(baseline), utilization: 0.7, usdPerVcpuHour },
     });
   });
 
   it('uses the price of Windows for nodes with Windows', () => {
-    const credits = cpuCreditsOf(burstable('t3.large'), familyFor('windows2022@latest'), 0.7);
+    const credits = cpuCreditsOf(burstable('t3.large'), true, 0.7);
     expect(credits?.usdPerVcpuHour).toBe(0.096);
   });
 
   it('uses the baselines of t3 for families that the table does not have', () => {
-    expect(cpuCreditsOf(burstable('t9.large'), LINUX, 0.7)?.baseline).toBe(600);
-    expect(cpuCreditsOf(burstable('t9.giant'), LINUX, 0.7)).toBeUndefined();
+    expect(cpuCreditsOf(burstable('t9.large'), false, 0.7)?.baseline).toBe(600);
+    expect(cpuCreditsOf(burstable('t9.giant'), false, 0.7)).toBeUndefined();
   });
 
   it('returns undefined if the type is not burstable or no use is expected', () => {
     expect(
-      cpuCreditsOf({ ...burstable('m5.large'), BurstablePerformanceSupported: false }, LINUX, 0.7),
+      cpuCreditsOf({ ...burstable('m5.large'), BurstablePerformanceSupported: false }, false, 0.7),
     ).toBeUndefined();
-    expect(cpuCreditsOf(burstable('t3.large'), LINUX, 0)).toBeUndefined();
+    expect(cpuCreditsOf(burstable('t3.large'), false, 0)).toBeUndefined();
   });
 
   it('has credits for every burstable type of the catalogue', () => {
     const { types } = ruleBuiltCatalogue([], 1);
     const names = types.filter(({ BurstablePerformanceSupported: is }) => is).map(({ InstanceType: name }) => name);
-    const known = types.filter((info) => cpuCreditsOf(info, LINUX, 0.7)).map(({ InstanceType: name }) => name);
+    const known = types.filter((info) => cpuCreditsOf(info, false, 0.7)).map(({ InstanceType: name }) => name);
     expect(known).toEqual(names);
     expect(known.length).toBeGreaterThan(20);
   });

@@ -69,6 +69,7 @@ export function sampleRun(name: string, thrift: number, sample: Sample = {}): Re
     cost: {
       instancesUsd: usd * 0.96,
       extrasUsd: usd * 0.04,
+      surplusCreditsUsd: 0,
       effectiveUsd: usd,
       byCapacityType: { spot: usd * 0.6, 'on-demand': usd * 0.4 },
       byNodePool: { default: usd * 0.8, batch: usd * 0.2 },

@@ -15,16 +15,22 @@ const HOUR = 3_600_000;
 
 describe('Spending', () => {
   const instance = (id: string, capacityType: 'spot' | 'on-demand' = 'on-demand', nodePool = 'default') =>
-    ({ id, type: 'm5.large', capacityType, tags: { 'karpenter.sh/nodepool': nodePool } }) as unknown as LocalInstance;
+    ({
+      id,
+      type: 'm5.large',
+      privateDnsName: `node-${id}`,
+      capacityType,
+      tags: { 'karpenter.sh/nodepool': nodePool },
+    }) as unknown as LocalInstance;
 
   it('charges an instance from its start to its end, by the price that it has from one look to the next', () => {
     let price = 1;
     const spending = new SpendingMeter(() => ({ instance: price, extras: 0.1 }));
     spending.started(instance('a'), 0);
     price = 3;
-    expect(spending.usdPerHour).toBeCloseTo(1.1);
+    expect(spending.usdPerHour()).toBeCloseTo(1.1);
     spending.settle(HOUR);
-    expect(spending.usdPerHour).toBeCloseTo(3.1);
+    expect(spending.usdPerHour()).toBeCloseTo(3.1);
     spending.ended(instance('a'), 1.5 * HOUR);
     // neither twice nor what it has never heard of
     spending.ended(instance('a'), 9 * HOUR);
@@ -36,7 +42,7 @@ describe('Spending', () => {
     expect(effectiveUsd).toBeCloseTo(2.65);
     expect(nodeHours).toBeCloseTo(1.5);
     expect(hoursByType).toEqual({ 'm5.large': expect.closeTo(1.5) });
-    expect([spending.nodes, spending.usdPerHour]).toEqual([0, 0]);
+    expect([spending.nodes, spending.usdPerHour()]).toEqual([0, 0]);
   });
 
   it('counts a started instance once, and tells kinds and NodePools apart', () => {
@@ -61,6 +67,30 @@ describe('Spending', () => {
     spending.settle(HOUR, 0.5);
     spending.settle(2 * HOUR, 1);
     expect(spending.totals).toMatchObject({ instancesUsd: 2, effectiveUsd: 1.5 });
+  });
+
+  it('adds surplus CPU credits for the requests on a node, which commitments do not cover', () => {
+    const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.1 };
+    const spending = new SpendingMeter(
+      () => ({ instance: 1, extras: 0 }),
+      ({ id }) => (id === 'a' ? cpuCredits : undefined),
+    );
+    for (const each of [instance('a'), instance('b')]) {
+      spending.started(each, 0);
+      spending.requestsChanged(each.privateDnsName, 2_000, HOUR);
+    }
+    // (2 vCPU × 0.5 − 0.4) × 0.1
+    expect(spending.usdPerHour(0.5)).toBeCloseTo(1.06);
+    spending.settle(2 * HOUR, 0.5);
+    spending.requestsChanged('node-a', -1_500, 2.5 * HOUR);
+    spending.settle(3 * HOUR, 0.5);
+    expect(spending.totals).toMatchObject({
+      instancesUsd: 6,
+      surplusCreditsUsd: expect.closeTo(0.09),
+      effectiveUsd: expect.closeTo(3.09),
+      byCapacityType: { 'on-demand': expect.closeTo(6.09) },
+      byNodePool: { default: expect.closeTo(6.09) },
+    });
   });
 });
 

@@ -16,6 +16,7 @@ describe('the summary of a world', () => {
       says({
         bootSeconds: { p50: 20, p95: 30 },
         podStartSeconds: 5,
+        cpuUtilization: 0.4,
         spot: { ...spot, volatility: 0.125, interruptionsPerDay: 0.05 },
         soldOut: { ...soldOut, spot: 0.1 },
         imageRotationDays: 14,
@@ -23,6 +24,7 @@ describe('the summary of a world', () => {
     ).toEqual([
       'boot: 20 s, 95 of 100 within 30 s',
       'start of pods: 5 s',
+      'pods use 40 % of the CPU that they request',
       'spot prices: change by 12.5 % a day',
       'interruptions: 5 % of spot nodes a day',
       'sold out: 10 % of spot pools, 0.2 % of on-demand pools, for 2 h',
