@@ -1,7 +1,7 @@
 /** The few things about built-in objects that must hold before the engine can look at them. */
 import { parseQuantity } from '../../api/quantity.ts';
 import { Field, type Wording } from '../../lib/field.ts';
-import { InputError, messageOf } from './errors.ts';
+import { InputError } from './errors.ts';
 
 /** Types whose messages do not repeat the value, which may be large. */
 const UNQUOTED: readonly string[] = ['an object', 'a list', 'a number'];
@@ -26,12 +26,20 @@ export function checkQuantities(list: Field): void {
   for (const name of list.keys()) {
     const field = list.at(name);
     const { value } = field;
-    try {
-      if (typeof value !== 'string' && typeof value !== 'number') throw new RangeError('expected text or a number');
-      parseQuantity(value);
-    } catch (error) {
-      field.fail(`${JSON.stringify(value)} is not a quantity such as 500m or 2Gi (${messageOf(error)})`);
-    }
+    if (!isQuantity(value))
+      field.fail(
+        `${JSON.stringify(value)} is not a quantity; use a number with an optional suffix, for example 100, 500m or 2Gi`,
+      );
+  }
+}
+
+function isQuantity(value: unknown): boolean {
+  try {
+    if (typeof value !== 'string' && typeof value !== 'number') return false;
+    parseQuantity(value);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -6,6 +6,7 @@ import { validationOf } from '../../api/nodepool-readiness.ts';
 import { withHash } from '../../engine/drift.ts';
 import { idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool } from '../../engine/model.ts';
+import { checkQuantities, fieldIn } from './check.ts';
 import { InputError, messageOf } from './errors.ts';
 import type { NodeClasses } from './node-classes.ts';
 import { isFromCluster, type Manifest } from './read.ts';
@@ -27,7 +28,10 @@ export interface ReadPools {
   readonly notes: readonly string[];
 }
 
-/** @throws InputError with everything that the API server would reject of a manifest that no cluster holds */
+/**
+ * @throws InputError with everything that the API server would reject of a manifest that no cluster holds, and with limits that
+ * cannot be read, which the API server accepts
+ */
 export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClasses, nowMs: number): ReadPools {
   const pools: ReadPool[] = [];
   const idle: IdlePool[] = [];
@@ -37,9 +41,10 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
     try {
       const given = stored<NodePool>(manifest);
       const foreign = foreignTo(given);
-      if (foreign === undefined)
+      if (foreign === undefined) {
+        notes.push(...limitNotes(manifest));
         pools.push({ given, nodePool: judged(given, nodeClasses, nowMs), isChanged: manifest.replaced !== undefined });
-      else notes.push(`${manifest.where}: ${foreign}; the operator ignores it, and so it is left out here`);
+      } else notes.push(`${manifest.where}: ${foreign}; the operator ignores it, and so it is left out here`);
     } catch (error) {
       if (!(error instanceof InputError && isFromCluster(manifest))) throw error;
       notes.push(`${messageOf(error)}; it is left out`);
@@ -51,6 +56,17 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
     if (misfit !== undefined) idle.push({ nodePool: nodePool.metadata.name, misfit });
   }
   return { pools, idle: idle.sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1)), notes };
+}
+
+/** Returns a note if the limits of a NodePool of a cluster cannot be read. @throws InputError if no cluster holds the NodePool */
+function limitNotes(manifest: Manifest): readonly string[] {
+  try {
+    checkQuantities(fieldIn(manifest.where, manifest.object).at('spec').at('limits'));
+    return [];
+  } catch (error) {
+    if (!isFromCluster(manifest)) throw error;
+    return [`${messageOf(error)}; the NodePool launches no nodes until the limit is corrected`];
+  }
 }
 
 function foreignTo({ spec }: NodePool): string | undefined {

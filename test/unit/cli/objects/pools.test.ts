@@ -50,6 +50,36 @@ const idle = ({ snapshot }: World): unknown => snapshot.idlePools;
 const active = ({ snapshot }: World): readonly string[] =>
   snapshot.pools.map(({ nodePool: { metadata } }) => metadata.name);
 
+describe('limits that cannot be read', () => {
+  const LIMIT = 'limits: {cpu: "1e1.5"}';
+
+  it('are an error in a manifest of no cluster, also if there are no pods', async () => {
+    await expect(worldIn(nodePool({ spec: LIMIT }), nodeClass(READY))).rejects.toThrow(
+      'test.yaml, document 1, NodePool p: spec.limits.cpu: "1e1.5" is not a quantity; use a number with an optional suffix',
+    );
+    await expect(
+      worldIn(nodePool({ spec: 'limits: {cpu: 100, memory: 1Ti}' }), nodeClass(READY)),
+    ).resolves.toMatchObject({
+      snapshot: { pools: [{}] },
+    });
+  });
+
+  it('are a note about a NodePool of a cluster, and other NodePools take part', async () => {
+    const world = await worldIn(
+      nodePool({ spec: LIMIT, metadata: STORED }),
+      nodePool({ name: 'q', metadata: STORED }),
+      nodeClass(READY),
+    );
+    expect(world.notes).toContainEqual(
+      expect.stringMatching(
+        /NodePool p: spec\.limits\.cpu: "1e1\.5" is not a quantity; .*; the NodePool launches no nodes/,
+      ),
+    );
+    expect(active(world)).toEqual(['q']);
+    expect(idle(world)).toMatchObject([{ nodePool: 'p', misfit: { code: 'not-ready' } }]);
+  });
+});
+
 describe('kinds behind feature gates', () => {
   const overlay = `
 apiVersion: karpenter.sh/v1alpha1
