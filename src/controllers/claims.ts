@@ -77,6 +77,7 @@ export async function createClaim(
     pods: planned.pods.length,
     examples: planned.pods.slice(0, EXAMPLES),
     usdPerHour: planned.usdPerHour,
+    ...defined({ surplusCreditsUsdPerHour: planned.surplusUsdPerHour }),
   });
   const { nodePool, pods } = planned;
   const traced = decision?.podsOf(planned) ?? [];

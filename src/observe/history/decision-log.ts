@@ -18,6 +18,8 @@ export interface Bought {
   readonly examples: readonly string[];
   /** Planned price of the cheapest instance type. */
   readonly usdPerHour: number;
+  /** Expected price of the surplus CPU credits for the requests of its pods, in addition. Absent if it is 0. */
+  readonly surplusCreditsUsdPerHour?: number;
   /** Launched instance type; absent before the launch. */
   readonly instanceType?: string;
   readonly zone?: string;

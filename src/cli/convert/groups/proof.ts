@@ -20,7 +20,7 @@ export interface ProofOptions {
 
 export interface Cost {
   readonly nodes: number;
-  /** USD per hour. */
+  /** Instances and their surplus CPU credits. */
   readonly usdPerHour: number;
 }
 
@@ -46,10 +46,16 @@ export async function prove(objects: readonly KubeObject[], options: ProofOption
   const types = new Map(
     snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map((type) => [type.name, type] as const)),
   );
-  const unpriced = leaving.filter((node) => priceOf(node, types) === 0).map(({ metadata }) => metadata.name);
+  const pods = Map.groupBy(
+    dump.flatMap(({ object }) => (object.kind === 'Pod' ? [object as Pod] : [])),
+    ({ spec }) => spec?.nodeName,
+  );
+  const prices = leaving.map((node) => priceOf(node, pods.get(node.metadata.name) ?? [], types));
+  const unpriced = leaving.filter((_, at) => prices[at] === 0).map(({ metadata }) => metadata.name);
+  const surplus = simulation.nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
   return {
-    before: { nodes: leaving.length, usdPerHour: leaving.reduce((sum, node) => sum + priceOf(node, types), 0) },
-    after: { nodes: simulation.nodeClaims.length, usdPerHour: simulation.totalPrice },
+    before: { nodes: leaving.length, usdPerHour: prices.reduce((sum, price) => sum + price, 0) },
+    after: { nodes: simulation.nodeClaims.length, usdPerHour: simulation.totalPrice + surplus },
     simulation,
     notes: [
       ...notes,
@@ -107,11 +113,15 @@ function inZones(nodeClass: EC2NodeClass, zones: readonly string[]): EC2NodeClas
 }
 
 /** How EKS, kOps and others mark spot nodes. */
-function priceOf({ metadata: { labels = {} } }: KubeObject, types: ReadonlyMap<string, InstanceType>): number {
+function priceOf(
+  { metadata: { labels = {} } }: KubeObject,
+  pods: readonly Pod[],
+  types: ReadonlyMap<string, InstanceType>,
+): number {
   const isSpot =
     labels['eks.amazonaws.com/capacityType'] === 'SPOT' || /spot/i.test(labels['node.kubernetes.io/lifecycle'] ?? '');
   const own = { ...labels, [CAPACITY_TYPE_LABEL]: isSpot ? 'spot' : 'on-demand' };
-  return nodePrice({ labels: own }, types.get(labels[INSTANCE_TYPE_LABEL] ?? ''), 0);
+  return nodePrice({ labels: own, pods }, types.get(labels[INSTANCE_TYPE_LABEL] ?? ''), 0);
 }
 
 /** For people. */

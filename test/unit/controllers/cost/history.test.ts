@@ -96,6 +96,11 @@ describe('what nodes cost', () => {
       /karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="surplus"} 0\.044/,
     );
     const [hour] = view(history).hours;
+    const [bought] = view(history).decisions;
+    expect(bought).toMatchObject({
+      usdPerHour: expect.closeTo(0.16, 9),
+      surplusCreditsUsdPerHour: expect.closeTo(0.044, 9),
+    });
     expect(hour?.nodePools.default?.surplusCredits).toBeGreaterThan(0);
   });
 

@@ -72,6 +72,20 @@ describe('--pods', () => {
     expect(code).toBe(0);
   });
 
+  it('counts the surplus CPU credits of burstable nodes', async () => {
+    const burstable = node('one', {
+      'node.kubernetes.io/instance-type': 't3.large',
+      'kubernetes.io/arch': 'amd64',
+    });
+    const priceWith = async (cpu: string): Promise<number> => {
+      const items = [burstable, pod('web', requests(cpu), 'ReplicaSet')];
+      const { errors } = await run(write('now.json', { apiVersion: 'v1', kind: 'List', items }));
+      return Number(/^now: +1 node for \$([0-9.]+)\/h$/m.exec(errors)?.[1]);
+    };
+    // 0.7 of 1.5 vCPU is used, t3.large includes 0.6 vCPU, and a vCPU-hour costs $0.05
+    expect((await priceWith('1500m')) - (await priceWith('100m'))).toBeCloseTo(0.0225, 4);
+  });
+
   it('names the pods that would not fit, and why, and ends with 2', async () => {
     const { output, errors, code } = await run(
       dump(pod('huge', requests('64'), 'ReplicaSet'), pod('web', requests('1'))),
