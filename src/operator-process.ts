@@ -1,7 +1,7 @@
 /** The operator as a process: its log, its memory, its threads and its exit code. */
 import { Suspects } from './engine-worker/supervision.ts';
-import { workerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
-import { workerSolver } from './engine-worker/worker-solver.ts';
+import { WorkerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
+import { WorkerSolver } from './engine-worker/worker-solver.ts';
 import { realClock } from './lib/clock.ts';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
 import { createLogger } from './observe/create-logger.ts';
@@ -30,7 +30,7 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     const { workerLimits, start } = watchProcess(settings.memoryLimit);
     // a suspected pod of one thread is excluded from the other thread too
     const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-    const [solver, simulations] = [workerSolver(limits), workerSimulationRunner(limits)];
+    const [solver, simulations] = [new WorkerSolver(limits), new WorkerSimulationRunner(limits)];
     stopping.addEventListener('abort', () => endLater(log), { once: true });
     const operator = await startOperator({ argv, env, log, signal: stopping, solver: solver.solve, simulations });
     start(operator, { clock: realClock(), workers: [solver, simulations] });

@@ -4,12 +4,14 @@
  * the main thread.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
+import type { Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { type Clock, realClock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { yielding } from '../lib/yielding.ts';
 import type { EngineThreadName } from '../process/gc-seconds.ts';
+import type { Returning } from '../process/memory-return.ts';
 import { SentLists } from './copied-lists.ts';
 import { SentTypes } from './instance-type-lists.ts';
 import { weightOfPod } from './pod-weight.ts';
@@ -25,7 +27,7 @@ import type {
   StateMessage,
   WorkerData,
 } from './protocol.ts';
-import type { Suspects } from './supervision.ts';
+import { type Reports, Supervision, Suspects } from './supervision.ts';
 import { trimmedNode, trimmedPod } from './trimmed.ts';
 import { EngineWorkerEnd, endOf, Watchdog } from './watchdog.ts';
 
@@ -208,6 +210,76 @@ export class EngineWorker {
 
   #ended(): Error {
     return new Error(`The ${this.#name} worker ended`);
+  }
+}
+
+/** Engine worker that starts with the first request, and starts again with the next request after a failure. */
+export class SupervisedWorker implements Returning {
+  protected readonly suspects: Suspects;
+  readonly #name: EngineThreadName;
+  readonly #options: WorkerOptions;
+  readonly #supervision: Supervision;
+  #worker: EngineWorker | undefined;
+  /** Last end that was reported, because several requests can fail with the same end. */
+  #reported: EngineWorkerEnd | undefined;
+
+  constructor(name: EngineThreadName, options: WorkerOptions) {
+    const { clock = realClock(), suspects = new Suspects(clock) } = options;
+    this.#name = name;
+    this.#options = options;
+    this.suspects = suspects;
+    this.#supervision = new Supervision(clock, suspects);
+  }
+
+  /** Sets the log and the metrics for reports about ends of the worker. */
+  reportTo(reports: Reports): void {
+    this.#supervision.reportTo(reports);
+  }
+
+  /** @throws Error if the workers end repeatedly without a response */
+  check(): void {
+    this.#supervision.check();
+  }
+
+  get isIdle(): boolean {
+    return this.#worker?.isIdle ?? true;
+  }
+
+  async giveBack(): Promise<void> {
+    await this.#worker?.giveBack();
+  }
+
+  /** Terminates the worker. Requests in progress fail. */
+  async close(): Promise<void> {
+    await this.#worker?.close();
+  }
+
+  /**
+   * Runs a request. If the worker ends, the request fails, and suspected pods are held. `pods` are all pods of the request.
+   * @throws EngineWorkerEnd if the worker ends before it responds
+   */
+  protected async run<T>(
+    request: string,
+    pods: readonly Pod[],
+    work: (worker: EngineWorker) => Promise<T>,
+  ): Promise<T> {
+    try {
+      const answer = await work(await this.#running());
+      this.#supervision.answered(request);
+      return answer;
+    } catch (error) {
+      if (error instanceof EngineWorkerEnd && error !== this.#reported) {
+        this.#reported = error;
+        this.#supervision.died(error, pods, request);
+      }
+      throw error;
+    }
+  }
+
+  async #running(): Promise<EngineWorker> {
+    if (this.#worker?.failed !== false) await this.#supervision.pause();
+    if (this.#worker?.failed !== false) this.#worker = new EngineWorker(this.#name, this.#options);
+    return this.#worker;
   }
 }
 

@@ -3,12 +3,10 @@
  */
 import type { Plan, PodRefusal, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
-import { realClock } from '../lib/clock.ts';
-import type { Returning } from '../process/memory-return.ts';
-import { EngineWorker, type WorkerOptions } from './engine-worker.ts';
+import { SupervisedWorker, type WorkerOptions } from './engine-worker.ts';
 import type { SerializedSolveOptions } from './protocol.ts';
 import type { Solver } from './solver.ts';
-import { type Reports, Supervision, Suspects } from './supervision.ts';
+import type { Reports } from './supervision.ts';
 import { EngineWorkerEnd } from './watchdog.ts';
 
 /** Additional time for a solve beyond its deadline, in milliseconds, for the work before and after the placement of pods. */
@@ -17,64 +15,38 @@ const MARGIN_MS = 30_000;
 const DEADLINE_MS = 60_000;
 /** Maximum number of workers for one solve. */
 const TRIES = 3;
-/** Only kind of request. */
-const SOLVE = 'solve';
 
-export interface WorkerSolver extends Returning {
-  readonly solve: Solver;
-  /** Terminates the worker. Solves in progress fail. */
-  close(): Promise<void>;
-}
+/** Solver whose worker restarts after a failure. A solve is repeated without the pods that may have ended its worker. */
+export class WorkerSolver extends SupervisedWorker {
+  readonly solve: Solver = Object.assign(this.#solve.bind(this), {
+    reportTo: (reports: Reports) => this.reportTo(reports),
+    check: () => this.check(),
+    holdOf: this.suspects.holdOf,
+  });
 
-/** Creates a solver. Its worker starts with the first solve, does not keep the process alive, and restarts after a failure. */
-export function workerSolver(options: WorkerOptions = {}): WorkerSolver {
-  const clock = options.clock ?? realClock();
-  const supervision = new Supervision(clock, options.suspects ?? new Suspects(clock));
-  let worker: EngineWorker | undefined;
-
-  async function ask(snapshot: Snapshot, solveOptions: SerializedSolveOptions): Promise<Plan> {
-    if (worker === undefined || worker.failed) worker = new EngineWorker('solver', options);
-    const present = worker;
-    // the solver does not use disruption budgets
-    const needed = { ...snapshot, podDisruptionBudgets: [] };
-    const plan = await present.ask(
-      'solve',
-      async () => ({ snapshot: await present.sendSnapshot(needed), options: solveOptions }),
-      (solveOptions.deadlineMs ?? DEADLINE_MS) + MARGIN_MS,
-    );
-    supervision.answered(SOLVE);
-    return plan;
+  constructor(options: WorkerOptions = {}) {
+    super('solver', options);
   }
 
-  async function solve(
-    snapshot: Snapshot,
-    { elapsedMs: _, working: __, ...solveOptions }: SolveOptions,
-  ): Promise<Plan> {
+  async #solve(snapshot: Snapshot, { elapsedMs: _, working: __, ...options }: SolveOptions): Promise<Plan> {
     for (let left = TRIES - 1; ; left--) {
-      const held = supervision.suspects.among(snapshot.pendingPods);
+      const held = this.suspects.among(snapshot.pendingPods);
       try {
-        return withRefusals(await ask(without(snapshot, held), solveOptions), held);
+        return withRefusals(await this.#ask(snapshot, held, options), held);
       } catch (error) {
-        if (!(error instanceof EngineWorkerEnd)) throw error;
-        supervision.died(error, snapshot.pendingPods, SOLVE);
-        if (left <= 0) throw error;
-        await supervision.pause();
+        if (!(error instanceof EngineWorkerEnd) || left <= 0) throw error;
       }
     }
   }
 
-  return {
-    solve: Object.assign(solve, {
-      reportTo: (reports: Reports) => supervision.reportTo(reports),
-      check: () => supervision.check(),
-      holdOf: supervision.suspects.holdOf,
-    }),
-    get isIdle() {
-      return worker?.isIdle ?? true;
-    },
-    giveBack: async () => worker?.giveBack(),
-    close: async () => worker?.close(),
-  };
+  #ask(snapshot: Snapshot, held: ReadonlyMap<string, string>, options: SerializedSolveOptions): Promise<Plan> {
+    // the solver does not use disruption budgets
+    const needed = { ...without(snapshot, held), podDisruptionBudgets: [] };
+    const mostMs = (options.deadlineMs ?? DEADLINE_MS) + MARGIN_MS;
+    return this.run('solve', snapshot.pendingPods, (worker) =>
+      worker.ask('solve', async () => ({ snapshot: await worker.sendSnapshot(needed), options }), mostMs),
+    );
+  }
 }
 
 const without = (snapshot: Snapshot, held: ReadonlyMap<string, string>): Snapshot =>

@@ -14,7 +14,7 @@ import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
 import { VerdictHistory } from '../../src/engine/disruption/verdicts.ts';
-import { workerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/process/settings.ts';
@@ -127,7 +127,7 @@ async function* passLines(name: string, shape: ClusterShape): AsyncGenerator<obj
   const cluster = clusterOf(shape);
   const deps = depsOn(cluster);
   deps.cluster.nodes();
-  const thread = workerSimulationRunner();
+  const thread = new WorkerSimulationRunner();
   const queue = new DisruptionQueue(deps);
   const snapshots = new Snapshots(deps, queue);
   const preparer = new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: thread });

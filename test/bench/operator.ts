@@ -11,7 +11,7 @@ import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.t
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { PodBatcher } from '../../src/controllers/provisioning/triggers.ts';
 import { podKey } from '../../src/engine/pods.ts';
-import { workerSolver } from '../../src/engine-worker/worker-solver.ts';
+import { WorkerSolver } from '../../src/engine-worker/worker-solver.ts';
 import { openFence } from '../../src/kube/fence.ts';
 import { connect } from '../../src/kube/http.ts';
 import { startInformers } from '../../src/kube/informers.ts';
@@ -92,7 +92,7 @@ async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
 export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
   const server = fork(new URL('./servecluster.ts', import.meta.url), [String(size.nodes), String(size.pods)]);
   const stop = new AbortController();
-  const solver = workerSolver();
+  const solver = new WorkerSolver();
   try {
     const first = await nextReport(server);
     const listing = blocks();
@@ -135,7 +135,7 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
 interface Stage {
   readonly deps: Deps;
   readonly server: ChildProcess;
-  readonly solver: ReturnType<typeof workerSolver>;
+  readonly solver: WorkerSolver;
   readonly launches: LaunchBudget;
   readonly signal: AbortSignal;
 }

@@ -1,10 +1,7 @@
 /** Disruption's simulations in a thread of their own, as the operator makes them in production. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  type WorkerSimulationRunner,
-  workerSimulationRunner,
-} from '../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
 import { type LogLine, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 
@@ -34,7 +31,7 @@ const POOL = { cpus: [2, 4, 8] };
  * it is stopped, and then reports nothing.
  */
 async function begin(deaths = 0): Promise<Watched> {
-  simulations = workerSimulationRunner();
+  simulations = new WorkerSimulationRunner();
   scenario = await startScenario({ ...BRISK, simulations });
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
   const watched: Watched = { methods: [], threads: new Set() };

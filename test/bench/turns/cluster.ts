@@ -18,8 +18,8 @@ import { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
-import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
+import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import type { Controller } from '../../../src/kube/reconciler.ts';
 import type { ObjectStore } from '../../../src/kube/store.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
@@ -233,8 +233,8 @@ const text = ({ nodes, pods }: ClusterSize): string =>
 export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine> {
   const bench = benchOf();
   const history = new VerdictHistory();
-  const solver = workerSolver();
-  const simulations = workerSimulationRunner();
+  const solver = new WorkerSolver();
+  const simulations = new WorkerSimulationRunner();
   const all = controllers(bench.deps, { solver: solver.solve, simulations, history });
   // other controllers wait for these
   const list = [...all].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));

@@ -2,8 +2,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import { Suspects } from '../../../src/engine-worker/supervision.ts';
-import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
+import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../../src/lib/clock.ts';
 import { type Operator, startOperator } from '../../../src/main.ts';
 import { errorText } from '../../../src/observe/error-text.ts';
@@ -46,9 +46,9 @@ async function start(): Promise<Operator> {
   const argv = process.argv.slice(2);
   const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);
   const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
-  const solver = workerSolver(limits);
+  const solver = new WorkerSolver(limits);
   const { solve } = solver;
-  const simulations = workerSimulationRunner(limits);
+  const simulations = new WorkerSimulationRunner(limits);
   const timedSolve: Solver = (snapshot, options) => clock.computing(solve(snapshot, options));
   const started = await startOperator({
     argv,
@@ -56,7 +56,8 @@ async function start(): Promise<Operator> {
     clock: skewedClock(clock, Number(process.env.CLOCK_SKEW_MS ?? 0)),
     solver: Object.assign(timedSolve, { reportTo: solve.reportTo, check: solve.check, holdOf: solve.holdOf }),
     simulations: {
-      ...simulations,
+      reportTo: (reports) => simulations.reportTo(reports),
+      check: () => simulations.check(),
       simulate: (...question) => clock.computing(simulations.simulate(...question)),
       decide: (...question) => clock.computing(simulations.decide(...question)),
     },

@@ -16,7 +16,7 @@ import {
   type SimulationInput,
   type SimulationRunner,
 } from '../../../src/engine-worker/simulation-runner.ts';
-import { workerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import { NOW_MS } from '../../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../../support/clusters.ts';
 
@@ -87,7 +87,7 @@ const without = (cluster: Cluster, ...names: readonly string[]): Cluster => ({
 });
 
 describe('the simulations in a thread', () => {
-  const thread = workerSimulationRunner();
+  const thread = new WorkerSimulationRunner();
   afterAll(() => thread.close());
 
   it.each([multiNode, singleNode, swap])('decides as the one in this thread does: $name', async (method) => {

@@ -6,7 +6,7 @@ import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { boardWriter, newBoard, podOnBoard } from '../../../src/engine-worker/progress-board.ts';
 import { GIVEN_UP, Supervision, Suspects } from '../../../src/engine-worker/supervision.ts';
 import { EngineWorkerEnd } from '../../../src/engine-worker/watchdog.ts';
-import { type WorkerSolver, workerSolver } from '../../../src/engine-worker/worker-solver.ts';
+import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
@@ -110,7 +110,7 @@ describe('a thread of the engine', () => {
   it('that hangs is ended, and solves without the pod that it worked on, which is refused', async () => {
     const metrics = createMetrics();
     const logged: string[] = [];
-    solver = workerSolver({ clock, url });
+    solver = new WorkerSolver({ clock, url });
     solver.solve.reportTo?.({ metrics, log: { ...silent, error: (text) => void logged.push(text) } });
     const snapshot = snapshotOf('app', 'hang');
     const { answer: plan, tookMs } = await played(solver.solve(snapshot, OPTIONS));
@@ -126,7 +126,7 @@ describe('a thread of the engine', () => {
   });
 
   it('that dies is followed by another, which does without the pod', async () => {
-    solver = workerSolver({ clock, url });
+    solver = new WorkerSolver({ clock, url });
     const { answer: plan } = await played(solver.solve(snapshotOf('app', 'throw'), OPTIONS));
     expect([...plan.refusals.keys()]).toEqual([expect.stringContaining('default/throw')]);
   });
@@ -265,7 +265,7 @@ describe('a worker whose threads go on ending', () => {
     ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: no room'],
     ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
   ])('fails the check of a solver whose thread %s', async (_, worker, text) => {
-    const solver = workerSolver({ clock, url: worker });
+    const solver = new WorkerSolver({ clock, url: worker });
     const snapshot = snapshotOf('app');
     const limit = clock.now() + GIVEN_UP.spanMs + 120_000;
     while (clock.now() < limit) await expect(solver.solve(snapshot, OPTIONS)).rejects.toThrow(text);

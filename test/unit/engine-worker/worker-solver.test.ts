@@ -8,7 +8,7 @@ import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
-import { workerSolver } from '../../../src/engine-worker/worker-solver.ts';
+import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { WorkerState } from '../../../src/engine-worker/worker-state.ts';
 import { World } from '../controllers/harness.ts';
 
@@ -69,7 +69,7 @@ function listsHeld(messages: readonly StateMessage[]): readonly number[] {
 }
 
 describe('the solver in a thread', () => {
-  const solver = workerSolver();
+  const solver = new WorkerSolver();
   afterAll(() => solver.close());
 
   it('answers what the solver in this thread answers, again and again', async () => {
@@ -84,7 +84,7 @@ describe('the solver in a thread', () => {
   });
 
   it('collects its garbage when it is told to, and works on', async () => {
-    const own = workerSolver();
+    const own = new WorkerSolver();
     const post = jest.spyOn(Worker.prototype, 'postMessage');
     // there is nothing to collect before its first solve
     expect(own.isIdle).toBe(true);
@@ -146,7 +146,7 @@ describe('the solver in a thread', () => {
   });
 
   it('copies no list again that is still in use, and forgets those that are not', async () => {
-    const own = workerSolver();
+    const own = new WorkerSolver();
     const sent = jest.spyOn(Worker.prototype, 'postMessage');
     const snapshot = snapshotOfPools(40);
     const kindsOf = async (question: Snapshot): Promise<readonly string[]> => {
@@ -190,7 +190,7 @@ describe('the solver in a thread', () => {
   });
 
   it('ends its thread, and not the process, when the thread needs more heap than it may have', async () => {
-    const own = workerSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    const own = new WorkerSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
     const numbers = Array.from({ length: 100 }, () => Array.from({ length: 100_000 }, (_, at) => at / 3));
     const large = { ...snapshotOf(1), nowMs: numbers } as unknown as Snapshot;
     await expect(own.solve(large, OPTIONS)).rejects.toThrow(/out of memory/);
