@@ -8,6 +8,8 @@ import type { Reports } from './supervision.ts';
 
 export interface Solver {
   (snapshot: Snapshot, options: SolveOptions): Promise<Plan>;
+  /** Prepares the solver for this snapshot, so that the first solve does not have to start a thread and copy the cluster. */
+  warmUp?(snapshot: Snapshot, options: SolveOptions): Promise<void>;
   /** Sets the log and the metrics for reports about the solver. */
   reportTo?(reports: Reports): void;
   /** @throws Error if the solver cannot recover within this process */

@@ -16,9 +16,15 @@ const DEADLINE_MS = 60_000;
 /** Maximum number of workers for one solve. */
 const TRIES = 3;
 
+const NO_PODS: ReadonlyMap<string, string> = new Map();
+
 /** Solver whose worker restarts after a failure. A solve is repeated without the pods that may have ended its worker. */
 export class WorkerSolver extends SupervisedWorker {
   readonly solve: Solver = Object.assign(this.#solve.bind(this), {
+    warmUp: async (snapshot: Snapshot, { elapsedMs: _, working: __, ...options }: SolveOptions) => {
+      // if the worker ends, the first solve starts another worker and reports the cause
+      await this.#ask({ ...snapshot, pendingPods: [] }, NO_PODS, options).catch(() => undefined);
+    },
     reportTo: (reports: Reports) => this.reportTo(reports),
     check: () => this.check(),
     holdOf: this.suspects.holdOf,

@@ -4,14 +4,14 @@ import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { Plan, PlannedClaim, PoolInput } from '../../engine/model.ts';
+import type { Plan, PlannedClaim, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { type Logger, silent } from '../../observe/logger.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
@@ -79,6 +79,8 @@ export class Provisioner implements Singleton {
   readonly #warnOfPreferences: ReturnType<typeof preferenceWarnings>;
   /** Pods that the last solve did not reach before its time limit. */
   #first: readonly string[] = [];
+  /** True after the first preparation of the solver. */
+  #isWarm = false;
 
   constructor(deps: Deps, { batcher, solver, launches }: ProvisionerParts) {
     const { cluster, clock, log, settings } = deps;
@@ -100,7 +102,10 @@ export class Provisioner implements Singleton {
 
   async reconcile(context: ReconcileContext): Promise<Outcome> {
     const { cluster, clock } = this.#deps;
-    if (!(await this.#batcher.wait(context.signal))) return settled;
+    if (!(await this.#batcher.wait(context.signal))) {
+      await this.#warmUp(context);
+      return settled;
+    }
     if (!cluster.synced()) {
       // A launch is in progress. The trigger keeps the batch for the next window.
       this.#batcher.trigger('unsynced');
@@ -116,6 +121,16 @@ export class Provisioner implements Singleton {
     this.#record(solved, context.log);
     await this.#carryOut(solved, startedMs, context);
     return settled;
+  }
+
+  /** Prepares the solver once, while no pods wait. */
+  async #warmUp({ signal }: ReconcileContext): Promise<void> {
+    if (this.#isWarm || this.#solver.warmUp === undefined || signal.aborted || !this.#deps.cluster.synced()) return;
+    const active = activePools(this.#deps, silent);
+    const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log: silent });
+    if (pools.every(({ instanceTypes }) => instanceTypes.length === 0)) return;
+    this.#isWarm = true;
+    await this.#solver.warmUp(...this.#problem(this.#workload([]), pools));
   }
 
   async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
@@ -154,7 +169,19 @@ export class Provisioner implements Singleton {
     return { nowMs, nodes, overdue, pending, deleting, all, withheld: this.#launches.withheld(all) };
   }
 
-  async #solve({ nowMs, nodes, overdue, all, withheld = [] }: Workload, pools: readonly PoolInput[]): Promise<Plan> {
+  async #solve(work: Workload, pools: readonly PoolInput[]): Promise<Plan> {
+    const finished = this.#measures.solving(work.all.length);
+    try {
+      return await this.#solver(...this.#problem(work, pools));
+    } finally {
+      finished();
+    }
+  }
+
+  #problem(
+    { nowMs, nodes, overdue, all, withheld = [] }: Workload,
+    pools: readonly PoolInput[],
+  ): [snapshot: Snapshot, options: SolveOptions] {
     const { cluster, cloud, settings } = this.#deps;
     const idle = idlePools(this.#deps);
     const snapshot = takeSnapshot(cluster, {
@@ -167,12 +194,7 @@ export class Provisioner implements Singleton {
       first: this.#first,
       countZones: true,
     };
-    const finished = this.#measures.solving(all.length);
-    try {
-      return await this.#solver(snapshot, options);
-    } finally {
-      finished();
-    }
+    return [snapshot, options];
   }
 
   #record(solved: Solved, log: Logger): void {

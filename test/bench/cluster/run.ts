@@ -2,7 +2,8 @@
  * `npm run bench:cluster [-- SCENARIO…]`: load on a real control plane with the local AWS, whose machines join at once.
  * One JSON line for each scenario: seconds until all pods are bound, nodes, USD per hour, CPU seconds and resident
  * memory of the operator. The scenarios share one operator: it starts with pods waiting (`start`), and between two
- * scenarios everything is given back (`…-zero`). Names are beginnings: `plain-20`, `plain`, `mixed`, `interruption`.
+ * scenarios all nodes are removed (`…-zero`). `first` restarts the operator. Names are beginnings: `first`, `plain-20`, `plain`,
+ * `mixed`, `interruption`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,6 +25,8 @@ const AT_ONCE = {
 } as const;
 const SIZES = [4, 8, 16, 32, 48, 64, 96, 128, 192];
 const LIMIT_MS = 300_000;
+/** Idle time after a start, until the first launch. */
+const IDLE_MS = 5_000;
 
 const wanted = process.argv.slice(2);
 const isWanted = (name: string): boolean => wanted.length === 0 || wanted.some((one) => name.startsWith(one));
@@ -57,6 +60,15 @@ class Bench {
     await this.#bound(workload);
     print({ workload: 'start', readyS: rounded(readyS), firstClaimS, boundS: since(startedMs), ...this.#measures(0) });
     await this.#zero(workload);
+  }
+
+  /** Restarts the operator, and measures the first launch after some idle seconds. */
+  async first(workload: Workload): Promise<void> {
+    await this.stop();
+    this.#operator = await startMeasured(this.#cluster, this.#program);
+    await secondsUntilReady(this.#operator);
+    await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+    await this.load({ ...workload, name: `first-${workload.name}` });
   }
 
   async load(workload: Workload): Promise<void> {
@@ -177,6 +189,7 @@ try {
   await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
   await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['on-demand'] })));
   await bench.start({ ...plain(20), name: 'start' });
+  if (isWanted('first-plain-20')) await bench.first(plain(20));
   for (const workload of [plain(20), plain(500), mixed('us-west-2a'), plain(2_000)])
     if (isWanted(workload.name)) await bench.load(workload);
   if (isWanted('interruption')) {

@@ -83,6 +83,28 @@ describe('the solver in a thread', () => {
     ]);
   });
 
+  it('copies instance types in the warm-up, so that the first solve copies pods only', async () => {
+    const own = new WorkerSolver();
+    const post = jest.spyOn(Worker.prototype, 'postMessage');
+    const lists = (): number => post.mock.calls.filter(([{ kind }]) => kind === 'types').length;
+    const snapshot = snapshotOf(3);
+    await own.solve.warmUp?.(snapshot, OPTIONS);
+    const copied = lists();
+    const { claims } = await own.solve(snapshot, OPTIONS);
+    expect(claims.length).toBeGreaterThan(0);
+    expect([copied, lists()]).toEqual([1, 1]);
+    post.mockRestore();
+    await own.close();
+  });
+
+  it('survives a warm-up that fails', async () => {
+    const own = new WorkerSolver();
+    const broken = { ...snapshotOf(1), persistentVolumeClaims: [{}] } as unknown as Snapshot;
+    await own.solve.warmUp?.(broken, OPTIONS);
+    expect((await own.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
+    await own.close();
+  });
+
   it('collects its garbage when it is told to, and works on', async () => {
     const own = new WorkerSolver();
     const post = jest.spyOn(Worker.prototype, 'postMessage');

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Snapshot } from '../../../../src/engine/model.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
@@ -26,6 +27,21 @@ describe('provisioning', () => {
     expect(await world.metrics.text()).toMatch(
       /nodeclaims_created_total\{reason="provisioned",nodepool="default".*\} 1/,
     );
+  });
+
+  it('prepares the solver once, as soon as a NodePool can launch nodes, while no pods wait', async () => {
+    const prepared: number[] = [];
+    world.solver = Object.assign(localSolver(), {
+      warmUp: async ({ pools, pendingPods }: Snapshot) => void prepared.push(pools.length, pendingPods.length),
+    });
+    world.start();
+    await world.pass(5);
+    expect(prepared).toEqual([]);
+    world.nodePool();
+    await world.pass(5);
+    world.pending(2);
+    await world.pass(20);
+    expect(prepared).toEqual([1, 0]);
   });
 
   it('logs and counts a NodePool that reached a limit of packing', async () => {
