@@ -30,6 +30,7 @@ export function securityGroupQueries(terms: readonly SecurityGroupSelectorTerm[]
 
 export class SecurityGroups {
   readonly #ec2: EC2Client;
+  /** Security groups by queries, so that NodeClasses with the same selectors share the requests. */
   readonly #cache: LoadingCache<readonly SecurityGroupStatus[]>;
 
   constructor(ec2: EC2Client, clock: Clock) {
@@ -39,14 +40,14 @@ export class SecurityGroups {
 
   /** By id. */
   list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SecurityGroupStatus[]> {
-    const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}`;
+    const queries = securityGroupQueries(nodeClass.spec.securityGroupSelectorTerms);
+    const key = JSON.stringify(queries);
     if (anew) this.#cache.delete(key);
-    return this.#cache.get(key, () => this.#describe(nodeClass));
+    return this.#cache.get(key, () => this.#describe(queries));
   }
 
-  async #describe(nodeClass: EC2NodeClass): Promise<readonly SecurityGroupStatus[]> {
+  async #describe(queries: readonly AwsFilter[][]): Promise<readonly SecurityGroupStatus[]> {
     const found = new Map<string, SecurityGroupStatus>();
-    const queries = securityGroupQueries(nodeClass.spec.securityGroupSelectorTerms);
     await Promise.all(
       queries.map(async (Filters) => {
         for await (const page of pagesOf(

@@ -107,6 +107,7 @@ interface AmisOptions {
 
 export class Amis {
   readonly #options: AmisOptions;
+  /** AMIs by queries, so that NodeClasses with the same selectors share the requests. */
   readonly #cache: LoadingCache<readonly Ami[]>;
   #logged = '';
 
@@ -124,7 +125,9 @@ export class Amis {
     } catch (error) {
       throw new Error(`getting AMI queries, ${messageOf(error)}`, { cause: error });
     }
-    const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}-${fingerprint(queries.map((q) => q.filters))}`;
+    const key = fingerprint(
+      queries.map(({ variants, ...query }) => ({ ...query, variants: variants && [...variants] })),
+    );
     if (anew) this.#cache.delete(key);
     const amis = await this.#cache.get(key, () => this.#describe(queries));
     const ids = [...new Set(amis.map((ami) => ami.id))];

@@ -36,6 +36,7 @@ const IP_TTL_MARGIN_MS = 4 * 60_000;
 
 export class Subnets {
   readonly #ec2: EC2Client;
+  /** Subnets by queries, so that NodeClasses with the same selectors share the requests. */
   readonly #cache: LoadingCache<readonly Subnet[]>;
   readonly #ips: TtlCache<string, number>;
   /** Whether instances in the subnet get a public address by themselves. */
@@ -52,9 +53,10 @@ export class Subnets {
 
   /** As the NodeClass's status lists them: most free addresses first, then by id. */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SubnetStatus[]> {
-    const key = `${nodeClass.metadata.uid}-${nodeClass.metadata.generation}`;
+    const queries = subnetQueries(nodeClass.spec.subnetSelectorTerms);
+    const key = JSON.stringify(queries);
     if (anew) this.#cache.delete(key);
-    const subnets = await this.#cache.get(key, () => this.#describe(nodeClass));
+    const subnets = await this.#cache.get(key, () => this.#describe(queries));
     return [...subnets]
       .sort((a, b) => {
         const ips = (b.AvailableIpAddressCount ?? 0) - (a.AvailableIpAddressCount ?? 0);
@@ -67,9 +69,8 @@ export class Subnets {
       }));
   }
 
-  async #describe(nodeClass: EC2NodeClass): Promise<readonly Subnet[]> {
+  async #describe(queries: readonly AwsFilter[][]): Promise<readonly Subnet[]> {
     const found = new Map<string, Subnet>();
-    const queries = subnetQueries(nodeClass.spec.subnetSelectorTerms);
     await Promise.all(
       queries.map(async (Filters) => {
         for await (const page of pagesOf(
