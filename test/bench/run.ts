@@ -1,7 +1,7 @@
 /**
  * The benchmarks: `npm run bench [-- WORKLOAD…]`, one JSON line per workload, on one thread but for the operator's and
- * disruption's. Names are beginnings: `diverse`, `packing`, `costs`, `operator`, `disruption`, `day` (half an hour). Any pod of a
- * scheduling workload left pending fails the run. Replays are played when they are named: `replay-month`, `replay-week`, and
+ * disruption's. Names are beginnings: `diverse`, `packing`, `costs`, `operator`, `disruption`, `idle`, `day` (half an hour). Any
+ * pod of a scheduling workload left pending fails the run. Replays are played when they are named: `replay-month`, `replay-week`, and
  * `days=2` for no more than two days of each.
  */
 const wanted = process.argv.slice(2);
@@ -39,7 +39,7 @@ async function others(): Promise<void> {
   const { wideLines } = await import('./wide.ts');
   for await (const line of wideLines(OPTIONS, isWanted)) print(line);
   const { dayLines } = await import('./day/day.ts');
-  if (isWanted('day')) for await (const line of dayLines()) print(line);
+  for await (const line of dayLines(isWanted)) print(line);
   const { operatorLine } = await import('./operator.ts');
   if (isWanted('operator')) print(await operatorLine({ nodes: 5000, pods: 50_000 }));
   const { disruptionLines, savingsLines } = await import('./disruption.ts');

@@ -56,8 +56,9 @@ const DAYS: readonly Day[] = [
   { nodes: 5_000, pods: 50_000, hours: 3, limitMb: 1_536, factor: 60 },
 ];
 
-export async function* dayLines(): AsyncGenerator<DayLine> {
-  for (const day of DAYS) yield await dayLine(day);
+export async function* dayLines(isWanted: (workload: string) => boolean): AsyncGenerator<object> {
+  if (isWanted('day')) for (const day of DAYS) yield await dayLine(day);
+  if (isWanted('idle')) for (const day of IDLE) yield await idleLine(day);
 }
 
 /** As the image starts Node in a container with this limit. */
@@ -109,10 +110,64 @@ function cpuAfter(hour: number, samples: readonly Sample[]): number {
 }
 
 export async function dayLine(day: Day): Promise<DayLine> {
+  const startedMs = performance.now();
+  return inWorld(day, async (world, { setUp, ...watch }) => {
+    const { samples, bought } = await live(world, day, watch);
+    const meanOf = (hour: number, isRested = false): number =>
+      mean(samples.filter((sample) => Math.floor(sample.hour) === hour && (sample.isRested ?? false) === isRested));
+    const [second, last] = [meanOf(1), meanOf(day.hours - 1)];
+    return {
+      workload: `day-${sizeOf(day)}`,
+      ...day,
+      rssMb: Math.round(highest(samples)),
+      setUpMb: Math.round(setUp),
+      secondHourMb: Math.round(second),
+      lastHourMb: Math.round(last),
+      growth: Number((last / (second || 1)).toFixed(3)),
+      secondRestMb: Math.round(meanOf(1, true)),
+      lastRestMb: Math.round(meanOf(day.hours - 1, true)),
+      cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
+      series: Math.max(...samples.map(({ series }) => series)),
+      nodesBought: bought,
+      realSeconds: Math.round((performance.now() - startedMs) / 1000),
+    };
+  });
+}
+
+const IDLE: readonly Day[] = [
+  { nodes: 3, pods: 20, hours: 2, limitMb: 512, factor: 240 },
+  { nodes: 3, pods: 20, hours: 2, limitMb: 512, factor: 120, morePools: 20 },
+];
+
+/** Returns the CPU seconds of the operator in each hour of a cluster in which nothing happens. */
+const idleLine = (day: Day): Promise<object> =>
+  inWorld(day, async ({ clock }, { sample }) => {
+    const hours: number[] = [];
+    await clock.sleep(IDLE_AFTER_MS);
+    for (let hour = 0; hour < day.hours; hour++) {
+      const before = await sample();
+      const startMs = clock.now();
+      await clock.sleep(HOUR_MS);
+      const usedS = (await sample()).cpuSeconds - before.cpuSeconds;
+      hours.push(Number(((usedS * HOUR_MS) / (clock.now() - startMs)).toFixed(2)));
+    }
+    return { workload: `idle-${sizeOf(day)}`, cpuSecondsPerHour: hours };
+  });
+
+/** Time of the world until the work of the launches has ended. */
+const IDLE_AFTER_MS = 600_000;
+
+const sizeOf = ({ nodes, pods, morePools }: Day): string =>
+  `${nodes}-${pods}${morePools ? `-${morePools + 1}-pools` : ''}`;
+
+/** Runs the work with an operator of its own, once all nodes of the day are there. */
+async function inWorld<T>(
+  day: Day,
+  work: (world: DayWorld, watch: Watch & { readonly setUp: number }) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-day-'));
   const world = await startDay(day.factor);
   let operator: OperatorProcess | undefined;
-  const startedMs = performance.now();
   try {
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, world.kubeconfig());
@@ -130,26 +185,9 @@ export async function dayLine(day: Day): Promise<DayLine> {
       return { mb: await rssMb(running.pid), cpuSeconds: await cpuSeconds(running.pid) };
     };
     const setUp = await settle(world, day, sample);
-    const { samples, bought } = await live(world, day, { metricsUrl: running.metricsUrl, sample });
+    const result = await work(world, { setUp, metricsUrl: running.metricsUrl, sample });
     for (const line of running.log) report(JSON.stringify(line));
-    const meanOf = (hour: number, isRested = false): number =>
-      mean(samples.filter((sample) => Math.floor(sample.hour) === hour && (sample.isRested ?? false) === isRested));
-    const [second, last] = [meanOf(1), meanOf(day.hours - 1)];
-    return {
-      workload: `day-${day.nodes}-${day.pods}${day.morePools ? `-${day.morePools + 1}-pools` : ''}`,
-      ...day,
-      rssMb: Math.round(highest(samples)),
-      setUpMb: Math.round(setUp),
-      secondHourMb: Math.round(second),
-      lastHourMb: Math.round(last),
-      growth: Number((last / (second || 1)).toFixed(3)),
-      secondRestMb: Math.round(meanOf(1, true)),
-      lastRestMb: Math.round(meanOf(day.hours - 1, true)),
-      cpuSecondsPerHour: Number((cpuAfter(1, samples) / Math.max(1, day.hours - 1)).toFixed(2)),
-      series: Math.max(...samples.map(({ series }) => series)),
-      nodesBought: bought,
-      realSeconds: Math.round((performance.now() - startedMs) / 1000),
-    };
+    return result;
   } finally {
     await operator?.kill();
     await world.stop();
