@@ -79,12 +79,12 @@ describe('the runbook', () => {
       .map((section) => [section.slice(0, section.indexOf('\n')), section]),
   );
 
-  it.each(alerts().map(({ alert }) => alert))('says of %s what it means, what to look at and what to do', (alert) => {
+  it.each(alerts().map(({ alert }) => alert))('has the meaning of %s, the places to check and a remedy', (alert) => {
     const section = sections.get(alert) ?? '';
-    for (const part of ['**Means**', '**Look at**', '**Do**']) expect(section).toContain(part);
+    for (const part of ['**Meaning**', '**Check**', '**Remedy**']) expect(section).toContain(part);
   });
 
-  it('has no paragraph of an alert that is not there', () => {
+  it('has a section only for existing alerts', () => {
     expect([...sections.keys()].filter((name) => !alerts().some(({ alert }) => alert === name))).toEqual([]);
   });
 
