@@ -10,11 +10,12 @@ const capacityBufferSpec = object(
   {
     provisioningStrategy: optional(
       text({
-        description: 'How the room is kept; only `buffer.x-k8s.io/active-capacity` is acted on.',
+        description:
+          'Strategy for reserving capacity. Only `buffer.x-k8s.io/active-capacity` is supported; other values are ignored.',
         default: 'buffer.x-k8s.io/active-capacity',
       }),
     ),
-    podTemplateRef: optional(podTemplateRef('PodTemplate in the same namespace that the kept room is for.')),
+    podTemplateRef: optional(podTemplateRef('PodTemplate in the same namespace for which capacity is reserved.')),
     scalableRef: optional(
       object(
         {
@@ -22,20 +23,21 @@ const capacityBufferSpec = object(
           kind: text({ description: 'Deployment, StatefulSet or ReplicaSet.', minLength: 1 }),
           name: text({ description: 'Name of the workload.', minLength: 1 }),
         },
-        { description: 'Workload in the same namespace whose pods the kept room is for.' },
+        { description: 'Workload in the same namespace for whose pods capacity is reserved.' },
       ),
     ),
-    replicas: optional(int32({ description: 'Number of pods to keep room for.', minimum: 0 })),
+    replicas: optional(int32({ description: 'Number of pods for which capacity is reserved.', minimum: 0 })),
     percentage: optional(
       int32({
-        description: "Share of the workload's replicas to keep room for, rounded up, at least one pod.",
+        description:
+          "Percentage of the workload's replicas for which capacity is reserved, rounded up to at least one pod.",
         minimum: 0,
       }),
     ),
-    limits: optional(quantityMap({ description: 'Most that the kept room may request in all.' })),
+    limits: optional(quantityMap({ description: 'Maximum total requests of the reserved capacity.' })),
   },
   {
-    description: 'What room is kept.',
+    description: 'Desired state.',
     rules: [
       rule(
         '!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)',
@@ -51,13 +53,13 @@ const capacityBufferSpec = object(
 
 const capacityBufferStatus = object(
   {
-    podTemplateRef: optional(podTemplateRef('PodTemplate that was found.')),
-    podTemplateGeneration: optional(int64({ description: 'Its generation.' })),
-    replicas: optional(int32({ description: 'Number of pods that room is kept for.' })),
-    provisioningStrategy: optional(text({ description: 'Strategy in force.' })),
+    podTemplateRef: optional(podTemplateRef('PodTemplate in use.')),
+    podTemplateGeneration: optional(int64({ description: 'Generation of the PodTemplate in use.' })),
+    replicas: optional(int32({ description: 'Number of pods for which capacity is reserved.' })),
+    provisioningStrategy: optional(text({ description: 'Strategy in use.' })),
     conditions: optional(conditions()),
   },
-  { description: 'What room there is.' },
+  { description: 'Observed state.' },
 );
 
 export type CapacityBufferSpec = Declared<typeof capacityBufferSpec>;
@@ -72,7 +74,7 @@ export const CAPACITY_BUFFER_DECLARATION: ResourceDeclaration = {
   shortNames: ['cb'],
   scope: 'Namespaced',
   category: 'autoscaling',
-  description: 'A CapacityBuffer keeps room on nodes for pods that do not exist yet.',
+  description: 'CapacityBuffer reserves capacity on nodes for pods that do not exist yet.',
   columns: [
     { name: 'Strategy', type: 'string', jsonPath: '.spec.provisioningStrategy' },
     { name: 'PodTemplate', type: 'string', jsonPath: '.status.podTemplateRef.name' },

@@ -35,8 +35,7 @@ const restrictedTag = (condition: string, shown: string): CelRule =>
   rule(`self.all(key, ${condition})`, `tag contains a restricted tag matching ${shown}`);
 
 const tags = stringMap({
-  description:
-    'Tags for instances, volumes, network interfaces and launch templates, besides those that are always set.',
+  description: 'Additional tags of instances, volumes, network interfaces and launch templates.',
   rules: [
     rule("self.all(key, key != '')", "empty tag keys aren't supported"),
     restrictedTag("key != 'eks:eks-cluster-name'", 'eks:eks-cluster-name'),
@@ -50,14 +49,18 @@ const VOLUME_SIZE =
 
 const blockDevice = object(
   {
-    deleteOnTermination: optional(flag({ description: 'Whether the volume goes with the instance.' })),
-    encrypted: optional(flag({ description: 'Whether the volume is encrypted.' })),
-    iops: optional(int64({ description: 'I/O operations per second.' })),
-    kmsKeyID: optional(text({ description: 'Key that encrypts the volume.' })),
-    snapshotID: optional(text({ description: 'Snapshot that the volume starts from.' })),
-    throughput: optional(int64({ description: 'Throughput in MiB/s (gp3).' })),
+    deleteOnTermination: optional(flag({ description: 'If true, the volume is deleted with the instance.' })),
+    encrypted: optional(flag({ description: 'If true, the volume is encrypted.' })),
+    iops: optional(int64({ description: 'Number of I/O operations per second.' })),
+    kmsKeyID: optional(text({ description: 'ID of the KMS key that encrypts the volume.' })),
+    snapshotID: optional(text({ description: 'ID of the snapshot from which the volume is created.' })),
+    throughput: optional(int64({ description: 'Throughput in MiB/s, for gp3 volumes.' })),
     volumeInitializationRate: optional(
-      int32({ description: 'Rate in MiB/s at which the snapshot is loaded.', minimum: 100, maximum: 300 }),
+      int32({
+        description: 'Rate in MiB/s at which the snapshot is copied to the volume.',
+        minimum: 100,
+        maximum: 300,
+      }),
     ),
     volumeSize: optional(text({ description: 'Size of the volume, in Gi, G, Ti or T.', pattern: VOLUME_SIZE })),
     volumeType: optional(
@@ -65,7 +68,7 @@ const blockDevice = object(
     ),
   },
   {
-    description: 'The EBS volume.',
+    description: 'EBS volume of the device.',
     rules: [
       rule('has(self.snapshotID) || has(self.volumeSize)', 'snapshotID or volumeSize must be defined'),
       rule(
@@ -80,12 +83,15 @@ const blockDeviceMappings = list(
   object({
     deviceName: optional(text({ description: 'Name of the device, such as `/dev/xvda`.' })),
     rootVolume: optional(
-      flag({ description: "Marks the volume that backs the kubelet's root, which ephemeral storage is sized by." }),
+      flag({
+        description:
+          "If true, the volume contains the kubelet's root directory, and its size is the ephemeral storage of the node.",
+      }),
     ),
     ebs: optional(blockDevice),
   }),
   {
-    description: "Volumes of the instances, instead of the image family's own.",
+    description: 'Volumes of the instances. They replace the default volumes of the AMI family.',
     maxItems: 50,
     rules: [
       rule(
@@ -98,12 +104,12 @@ const blockDeviceMappings = list(
 
 const networkInterfaces = list(
   object({
-    networkCardIndex: int32({ description: 'Network card of the instance.', minimum: 0 }),
-    deviceIndex: int32({ description: 'Device on the network card.', minimum: 0 }),
+    networkCardIndex: int32({ description: 'Index of the network card of the instance.', minimum: 0 }),
+    deviceIndex: int32({ description: 'Index of the device on the network card.', minimum: 0 }),
     interfaceType: choice(['interface', 'efa-only'], { description: 'Type of the interface.' }),
   }),
   {
-    description: "Network interfaces of the instances, instead of the instance type's own.",
+    description: 'Network interfaces of the instances. They replace the default interfaces of the instance type.',
     maxItems: 150,
     rules: [
       rule(
@@ -123,14 +129,20 @@ const networkInterfaces = list(
 const metadataOptions = object(
   {
     httpEndpoint: optional(
-      choice(['enabled', 'disabled'], { description: 'Whether the metadata service answers.', default: 'enabled' }),
+      choice(['enabled', 'disabled'], {
+        description: 'Enables the HTTP endpoint of the instance metadata service.',
+        default: 'enabled',
+      }),
     ),
     httpProtocolIPv6: optional(
-      choice(['enabled', 'disabled'], { description: 'Whether it answers over IPv6.', default: 'disabled' }),
+      choice(['enabled', 'disabled'], {
+        description: 'Enables the IPv6 endpoint of the instance metadata service.',
+        default: 'disabled',
+      }),
     ),
     httpPutResponseHopLimit: optional(
       int64({
-        description: 'Network hops that its tokens may travel; pods need 2.',
+        description: 'Maximum number of network hops of token responses. Pods without host network need 2.',
         default: 1,
         minimum: 1,
         maximum: 64,
@@ -138,13 +150,13 @@ const metadataOptions = object(
     ),
     httpTokens: optional(
       choice(['required', 'optional'], {
-        description: 'Whether its callers need a token (IMDSv2).',
+        description: 'Requires session tokens (IMDSv2), or makes them optional.',
         default: 'required',
       }),
     ),
   },
   {
-    description: 'The instance metadata service.',
+    description: 'Options of the instance metadata service.',
     default: {
       httpEndpoint: 'enabled',
       httpProtocolIPv6: 'disabled',
@@ -164,7 +176,7 @@ const connectionTracking = object(
     udpTimeout: seconds('Timeout of idle UDP flows with a single request and response', 30, 60),
   },
   {
-    description: 'Timeouts of tracked connections.',
+    description: 'Idle timeouts of tracked connections.',
     rules: [
       rule(
         'has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)',
@@ -190,28 +202,36 @@ const ec2NodeClassSpec = object(
     placementGroupSelector: optional(placementGroupSelector),
     amiFamily: optional(
       choice(['AL2', 'AL2023', 'Bottlerocket', 'Custom', 'Windows2019', 'Windows2022', 'Windows2025'], {
-        description: "Decides user data and default volumes. Left out, it is the alias's family.",
+        description:
+          'AMI family, which determines user data and default volumes. If it is not set, it is the family of the alias.',
       }),
     ),
     userData: optional(
-      text({ description: "User data of the instances; merged with the family's own unless the family is Custom." }),
+      text({
+        description:
+          'User data of the instances. It is merged with the user data of the AMI family, unless the family is Custom.',
+      }),
     ),
     role: optional(
       text({
-        description: 'IAM role of the nodes; an instance profile is made for it.',
+        description: 'IAM role of the nodes. An instance profile is created for it.',
         rules: [rule("self != ''", 'role cannot be empty')],
       }),
     ),
     instanceProfile: optional(
       text({
-        description: 'Instance profile of the nodes, instead of a role.',
+        description: 'Instance profile of the nodes. Set it instead of a role.',
         rules: [rule("self != ''", 'instanceProfile cannot be empty')],
       }),
     ),
     associatePublicIPAddress: optional(
-      flag({ description: "Whether instances get a public IP address; left out, the subnet's setting counts." }),
+      flag({
+        description: 'If true, instances get a public IP address. If it is not set, the setting of the subnet applies.',
+      }),
     ),
-    ipPrefixCount: optional(int32({ description: 'IP prefixes that the primary network interface gets.', minimum: 0 })),
+    ipPrefixCount: optional(
+      int32({ description: 'Number of IP prefixes of the primary network interface.', minimum: 0 }),
+    ),
     tags: optional(tags),
     kubelet: optional(
       openObject({
@@ -221,10 +241,10 @@ const ec2NodeClassSpec = object(
     ),
     blockDeviceMappings: optional(blockDeviceMappings),
     instanceStorePolicy: optional(
-      choice(['RAID0'], { description: 'How local disks are used; RAID0 makes them one volume for pods and images.' }),
+      choice(['RAID0'], { description: 'Use of local disks. RAID0 combines them to one volume for pods and images.' }),
     ),
     networkInterfaces: optional(networkInterfaces),
-    detailedMonitoring: optional(flag({ description: 'Whether instances report metrics every minute.' })),
+    detailedMonitoring: optional(flag({ description: 'Enables detailed monitoring, with metrics every minute.' })),
     metadataOptions: optional(metadataOptions),
     connectionTracking: optional(connectionTracking),
     context: optional(text({ description: 'Context of the EC2 fleet request.' })),
@@ -232,15 +252,15 @@ const ec2NodeClassSpec = object(
       object(
         {
           nestedVirtualization: optional(
-            choice(['enabled', 'disabled'], { description: 'Whether instances can run virtual machines.' }),
+            choice(['enabled', 'disabled'], { description: 'Enables virtual machines on instances.' }),
           ),
         },
-        { description: 'Options of the processor.' },
+        { description: 'CPU options of the instances.' },
       ),
     ),
   },
   {
-    description: 'What the user wants.',
+    description: 'Desired state.',
     rules: [
       rule('has(self.role) != has(self.instanceProfile)', "must specify exactly one of ['role', 'instanceProfile']"),
       ...ALIAS_FAMILIES.map(aliasFamilyRule),
@@ -255,30 +275,36 @@ const ec2NodeClassSpec = object(
 const amiStatus = object({
   id: text({ description: 'ID of the image.' }),
   name: optional(text({ description: 'Name of the image.' })),
-  deprecated: optional(flag({ description: 'Whether its owner has deprecated the image.' })),
+  deprecated: optional(flag({ description: 'If true, the image is deprecated.' })),
   requirements: list(
     object({
-      key: text({ description: 'Label that the requirement is about.' }),
-      operator: choice(OPERATORS, { description: 'How the label relates to the values.' }),
-      values: optional(list(text(), { description: 'Values to compare with.', merge: 'atomic' })),
+      key: text({ description: 'Key of the label.' }),
+      operator: choice(OPERATORS, { description: 'Operator that compares the label with the values.' }),
+      values: optional(list(text(), { description: 'Values for the comparison.', merge: 'atomic' })),
     }),
-    { description: 'Instance types that the image is for.' },
+    { description: 'Requirements of instance types that can use the image.' },
   ),
 });
 
 const capacityReservationStatus = object({
   id: text({ description: 'ID of the reservation.', pattern: '^cr-[0-9a-z]+$' }),
   availabilityZone: text({ description: 'Zone of the reservation.' }),
-  instanceType: text({ description: 'Instance type that is reserved.' }),
-  instanceMatchCriteria: choice(['open', 'targeted'], { description: 'Which instances the reservation takes in.' }),
-  ownerID: text({ description: 'Account that owns the reservation.', pattern: '^[0-9]{12}$' }),
-  endTime: optional(time({ description: 'When the reservation ends.' })),
-  interruptible: optional(flag({ description: 'Whether the owner may take the capacity back.' })),
+  instanceType: text({ description: 'Instance type of the reservation.' }),
+  instanceMatchCriteria: choice(['open', 'targeted'], {
+    description:
+      'Instances that can run in the reservation: `open` for any matching instance, `targeted` for instances that request it.',
+  }),
+  ownerID: text({ description: 'ID of the account that owns the reservation.', pattern: '^[0-9]{12}$' }),
+  endTime: optional(time({ description: 'Time at which the reservation ends.' })),
+  interruptible: optional(flag({ description: 'If true, the owner can reclaim the capacity.' })),
   reservationType: optional(
     choice(['default', 'capacity-block'], { description: 'Type of the reservation.', default: 'default' }),
   ),
   state: optional(
-    choice(['active', 'expiring'], { description: 'Whether the reservation is about to end.', default: 'active' }),
+    choice(['active', 'expiring'], {
+      description: 'State of the reservation: `expiring` if it ends soon.',
+      default: 'active',
+    }),
   ),
 });
 
@@ -289,9 +315,9 @@ const ec2NodeClassStatus = object(
         object({
           id: text({ description: 'ID of the subnet.' }),
           zone: text({ description: 'Zone of the subnet.' }),
-          zoneID: optional(text({ description: 'ID of the zone, the same in every account.' })),
+          zoneID: optional(text({ description: 'ID of the zone, which is the same in every account.' })),
         }),
-        { description: 'Subnets that the selector terms match.' },
+        { description: 'Subnets that match the selector terms.' },
       ),
     ),
     securityGroups: optional(
@@ -300,17 +326,17 @@ const ec2NodeClassStatus = object(
           id: text({ description: 'ID of the security group.' }),
           name: optional(text({ description: 'Name of the security group.' })),
         }),
-        { description: 'Security groups that the selector terms match.' },
+        { description: 'Security groups that match the selector terms.' },
       ),
     ),
     capacityReservations: optional(
-      list(capacityReservationStatus, { description: 'Capacity reservations that the selector terms match.' }),
+      list(capacityReservationStatus, { description: 'Capacity reservations that match the selector terms.' }),
     ),
-    amis: optional(list(amiStatus, { description: 'Images that the selector terms match, newest first.' })),
+    amis: optional(list(amiStatus, { description: 'Images that match the selector terms, newest first.' })),
     instanceProfile: optional(text({ description: 'Instance profile of the nodes.' })),
     conditions: optional(conditions()),
   },
-  { description: 'What the node class resolves to.' },
+  { description: 'Observed state.' },
 );
 
 export type {
@@ -353,7 +379,7 @@ export const EC2_NODE_CLASS_DECLARATION: ResourceDeclaration = {
   shortNames: ['ec2nc', 'ec2ncs'],
   scope: 'Cluster',
   category: 'karpenter',
-  description: 'An EC2NodeClass says how nodes are set up on EC2: network, image, role, volumes, kubelet.',
+  description: 'EC2NodeClass defines the configuration of nodes on EC2: network, image, role, volumes and kubelet.',
   columns: [columns.ready, columns.age, { name: 'Role', type: 'string', jsonPath: '.spec.role', priority: 1 }],
   specMayBeAbsent: true,
   spec: ec2NodeClassSpec,

@@ -13,7 +13,7 @@ import {
 
 const termTags = optional(
   stringMap({
-    description: 'Tags that the resource must carry; `*` as value stands for any value.',
+    description: 'Tags of the resource. The value `*` matches any value.',
     maxProperties: 20,
     rules: [rule("self.all(key, key != '' && self[key] != '')", "empty tag keys or values aren't supported")],
   }),
@@ -45,7 +45,7 @@ export const subnetSelectorTerms = list(
     id: optional(text({ description: 'ID of the subnet.', pattern: 'subnet-[0-9a-z]+' })),
   }),
   {
-    description: 'Subnets to launch into: any that matches one of the terms.',
+    description: 'Subnets in which instances are launched. A subnet must match at least one of the terms.',
     maxItems: 30,
     rules: [
       rule('self.size() != 0', 'subnetSelectorTerms cannot be empty'),
@@ -59,10 +59,10 @@ export const securityGroupSelectorTerms = list(
   object({
     tags: termTags,
     id: optional(text({ description: 'ID of the security group.', pattern: 'sg-[0-9a-z]+' })),
-    name: optional(text({ description: 'Name of the security group; not its tag `Name`.' })),
+    name: optional(text({ description: 'Name of the security group. This is not the tag `Name`.' })),
   }),
   {
-    description: 'Security groups of the instances: all that match one of the terms.',
+    description: 'Security groups of the instances. All groups that match at least one of the terms are used.',
     maxItems: 30,
     rules: [
       rule('self.size() != 0', 'securityGroupSelectorTerms cannot be empty'),
@@ -77,13 +77,16 @@ export const capacityReservationSelectorTerms = list(
   object({
     tags: termTags,
     id: optional(text({ description: 'ID of the capacity reservation.', pattern: '^cr-[0-9a-z]+$' })),
-    ownerID: optional(text({ description: 'Account that owns the reservation.', pattern: '^[0-9]{12}$' })),
+    ownerID: optional(text({ description: 'ID of the account that owns the reservation.', pattern: '^[0-9]{12}$' })),
     instanceMatchCriteria: optional(
-      choice(['open', 'targeted'], { description: 'Which instances the reservation takes in.' }),
+      choice(['open', 'targeted'], {
+        description:
+          'Instances that can run in the reservation: `open` for any matching instance, `targeted` for instances that request it.',
+      }),
     ),
   }),
   {
-    description: 'Capacity reservations that may be used: all that match one of the terms.',
+    description: 'Capacity reservations that can be used. A reservation must match at least one of the terms.',
     maxItems: 30,
     rules: [
       oneOf(['tags', 'id', 'instanceMatchCriteria']),
@@ -102,7 +105,7 @@ export const placementGroupSelector = object(
     id: optional(text({ description: 'ID of the placement group.', pattern: '^pg-[0-9a-z]+$' })),
   },
   {
-    description: 'Placement group to launch into.',
+    description: 'Placement group in which instances are launched.',
     rules: [
       rule('has(self.name) || has(self.id)', "expected at least one, got none, ['name', 'id']"),
       rule('!has(self.name) || !has(self.id)', "'name' and 'id' are mutually exclusive"),
@@ -122,7 +125,7 @@ export const amiSelectorTerms = list(
     alias: optional(
       text({
         description:
-          'Family and version of an EKS optimised image, such as `al2023@latest` or `bottlerocket@v1.20.0`; must stand alone.',
+          'Family and version of an EKS optimized image, such as `al2023@latest` or `bottlerocket@v1.20.0`. It must be the only term.',
         maxLength: 30,
         rules: [
           rule(
@@ -144,12 +147,17 @@ export const amiSelectorTerms = list(
     id: optional(text({ description: 'ID of the image.', pattern: 'ami-[0-9a-z]+' })),
     name: optional(text({ description: 'Name of the image, with `*` and `?` as wildcards.' })),
     owner: optional(
-      text({ description: 'Account that owns the image, `self` or `amazon`; narrows a term with name or tags.' }),
+      text({
+        description: 'Owner of the image: an account ID, `self` or `amazon`. It restricts a term with a name or tags.',
+      }),
     ),
-    ssmParameter: optional(text({ description: 'Name or ARN of the SSM parameter that holds the ID of the image.' })),
+    ssmParameter: optional(
+      text({ description: 'Name or ARN of the SSM parameter that contains the ID of the image.' }),
+    ),
   }),
   {
-    description: 'Images to launch: the newest one per instance type of those that match one of the terms.',
+    description:
+      'Images of the instances. For each instance type, the newest image that matches at least one of the terms is used.',
     minItems: 1,
     maxItems: 30,
     rules: [

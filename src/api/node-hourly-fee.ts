@@ -1,24 +1,24 @@
-/** The fee of nodes: what each costs besides what the cloud charges for it. */
+/** Fee of nodes: costs of each node that the cloud provider does not charge. */
 
 import { own } from '../lib/own.ts';
 import { NODE_HOURLY_FEE_ANNOTATION } from './labels.ts';
 import type { NodePool } from './nodepool.ts';
 
-/** USD per hour; docs/decisions/0038 derives it. */
+/** Default fee in USD per hour; docs/decisions/0038 derives it. */
 export const DEFAULT_NODE_HOURLY_FEE = 0.015;
-/** Dearer than most instances: what is above is a fee by the month, or in another currency. */
+/** Maximum fee, above the price of most instances. A higher value is probably a monthly fee or in another currency. */
 const MOST = 100;
 
-/** What is wrong with a fee in USD per hour. */
+/** Returns the error in a fee in USD per hour, or undefined if it is valid. */
 export const nodeHourlyFeeError = (usdPerHour: number): string | undefined =>
   usdPerHour >= 0 && usdPerHour <= MOST ? undefined : `must be an amount in USD per hour from 0 to ${MOST}`;
 
-/** A plain decimal. */
+/** Decimal number without sign and exponent. */
 const AMOUNT = /^\d{1,9}(?:\.\d{1,12})?$/;
 
 /**
- * USD per hour: the NodePool's own fee, else that of the setting. An annotation that cannot be read counts as none.
- * @param onProblem told what is wrong with the annotation
+ * Returns the fee in USD per hour of the NodePool's annotation, or of the setting if the annotation is missing or invalid.
+ * @param onProblem called with the error in the annotation
  */
 export function nodeHourlyFee(
   { metadata }: NodePool,

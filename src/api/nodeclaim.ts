@@ -1,4 +1,4 @@
-/** NodeClaim: one node that is wanted, being bought, in use or going away. */
+/** NodeClaim: request for one node, from its launch to its termination. */
 import { KARPENTER_GROUP, NODEPOOL_AWS_KEYS } from './labels.ts';
 import { type Declared, object, optional, quantityMap, rule, text, time } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
@@ -14,35 +14,41 @@ import {
 
 const nodeClaimSpec = object(
   {
-    nodeClassRef: nodeClassRef('The node class that says how the node is set up at the cloud provider.'),
+    nodeClassRef: nodeClassRef('NodeClass with the cloud provider configuration of the node.'),
     requirements: nodeRequirements(keyRules(NODEPOOL_AWS_KEYS, { nodePoolKey: true })),
     resources: optional(
       object(
-        { requests: optional(quantityMap({ description: 'Least amount of each resource that the node must offer.' })) },
-        { description: 'What the node is bought for.' },
+        {
+          requests: optional(quantityMap({ description: 'Minimum amount of each resource that the node must have.' })),
+        },
+        { description: 'Resources that the node must have.' },
       ),
     ),
-    taints: optional(taints('Taints that the node carries for good.')),
-    startupTaints: optional(taints('Taints that the node carries at first and that something else removes.')),
+    taints: optional(taints('Permanent taints of the node.')),
+    startupTaints: optional(taints('Taints that the node has when it starts and that an agent removes later.')),
     terminationGracePeriod: optional(
-      duration('How long the node may drain before its remaining pods are deleted; without limit when left out.'),
+      duration(
+        'Maximum duration of the drain. Afterwards, the remaining pods are deleted. If it is not set, there is no limit.',
+      ),
     ),
     expireAfter: optional(durationOrNeverField('Age at which the node is replaced, or `Never`.', '720h')),
   },
-  { description: 'What node is wanted.', rules: [rule('self == oldSelf', 'spec is immutable')] },
+  { description: 'Desired state.', rules: [rule('self == oldSelf', 'spec is immutable')] },
 );
 
 const nodeClaimStatus = object(
   {
     nodeName: optional(text({ description: 'Name of the Node.' })),
-    providerID: optional(text({ description: 'The instance at the cloud provider.' })),
-    imageID: optional(text({ description: 'Image that the instance was started from.' })),
-    capacity: optional(quantityMap({ description: 'Resources of the whole node.' })),
-    allocatable: optional(quantityMap({ description: 'Resources of the node that pods can use.' })),
-    lastPodEventTime: optional(time({ description: 'When a pod last came to the node or left it.' })),
+    providerID: optional(text({ description: 'ID of the instance at the cloud provider.' })),
+    imageID: optional(text({ description: 'ID of the image of the instance.' })),
+    capacity: optional(quantityMap({ description: 'Total resources of the node.' })),
+    allocatable: optional(quantityMap({ description: 'Resources of the node that are available to pods.' })),
+    lastPodEventTime: optional(
+      time({ description: 'Time at which a pod was last added to or removed from the node.' }),
+    ),
     conditions: optional(nodeClaimConditions()),
   },
-  { description: 'How far the node has come.' },
+  { description: 'Observed state.' },
 );
 
 type NodeClaimSpec = Declared<typeof nodeClaimSpec>;
@@ -59,7 +65,7 @@ export const NODE_CLAIM_DECLARATION: ResourceDeclaration = {
   singular: 'nodeclaim',
   scope: 'Cluster',
   category: 'karpenter',
-  description: 'A NodeClaim stands for one node: wanted, being bought, in use or going away.',
+  description: 'NodeClaim is the request for one node, from its launch to its termination.',
   columns: [
     { name: 'Type', type: 'string', jsonPath: label('node.kubernetes.io/instance-type') },
     { name: 'Capacity', type: 'string', jsonPath: label('karpenter.sh/capacity-type') },

@@ -1,10 +1,10 @@
-/** What the API server cannot check about a NodeOverlay. */
+/** Validation of NodeOverlays beyond the validation of the API server. */
 import { messageOf } from '../lib/error-message.ts';
 import { requirementErrors } from './labels.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
 import { readQuantity } from './quantity.ts';
 
-/** Resources whose amount instance types decide; overlays add others. */
+/** Resources that overlays must not change, because the instance type determines their amount. */
 const RESTRICTED_RESOURCES = [
   'cpu',
   'memory',
@@ -17,7 +17,7 @@ const RESTRICTED_RESOURCES = [
   'habana.ai/gaudi',
 ];
 
-/** Everything that makes a NodeOverlay unusable; empty when it is sound. */
+/** Returns all validation errors. */
 export function nodeOverlayErrors(overlay: NodeOverlay): string[] {
   const { requirements, capacity, price, priceAdjustment } = overlay.spec;
   return [
@@ -35,7 +35,7 @@ export function nodeOverlayErrors(overlay: NodeOverlay): string[] {
   ];
 }
 
-/** The API server takes exponents with a fraction. */
+/** Checks a quantity, because the API server accepts exponents with a fraction. */
 function quantityErrors(name: string, quantity: string | number): string[] {
   try {
     readQuantity(quantity);
@@ -45,7 +45,7 @@ function quantityErrors(name: string, quantity: string | number): string[] {
   }
 }
 
-/** USD per hour; more is no price but a slip. The API server takes any number of digits. */
+/** Maximum price in USD per hour, because the API server accepts any number of digits. */
 const MOST_USD = 1_000_000;
 
 const priceErrors = (prices: Readonly<Record<string, string | undefined>>): string[] =>

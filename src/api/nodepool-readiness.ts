@@ -1,4 +1,4 @@
-/** Whether a NodePool can be used, and if not, why: what its conditions say, by its own spec and its NodeClass. */
+/** Computes the conditions of a NodePool from its spec and its NodeClass. */
 import { type Conditioned, type ConditionUpdate, causesOf, getCondition, READY } from './conditions.ts';
 import type { NodePool } from './nodepool.ts';
 import { nodePoolErrors } from './nodepool-validation.ts';
@@ -6,7 +6,7 @@ import { nodePoolErrors } from './nodepool-validation.ts';
 export const VALIDATION_SUCCEEDED = 'ValidationSucceeded';
 export const NODE_CLASS_READY = 'NodeClassReady';
 
-/** What the condition ValidationSucceeded is to say. */
+/** Returns the condition ValidationSucceeded. */
 export function validationOf(pool: NodePool): ConditionUpdate {
   const errors = nodePoolErrors(pool);
   if (errors.length === 0) return { type: VALIDATION_SUCCEEDED, status: 'True' };
@@ -14,7 +14,7 @@ export function validationOf(pool: NodePool): ConditionUpdate {
   return { type: VALIDATION_SUCCEEDED, status: 'False', reason: 'NodePoolValidationFailed', message };
 }
 
-/** What the condition NodeClassReady is to say. `nodeClass` is undefined when it does not exist. */
+/** Returns the condition NodeClassReady. `nodeClass` is undefined if it does not exist. */
 export function nodeClassReadiness(nodeClass: Conditioned | undefined): ConditionUpdate {
   const not = (reason: string, message: string): ConditionUpdate => ({
     type: NODE_CLASS_READY,
@@ -33,13 +33,13 @@ export function nodeClassReadiness(nodeClass: Conditioned | undefined): Conditio
     : not(ready.reason ?? 'NodeClassNotReady', `${ready.message ?? ''}${why(nodeClass)}`);
 }
 
-/** What the conditions behind Ready say, for a reader who sees the NodePool alone. */
+/** Lists the causes in brackets, because users may only see the NodePool. */
 function why(nodeClass: Conditioned): string {
   const texts = causesOf(nodeClass).map(({ reason, message }) => `${reason}: ${message}`);
   return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
 }
 
-/** Why a NodePool is not Ready, by the conditions that say most: those of its NodeClass, where that is why. */
+/** Returns why a NodePool is not Ready. If its NodeClass is the cause, returns the messages of the NodeClass. */
 export function unreadyText(pool: NodePool, nodeClass: Conditioned | undefined): string {
   const validation = getCondition(pool, VALIDATION_SUCCEEDED);
   if (validation?.status === 'False' && validation.message) return validation.message;

@@ -1,4 +1,4 @@
-/** What the API server cannot check about a NodePool, and what the condition ValidationSucceeded therefore says. */
+/** Validation of NodePools beyond the validation of the API server. The condition ValidationSucceeded reports the errors. */
 
 import { messageOf } from '../lib/error-message.ts';
 import { parseCron } from './cron.ts';
@@ -9,7 +9,7 @@ import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 import type { NodePool } from './nodepool.ts';
 import { readQuantity } from './quantity.ts';
 
-/** Everything that makes a NodePool unusable; empty when it is sound. Joined with `; ` it is the condition's message. */
+/** Returns all validation errors. Joined with `; `, they are the message of the condition. */
 export function nodePoolErrors(pool: NodePool): string[] {
   const { metadata, spec } = pool.spec.template;
   return [
@@ -31,7 +31,7 @@ export function nodePoolErrors(pool: NodePool): string[] {
   ];
 }
 
-/** The names of the NodePool and of its NodeClass are label values of every NodeClaim and node. */
+/** Checks the names of the NodePool and its NodeClass, because they are label values of every NodeClaim and node. */
 function nameErrors({ metadata, spec }: NodePool): string[] {
   const { nodeClassRef } = spec.template.spec;
   return [
@@ -48,7 +48,7 @@ function nameErrors({ metadata, spec }: NodePool): string[] {
   ];
 }
 
-/** The API server refuses annotations of more than 256 KiB; a part is left for those that controllers add. */
+/** Maximum size of annotations. The API server allows 256 KiB, and controllers add annotations. */
 const MOST_ANNOTATION_BYTES = 192 * 1024;
 
 function annotationErrors(annotations: Readonly<Record<string, string>>): string[] {
@@ -65,13 +65,13 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): string
 
 const byteLength = (text: string): number => new TextEncoder().encode(text).length;
 
-/** The API server takes any number of digits. */
+/** Checks the ranges of durations, because the API server accepts any number of digits. */
 const durationErrors = (fields: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries(fields).flatMap(([field, text]) =>
     failureOf(() => durationOrNever(text)).map((detail) => `invalid value: ${detail} in ${field}`),
   );
 
-/** The API server takes any five words for a schedule. A budget that cannot be read lets no node go, whatever was meant. */
+/** Checks schedules, because the API server accepts any five words. An invalid budget would allow no disruption. */
 const budgetErrors = (budgets: NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>): string[] =>
   budgets.flatMap(({ schedule, duration }, at) => [
     ...failureOf(() => schedule === undefined || parseCron(schedule)).map(
@@ -80,13 +80,13 @@ const budgetErrors = (budgets: NonNullable<NonNullable<NodePool['spec']['disrupt
     ...durationErrors({ [`disruption.budgets[${at}].duration`]: duration }),
   ]);
 
-/** The API server takes exponents with a fraction. */
+/** Checks quantities, because the API server accepts exponents with a fraction. */
 const limitErrors = (limits: QuantityList): string[] =>
   Object.entries(limits).flatMap(([name, quantity]) =>
     failureOf(() => readQuantity(quantity)).map((detail) => `invalid value: ${detail} in limits[${name}]`),
   );
 
-/** More nodes than any cluster holds. */
+/** Maximum number of replicas, above the size of any cluster. */
 const MOST_REPLICAS = 100_000;
 
 const replicasErrors = (replicas: number): string[] =>
@@ -122,7 +122,7 @@ function taintErrors(taints: readonly Taint[], field: string): string[] {
   ]);
 }
 
-/** What a Node takes as a value is less than what the API server takes in a NodePool. */
+/** Checks the value of a taint. The API server validates Nodes more strictly than NodePools. */
 function valueErrors(value: string): string[] {
   const errors = qualifiedNameErrors(value);
   return errors.length > 0 ? errors : labelValueErrors(value);

@@ -1,4 +1,4 @@
-/** NodePool: which nodes may be bought for pending pods, and when they may be given back. */
+/** NodePool: the nodes that may be launched for pending pods, and rules for their disruption. */
 import { KARPENTER_GROUP, NODEPOOL_AWS_KEYS } from './labels.ts';
 import {
   choice,
@@ -29,13 +29,14 @@ import {
 const budget = object({
   nodes: text({
     description:
-      'How many nodes may be disrupted at a time: a count such as `5`, or a share such as `10%`, rounded up, of the nodes of the NodePool.',
+      'Maximum number of nodes that may be disrupted at the same time: a number such as `5`, or a percentage of the nodes of the NodePool such as `10%`, rounded up.',
     default: '10%',
     pattern: '^((100|[0-9]{1,2})%|[0-9]+)$',
   }),
   reasons: optional(
     list(choice(['Underutilized', 'Empty', 'Drifted']), {
-      description: 'Reasons of disruption that the budget is for; all of them when left out.',
+      description:
+        'Disruption reasons to which the budget applies. If it is not set, the budget applies to all reasons.',
       merge: 'set',
       maxItems: 50,
     }),
@@ -43,13 +44,13 @@ const budget = object({
   schedule: optional(
     text({
       description:
-        'When the budget begins to be in force: five cron fields, or a shortcut such as `@daily`, in UTC. Always in force when left out.',
+        'Start times of the budget in UTC: five cron fields, or a shortcut such as `@daily`. If it is not set, the budget is always active.',
       pattern: '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$',
     }),
   ),
   duration: optional(
     text({
-      description: 'How long the budget is in force after each hit of the schedule, in hours and minutes.',
+      description: 'Duration for which the budget is active after each start time, in hours and minutes.',
       pattern: '^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$',
     }),
   ),
@@ -58,18 +59,19 @@ const budget = object({
 const disruption = object(
   {
     consolidateAfter: durationOrNeverField(
-      'How long a node must be without pods coming or going before it may be consolidated, or `Never`.',
+      'Time that must pass after pods were added to or removed from a node before it can be consolidated, or `Never`.',
     ),
     consolidationPolicy: optional(
       choice(['WhenEmpty', 'WhenEmptyOrUnderutilized', 'Balanced'], {
         description:
-          'Which nodes consolidation considers: only empty ones, or also those whose pods fit elsewhere for less.',
+          'Nodes that can be consolidated: only empty nodes, or also nodes whose pods can run elsewhere at a lower price.',
         default: 'WhenEmptyOrUnderutilized',
       }),
     ),
     budgets: optional(
       list(budget, {
-        description: 'Limits to how many nodes are disrupted at a time. The strictest one in force counts.',
+        description:
+          'Limits on the number of nodes that are disrupted at the same time. The most restrictive active budget applies.',
         default: [{ nodes: '10%' }],
         merge: 'atomic',
         maxItems: 50,
@@ -78,7 +80,7 @@ const disruption = object(
     ),
   },
   {
-    description: 'When nodes may be given back or replaced although nothing is wrong with them.',
+    description: 'Rules for removing or replacing healthy nodes.',
     default: { consolidateAfter: '0s' },
   },
 );
@@ -92,40 +94,42 @@ const template = object(
         {
           labels: optional(
             stringMap({
-              description: 'Labels that every node of the pool gets.',
+              description: 'Labels of every node of the NodePool.',
               atomic: true,
               maxProperties: 100,
               value: { maxLength: 63, pattern: LABEL_VALUE },
               rules: mapKeyRules(userKeys),
             }),
           ),
-          annotations: optional(stringMap({ description: 'Annotations that every node of the pool gets.' })),
+          annotations: optional(stringMap({ description: 'Annotations of every node of the NodePool.' })),
         },
         { description: 'Metadata of the NodeClaims and nodes.' },
       ),
     ),
     spec: object(
       {
-        nodeClassRef: nodeClassRef('The node class that says how the nodes are set up at the cloud provider.', [
+        nodeClassRef: nodeClassRef('NodeClass with the cloud provider configuration of the nodes.', [
           rule('self.group == oldSelf.group', 'nodeClassRef.group is immutable'),
           rule('self.kind == oldSelf.kind', 'nodeClassRef.kind is immutable'),
         ]),
         requirements: nodeRequirements(userKeys),
-        taints: optional(taints('Taints that every node of the pool carries for good.')),
+        taints: optional(taints('Permanent taints of every node of the NodePool.')),
         startupTaints: optional(
-          taints('Taints that nodes carry at first and that something else removes; pods need not tolerate them.'),
+          taints(
+            'Taints that nodes have when they start and that an agent removes later. Pods do not need to tolerate them.',
+          ),
         ),
         terminationGracePeriod: optional(
           duration(
-            'How long a node may drain before its remaining pods are deleted regardless of disruption budgets; without limit when left out.',
+            'Maximum duration of a drain. Afterwards, the remaining pods are deleted regardless of PodDisruptionBudgets. If it is not set, there is no limit.',
           ),
         ),
         expireAfter: optional(durationOrNeverField('Age at which a node is replaced, or `Never`.', '720h')),
       },
-      { description: 'Spec of the NodeClaims.' },
+      { description: 'Specification of the NodeClaims.' },
     ),
   },
-  { description: 'What the NodeClaims of the pool look like. A change makes existing nodes drift.' },
+  { description: 'Template of the NodeClaims of the NodePool. Changes cause existing nodes to drift.' },
 );
 
 const nodePoolSpec = object(
@@ -133,18 +137,24 @@ const nodePoolSpec = object(
     template,
     disruption: optional(disruption),
     limits: optional(
-      quantityMap({ description: 'How much of each resource, and how many `nodes`, the pool may hold in all.' }),
+      quantityMap({ description: 'Maximum total amount of each resource in the NodePool, and of `nodes`.' }),
     ),
-    weight: optional(int32({ description: 'Pools with a larger weight are tried first.', minimum: 1, maximum: 100 })),
+    weight: optional(
+      int32({
+        description: 'Priority of the NodePool. NodePools with a higher weight are tried first.',
+        minimum: 1,
+        maximum: 100,
+      }),
+    ),
     replicas: optional(
       int64({
-        description: 'Keeps the pool at this many nodes whether or not pods need them (alpha, gate StaticCapacity).',
+        description: 'Fixed number of nodes, independent of pods (alpha, feature gate StaticCapacity).',
         minimum: 0,
       }),
     ),
   },
   {
-    description: 'What the user wants.',
+    description: 'Desired state.',
     rules: [
       rule(
         'has(self.replicas) == has(oldSelf.replicas)',
@@ -161,14 +171,14 @@ const nodePoolSpec = object(
 
 const nodePoolStatus = object(
   {
-    resources: optional(quantityMap({ description: 'Capacity of all nodes of the pool, and their number.' })),
-    nodes: optional(int64({ description: 'Number of nodes that the pool counts.', default: 0 })),
+    resources: optional(quantityMap({ description: 'Total capacity of the nodes of the NodePool, and their number.' })),
+    nodes: optional(int64({ description: 'Number of nodes of the NodePool.', default: 0 })),
     nodeClassObservedGeneration: optional(
-      int64({ description: 'Generation of the node class for which registrations were last judged.' }),
+      int64({ description: 'Generation of the NodeClass for which the registration health was last computed.' }),
     ),
     conditions: optional(conditions()),
   },
-  { description: 'What controllers found out.' },
+  { description: 'Observed state.' },
 );
 
 export type NodePoolSpec = Declared<typeof nodePoolSpec>;
@@ -183,7 +193,7 @@ export const NODE_POOL_DECLARATION: ResourceDeclaration = {
   singular: 'nodepool',
   scope: 'Cluster',
   category: 'karpenter',
-  description: 'A NodePool says which nodes may be bought for pending pods, and when they may be given back.',
+  description: 'NodePool defines the nodes that can be launched for pending pods, and the rules for their disruption.',
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.nodes' },
   columns: [
     { name: 'NodeClass', type: 'string', jsonPath: '.spec.template.spec.nodeClassRef.name' },

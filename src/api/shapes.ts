@@ -1,4 +1,4 @@
-/** Pieces of schema that several kinds share. */
+/** Schemas that several kinds share. */
 import { Type } from 'typebox';
 import { defined } from '../lib/defined.ts';
 import type { Condition } from './kubernetes.ts';
@@ -11,46 +11,46 @@ export const LABEL_VALUE = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$';
 const DURATION = '^([0-9]+(s|m|h))+$';
 const DURATION_OR_NEVER = '^(([0-9]+(s|m|h))+|Never)$';
 
-/** A span such as `90s` or `1h30m`: whole seconds, minutes and hours. */
+/** Field for a duration such as `90s` or `1h30m`, in whole seconds, minutes and hours. */
 export const duration = (description: string) => text({ description, pattern: DURATION });
 
-/** A span, or `Never`. */
+/** Field for a duration or `Never`. */
 export const durationOrNeverField = (description: string, fallback?: string) =>
   text({ description, pattern: DURATION_OR_NEVER, ...defined({ default: fallback }) });
 
 const taint = object({
-  key: text({ description: 'Name of the taint.', minLength: 1, pattern: QUALIFIED_NAME }),
-  value: optional(text({ description: 'Value that a toleration compares with.', pattern: QUALIFIED_NAME })),
+  key: text({ description: 'Key of the taint.', minLength: 1, pattern: QUALIFIED_NAME }),
+  value: optional(text({ description: 'Value of the taint.', pattern: QUALIFIED_NAME })),
   effect: choice(['NoSchedule', 'PreferNoSchedule', 'NoExecute'], {
-    description: 'What happens to pods that do not tolerate the taint.',
+    description: 'Effect on pods that do not tolerate the taint.',
   }),
-  timeAdded: optional(time({ description: 'When the taint was added.' })),
+  timeAdded: optional(time({ description: 'Time at which the taint was added.' })),
 });
 
 export const taints = (description: string) => list(taint, { description, merge: 'atomic' });
 
-/** Reference to the cloud provider's configuration of nodes. */
+/** Field for the reference to a NodeClass. */
 export const nodeClassRef = (description: string, rules: readonly CelRule[] = []) =>
   object(
     {
       group: text({
-        description: 'API group of the node class, such as `karpenter.k8s.aws`.',
+        description: 'API group of the NodeClass, such as `karpenter.k8s.aws`.',
         pattern: '^[^/]*$',
         rules: [rule("self != ''", 'group may not be empty')],
       }),
       kind: text({
-        description: 'Kind of the node class, such as `EC2NodeClass`.',
+        description: 'Kind of the NodeClass, such as `EC2NodeClass`.',
         rules: [rule("self != ''", 'kind may not be empty')],
       }),
       name: text({
-        description: 'Name of the node class.',
+        description: 'Name of the NodeClass.',
         rules: [rule("self != ''", 'name may not be empty')],
       }),
     },
     { description, rules },
   );
 
-/** Keys under a domain that users may not use, except some of them. */
+/** Rule that rejects keys of a domain, except the allowed keys. */
 const domainRule = (domain: string, allowed: readonly string[]): CelRule => {
   const exceptions = allowed.map((key) => `'${key}'`).join(', ');
   return rule(
@@ -59,7 +59,7 @@ const domainRule = (domain: string, allowed: readonly string[]): CelRule => {
   );
 };
 
-/** Rules for a label key that users may set or select on; `allowedAws` are the exceptions under `karpenter.k8s.aws`. */
+/** Rules for label keys that users may set or select. `allowedAws` are the allowed keys of the domain `karpenter.k8s.aws`. */
 export const keyRules = (allowedAws: readonly string[], { nodePoolKey }: { nodePoolKey: boolean }): CelRule[] => [
   domainRule('karpenter.sh', [CAPACITY_TYPE_LABEL, NODEPOOL_LABEL]),
   ...(nodePoolKey ? [] : [rule(`self != '${NODEPOOL_LABEL}'`, `label "${NODEPOOL_LABEL}" is restricted`)]),
@@ -67,20 +67,20 @@ export const keyRules = (allowedAws: readonly string[], { nodePoolKey }: { nodeP
   domainRule('karpenter.k8s.aws', allowedAws),
 ];
 
-/** The same rules over every key of a map. */
+/** Applies rules for a key to every key of a map. */
 export const mapKeyRules = (rules: readonly CelRule[]): CelRule[] =>
   rules.map((each) => ({ ...each, rule: `self.all(key, ${each.rule.replaceAll('self', 'key')})` }));
 
 export const OPERATORS = ['Gte', 'Lte', 'In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt'] as const;
 
-/** Fields of a requirement on a label. */
+/** Fields of a requirement for a label. */
 const requirementFields = (rules: readonly CelRule[]) => ({
-  key: text({ description: 'Label that the requirement is about.', maxLength: 316, pattern: QUALIFIED_NAME, rules }),
-  operator: choice(OPERATORS, { description: 'How the label relates to the values.' }),
+  key: text({ description: 'Key of the label.', maxLength: 316, pattern: QUALIFIED_NAME, rules }),
+  operator: choice(OPERATORS, { description: 'Operator that compares the label with the values.' }),
   values: optional(
     list(text(), {
       description:
-        'Values to compare with: at least one for In, exactly one integer for Gt, Gte, Lt and Lte, none for Exists and DoesNotExist.',
+        'Values for the comparison. In requires at least one value. Gt, Gte, Lt and Lte require exactly one integer. Exists and DoesNotExist require an empty list.',
       merge: 'atomic',
       keywords: { maxLength: 63, pattern: LABEL_VALUE },
     }),
@@ -105,14 +105,14 @@ export const nodeRequirements = (keys: readonly CelRule[]) =>
       ...requirementFields(keys),
       minValues: optional(
         integer({
-          description: 'Fewest different values that must stay possible (alpha).',
+          description: 'Minimum number of different values that instance types of the node must have (alpha).',
           minimum: 1,
           maximum: 50,
         }),
       ),
     }),
     {
-      description: 'What the labels of a node must be.',
+      description: 'Requirements for the labels of a node.',
       merge: 'atomic',
       maxItems: 100,
       rules: [
@@ -129,7 +129,7 @@ export const nodeRequirements = (keys: readonly CelRule[]) =>
 /** Requirements of a NodeOverlay. */
 export const overlayRequirements = (keys: readonly CelRule[]) =>
   list(object(requirementFields(keys)), {
-    description: 'Labels of the instance types and offerings that the overlay changes.',
+    description: 'Requirements for the labels of the instance types and offerings that the overlay changes.',
     merge: 'atomic',
     maxItems: 100,
     rules: [
@@ -149,23 +149,23 @@ const REASON_OR_EMPTY = '^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$';
 
 const conditionList = (item: ReturnType<typeof object>, listType: boolean) =>
   list(Type.Unsafe<Condition>(item), {
-    description: 'What controllers found out about the object.',
+    description: 'Conditions of the object.',
     ...(listType && { merge: { mapKeys: ['type'] } }),
   });
 
 const commonCondition = {
-  lastTransitionTime: time({ description: 'When the status last changed.' }),
+  lastTransitionTime: time({ description: 'Time at which the status last changed.' }),
   observedGeneration: optional(
-    int64({ description: 'Generation of the object that the condition was found for.', minimum: 0 }),
+    int64({ description: 'Generation of the object for which the condition was set.', minimum: 0 }),
   ),
-  status: choice(['True', 'False', 'Unknown'], { description: 'Whether the condition holds.' }),
-  type: text({ description: 'What the condition is about.', maxLength: 316, pattern: CONDITION_TYPE }),
+  status: choice(['True', 'False', 'Unknown'], { description: 'Status of the condition.' }),
+  type: text({ description: 'Type of the condition.', maxLength: 316, pattern: CONDITION_TYPE }),
 };
 
-const REASON_DESCRIPTION = 'One word for why the condition is as it is.';
-const MESSAGE_DESCRIPTION = 'The same for people.';
+const REASON_DESCRIPTION = 'Machine-readable reason for the last transition, in CamelCase.';
+const MESSAGE_DESCRIPTION = 'Human-readable message with details of the last transition.';
 
-/** Conditions as Kubernetes declares them: reason and message are required. */
+/** Conditions as in Kubernetes: reason and message are required. */
 export const conditions = () =>
   conditionList(
     object({
@@ -176,7 +176,7 @@ export const conditions = () =>
     true,
   );
 
-/** Conditions of a NodeClaim: reason and message may be left out. */
+/** Conditions of a NodeClaim: reason and message are optional. */
 export const nodeClaimConditions = () =>
   conditionList(
     object({
