@@ -1,5 +1,5 @@
-# The same as cloudformation.yaml, through Terraform: the stack is created from that template, so that the policies have
-# one source. `terraform apply -var cluster_name=my-cluster`, then attach `controller_policy_arns` to the controller role.
+# Creates the stack of cloudformation.yaml with Terraform, so that the policies have one source. Run
+# `terraform apply -var cluster_name=my-cluster`.
 terraform {
   required_providers {
     aws = {
@@ -45,7 +45,7 @@ locals {
   ]
 }
 
-# The controller's role, assumed through EKS Pod Identity.
+# Role of the controller for EKS Pod Identity.
 resource "aws_iam_role" "controller" {
   name = "${var.cluster_name}-karpenter"
   assume_role_policy = jsonencode({
@@ -72,7 +72,7 @@ resource "aws_eks_pod_identity_association" "controller" {
   role_arn        = aws_iam_role.controller.arn
 }
 
-# Lets nodes with the role join the cluster.
+# Allows nodes with the role to join the cluster.
 resource "aws_eks_access_entry" "node" {
   cluster_name  = var.cluster_name
   principal_arn = "arn:${data.aws_partition.current.partition}:iam::${data.aws_caller_identity.current.account_id}:role/KarpenterNodeRole-${var.cluster_name}"

@@ -1,6 +1,6 @@
 /**
- * The chart's dashboards, over metrics that the default view serves. Some metrics come from every replica and some from
- * the one that leads, so that queries sum or take the largest over replicas.
+ * Dashboards of the chart, with metrics of the default view. Some metrics come from every replica and some only from the leader,
+ * so queries use the sum or the maximum over replicas.
  */
 import type { Dashboard } from './grafana.ts';
 
@@ -22,11 +22,11 @@ const OVERVIEW: Dashboard = {
         queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
       },
       {
-        title: 'Pods that fit nowhere',
+        title: 'Unschedulable pods',
         kind: 'number',
         width: 4,
         queries: { pods: 'max(karpenter_scheduler_unschedulable_pods_count)' },
-        about: 'In the last scheduling run. `karpenter explain pod` says why.',
+        about: 'Pods without a node in the last scheduling run. `karpenter explain pod` shows the reason.',
       },
       {
         title: 'Nodes by NodePool',
@@ -49,7 +49,7 @@ const OVERVIEW: Dashboard = {
     ],
     Capacity: [
       {
-        title: 'Requested part of CPU and memory',
+        title: 'Requested share of CPU and memory',
         kind: 'line',
         unit: 'percentunit',
         queries: {
@@ -123,7 +123,7 @@ const OVERVIEW: Dashboard = {
     ],
     Operator: [
       {
-        title: 'Reconciles that failed',
+        title: 'Failed reconciles',
         kind: 'line',
         unit: 'reqps',
         queries: {
@@ -140,7 +140,7 @@ const OVERVIEW: Dashboard = {
         },
       },
       {
-        title: 'Series of a scrape',
+        title: 'Series per scrape',
         kind: 'line',
         queries: { series: 'max(karpenter_metrics_series)', budget: 'max(karpenter_metrics_series_budget)' },
       },
@@ -175,7 +175,7 @@ const COST: Dashboard = {
         queries: { '{{nodepool}}': 'max by (nodepool) (karpenter_nodepools_cost_total)' },
       },
       {
-        title: 'Price of a requested CPU per hour',
+        title: 'Price per hour of a requested CPU',
         kind: 'line',
         unit: 'currencyUSD',
         queries: {
@@ -183,7 +183,7 @@ const COST: Dashboard = {
         },
       },
       {
-        title: 'Cheapest price of types in use',
+        title: 'Lowest price of instance types in use',
         kind: 'line',
         width: 16,
         unit: 'currencyUSD',
@@ -193,7 +193,7 @@ const COST: Dashboard = {
         },
       },
       {
-        title: 'List price and what is paid per hour',
+        title: 'List price and effective price per hour',
         kind: 'line',
         width: 12,
         unit: 'currencyUSD',
@@ -201,7 +201,7 @@ const COST: Dashboard = {
           '{{part}}':
             'sum by (part) (max by (nodepool, part) (karpenter_nodepools_cost_usd_per_hour{part=~"list|effective"}))',
         },
-        about: 'What is paid has discounts, commitments, volumes, addresses and fees in it.',
+        about: 'The effective price includes discounts, commitments, volumes, addresses and fees.',
       },
       {
         title: 'Idle and DaemonSets per hour by NodePool',
@@ -212,7 +212,7 @@ const COST: Dashboard = {
           '{{nodepool}} {{part}}':
             'max by (nodepool, part) (karpenter_nodepools_cost_usd_per_hour{part=~"idle|daemonsets"})',
         },
-        about: 'Of what is paid: what no pod requests, and what DaemonSets request.',
+        about: 'Parts of the effective price: resources without requests, and requests of DaemonSets.',
       },
     ],
     Savings: [
@@ -221,7 +221,7 @@ const COST: Dashboard = {
         kind: 'number',
         unit: 'currencyUSD',
         queries: { '{{kind}} {{reason}}': 'max by (kind, reason) (karpenter_voluntary_disruption_savings_usd)' },
-        about: 'In the first 30 minutes of each move, as it was predicted and as it came.',
+        about: 'Predicted and realised savings in the first 30 minutes of each move.',
       },
       {
         title: 'Moves by outcome per hour',
@@ -232,7 +232,7 @@ const COST: Dashboard = {
         },
       },
       {
-        title: 'Part of the nodes that is spot',
+        title: 'Share of spot nodes',
         kind: 'line',
         unit: 'percentunit',
         queries: {
@@ -242,7 +242,7 @@ const COST: Dashboard = {
     ],
     Supply: [
       {
-        title: 'Part of the offerings that can be bought',
+        title: 'Share of available offerings',
         kind: 'line',
         width: 12,
         unit: 'percentunit',
@@ -252,7 +252,7 @@ const COST: Dashboard = {
         },
       },
       {
-        title: 'Types in use whose price is an estimate',
+        title: 'Instance types in use with an estimated price',
         kind: 'table',
         width: 12,
         queries: {
@@ -277,7 +277,7 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
-        title: 'Nodes that a method may take',
+        title: 'Candidates by method',
         kind: 'line',
         queries: { '{{reason}}': 'max by (reason) (karpenter_voluntary_disruption_eligible_nodes)' },
       },
@@ -294,7 +294,7 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
-        title: 'Searches that ran out of time, commands that failed, per hour',
+        title: 'Search time-outs and failed commands per hour',
         kind: 'line',
         queries: {
           'out of time {{consolidation_type}}':
@@ -306,20 +306,20 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
-        title: 'Disruptions that budgets allow',
+        title: 'Allowed disruptions',
         kind: 'line',
         queries: { '{{nodepool}} {{reason}}': 'max by (nodepool, reason) (karpenter_nodepools_allowed_disruptions)' },
-        about: '0 for long: a budget holds every node back.',
+        about: 'If the value stays 0, a budget blocks all disruptions.',
       },
       {
-        title: 'Nodes that count against budgets',
+        title: 'Nodes that count towards budgets',
         kind: 'line',
         queries: {
           '{{nodepool}} {{reason}}': 'max by (nodepool, reason) (karpenter_nodepools_nodes_consuming_budgets)',
         },
       },
     ],
-    'Nodes that go': [
+    'Terminating nodes': [
       {
         title: 'NodeClaims disrupted per hour',
         kind: 'line',
@@ -328,13 +328,13 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
-        title: 'Time until a NodeClaim is gone',
+        title: 'Duration of a termination',
         kind: 'line',
         unit: 's',
         queries: { '{{nodepool}}': quantile(0.9, 'karpenter_nodeclaims_termination_duration_seconds', 'le, nodepool') },
       },
       {
-        title: 'Longest termination under way',
+        title: 'Longest current termination',
         kind: 'line',
         unit: 's',
         queries: {
@@ -343,11 +343,11 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
-        title: 'Answers of the Eviction API',
+        title: 'Responses of the Eviction API',
         kind: 'line',
         unit: 'reqps',
         queries: { '{{code}}': `sum by (code) (rate(karpenter_pods_eviction_requests_total${RATE}))` },
-        about: '429: a PodDisruptionBudget does not let the pod go.',
+        about: '429: a PodDisruptionBudget denied the eviction.',
       },
       {
         title: 'Interruption messages per hour',
@@ -381,7 +381,7 @@ const AWS_CALLS: Dashboard = {
         queries: { '{{service}} {{action}}': `sum by (service, action) (rate(aws_sdk_go_request_total${RATE}))` },
       },
       {
-        title: 'Calls that failed',
+        title: 'Failed calls',
         kind: 'line',
         unit: 'reqps',
         queries: {
@@ -394,7 +394,7 @@ const AWS_CALLS: Dashboard = {
         queries: {
           '{{action}}': `sum by (service, action) (rate(aws_sdk_go_request_attempt_total${RATE})) / sum by (service, action) (rate(aws_sdk_go_request_total${RATE}))`,
         },
-        about: 'Above 1: AWS throttles, or does not answer.',
+        about: 'If the value is above 1, AWS throttles calls or does not respond.',
       },
       {
         title: 'Duration of a call',
@@ -409,7 +409,7 @@ const AWS_CALLS: Dashboard = {
         queries: { '{{method}}': quantile(0.9, 'karpenter_cloudprovider_duration_seconds', 'le, method') },
       },
       {
-        title: 'Methods that failed',
+        title: 'Failed methods',
         kind: 'line',
         unit: 'reqps',
         queries: {
@@ -419,7 +419,7 @@ const AWS_CALLS: Dashboard = {
     ],
     Launches: [
       {
-        title: 'Launches that failed, per hour',
+        title: 'Failed launches per hour',
         kind: 'line',
         queries: {
           '{{capacity_type}} {{zone}} {{reason}}':
@@ -427,14 +427,14 @@ const AWS_CALLS: Dashboard = {
         },
       },
       {
-        title: 'Requests in a batch',
+        title: 'Requests per batch',
         kind: 'line',
         queries: {
           '{{batcher}}': `sum by (batcher) (rate(karpenter_cloudprovider_batcher_batch_size_sum${RATE})) / sum by (batcher) (rate(karpenter_cloudprovider_batcher_batch_size_count${RATE}))`,
         },
       },
       {
-        title: 'Time from an interruption to the end of its handling',
+        title: 'Time until an interruption is handled',
         kind: 'line',
         unit: 's',
         queries: { '9 of 10': quantile(0.9, 'karpenter_interruption_message_queue_duration_seconds') },
@@ -459,7 +459,7 @@ const AWS_CALLS: Dashboard = {
   },
 };
 
-/** By the name of their file. */
+/** Dashboards by file name. */
 export const DASHBOARDS: Readonly<Record<string, Dashboard>> = {
   overview: OVERVIEW,
   cost: COST,

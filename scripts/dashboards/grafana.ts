@@ -1,18 +1,18 @@
-/** Dashboards in Grafana's JSON, of rows of panels with a query each. */
+/** Formats dashboards as JSON for Grafana. A dashboard has rows of panels with queries. */
 
 export interface Panel {
   readonly title: string;
   readonly kind: 'line' | 'number' | 'table';
-  /** PromQL, with what its legend says of a series. */
+  /** PromQL queries by legend. */
   readonly queries: Readonly<Record<string, string>>;
   readonly unit?: Unit;
-  /** Of 24 columns. Default 8. */
+  /** Width in columns, of 24. The default is 8. */
   readonly width?: number;
-  /** What one sees, and what is no good sign. */
+  /** Description of the panel and of unusual values. */
   readonly about?: string;
 }
 
-/** As Grafana names them. */
+/** Units by Grafana's names. */
 type Unit = 'short' | 's' | 'currencyUSD' | 'percentunit' | 'reqps' | 'bytes' | 'bool';
 
 export interface Dashboard {

@@ -1,4 +1,4 @@
-{{/* Name of the chart, or its override. */}}
+{{/* Name of the chart or its override. */}}
 {{- define "karpenter.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
@@ -21,7 +21,7 @@
 {{- printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Labels by which the controller's pods are found. */}}
+{{/* Selector labels of the controller's pods. */}}
 {{- define "karpenter.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "karpenter.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -40,7 +40,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Labels and annotations of an object that has no others of its own. */}}
+{{/* Labels and annotations of an object without further labels and annotations. */}}
 {{- define "karpenter.metadata" -}}
 labels:
   {{- include "karpenter.labels" . | nindent 2 }}
@@ -88,7 +88,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- end }}
 {{- end }}
 
-{{/* Adds the selector of the controller's pods to a term that has none. Takes term and root. */}}
+{{/* Adds the selector of the controller's pods to a term without a selector. Arguments: term and root. */}}
 {{- define "karpenter.selectPods" -}}
 {{- if not (hasKey .term "labelSelector") }}
 {{- $labels := include "karpenter.selectorLabels" .root | fromYaml }}
@@ -125,7 +125,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- toYaml $constraints }}
 {{- end }}
 
-{{/* Environment variables of settings that have a value, in a fixed order. */}}
+{{/* Environment variables of settings with a value, in a fixed order. */}}
 {{- define "karpenter.settings" -}}
 {{- $root := . }}
 {{- $settings := .Values.settings }}
@@ -169,14 +169,14 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- end }}
 {{- end }}
 
-{{/* Not empty if interruptions of spot instances are remembered: the weight is not 0, and nodes are not filled as Karpenter does. */}}
+{{/* Returns a non-empty string if spot interruptions are recorded: spotRisk is not 0 and packing is not compatible. */}}
 {{- define "karpenter.remembersSpotRisk" -}}
 {{- $weight := toString (default "" .Values.settings.spotRisk) }}
 {{- if eq (toString .Values.settings.spotRisk) "0" }}{{ $weight = "0" }}{{ end }}
 {{- if and (or (eq $weight "") (gt (float64 $weight) 0.0)) (ne .Values.settings.packing "compatible") }}true{{ end }}
 {{- end }}
 
-{{/* Names of the ConfigMaps that the operator fills, as a JSON array. */}}
+{{/* Names of the ConfigMaps that the operator writes, as a JSON array. */}}
 {{- define "karpenter.documents" -}}
 {{- $documents := list }}
 {{- if ne (toString .Values.settings.costHistory) "false" }}
@@ -188,7 +188,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- toJson $documents }}
 {{- end }}
 
-{{/* Name of the ConfigMap that holds the price book; nothing without one. */}}
+{{/* Name of the ConfigMap with the price book, or an empty string. */}}
 {{- define "karpenter.priceBookConfigMap" -}}
 {{- $book := .Values.priceBook | default dict }}
 {{- if and $book.content $book.configMap }}
@@ -197,7 +197,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- if $book.content }}{{ include "karpenter.fullname" . }}-price-book{{ else }}{{ $book.configMap | default "" }}{{ end }}
 {{- end }}
 
-{{/* A feature gate as `Name=true`; one without a value keeps its default. Takes name, value and default. */}}
+{{/* Formats a feature gate as `Name=true`. A gate without a value has its default. Arguments: name, value and default. */}}
 {{- define "karpenter.gate" -}}
 {{- index . 0 }}={{ if kindIs "invalid" (index . 1) }}{{ index . 2 }}{{ else }}{{ index . 1 }}{{ end }}
 {{- end }}
