@@ -29,7 +29,7 @@ const BEFORE = 'Role';
 const AFTER = 'MetadataOptions';
 
 /**
- * Reports whether the hash is the v5 hash of the present spec. The recordings do not show the exact position of the kubelet
+ * Returns true if the hash is the v5 hash of the current spec. The recordings do not show the exact position of the kubelet
  * block between two fields. Every position matches, because a false mismatch would replace nodes.
  */
 export function matchesV5Hash({ spec }: EC2NodeClass, caBundle: string, hash: string): boolean {

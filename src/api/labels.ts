@@ -1,4 +1,4 @@
-/** The labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
+/** Labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
 import { parseInteger } from '../lib/integers.ts';
 import { own } from '../lib/own.ts';
 import type { NodeSelectorOperator, Taint } from './kubernetes.ts';
@@ -57,7 +57,7 @@ export const PLACEMENT_GROUP_ID_LABEL = aws('placement-group-id');
 export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
-/** Cost of deleting a pod in comparison with other pods, as kube-controller-manager reads it. */
+/** Relative cost of deleting a pod, as kube-controller-manager defines it. */
 export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** Set on a PersistentVolumeClaim when it is bound. */
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
@@ -68,7 +68,7 @@ export const MIN_VALUES_RELAXED_ANNOTATION = core('nodeclaim-min-values-relaxed'
 export const REQUESTED_DRA_DRIVERS_ANNOTATION = core('requested-dra-drivers');
 export const PRICE_OVERLAY_ANNOTATION = core('price-overlay-applied');
 export const CAPACITY_OVERLAY_ANNOTATION = core('capacity-overlay-applied');
-/** Of a NodePool: USD per hour that each of its nodes costs besides what AWS charges for it; in place of the setting. */
+/** Annotation of a NodePool: costs of each node that AWS does not charge, in USD per hour. It overrides the setting. */
 export const NODE_HOURLY_FEE_ANNOTATION = core('node-hourly-fee');
 export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION = core('capacity-buffer-fake-pod');
 export const CAPACITY_BUFFER_NAME_ANNOTATION = core('capacity-buffer-name');
@@ -82,14 +82,14 @@ export const CLUSTER_NAME_TAGGED_ANNOTATION = 'compatibility.karpenter.k8s.aws/c
 export const TERMINATION_FINALIZER = core('termination');
 export const EC2_NODECLASS_FINALIZER = aws('termination');
 
-/** On nodes that are being disrupted or terminated. */
+/** Taint of nodes that are being disrupted or terminated. */
 export const DISRUPTED_TAINT: Taint = { key: core('disrupted'), effect: 'NoSchedule' };
-/** Kubelets register with it, so that nothing lands on a node before its labels and taints are synced. */
+/** Taint with which kubelets register, so that pods are not bound to a node before its labels and taints are synced. */
 export const UNREGISTERED_TAINT: Taint = { key: core('unregistered'), effect: 'NoExecute' };
 
 const CAPACITY_TYPES = ['on-demand', 'spot', 'reserved'] as const;
 
-/** Labels of AWS instances that overlays may select on as well; the offering's own labels come on top. */
+/** Labels of AWS instances that overlays may select, in addition to the labels of the offering. */
 const AWS_INSTANCE_LABELS = [
   INSTANCE_ENCRYPTION_IN_TRANSIT_LABEL,
   NITRO_SANDBOX_LABEL,
@@ -124,11 +124,11 @@ const AWS_OFFERING_LABELS = [
   PLACEMENT_GROUP_PARTITION_LABEL,
 ] as const;
 
-/** Keys under `karpenter.k8s.aws` that the CRDs of NodeOverlay, and of NodePool and NodeClaim, let through. */
+/** Keys of the domain `karpenter.k8s.aws` that the CRD of NodeOverlay, and the CRDs of NodePool and NodeClaim, allow. */
 export const OVERLAY_AWS_KEYS: readonly string[] = [EC2_NODECLASS_LABEL, ...AWS_INSTANCE_LABELS];
 export const NODEPOOL_AWS_KEYS: readonly string[] = [...OVERLAY_AWS_KEYS, ...AWS_OFFERING_LABELS];
 
-/** Labels whose meaning the product knows: every instance type or offering defines them. */
+/** Well-known labels, which every instance type or offering defines. */
 export const WELL_KNOWN_LABELS: ReadonlySet<string> = new Set([
   NODEPOOL_LABEL,
   CAPACITY_TYPE_LABEL,
@@ -151,7 +151,7 @@ const KNOWN_VALUES: ReadonlyMap<string, readonly string[]> = new Map<string, rea
   [INSTANCE_TENANCY_LABEL, ['default', 'dedicated']],
 ]);
 
-/** Given to a node by its volume driver, and not before that runs there: volumes cannot be attached earlier. */
+/** Label that the volume driver sets when it runs on a node, because volumes cannot be attached earlier. */
 const EBS_ZONE_ALIAS = 'topology.ebs.csi.aws.com/zone';
 
 const ALIASES: ReadonlyMap<string, string> = new Map([
@@ -164,8 +164,8 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The deprecated names of some labels, with their values: pods may select by them, and not every cluster has a cloud
- * controller that gives them to nodes.
+ * Returns the deprecated names of labels with their values. Pods may select them, and some clusters have no cloud controller
+ * that sets them on nodes.
  */
 export const aliasLabels = (labels: Readonly<Record<string, string>> = {}): Record<string, string> =>
   Object.fromEntries(
@@ -175,10 +175,10 @@ export const aliasLabels = (labels: Readonly<Record<string, string>> = {}): Reco
     }),
   );
 
-/** The label that a deprecated or driver-specific alias stands for; any other key as it is. */
+/** Returns the label of a deprecated or driver-specific alias. Returns any other key unchanged. */
 export const normalizeLabel = (key: string): string => ALIASES.get(key) ?? key;
 
-/** Whether users may not constrain or set the label, because the product itself gives it its value. */
+/** Returns true if users may not constrain or set the label, because the operator sets its value. */
 export function isRestrictedLabel(key: string): boolean {
   if (WELL_KNOWN_LABELS.has(key)) return false;
   const [domain = ''] = key.split('/');
@@ -188,7 +188,7 @@ export function isRestrictedLabel(key: string): boolean {
   );
 }
 
-/** Says which labels may be used instead of a restricted one. */
+/** Returns the message for a restricted label, with the labels that are allowed. */
 export const restrictionText = (key: string): string =>
   `using label ${key} is not allowed as it might interfere with the internal provisioning logic; ` +
   `specify a well known label: [${[...WELL_KNOWN_LABELS].sort().join(' ')}], ` +
@@ -196,7 +196,7 @@ export const restrictionText = (key: string): string =>
 
 const OPERATORS: readonly NodeSelectorOperator[] = ['DoesNotExist', 'Exists', 'Gt', 'Gte', 'In', 'Lt', 'Lte', 'NotIn'];
 
-/** A requirement as a user wrote it, before it is known to be sound. */
+/** Requirement of a user before validation. */
 interface UncheckedRequirement {
   readonly key: string;
   readonly operator: string;
@@ -204,7 +204,7 @@ interface UncheckedRequirement {
   readonly minValues?: number;
 }
 
-/** Everything that is wrong with a requirement of a pod, NodePool or NodeOverlay; empty when it can be used. */
+/** Returns all validation errors of a requirement of a pod, NodePool or NodeOverlay. */
 export function requirementErrors(requirement: UncheckedRequirement): string[] {
   const key = normalizeLabel(requirement.key);
   const { operator, values = [] } = requirement;
@@ -250,7 +250,7 @@ function knownValueErrors(key: string, values: readonly string[], minValues: num
   return [];
 }
 
-/** Values that no node will ever carry, of a requirement that is usable because others of its values are known. */
+/** Separates known values of a requirement from values that a node cannot have. */
 export function unknownValues(requirement: UncheckedRequirement): { valid: string[]; invalid: string[] } {
   const known = KNOWN_VALUES.get(normalizeLabel(requirement.key));
   if (!known || requirement.operator !== 'In') return { valid: [...(requirement.values ?? [])], invalid: [] };

@@ -1,4 +1,4 @@
-/** The forms of names that Kubernetes accepts, with its own wording of what is wrong. */
+/** Validation of names, with the error texts of Kubernetes. */
 
 const QUALIFIED_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -18,7 +18,7 @@ const LABEL_VALUE_MESSAGE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
   "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/** What is wrong with a label or annotation key: an optional DNS prefix of at most 253 and a name of at most 63. */
+/** Returns the errors in a label or annotation key: an optional DNS prefix of up to 253 characters and a name of up to 63. */
 export function qualifiedNameErrors(key: string): string[] {
   const parts = key.split('/');
   if (parts.length > 2) return [QUALIFIED_MESSAGE];
@@ -33,7 +33,7 @@ export function qualifiedNameErrors(key: string): string[] {
   return errors;
 }
 
-/** What is wrong with a DNS subdomain, which is also the name of most objects. */
+/** Returns the errors in a DNS subdomain, which is the form of most object names. */
 export function subdomainErrors(name: string): string[] {
   const errors: string[] = [];
   if (name.length > 253) errors.push('must be no more than 253 bytes');
@@ -41,7 +41,7 @@ export function subdomainErrors(name: string): string[] {
   return errors;
 }
 
-/** What is wrong with a label value, at most 63 characters. */
+/** Returns the errors in a label value, which has at most 63 characters. */
 export function labelValueErrors(value: string): string[] {
   const errors: string[] = [];
   if (value.length > 63) errors.push('must be no more than 63 bytes');

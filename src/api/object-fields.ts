@@ -1,4 +1,4 @@
-/** Fields of objects that may be absent, as texts that are empty then: for metric labels, keys and look-ups. */
+/** Optional fields of objects, as an empty string if they are absent. For metric labels, keys and lookups. */
 
 import { own } from '../lib/own.ts';
 import type { KubeObject, Pod } from './kubernetes.ts';
@@ -8,11 +8,11 @@ type Labelled = { readonly metadata: Pick<KubeObject['metadata'], 'labels'> };
 
 export const labelOf = ({ metadata }: Labelled, label: string): string => own(metadata.labels, label) ?? '';
 
-/** Name of the NodePool that a node or claim belongs to. */
+/** Returns the name of the NodePool of a Node or NodeClaim. */
 export const poolNameOf = (object: Labelled): string => labelOf(object, NODEPOOL_LABEL);
 
 export const uidOf = ({ metadata }: { readonly metadata: Pick<KubeObject['metadata'], 'uid'> }): string =>
   metadata.uid ?? '';
 
-/** Name of the node that a pod is bound to. */
+/** Returns the name of the node to which a pod is bound. */
 export const nodeNameOf = ({ spec }: { readonly spec: Pick<Pod['spec'], 'nodeName'> }): string => spec.nodeName ?? '';

@@ -1,7 +1,7 @@
-/** The arithmetic of PodDisruptionBudgets. */
+/** Computations for PodDisruptionBudgets. */
 import type { PodDisruptionBudget } from './kubernetes.ts';
 
-/** How many of the expected pods have to be healthy. Shares are rounded up; without either field it is one. */
+/** Returns the number of expected pods that must be healthy. Percentages are rounded up. Without both fields, it is one. */
 export function desiredHealthy(
   { minAvailable, maxUnavailable }: Pick<PodDisruptionBudget['spec'], 'minAvailable' | 'maxUnavailable'>,
   expectedPods: number,
@@ -11,7 +11,7 @@ export function desiredHealthy(
     : Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods));
 }
 
-/** A number as it is, a percentage of the total rounded up. */
+/** Returns a number unchanged, or a percentage of the total, rounded up. */
 function scaled(value: number | string, total: number): number {
   if (typeof value === 'number') return value;
   const percent = Number.parseInt(value, 10);

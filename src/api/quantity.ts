@@ -1,12 +1,12 @@
-/** Quantities of resources, read, compared and printed as Kubernetes does: exact to a billionth, at most 2^63 - 1. */
+/** Resource quantities, parsed, compared and formatted as in Kubernetes: exact to a billionth, at most 2^63 - 1. */
 
 import { quoted } from '../lib/quoted.ts';
 import type { Quantity } from './kubernetes.ts';
 
-/** The family of suffixes that a quantity was written with; printing keeps to it. */
+/** Suffix family of a quantity, which formatting preserves. */
 type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
-/** A quantity without loss: its value in billionths. */
+/** Exact quantity in billionths. */
 interface ExactQuantity {
   readonly nano: bigint;
   readonly format: QuantityFormat;
@@ -14,7 +14,7 @@ interface ExactQuantity {
 
 const BILLION = 1_000_000_000n;
 const MAX_NANO = (2n ** 63n - 1n) * BILLION;
-/** The largest value has 19 digits before the point and 9 behind it. */
+/** Number of significant digits: the largest value has 19 digits before the point and 9 digits after it. */
 const MAX_DIGITS = 100;
 const MAX_SHIFT = 500;
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
@@ -33,10 +33,10 @@ const PLAIN_FACTORS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Reads a quantity without loss. Digits beyond a billionth round away from zero, as Kubernetes does, so that a request
- * for very little stays a request.
+ * Parses a quantity exactly. Digits beyond a billionth are rounded away from zero, as in Kubernetes, so that a very small
+ * request does not become zero.
  *
- * @throws {RangeError} when the text is not a quantity.
+ * @throws {RangeError} if the text is not a quantity.
  */
 export function readQuantity(quantity: Quantity): ExactQuantity {
   const text = String(quantity);
@@ -49,7 +49,7 @@ export function readQuantity(quantity: Quantity): ExactQuantity {
   }
   const { format, binary, exponent } = scaleOf(suffix);
   const { mantissa, shift } = significant(whole, fraction);
-  // beyond these no value is left that the bounds of a quantity do not decide
+  // larger exponents exceed the range of quantities in any case
   const { numerator, denominator } = powerOfTen(Math.max(-MAX_SHIFT, Math.min(MAX_SHIFT, exponent + shift)));
   const dividend = mantissa * binary * numerator * BILLION;
   const magnitude = (dividend + denominator - 1n) / denominator;
@@ -59,8 +59,8 @@ export function readQuantity(quantity: Quantity): ExactQuantity {
 }
 
 /**
- * The value of `whole.fraction` as `mantissa × 10^shift`, with as many digits as can matter: however many are written,
- * the numbers that are computed with stay small. What is cut off counts as one more digit, because values round up.
+ * Returns `whole.fraction` as `mantissa × 10^shift` with a limited number of digits, so that long texts do not need long
+ * computations. The remaining digits count as one more digit, because values are rounded up.
  */
 function significant(whole: string, fraction: string): { mantissa: bigint; shift: number } {
   const digits = (whole + fraction).replace(/^0+/, '');
@@ -84,9 +84,9 @@ const powerOfTen = (exponent: number): { numerator: bigint; denominator: bigint 
     : { numerator: 1n, denominator: 10n ** BigInt(-exponent) };
 
 /**
- * The value of a quantity in its base unit: cores, bytes, pieces.
+ * Returns the value of a quantity in its base unit: cores, bytes or a count.
  *
- * @throws {RangeError} when the text is not a quantity.
+ * @throws {RangeError} if the text is not a quantity.
  */
 export function parseQuantity(quantity: Quantity): number {
   if (typeof quantity === 'number' && Number.isSafeInteger(quantity)) return quantity;
@@ -99,28 +99,28 @@ export function parseQuantity(quantity: Quantity): number {
   return nearestNumber(readQuantity(quantity).nano);
 }
 
-/** Through text, because that rounds once; a division of large numbers rounds twice. */
+/** Converts through text, which rounds once. A division of large numbers would round twice. */
 function nearestNumber(nano: bigint): number {
   const magnitude = nano < 0n ? -nano : nano;
   const value = Number(`${magnitude / BILLION}.${String(magnitude % BILLION).padStart(9, '0')}`);
   return nano < 0n ? -value : value;
 }
 
-/** The value of a quantity in thousandths, rounded away from zero. */
+/** Returns the value of a quantity in thousandths, rounded away from zero. */
 export function milliValue(quantity: Quantity): number {
   const { nano } = readQuantity(quantity);
   const million = 1_000_000n;
   return nano < 0n ? -Number((-nano + million - 1n) / million) : Number((nano + million - 1n) / million);
 }
 
-/** Negative, zero or positive as the first quantity is smaller than, equal to or larger than the second. */
+/** Returns a negative number, zero or a positive number if the first quantity is smaller, equal or larger. */
 export function compareQuantities(left: Quantity, right: Quantity): number {
   const a = readQuantity(left).nano;
   const b = readQuantity(right).nano;
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** Prints a value in base units as Kubernetes does, such as `1500m`, `2`, `100k` or, as `BinarySI`, `4Gi`. */
+/** Formats a value in base units as Kubernetes does, such as `1500m`, `2`, `100k` or, as `BinarySI`, `4Gi`. */
 export function formatQuantity(value: number, format: QuantityFormat = 'DecimalSI'): string {
   if (!Number.isFinite(value)) throw new RangeError(`Cannot print quantity ${value}: expected a finite number`);
   const whole = Math.trunc(value);
@@ -128,10 +128,10 @@ export function formatQuantity(value: number, format: QuantityFormat = 'DecimalS
   return printQuantity({ nano, format });
 }
 
-/** The one way in which Kubernetes writes a quantity, whichever way it was written. */
+/** Returns the canonical form of a quantity. */
 export const canonicalQuantity = (quantity: Quantity): string => printQuantity(readQuantity(quantity));
 
-/** Prints an exact quantity in its canonical form. */
+/** Formats an exact quantity in its canonical form. */
 export function printQuantity({ nano, format }: ExactQuantity): string {
   const sign = nano < 0n ? '-' : '';
   const magnitude = nano < 0n ? -nano : nano;

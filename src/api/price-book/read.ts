@@ -1,4 +1,4 @@
-/** Reads a price book. An entry that cannot be used is left out and named; the others count. */
+/** Parses a price book. Invalid entries are left out and reported. */
 import { parse } from 'yaml';
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
@@ -28,19 +28,20 @@ import {
 
 interface ReadBook {
   readonly book: PriceBook;
-  /** What is wrong with the entries that are left out: file, entry, field and remedy. */
+  /** Errors of invalid entries, with file, entry, field and remedy. */
   readonly problems: readonly string[];
 }
 
 const LISTS = ['discounts', 'savingsPlans', 'reservedInstances'] as const;
 type ListName = (typeof LISTS)[number];
 
-/** More problems than these are counted alone. */
+/** Maximum number of reported errors. Further errors are only counted. */
 const MOST_PROBLEMS = 100;
 
 /**
- * @param file its name, for messages
- * @throws InputError when it is too large, neither YAML nor JSON, or of another kind or version
+ * Parses the content of a price book.
+ * @param file name of the file, for messages
+ * @throws InputError if the content is too large, neither YAML nor JSON, or of another kind or version
  */
 export function readPriceBook(content: string, file: string): ReadBook {
   const root = documentIn(content, file);
@@ -62,13 +63,13 @@ export function readPriceBook(content: string, file: string): ReadBook {
     discounts: entries<Discount>('discounts', DISCOUNT, discountFault),
     savingsPlans: entries<SavingsPlan>('savingsPlans', SAVINGS_PLAN, planFault),
     reservedInstances: entries<ReservedInstances>('reservedInstances', RESERVED_INSTANCES, reservedFault),
-    // what is not clear must not make nodes look free
+    // an invalid share must not make nodes look free
     availableToThisCluster: isShare ? available : 0,
   };
   return { book, problems: shortened(problems, file) };
 }
 
-/** What messages call an entry. */
+/** Returns the name of an entry in messages. */
 export function entryName(list: ListName, entry: unknown, at: number): string {
   const id = isObject(entry) && typeof entry.id === 'string' ? ` ${quoted(entry.id.slice(0, 128))}` : '';
   return `${list}[${at}]${id}`;
@@ -89,7 +90,7 @@ function documentIn(content: string, file: string): JsonObject {
   return root;
 }
 
-/** Their entries are looked at one by one. */
+/** Removes the lists, because their entries are checked one by one. */
 const withoutLists = (root: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(root).filter(([key]) => !LISTS.some((list) => list === key)));
 
@@ -131,7 +132,7 @@ interface Selected {
   readonly usdPerHour?: number;
 }
 
-/** A type that is named must be one, and a price must be that of one type. */
+/** Checks that an instance type is valid, and that a price has an instance type. */
 function selectionFault({ family, instanceType, usdPerHour }: Selected): string | undefined {
   if (instanceType !== undefined && instanceFamilyOf(instanceType) === '')
     return `instanceType: ${quoted(instanceType)} is no instance type such as m7i.large`;
@@ -154,7 +155,7 @@ const discountFault = (entry: Discount): string | undefined =>
   freeDiscountFault(entry) ??
   freeFault(entry);
 
-/** All instance types that cost nothing cost the same, so the solver would launch the largest of them. */
+/** If instance types were free, they would cost the same, and the solver could launch the largest. */
 const FREE = 'would make instances free, and the largest as cheap as the smallest';
 
 function freeDiscountFault({ discount = 0 }: Discount): string | undefined {

@@ -1,6 +1,6 @@
-/** Reasons for which the API server refuses an object, worded as it words them. */
+/** Reasons for which the API server rejects an object, with its texts. */
 
-/** An entry of `details.causes` of a refusal. `field` is a path such as `spec.weight`, or `<nil>` for none. */
+/** Entry of `details.causes` in an error response. `field` is a path such as `spec.weight`, or `<nil>`. */
 export interface Cause {
   readonly field: string;
   readonly reason: string;
@@ -9,7 +9,7 @@ export interface Cause {
 
 export const NO_FIELD = '<nil>';
 
-/** A value as messages show it. */
+/** Formats a value for messages. */
 export const show = (value: unknown): string => JSON.stringify(value) ?? 'null';
 
 export const invalid = (field: string, value: unknown, detail: string): Cause => ({
@@ -18,7 +18,7 @@ export const invalid = (field: string, value: unknown, detail: string): Cause =>
   message: `Invalid value: ${show(value)}: ${detail}`,
 });
 
-/** The same for a value that is too large to show. */
+/** Returns the cause for an invalid value that is too large for messages. */
 export const invalidWhole = (field: string, detail: string): Cause => ({
   field,
   reason: 'FieldValueInvalid',
@@ -69,7 +69,7 @@ const BLOCKING = new Set([
   'FieldValueTypeInvalid',
 ]);
 
-/** Whether rules cannot be evaluated safely on an object with this fault. */
+/** Returns true if rules cannot be evaluated safely on an object with this error. */
 export const blocksRules = (cause: Cause): boolean => BLOCKING.has(cause.reason);
 
 export const RULES_NOT_CHECKED: Cause = invalid(

@@ -7,13 +7,13 @@ import { innerNodes, isNode } from './cel-nodes.ts';
 
 const CHARACTERS = 10;
 
-/** An evaluation was ended, because it cost more than it may. */
+/** An evaluation exceeded its cost limit. */
 export class CostError extends Error {}
 
-/** Units that the current evaluation has left; evaluations are synchronous and do not nest. */
+/** Remaining units of the current evaluation. Evaluations are synchronous and not nested. */
 let left = Number.POSITIVE_INFINITY;
 
-/** Counts. @throws CostError when more is spent than there was */
+/** Subtracts units. @throws CostError if the limit is exceeded */
 export function charge(units: number): void {
   left -= units;
   if (left < 0) throw new CostError();
@@ -21,15 +21,15 @@ export function charge(units: number): void {
 
 const tenths = ({ length }: string | Uint8Array): number => Math.ceil(length / CHARACTERS);
 
-/** Counts what a text costs to be read so many times. @throws CostError */
+/** Subtracts the cost of reading a text. @throws CostError if the limit is exceeded */
 export const chargeText = (text: string, times = 1): void => charge(tenths(text) * times);
 
-/** Runs an evaluation with a limit. @throws CostError if it costs more */
+/** Runs an evaluation with a cost limit. @throws CostError if the limit is exceeded */
 export function withinCost<T>(limit: number, run: () => T): T {
   left = limit;
   try {
     const value = run();
-    // `exists` and `||` go on after an error of one operand
+    // `exists` and `||` continue after an error of one operand
     if (left < 0) throw new CostError();
     return value;
   } catch (error) {
@@ -39,14 +39,14 @@ export function withinCost<T>(limit: number, run: () => T): T {
   }
 }
 
-/** Units of a value with all that is in it; no more is looked at than may still be spent. */
+/** Returns the units of a value with its parts. Stops when the remaining units are exceeded. */
 export function sizeOf(value: unknown): number {
   let units = 0;
   const rest: unknown[] = [value];
   while (rest.length > 0 && units <= left) {
     const next = rest.pop();
     units += isText(next) ? 1 + Math.floor(next.length / CHARACTERS) : 1;
-    // what is not looked at costs as much at least
+    // the remaining parts cost at least one unit each
     if (units + partsOf(next).size > left) return units + partsOf(next).size;
     for (const part of partsOf(next).parts()) rest.push(part);
   }
@@ -65,7 +65,7 @@ function partsOf(value: unknown): { readonly size: number; readonly parts: () =>
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Names that expressions of users cannot have: they begin with what no name of theirs may. */
+/** Names that users' expressions must not contain. */
 const COUNTED = 'cost_of_value_';
 const LOOPED = 'cost_of_loop_';
 /** Replaces `join`, because the cost of a separator depends on the length of the list. */
@@ -73,7 +73,7 @@ const JOIN = 'counted_join';
 const ZONED = 'cost_of_zone_';
 const POWERED = 'cost_of_power_';
 const LOOPS = new Set(['all', 'exists', 'exists_one', 'existsOne', 'map', 'filter']);
-/** Functions of superlinear time: parts of durations backtrack twice, types of nested values have long names. */
+/** Functions with superlinear time: parsing of durations backtracks twice, and types of nested values have long names. */
 const POWERS: ReadonlyMap<string, bigint> = new Map([
   ['duration', 3n],
   ['json', 2n],
@@ -81,7 +81,7 @@ const POWERS: ReadonlyMap<string, bigint> = new Map([
 /** Methods of timestamps. With a time zone, each formats and parses the time. */
 const TIME_PARTS = /^get[A-Z]/;
 const ZONE_UNITS = 100;
-/** What functions are called on that is no value. */
+/** Namespaces of functions. */
 const LIBRARIES = new Set(['cel', 'optional']);
 const UNCOUNTED = new Set(['has', 'dyn', 'type', 'bind', 'of', 'none', 'or', 'orValue', 'optMap', 'hasValue', 'value']);
 
@@ -119,19 +119,19 @@ function itemsOf(value: unknown): number {
   return isPlain(value) ? Object.keys(value).length : 1;
 }
 
-/** Limits of expressions that count their cost: `counting` adds about two nodes and two levels to each node. */
+/** Limits of expressions with counting calls: `counting` adds about two nodes and two levels to each node. */
 const COUNTED_LIMITS = { maxAstNodes: 300_000, maxDepth: 1_000, maxCallArguments: 64 };
 
 /**
  * Returns a function that compiles parsed expressions of `environment` so that `withinCost` bounds their evaluation.
- * Expressions of users never see the counting functions, because a negative cost would lift the bound.
+ * Users' expressions cannot call the counting functions, because a negative cost would lift the limit.
  */
 export function countingCompiler(environment: Environment): (ast: ASTNode) => ParseResult {
   const counted = registerCost(environment.clone({ limits: COUNTED_LIMITS }));
   return (ast) => counted.parse(serialize(counting(ast)));
 }
 
-/** What an expression has to be, for its cost to be counted. Shares nothing that is changed with the original. */
+/** Adds counting calls to an expression. Does not modify the original. */
 function counting(node: ASTNode): ASTNode {
   const { op, args } = node;
   if (op === 'rcall') return countingMethod(node as ASTNode & { readonly op: 'rcall' });

@@ -1,10 +1,10 @@
-/** The parts of a parsed expression. */
+/** Nodes of a parsed expression. */
 import type { ASTNode } from '@marcbachmann/cel-js';
 
-/** A node and all within it. */
+/** Returns a node and all nodes within it. */
 export const nodesOf = (node: ASTNode): ASTNode[] => [node, ...innerNodes(node).flatMap(nodesOf)];
 
-/** The nodes directly within one. */
+/** Returns the direct children of a node. */
 export const innerNodes = ({ args }: ASTNode): ASTNode[] => nodesAmong(args);
 
 function nodesAmong(args: unknown): ASTNode[] {

@@ -1,4 +1,4 @@
-/** The Common Expression Language with the functions that Kubernetes adds, on values typed by their schema. */
+/** Common Expression Language with the functions of Kubernetes, for values typed by their schema. */
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
 import { isObject } from '../../lib/json-object.ts';
 import { nodesOf } from './cel-nodes.ts';
@@ -6,16 +6,16 @@ import { registerKubernetesFunctions } from './celfunctions.ts';
 import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
 import { type OpenApiSchema, valuesOf } from './openapi.ts';
 
-/** A compiled expression over `self` and `oldSelf`. */
+/** Compiled expression with the variables `self` and `oldSelf`. */
 export interface Program {
   readonly usesOldSelf: boolean;
-  /** False if the expression calls a function or names a variable that is not available here. */
+  /** False if the expression uses a function or variable that is not supported. */
   readonly isKnown: boolean;
-  /** @throws {CelError} when the evaluation fails. */
+  /** @throws {CelError} if the evaluation fails. */
   run(self: unknown, oldSelf?: unknown): unknown;
 }
 
-/** The evaluation of an expression failed; the message is worded as the API server words it. */
+/** The evaluation of an expression failed. The message has the API server's text. */
 export class CelError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -32,7 +32,7 @@ const environment = registerKubernetesFunctions(
 /**
  * Compiles an expression.
  *
- * @throws {CelError} when it is not an expression.
+ * @throws {CelError} if the text is not an expression.
  */
 export function compile(expression: string): Program {
   try {
@@ -48,13 +48,13 @@ export function compile(expression: string): Program {
   }
 }
 
-/** Works around three ways in which the library differs from Kubernetes. */
+/** Corrects three differences between the library and Kubernetes. */
 function corrected(expression: string, nodes: readonly ASTNode[]): string {
   const inserts = nodes.flatMap((node): readonly Insert[] => {
     const { op, args, range } = node;
-    // its int() takes '' for 0 and reads other bases
+    // int() of the library accepts '' and other bases
     if (op === 'call' && args[0] === 'int') return [[range.start, 'strict_']];
-    // it cannot compare the value of an optional whose type it does not know
+    // the library cannot compare values of optionals of unknown type
     if (op === 'rcall' && args[0] === 'value')
       return [
         [range.start, 'dyn('],
@@ -85,7 +85,7 @@ const wording = (error: unknown): string => {
 export const present = (value: unknown): unknown => Optional.of(value);
 export const absent = (): unknown => Optional.none();
 
-/** Turns a JSON value into what rules see: integers, times and field names as the schema has them. */
+/** Converts a JSON value to the value for rules: integers, times and field names as in the schema. */
 export function celValue(schema: OpenApiSchema | undefined, value: unknown): unknown {
   if (typeof value === 'number') return schema?.type !== 'number' && Number.isInteger(value) ? BigInt(value) : value;
   if (typeof value === 'string') return schema?.format?.startsWith('date') ? new Date(value) : value;
@@ -98,7 +98,7 @@ export function celValue(schema: OpenApiSchema | undefined, value: unknown): unk
       ? [escaped(key), celValue(properties[key], field)]
       : [key, celValue(values, field)],
   );
-  // the library tells what an object is by its constructor
+  // the library determines the type of an object by its constructor
   return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
@@ -106,7 +106,7 @@ const RESERVED = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return'.split(' '),
 );
 
-/** The name by which rules reach a field that is not an identifier. */
+/** Returns the name of a field in rules, escaped if the field is not an identifier. */
 function escaped(key: string): string {
   if (RESERVED.has(key)) return `__${key}__`;
   return key

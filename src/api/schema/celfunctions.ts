@@ -1,4 +1,4 @@
-/** The functions that Kubernetes adds to the Common Expression Language and that rules of this product's kinds call. */
+/** Kubernetes' CEL functions that rules of this project's kinds call. */
 import type { Environment } from '@marcbachmann/cel-js';
 import { registerMatches } from './celmatches.ts';
 import { regularExpression } from './regexp.ts';

@@ -1,4 +1,4 @@
-/** `matches` of the CEL library runs on JavaScript's regular expressions; this has it run on those of linear time. */
+/** Replaces `matches` of the CEL library, which uses JavaScript's regular expressions, by a version with linear time. */
 import type { ASTNode, Environment } from '@marcbachmann/cel-js';
 import { charge, chargeText } from './cel-cost.ts';
 import { isNode } from './cel-nodes.ts';
@@ -6,7 +6,7 @@ import { type Pattern, patternWeight, regularExpression } from './regexp.ts';
 
 const OURS = 're2_';
 
-/** Text that goes into an expression, and where. */
+/** Text to insert into an expression, and its position. */
 export type Insert = readonly [at: number, text: string];
 
 export const registerMatches = (environment: Environment): Environment =>
@@ -14,7 +14,7 @@ export const registerMatches = (environment: Environment): Environment =>
     costing(text, pattern).test(text),
   );
 
-/** Returns the pattern after charging for its compilation and for a run over the text. @throws CostError */
+/** Subtracts the cost of a match and returns the pattern. @throws CostError if the limit is exceeded */
 function costing(text: string, pattern: string): Pattern {
   const units = Math.ceil(patternWeight(pattern) / 4);
   charge(units);
@@ -22,10 +22,10 @@ function costing(text: string, pattern: string): Pattern {
   return regularExpression(pattern);
 }
 
-/** What may stand between the end of what a method is called on and the method's name. */
+/** Text that may be between the receiver and the name of a method. */
 const BETWEEN = /(?:[\s).]|\/\/[^\n]*\n)*/y;
 
-/** What has to go in before a call so that it is one of ours. */
+/** Returns the inserts that replace a call of `matches`. */
 export function matchesInserts(expression: string, { op, args }: ASTNode): readonly Insert[] {
   if (op !== 'rcall' || args[0] !== 'matches' || !isNode(args[1])) return [];
   BETWEEN.lastIndex = args[1].range.end;

@@ -1,4 +1,4 @@
-/** Checks values against the OpenAPI keywords of a schema. Faults that an update leaves as they were are let pass. */
+/** Validates values with the OpenAPI keywords of a schema. Ignores errors that an update does not change. */
 
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
@@ -6,7 +6,7 @@ import { type Cause, invalid, NO_FIELD, notSupported, required, tooLong, tooMany
 import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
 import { regularExpression } from './regexp.ts';
 
-/** Where a value stands: messages show its path within the checked part, fields its path within the object. */
+/** Position of a value. Messages have its path within the checked part, fields its path within the object. */
 interface Place {
   readonly base: string;
   readonly path: string;
@@ -17,10 +17,10 @@ const child = ({ base, path }: Place, key: string): Place => ({ base, path: path
 const item = ({ base, path }: Place, index: number): Place => ({ base, path: `${path}[${index}]` });
 
 /**
- * Lists what is wrong with a value.
+ * Returns the errors of a value.
  *
- * @param base path of the value within its object, when it is a part that is checked alone
- * @param old the value that it replaces, if any
+ * @param base path of the value within its object, if only a part of the object is checked
+ * @param old the replaced value, if there is one
  */
 export const checkSchema = (schema: OpenApiSchema, value: unknown, old?: unknown, base = ''): Cause[] =>
   check(schema, value, { base, path: '' }, old);
@@ -39,7 +39,7 @@ function check(schema: OpenApiSchema, value: unknown, at: Place, old: unknown): 
   ];
 }
 
-/** Larger integers are read as floating-point numbers. */
+/** Larger integers are parsed as floating-point numbers. */
 const isInt64 = (value: number): boolean => Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 
 function typeName(value: unknown): string {
@@ -49,13 +49,13 @@ function typeName(value: unknown): string {
   return typeof value;
 }
 
-/** What messages call values of a type where the schema asks for a format. */
+/** Names of types in messages if the schema has a format. */
 const FORMAT_NAMES: Readonly<Record<string, string>> = { number: 'float64', integer: 'int64', boolean: '', object: '' };
 
 function typeFaults(schema: OpenApiSchema, value: unknown, at: Place): Cause[] {
   const expected = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [schema.type] : [];
   const actual = typeName(value);
-  // a list passes for formatted text: odd, but it is what the API server does
+  // the API server accepts a list for a string with a format
   if (Array.isArray(value) && schema.type === 'string' && schema.format !== undefined) return [];
   const fits =
     expected.length === 0 || expected.includes(actual) || (actual === 'integer' && expected.includes('number'));
@@ -127,7 +127,7 @@ function isDateTime(value: string): boolean {
 
 const IPV4 = /^((25[0-5]|2[0-4]\d|1?\d?\d)(\.(?!$)|$)){4}$/;
 
-/** Formats that the API server enforces; it takes any text for the others. */
+/** Formats that the API server validates. It accepts any text for other formats. */
 const FORMATS: Readonly<Record<string, (value: string) => boolean>> = {
   'date-time': isDateTime,
   datetime: isDateTime,
@@ -137,7 +137,7 @@ const FORMATS: Readonly<Record<string, (value: string) => boolean>> = {
   uuid: (value) => /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(value),
 };
 
-/** Whether a number fits the integer type that a schema asks for, if it asks for one. */
+/** Returns true if the schema has no integer type, or if the number is in its range. */
 function isInRange({ type, format }: OpenApiSchema, value: number): boolean {
   if (type !== 'integer') return true;
   return isInt64(value) && (format !== 'int32' || (value >= -(2 ** 31) && value < 2 ** 31));

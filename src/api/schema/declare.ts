@@ -5,7 +5,7 @@
 import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { StringMap } from '../kubernetes.ts';
 
-/** A rule in the Common Expression Language that the API server evaluates on the schema that carries it. */
+/** Validation rule of a schema in the Common Expression Language. */
 export interface CelRule {
   readonly rule: string;
   readonly message?: string;
@@ -16,9 +16,9 @@ export interface CelRule {
 }
 
 interface Annotations {
-  /** What the field means to the person who sets it; ends up in the CRD and in the reference docs. */
+  /** Description of the field for users, in the CRD and in the reference. */
   readonly description?: string;
-  /** Stored by the API server where the field is left out. */
+  /** Value that the API server stores if the field is not set. */
   readonly default?: unknown;
   readonly rules?: readonly CelRule[];
 }
@@ -38,9 +38,9 @@ interface IntegerOptions extends Annotations {
 interface ListOptions extends Annotations {
   readonly minItems?: number;
   readonly maxItems?: number;
-  /** How server-side apply merges the list and whether items must differ. */
+  /** Merge strategy for server-side apply. Sets and lists with keys must not have duplicates. */
   readonly merge?: 'atomic' | 'set' | { readonly mapKeys: readonly string[] };
-  /** Keywords that a released schema carries on the array itself. */
+  /** Further keywords of the array in a released schema. */
   readonly keywords?: Readonly<Record<string, unknown>>;
 }
 
@@ -49,7 +49,7 @@ interface MapOptions extends Annotations {
   readonly atomic?: boolean;
 }
 
-/** What a declared schema describes, all of it read-only: objects of the API are never changed in place. */
+/** Static type of a declared schema, read-only because API objects are never changed in place. */
 export type Declared<Schema extends TSchema> = Frozen<Static<Schema>>;
 
 type Frozen<T> = T extends readonly (infer Item)[]
@@ -63,10 +63,10 @@ const keywords = ({ rules, ...rest }: Annotations): Record<string, unknown> => (
   ...(rules && { 'x-kubernetes-validations': rules.map((rule) => ({ ...rule })) }),
 });
 
-/** A rule with its message. */
+/** Returns a rule with its message. */
 export const rule = (expression: string, message: string): CelRule => ({ rule: expression, message });
 
-/** A field that may be left out. */
+/** Declares an optional field. */
 export const optional = Type.Optional;
 
 export const object = <Properties extends TProperties>(
@@ -77,7 +77,7 @@ export const object = <Properties extends TProperties>(
   return Type.Object(properties, { ...keywords(annotations), ...(mapType && { 'x-kubernetes-map-type': mapType }) });
 };
 
-/** An object whose fields the API server neither knows nor prunes; only fields that are null it drops. */
+/** Declares an object with any fields. The API server keeps them, except fields that are null. */
 export const openObject = (options: Annotations = {}) =>
   Type.Unsafe<Record<string, unknown>>({
     type: 'object',
@@ -87,7 +87,7 @@ export const openObject = (options: Annotations = {}) =>
 
 export const text = (options: StringOptions = {}) => Type.String(keywords(options));
 
-/** An RFC 3339 time. */
+/** Declares an RFC 3339 time. */
 export const time = (options: Annotations = {}) => text({ format: 'date-time', ...options });
 
 export const choice = <const Values extends readonly string[]>(values: Values, options: Annotations = {}) =>
@@ -99,7 +99,7 @@ export const int32 = (options: IntegerOptions = {}) => Type.Integer({ format: 'i
 
 export const int64 = (options: IntegerOptions = {}) => Type.Integer({ format: 'int64', ...keywords(options) });
 
-/** An integer without a declared width. */
+/** Declares an integer without a width. */
 export const integer = (options: IntegerOptions = {}) => Type.Integer(keywords(options));
 
 export const list = <Item extends TSchema>(items: Item, options: ListOptions = {}): TArray<Item> => {
@@ -113,7 +113,7 @@ function mergeKeywords(merge: ListOptions['merge']): Record<string, unknown> {
   return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [...merge.mapKeys] };
 }
 
-/** A map from text to text; `value` constrains each value. */
+/** Declares a map of strings. `value` constrains each value. */
 export const stringMap = (options: MapOptions & { readonly value?: StringOptions } = {}) => {
   const { value, atomic, ...annotations } = options;
   return Type.Unsafe<StringMap>({
@@ -127,7 +127,7 @@ export const stringMap = (options: MapOptions & { readonly value?: StringOptions
 const QUANTITY_PATTERN =
   '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$';
 
-/** A map from resource name to quantity, each a number or text such as `100m` or `4Gi`. */
+/** Declares a map from resource names to quantities, which are numbers or strings such as `100m` or `4Gi`. */
 export const quantityMap = (options: MapOptions = {}) =>
   Type.Unsafe<Record<string, string | number>>({
     type: 'object',

@@ -1,10 +1,10 @@
-/** Fills in the defaults of a schema and drops nulls where null means nothing, as the API server does on writing. */
+/** Adds the defaults of a schema and removes nulls without meaning, as the API server does for writes. */
 
 import { isObject } from '../../lib/json-object.ts';
 import { put } from '../../lib/own.ts';
 import { copyOf, fieldOf, type OpenApiSchema, valuesOf } from './openapi.ts';
 
-/** A copy of the object with defaults. The input stays as it is. */
+/** Returns a copy of the object with defaults. */
 export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>
   withoutNulls(schema, filled(schema, value));
 

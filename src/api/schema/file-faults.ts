@@ -1,11 +1,11 @@
-/** What people write wrong in files, beside what a schema alone finds. */
+/** Checks of files beyond the validation with a schema. */
 
 import { isObject } from '../../lib/json-object.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { fieldOf, type OpenApiSchema } from './openapi.ts';
 
-/** Misspelt fields of an object and of those within it, each with the name that may be meant. */
+/** Returns errors for unknown fields at any depth, with the most similar known name. */
 export function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): readonly string[] {
   if (Array.isArray(value))
     return value.flatMap((item, index) => unknownFields(item, schema.items ?? {}, `${at}[${index}].`));
@@ -19,7 +19,7 @@ export function unknownFields(value: unknown, schema: OpenApiSchema, at = ''): r
   });
 }
 
-/** YAML has numbers that JSON lacks. */
+/** Returns an error for infinite numbers and NaN, which YAML allows and JSON does not. */
 export function infinite(value: unknown, at = ''): string | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${at} must be a finite number`;
   if (typeof value !== 'object' || value === null) return undefined;
@@ -27,5 +27,5 @@ export function infinite(value: unknown, at = ''): string | undefined {
   return inner.find((wrong) => wrong !== undefined);
 }
 
-/** A value in a message. */
+/** Formats a value for a message. */
 export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);

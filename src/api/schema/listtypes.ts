@@ -1,11 +1,11 @@
-/** Lists that are sets or have keys hold nothing twice. */
+/** Finds duplicates in lists that are sets or have keys. */
 
 import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { type Cause, duplicate, invalid, show } from './cause.ts';
 import { fieldOf, mapKey, type OpenApiSchema } from './openapi.ts';
 
-/** @param old the stored value that this one replaces: what is shared with it was looked at then */
+/** @param old the replaced value. Parts that are identical to it are not checked again. */
 export function duplicates(schema: OpenApiSchema | undefined, value: unknown, old?: unknown, path = ''): Cause[] {
   if (!schema || (value === old && typeof value === 'object')) return [];
   if (Array.isArray(value)) {
@@ -35,7 +35,7 @@ function repeated(schema: OpenApiSchema, items: readonly unknown[], path: string
     const identity = listType === 'map' ? mapKey(item, keys) : show(item);
     const time = (times.get(identity) ?? 0) + 1;
     times.set(identity, time);
-    // only the first repetition is reported, however many there are
+    // only the first repetition is reported
     return time === 2 ? [duplicate(`${path}[${index}]`, identity)] : [];
   });
 }

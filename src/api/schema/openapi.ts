@@ -1,4 +1,4 @@
-/** The part of OpenAPI v3 that schemas of custom resources are made of. */
+/** Part of OpenAPI v3 that schemas of custom resources use. */
 import { isObject } from '../../lib/json-object.ts';
 import type { CelRule } from './declare.ts';
 
@@ -38,15 +38,15 @@ export interface OpenApiSchema {
   readonly 'x-kubernetes-validations'?: readonly CelRule[];
 }
 
-/** Schema of the values of a map, where there is one. */
+/** Returns the schema of the values of a map, if there is one. */
 export const valuesOf = (schema: OpenApiSchema): OpenApiSchema | undefined =>
   typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
 
-/** Schema of a field of an object, declared or as a value of a map. */
+/** Returns the schema of a field of an object: declared, or that of the values of a map. */
 export const fieldOf = (schema: OpenApiSchema, key: string): OpenApiSchema | undefined =>
   schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : valuesOf(schema);
 
-/** Finds the item of an earlier list that a list item continues: the one with the same keys, in lists that have keys. */
+/** Returns the item of an earlier list with the same keys, for lists with keys. */
 export function counterpartIn(schema: OpenApiSchema, old: unknown): (item: unknown) => unknown {
   const keys = schema['x-kubernetes-list-map-keys'];
   if (schema['x-kubernetes-list-type'] !== 'map' || !keys || !Array.isArray(old)) return () => undefined;
@@ -54,18 +54,18 @@ export function counterpartIn(schema: OpenApiSchema, old: unknown): (item: unkno
   return (item) => byKey.get(mapKey(item, keys));
 }
 
-/** The key of an item of a list with keys, as JSON. */
+/** Returns the key of an item of a list with keys, as JSON. */
 export const mapKey = (item: unknown, keys: readonly string[]): string =>
   JSON.stringify(Object.fromEntries(isObject(item) ? keys.map((key) => [key, item[key]]) : []));
 
-/** A deep copy of a JSON value, made of plain objects and lists. */
+/** Returns a deep copy of a JSON value. */
 export function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return Array.from(value, copyOf);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, copyOf(field)]));
 }
 
-/** Deep equality of JSON values; the order of an object's keys does not count. */
+/** Compares JSON values deeply. Ignores the order of keys. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right)) {

@@ -1,10 +1,10 @@
-/** Drops the fields that a schema does not declare, as the API server does before it stores an object. */
+/** Removes fields that a schema does not declare, as the API server does before it stores an object. */
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { fieldOf, type OpenApiSchema } from './openapi.ts';
 
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** The object without undeclared fields, and their paths in the order of the alphabet. The input stays as it is. */
+/** Returns a copy of the object without undeclared fields, and their sorted paths. */
 export function prune(schema: OpenApiSchema, value: unknown): { object: unknown; unknown: string[] } {
   const unknown: string[] = [];
   return { object: pruned(schema, value, '', unknown, true), unknown: unknown.sort() };

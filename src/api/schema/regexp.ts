@@ -1,7 +1,7 @@
 /**
- * Regular expressions as users write them: in patterns of CRDs, and in rules. The API server runs them on RE2, whose time
- * is linear in the text. JavaScript's engine back-tracks, and some of these patterns (Karpenter's own for schedules is
- * one) take it minutes for a text of a few kilobytes. Hence a port of RE2, which also reads the same syntax.
+ * Regular expressions of users in patterns of CRDs and in rules. Like the API server, this module uses RE2 with linear time and
+ * its syntax. JavaScript's engine backtracks, and needs minutes for some patterns (such as Karpenter's pattern for schedules) and
+ * a text of a few kilobytes.
  */
 import { RE2JS } from 're2js';
 import { messageOf } from '../../lib/error-message.ts';
@@ -10,13 +10,13 @@ const MAX_REMEMBERED = 1_000;
 const compiled = new Map<string, Pattern>();
 
 export interface Pattern {
-  /** Whether the pattern matches anywhere in the text. */
+  /** Returns true if the pattern matches anywhere in the text. */
   test(text: string): boolean;
-  /** What it matches, from left to right. */
+  /** Returns the matches from left to right. */
   matches(text: string, limit: number): string[];
 }
 
-/** A named class compiles to some hundred ranges. */
+/** Weight of a named class, which compiles to about a hundred ranges. */
 const NAMED_CLASS_WEIGHT = 100;
 
 /**
@@ -34,7 +34,7 @@ export function patternWeight(pattern: string): number {
 /**
  * Compiles a pattern once.
  *
- * @throws {SyntaxError} when the pattern is not a regular expression.
+ * @throws {SyntaxError} if the pattern is not a regular expression.
  */
 export function regularExpression(pattern: string): Pattern {
   const known = compiled.get(pattern);

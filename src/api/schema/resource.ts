@@ -1,9 +1,9 @@
-/** A kind of custom resource: its names, its schema and how kubectl shows it. */
+/** Declaration of a custom resource: names, schema and columns of kubectl. */
 import type { TSchema } from 'typebox';
 import type { ObjectMeta } from '../kubernetes.ts';
 import type { Declared } from './declare.ts';
 
-/** A column of `kubectl get`; priority 1 shows with `-o wide` only. */
+/** Column of `kubectl get`. Columns with priority 1 are shown only with `-o wide`. */
 export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date';
@@ -23,13 +23,13 @@ export interface ResourceDeclaration {
   readonly description: string;
   readonly columns: readonly PrinterColumn[];
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
-  /** The API server also takes objects without spec. */
+  /** If true, the API server accepts objects without spec. */
   readonly specMayBeAbsent?: true;
   readonly spec: TSchema;
   readonly status: TSchema;
 }
 
-/** An object of a declared kind. */
+/** Object of a declared kind. */
 export interface Resource<Spec extends TSchema, Status extends TSchema> {
   readonly apiVersion: string;
   readonly kind: string;

@@ -11,21 +11,21 @@ interface CompiledRule extends CelRule {
   readonly explain: Program | undefined;
 }
 
-/** Rules of a schema, compiled when it is first met. */
+/** Compiled rules by schema, compiled on first use. */
 const compiledRules = new WeakMap<OpenApiSchema, readonly CompiledRule[]>();
 const carriers = new WeakMap<OpenApiSchema, boolean>();
-/** Whether a schema has rules that compare with an earlier state. */
+/** True for schemas with transition rules. */
 const comparers = new WeakMap<OpenApiSchema, boolean>();
-/** Holds wherever nothing has changed. */
+/** Transition rule that an unchanged value satisfies. */
 const UNCHANGED = 'self == oldSelf';
 
-/** Lists the rules that a value breaks. Rules that compare with an earlier state hold where there is none. */
+/** Returns the rules that a value violates. Transition rules are satisfied if there is no earlier state. */
 export const brokenRules = (schema: OpenApiSchema, value: unknown, old?: unknown): Cause[] =>
   walk(schema, value, old, '');
 
 function walk(schema: OpenApiSchema | undefined, value: unknown, old: unknown, path: string): Cause[] {
   if (!schema || value === null || !carriesRules(schema)) return [];
-  // a part of the stored object itself: what does not compare was found to hold when it was stored
+  // an unchanged part satisfies all rules except transition rules, because it was valid when it was stored
   if (value === old && typeof value === 'object' && !compares(schema)) return [];
   const own = rulesOf(schema).flatMap((rule) => evaluate(rule, schema, value, old, path));
   if (Array.isArray(value)) {
@@ -45,10 +45,10 @@ function walk(schema: OpenApiSchema | undefined, value: unknown, old: unknown, p
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 
 /**
- * Compiles every rule of a schema, so that a faulty one shows before the first object does. Returns the number of rules
- * that are not evaluated because they call functions that are not available here.
+ * Compiles every rule of a schema, so that an invalid rule is reported before the first object. Returns the number of rules that
+ * are not evaluated because they call unsupported functions.
  *
- * @throws {CelError} when a rule is not an expression.
+ * @throws {CelError} if a rule is not an expression.
  */
 export function compileRules(schema: OpenApiSchema): number {
   const own = rulesOf(schema).filter(({ program }) => !program.isKnown).length;
@@ -127,7 +127,7 @@ function broken(rule: CompiledRule, value: unknown, self: unknown, oldSelf: unkn
   }
 }
 
-/** The message that an expression makes, unless it fails or makes none. */
+/** Returns the message of an expression, or undefined if it fails or returns no message. */
 function explained(rule: CompiledRule, self: unknown, oldSelf: unknown): string | undefined {
   try {
     const text = rule.explain?.run(self, oldSelf);

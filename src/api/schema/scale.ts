@@ -1,4 +1,4 @@
-/** The replica counts that the scale subresource reads must be numbers that fit it. */
+/** Checks that the replica counts of the scale subresource are valid numbers. */
 
 import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
@@ -12,7 +12,7 @@ export interface ScalePaths {
 
 const MAX_INT32 = 2 ** 31 - 1;
 
-/** Writes of the status alone are not checked for the wanted number. */
+/** Returns the errors of replica counts. Writes of the status do not check the desired count. */
 export const scaleFaults = (
   { specReplicasPath, statusReplicasPath }: ScalePaths,
   object: unknown,

@@ -1,6 +1,6 @@
 /**
- * What the API server does with an object of a CustomResourceDefinition before it stores it: drop unknown fields, fill
- * in defaults, check the schema, the list types and the rules. Works on the schema of any CustomResourceDefinition.
+ * Processes objects of any CustomResourceDefinition as the API server does before it stores them: removes unknown fields, adds
+ * defaults, and checks the schema, list types and rules.
  */
 
 import { isObject } from '../../lib/json-object.ts';
@@ -16,19 +16,19 @@ import { type ScalePaths, scaleFaults } from './scale.ts';
 export type { Cause } from './cause.ts';
 
 export interface StructuralSchema {
-  /** Number of rules that are not evaluated because they call functions that are not available here. */
+  /** Number of rules that are not evaluated because they call unsupported functions. */
   readonly unknownRules: number;
-  /** The object without fields that the schema does not declare, and their paths, such as `spec.bogus`. */
+  /** Returns the object without undeclared fields, and the paths of these fields, such as `spec.bogus`. */
   prune<T>(object: T): { readonly object: T; readonly unknown: string[] };
-  /** A copy with defaults filled in and meaningless nulls dropped. */
+  /** Returns a copy with defaults and without nulls that have no meaning. */
   applyDefaults<T>(object: T): T;
   /**
-   * What a real API server would name as `details.causes` of a 422; empty when the object is sound.
+   * Returns `details.causes` of the 422 response of an API server. The list is empty if the object is valid.
    *
-   * @param old the stored object that an update replaces: transition rules compare with it, and faults in parts that
-   *   the update leaves as they are do not count
-   * @param part `status` for the status subresource, whose messages have paths from there
-   * @param known what is wrong with the object's metadata: it may keep rules from being evaluated
+   * @param old the stored object that an update replaces. Transition rules compare with it, and errors in unchanged parts are
+   *   ignored
+   * @param part `status` for the status subresource, whose messages have paths relative to it
+   * @param known errors of the object's metadata, which may prevent the evaluation of rules
    */
   validate(object: unknown, old?: unknown, part?: 'status', known?: readonly Cause[]): Cause[];
 }
@@ -36,8 +36,8 @@ export interface StructuralSchema {
 /**
  * Prepares `spec.versions[].schema.openAPIV3Schema` of a CustomResourceDefinition for use.
  *
- * @param scale `subresources.scale` of the same version, whose replica counts are checked as well
- * @throws {CelError} when one of its rules is not an expression.
+ * @param scale `subresources.scale` of the same version, whose replica counts are checked
+ * @throws {CelError} if a rule is not an expression.
  */
 export function structuralSchema(openAPIV3Schema: unknown, scale?: ScalePaths): StructuralSchema {
   const schema = openAPIV3Schema as OpenApiSchema;
