@@ -8,7 +8,7 @@ export const SPOT_INTERRUPTED = event({
   reason: 'SpotInterrupted',
   type: 'Warning',
   about: NODE,
-  meaning: 'EC2 takes the spot instance back in two minutes; its NodeClaim is deleted.',
+  meaning: 'EC2 interrupts the spot instance in two minutes. Its NodeClaim is deleted.',
   key: KEY,
   message: () => 'Spot interruption warning was triggered',
 });
@@ -17,7 +17,7 @@ export const CAPACITY_RESERVATION_INSTANCE_INTERRUPTED = event({
   reason: 'CapacityReservationInstanceInterrupted',
   type: 'Warning',
   about: NODE,
-  meaning: 'EC2 takes the instance of an interruptible capacity reservation back; its NodeClaim is deleted.',
+  meaning: 'EC2 reclaims the instance of an interruptible capacity reservation. Its NodeClaim is deleted.',
   key: KEY,
   message: () => 'Capacity Reservation interruption warning was triggered',
 });
@@ -26,7 +26,7 @@ export const SPOT_REBALANCE_RECOMMENDATION = event({
   reason: 'SpotRebalanceRecommendation',
   type: 'Normal',
   about: NODE,
-  meaning: 'EC2 expects to take the spot instance back; nothing is done yet.',
+  meaning: 'EC2 reports a high risk of an interruption of the spot instance. No action is taken.',
   key: KEY,
   message: () => 'Spot rebalance recommendation was triggered',
 });
@@ -35,7 +35,7 @@ export const INSTANCE_UNHEALTHY = event({
   reason: 'InstanceUnhealthy',
   type: 'Warning',
   about: NODE,
-  meaning: 'EC2 reports the instance as impaired or plans maintenance of it; its NodeClaim is deleted.',
+  meaning: 'EC2 reports that the instance is impaired, or schedules maintenance. Its NodeClaim is deleted.',
   key: KEY,
   message: () => 'An unhealthy warning was triggered for the instance',
 });
@@ -44,7 +44,7 @@ export const INSTANCE_STOPPING = event({
   reason: 'InstanceStopping',
   type: 'Warning',
   about: NODE,
-  meaning: 'The instance is being stopped; its NodeClaim is deleted.',
+  meaning: 'The instance is being stopped. Its NodeClaim is deleted.',
   key: KEY,
   message: () => 'Instance is stopping',
 });
@@ -53,7 +53,7 @@ export const INSTANCE_TERMINATING = event({
   reason: 'InstanceTerminating',
   type: 'Warning',
   about: NODE,
-  meaning: 'The instance is being terminated, not by the operator; its NodeClaim is deleted.',
+  meaning: 'The instance is being terminated by another client. Its NodeClaim is deleted.',
   key: KEY,
   message: () => 'Instance is terminating',
 });
@@ -62,7 +62,7 @@ export const TERMINATING_ON_INTERRUPTION = event({
   reason: 'TerminatingOnInterruption',
   type: 'Warning',
   about: NODE,
-  meaning: 'The NodeClaim was deleted because of what EC2 said of its instance.',
+  meaning: 'The NodeClaim was deleted because of a message of EC2 about its instance.',
   key: KEY,
   message: (kind: 'NodeClaim' | 'Node') => `Interruption triggered termination for the ${kind}`,
 });
@@ -71,7 +71,7 @@ export const SPOT_SLR_CREATION_FAILED = event({
   reason: 'SpotSLRCreationFailed',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: 'The account has no service-linked role for spot instances, and the operator may not create it.',
+  meaning: 'The account has no service-linked role for spot instances, and the operator is not allowed to create it.',
   key: 'uid of the NodeClaim',
   message: () =>
     'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"',
@@ -81,7 +81,7 @@ export const NODE_CLASS_UNRESOLVED = event({
   reason: 'FailedResolution',
   type: 'Warning',
   about: ['EC2NodeClass'],
-  meaning: 'A condition of the EC2NodeClass is not True, for a reason that somebody has to remove.',
+  meaning: 'A condition of the EC2NodeClass is not True because of a failure that you must correct.',
   key: 'uid of the EC2NodeClass and text',
   windowMs: 10 * MINUTE,
   message: (condition: string, reason: string, text: string) => `${condition}: ${reason}: ${text}`,
@@ -91,7 +91,7 @@ export const WAITING_ON_NODECLAIM_TERMINATION = event({
   reason: 'WaitingOnNodeClaimTermination',
   type: 'Normal',
   about: ['EC2NodeClass'],
-  meaning: 'The EC2NodeClass is deleted once the NodeClaims that use it are gone.',
+  meaning: 'The EC2NodeClass is deleted when the NodeClaims that use it are deleted.',
   key: 'uid of the EC2NodeClass',
   message: (names: string) => `Waiting on NodeClaim termination for ${names}`,
 });
@@ -121,7 +121,8 @@ export const INSTANCES_OF_ANOTHER_CLUSTER = event({
   reason: 'InstancesOfAnotherCluster',
   type: 'Warning',
   about: ['Namespace'],
-  meaning: 'Instances or instance profiles have the name of this cluster and the UID of another one. They are ignored.',
+  meaning:
+    'Instances or instance profiles have the name of this cluster and the UID of another cluster. They are ignored.',
   key: 'the kind of resource',
   windowMs: 10 * MINUTE,
   message: (count: number, plural: string, ids: string) =>

@@ -7,7 +7,7 @@ export const DISRUPTION_BLOCKED = event({
   reason: 'DisruptionBlocked',
   type: 'Normal',
   about: NODE,
-  meaning: 'The node may not be disrupted now, for example because of one of its pods.',
+  meaning: 'The node cannot be disrupted now, for example because of one of its pods.',
   key: 'uid of the object',
 });
 
@@ -15,7 +15,7 @@ export const DISRUPTION_BLOCKED_OF_NODEPOOL = event({
   reason: 'DisruptionBlocked',
   type: 'Normal',
   about: ['NodePool'],
-  meaning: 'The budgets of the NodePool let no node go for this disruption reason now.',
+  meaning: 'The budgets of the NodePool do not allow further disruptions for this reason now.',
   key: 'uid of the NodePool and the disruption reason',
   windowMs: MINUTE,
   message: (reason: string) => `No allowed disruptions for disruption reason ${reason} due to blocking budget`,
@@ -25,7 +25,7 @@ export const UNCONSOLIDATABLE = event({
   reason: 'Unconsolidatable',
   type: 'Normal',
   about: NODE,
-  meaning: 'Consolidation found nothing to do with the node; the message says why.',
+  meaning: 'Consolidation does not disrupt the node. The message has the reason.',
   key: 'uid of the object',
   windowMs: 15 * MINUTE,
 });
@@ -34,7 +34,7 @@ export const CONSOLIDATION_CANDIDATE = event({
   reason: 'ConsolidationCandidate',
   type: 'Normal',
   about: NODE,
-  meaning: 'Consolidation of the node is weighed; the message says what would be done and saved.',
+  meaning: 'Consolidation of the node is being evaluated. The message has the command and its savings.',
   key: 'uid of the object and the command',
 });
 
@@ -42,7 +42,7 @@ export const CONSOLIDATION_APPROVED = event({
   reason: 'ConsolidationApproved',
   type: 'Normal',
   about: [...NODE, 'NodePool'],
-  meaning: 'Under the Balanced policy, the consolidation saves enough for what it disrupts.',
+  meaning: 'Under the Balanced policy, the savings of the consolidation justify its disruption.',
   key: 'uid of the object',
 });
 
@@ -50,7 +50,7 @@ export const CONSOLIDATION_REJECTED = event({
   reason: 'ConsolidationRejected',
   type: 'Normal',
   about: NODE,
-  meaning: 'A consolidation of the node no longer held when it was checked again.',
+  meaning: 'A consolidation of the node was not valid any more when it was checked again.',
   key: 'uid of the object, the command and what had changed',
 });
 
@@ -58,14 +58,15 @@ export const DISRUPTION_VERDICT = event({
   reason: 'DisruptionVerdict',
   type: 'Normal',
   about: NODE,
-  meaning: 'Why the node stays: published when the reason has changed and lasted, with its code at the end.',
+  meaning:
+    'Reason why the node is not disrupted, with its code at the end. Published if the reason has changed and persists.',
 });
 
 export const DISRUPTION_LAUNCHING = event({
   reason: 'DisruptionLaunching',
   type: 'Normal',
   about: ['NodeClaim'],
-  meaning: 'The NodeClaim is the replacement of nodes that are to be disrupted.',
+  meaning: 'The NodeClaim is the replacement of nodes that will be disrupted.',
   key: 'uid of the NodeClaim and the disruption reason',
   message: (reason: string) => `Launching NodeClaim: ${reason}`,
 });
@@ -74,7 +75,7 @@ export const DISRUPTION_WAITING_READINESS = event({
   reason: 'DisruptionWaitingReadiness',
   type: 'Normal',
   about: ['NodeClaim'],
-  meaning: 'The nodes that the NodeClaim replaces stay until it is initialized.',
+  meaning: 'The nodes that the NodeClaim replaces are kept until it is initialized.',
   key: 'uid of the NodeClaim',
   message: () => 'Waiting on readiness to continue disruption',
 });
@@ -83,7 +84,7 @@ export const DISRUPTION_TERMINATING = event({
   reason: 'DisruptionTerminating',
   type: 'Normal',
   about: NODE,
-  meaning: 'The node is disrupted: its replacements, if any, are ready.',
+  meaning: 'The node is disrupted. Its replacements, if there are any, are ready.',
   key: 'uid of the object and the disruption reason',
   message: (kind: 'Node' | 'NodeClaim', reason: string) => `Disrupting ${kind}: ${reason}`,
 });
@@ -92,8 +93,7 @@ export const DISRUPTION_UNDONE = event({
   reason: 'DisruptionUndone',
   type: 'Normal',
   about: ['NodePool'],
-  meaning:
-    'A consolidation did not last: a node like those that it took away was bought again, or its replacement is gone.',
+  meaning: 'A consolidation did not last. A node for its pods was launched again, or its replacement was removed.',
   key: 'id of the consolidation',
 });
 
@@ -101,7 +101,7 @@ export const DISRUPTION_SAVINGS = event({
   reason: 'DisruptionSavings',
   type: 'Normal',
   about: ['NodePool'],
-  meaning: 'What a consolidation has saved in its first 30 minutes, and what was predicted.',
+  meaning: 'Realised and predicted savings of a consolidation in its first 30 minutes.',
   key: 'id of the consolidation',
   message: (realised: string, within: string, predicted: string, command: string) =>
     `Saved ${realised} in ${within} of ${predicted} predicted: ${command}`,

@@ -5,7 +5,7 @@ export const INSUFFICIENT_CAPACITY_ERROR = event({
   reason: 'InsufficientCapacityError',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: 'No instance can be bought for the NodeClaim now; it is deleted and its pods are scheduled again.',
+  meaning: 'No instance can be launched for the NodeClaim now. It is deleted, and its pods are scheduled again.',
   key: 'uid of the NodeClaim',
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
@@ -14,7 +14,7 @@ export const NODE_CLASS_NOT_READY = event({
   reason: 'NodeClassNotReady',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: "The NodeClaim's EC2NodeClass is not ready; the NodeClaim is deleted and its pods are scheduled again.",
+  meaning: "The NodeClaim's EC2NodeClass is not ready. The NodeClaim is deleted, and its pods are scheduled again.",
   key: 'uid of the NodeClaim',
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
@@ -23,7 +23,7 @@ export const UNREGISTERED_TAINT_MISSING = event({
   reason: 'UnregisteredTaintMissing',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: 'The Node joined without the taint that keeps pods away until it is registered.',
+  meaning: 'The Node joined without the taint that prevents scheduling until it is registered.',
   key: 'uid of the NodeClaim',
   message: (taint: string) =>
     `Missing ${taint} taint which prevents registration related race conditions on Karpenter-managed nodes`,
@@ -33,7 +33,7 @@ export const FAILED_CONSISTENCY_CHECK = event({
   reason: 'FailedConsistencyCheck',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: 'The Node has clearly less capacity than its instance type promised.',
+  meaning: 'The Node has significantly less capacity than expected for its instance type.',
   key: 'uid of the NodeClaim and the message',
 });
 
@@ -41,7 +41,7 @@ export const UNREADABLE_FIELD = event({
   reason: 'UnreadableField',
   type: 'Warning',
   about: ['NodeClaim'],
-  meaning: 'A duration of the NodeClaim cannot be read; the message says what happens instead.',
+  meaning: 'A duration of the NodeClaim is invalid. The message has the effect.',
   key: 'uid of the NodeClaim and the field; once for each NodeClaim',
   message: (field: string, consequence: string, reason: string) =>
     `Cannot use spec.${field} of the NodeClaim, so ${consequence}: ${reason}; ` +
@@ -52,7 +52,7 @@ export const TERMINATION_GRACE_PERIOD_EXPIRING = event({
   reason: 'TerminationGracePeriodExpiring',
   type: 'Warning',
   about: ['NodeClaim', 'Node'],
-  meaning: 'The NodeClaim has a terminationGracePeriod, at the end of which the pods that are left are deleted.',
+  meaning: 'The NodeClaim has a terminationGracePeriod. The remaining pods are deleted at its end.',
   key: 'name of the object',
   message: (deadline: string | undefined) => `All pods will be deleted by ${deadline}`,
 });
@@ -61,7 +61,7 @@ export const EXPIRED = event({
   reason: 'Expired',
   type: 'Normal',
   about: ['NodeClaim', 'Node'],
-  meaning: 'The NodeClaim is deleted because it is as old as its expireAfter allows.',
+  meaning: 'The NodeClaim is deleted because it has reached its expireAfter.',
   key: 'uid of the object',
   message: (expireAfter: string | undefined) =>
     `Deleting the NodeClaim: it has reached its expireAfter of ${expireAfter}`,
@@ -98,7 +98,7 @@ export const UNHEALTHY = event({
   reason: 'Unhealthy',
   type: 'Warning',
   about: ['NodeClaim', 'Node'],
-  meaning: 'The NodeClaim is deleted because its Node has been broken for too long (feature gate NodeRepair).',
+  meaning: 'The NodeClaim is deleted because its Node has been unhealthy for too long (feature gate NodeRepair).',
   key: 'uid of the object',
   message: (type: string, status: string, since: string | undefined) =>
     `Deleting the NodeClaim: condition ${type} of its node has been ${status} since ${since}`,

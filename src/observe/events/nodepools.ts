@@ -5,7 +5,7 @@ export const NO_COMPATIBLE_INSTANCE_TYPES = event({
   reason: 'NoCompatibleInstanceTypes',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'No instance type that is available meets the requirements of the NodePool.',
+  meaning: 'No available instance type matches the requirements of the NodePool.',
   key: 'uid of the NodePool',
   windowMs: MINUTE,
   message: (dueToMinValues: boolean) =>
@@ -29,7 +29,7 @@ export const STATIC_CAPACITY_DISABLED = event({
   reason: 'StaticCapacityDisabled',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'The NodePool has spec.replicas, and the operator runs without the feature gate for it.',
+  meaning: 'The NodePool has spec.replicas, but the feature gate StaticCapacity is disabled.',
   key: 'uid of the NodePool',
   message: () => 'spec.replicas has no effect: the operator runs without the feature gate StaticCapacity',
 });
@@ -38,7 +38,7 @@ export const OFFERINGS_UNAVAILABLE = event({
   reason: 'OfferingsUnavailable',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'Nothing that the NodePool allows can be bought now; the message says why.',
+  meaning: 'No offering of the NodePool is available. The message has the reason.',
   key: 'uid of the NodePool',
   message: (why: string, offerings: string) => `${why}: ${offerings}`,
 });
@@ -47,7 +47,7 @@ export const OFFERINGS_AVAILABLE = event({
   reason: 'OfferingsAvailable',
   type: 'Normal',
   about: ['NodePool'],
-  meaning: 'After OfferingsUnavailable: something can be bought again.',
+  meaning: 'Offerings are available again after OfferingsUnavailable.',
   key: 'uid of the NodePool',
   message: (available: number) => `${available} offerings that this NodePool allows can be bought again`,
 });
@@ -56,7 +56,7 @@ export const OFFERINGS_SHORT = event({
   reason: 'OfferingsShort',
   type: 'Normal',
   about: ['NodePool'],
-  meaning: 'Part of what the NodePool allows cannot be bought now.',
+  meaning: 'Some offerings of the NodePool are not available.',
   key: 'uid of the NodePool',
   message: (available: number, all: number, missing: string) =>
     `${available} of ${all} offerings that this NodePool allows can be bought now: ${missing}`,
@@ -66,7 +66,7 @@ export const ZONAL_SHIFT_ACTIVE = event({
   reason: 'ZonalShiftActive',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'AWS shifts traffic away from a zone, and nothing is bought there.',
+  meaning: 'AWS shifts traffic away from a zone. No instances are launched there.',
   key: 'uid of the NodePool and id of the zone',
   message: (zone: string, zoneId: string) =>
     `Zonal shift detected: offerings in zone ${zone} (${zoneId}) are unavailable for this NodePool`,
@@ -76,7 +76,7 @@ export const ZONAL_SHIFT_CLEARED = event({
   reason: 'ZonalShiftCleared',
   type: 'Normal',
   about: ['NodePool'],
-  meaning: 'A zonal shift is over.',
+  meaning: 'A zonal shift has ended.',
   key: 'uid of the NodePool and id of the zone',
   message: (zone: string, zoneId: string) =>
     `Zonal shift cleared: offerings in zone ${zone} (${zoneId}) are restored for this NodePool`,

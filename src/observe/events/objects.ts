@@ -9,14 +9,14 @@ export const conditionChanged = (type: string) =>
     reason: type,
     type: 'Normal',
     about: KINDS,
-    meaning: 'A status condition of the object has changed its status; the reason is the type of the condition.',
+    meaning: 'The status of a condition has changed. The reason is the type of the condition.',
   });
 
 export const FINALIZED = event({
   reason: 'Finalized',
   type: 'Normal',
   about: KINDS,
-  meaning: 'A finalizer of an object that is being deleted is gone.',
+  meaning: 'A finalizer of a deleted object was removed.',
   message: (finalizer: string) => `Finalized ${finalizer}`,
 });
 
@@ -24,7 +24,7 @@ export const LEADER_ELECTION = event({
   reason: 'LeaderElection',
   type: 'Normal',
   about: ['Lease'],
-  meaning: 'A process of the operator has become leader, or is no longer.',
+  meaning: 'A replica of the operator has become the leader, or has stopped leading.',
 });
 
 export const CLOCK_SKEWED = event({

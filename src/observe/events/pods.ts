@@ -6,7 +6,7 @@ export const FAILED_SCHEDULING = event({
   reason: 'FailedScheduling',
   type: 'Warning',
   about: ['Pod'],
-  meaning: 'No node can be bought for the pod; the message says why for each NodePool.',
+  meaning: 'No node can be launched for the pod. The message has the reason for each NodePool.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (text: string) => `Failed to schedule pod, ${text}`,
@@ -16,7 +16,7 @@ export const NOMINATED = event({
   reason: 'Nominated',
   type: 'Normal',
   about: ['Pod'],
-  meaning: 'The pod is expected on this NodeClaim or Node.',
+  meaning: 'The pod is expected to run on this NodeClaim or Node.',
   key: 'uid of the pod',
   // a large scale-up must not displace other events
   limit: { name: 'nominated', qps: 5, burst: 10 },
@@ -27,7 +27,7 @@ export const POD_HELD = event({
   reason: 'PodHeld',
   type: 'Warning',
   about: ['Pod'],
-  meaning: 'No node is launched for the pod for a while: nodes that were launched for such pods serve no purpose.',
+  meaning: 'No node is launched for the pod for some time, because nodes for such pods did not serve them.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (until: string, text: string) => `No nodes are bought for this pod until ${until}: ${text}`,
@@ -37,7 +37,7 @@ export const NOT_BOUND = event({
   reason: 'NotBound',
   type: 'Warning',
   about: ['Pod'],
-  meaning: 'The Node that was bought for the pod is initialized, and the pod is not bound to it.',
+  meaning: 'The Node that was launched for the pod is initialized, but the pod is not bound to it.',
   key: 'uid of the pod and name of the Node',
   windowMs: 5 * MINUTE,
   message: (node: string, text: string) => `Pod is not bound to node/${node}, although it is initialized: ${text}`,
@@ -47,7 +47,7 @@ export const NOT_BOUND_OF_NODEPOOL = event({
   reason: 'NotBound',
   type: 'Warning',
   about: ['NodePool'],
-  meaning: 'A Node of the NodePool was bought for a pod that is not bound to it.',
+  meaning: 'A Node of the NodePool was launched for a pod that is not bound to it.',
   key: 'uid of the NodePool and what makes pods alike',
   windowMs: 5 * MINUTE,
   message: (pod: string, node: string, text: string) =>
@@ -58,7 +58,7 @@ export const LEFT_OUT = event({
   reason: 'LeftOut',
   type: 'Warning',
   about: ['Pod', 'Node', 'NodePool', 'DaemonSet'],
-  meaning: 'The object cannot be read, and scheduling goes on without it.',
+  meaning: 'The object is invalid. Scheduling continues without it.',
   key: 'uid of the object and what is wrong with it',
   windowMs: 10 * MINUTE,
   message: (text: string) => `Left out of scheduling, other objects are not affected: ${text}`,
@@ -68,7 +68,7 @@ export const EVICTED = event({
   reason: 'Evicted',
   type: 'Normal',
   about: ['Pod'],
-  meaning: 'The pod was evicted from a Node that is drained; the message says why the Node goes away.',
+  meaning: 'The pod was evicted from a Node that is being drained. The message has the reason.',
   key: 'name of the pod',
   message: (reason: string) => `Evicted pod: ${reason}`,
 });
@@ -77,7 +77,7 @@ export const DISRUPTED = event({
   reason: 'Disrupted',
   type: 'Normal',
   about: ['Pod'],
-  meaning: 'The pod is deleted because the terminationGracePeriod of its NodeClaim ends before its own would.',
+  meaning: 'The pod is deleted because the terminationGracePeriod of its NodeClaim ends before its own grace period.',
   key: 'name of the pod',
   message: (time: string, grantedSeconds: number, ownSeconds: number | undefined) =>
     `Deleting the pod to accommodate the terminationTime ${time} of the node. The pod was granted ` +
@@ -89,7 +89,7 @@ export const INVALID_DO_NOT_DISRUPT_ANNOTATION = event({
   reason: 'InvalidDoNotDisruptAnnotation',
   type: 'Warning',
   about: ['Pod'],
-  meaning: "The pod's do-not-disrupt annotation is neither true nor a duration, and does not protect it.",
+  meaning: "The pod's do-not-disrupt annotation is neither true nor a duration, so it has no effect.",
   key: 'uid of the pod and the value',
   message: (error: string) => `Invalid ${DO_NOT_DISRUPT_ANNOTATION} annotation: ${error}, ignoring annotation`,
 });
@@ -98,7 +98,7 @@ export const DO_NOT_DISRUPT_UNTIL = event({
   reason: 'DoNotDisruptUntil',
   type: 'Normal',
   about: ['Pod'],
-  meaning: "The pod's do-not-disrupt annotation is a duration, and protects it until then.",
+  meaning: "The pod's do-not-disrupt annotation is a duration that has not ended yet.",
   key: 'uid of the pod and the time',
   message: (time: string) => `The ${DO_NOT_DISRUPT_ANNOTATION} grace period will elapse at ${time}`,
 });
@@ -107,7 +107,7 @@ export const DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED = event({
   reason: 'DoNotDisruptGracePeriodElapsed',
   type: 'Normal',
   about: ['Pod'],
-  meaning: "The duration of the pod's do-not-disrupt annotation is over.",
+  meaning: "The duration of the pod's do-not-disrupt annotation has ended.",
   key: 'uid of the pod',
   message: () => `The ${DO_NOT_DISRUPT_ANNOTATION} grace period has elapsed, pod is now disruptable`,
 });

@@ -29,7 +29,7 @@ export const AWS_SDK_GO_REQUEST_DURATION_SECONDS = histogram({
 
 export const AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS = histogram({
   name: 'aws_sdk_go_request_attempt_duration_seconds',
-  help: 'Duration of one attempt of a call to AWS, without the pauses between them',
+  help: 'Duration of one attempt of a call to AWS, without pauses between attempts',
   labels: CALL_LABELS,
   share: NO_BUCKETS,
 });
@@ -59,7 +59,7 @@ export const CLOUDPROVIDER_ERRORS = counter({
 export const CLOUDPROVIDER_GARBAGE_COLLECTION_HELD = gauge({
   name: 'karpenter_cloudprovider_garbage_collection_held',
   help:
-    'Objects without an owner that garbage collection leaves alone for now, by resource (instance, instance_profile) and ' +
+    'Objects without an owner that garbage collection does not delete yet, by resource (instance, instance_profile) and ' +
     'reason: share (too many at once), identity (of another cluster of the same name)',
   labels: ['resource', 'reason'],
 });
@@ -78,7 +78,7 @@ export const CLOUDPROVIDER_INSTANCE_TYPE_MEMORY_BYTES = gauge({
 
 export const CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_AVAILABLE = gauge({
   name: 'karpenter_cloudprovider_instance_type_offering_available',
-  help: 'Whether an offering can be bought for any NodePool: 1 or 0',
+  help: '1 if an offering is available, 0 otherwise',
   labels: OFFERING_LABELS,
 });
 
@@ -90,13 +90,13 @@ export const CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_PRICE_ESTIMATE = gauge({
 
 export const CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED = gauge({
   name: 'karpenter_cloudprovider_instance_type_price_estimated',
-  help: '1 for each instance type whose on-demand price AWS could not be asked and the built-in table does not have',
+  help: '1 for each instance type with an estimated on-demand price',
   labels: ['instance_type'],
 });
 
 export const CLOUDPROVIDER_OFFERINGS_COUNT = gauge({
   name: 'karpenter_cloudprovider_offerings_count',
-  help: 'Offerings that NodePools allow, by whether they can be bought now',
+  help: 'Offerings that NodePools allow, by availability',
   labels: ['capacity_type', 'zone', 'available'],
 });
 

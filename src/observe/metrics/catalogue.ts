@@ -38,14 +38,14 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       '`capacitybuffer`. Series of NodeClaims and Nodes also carry the labels ' +
       '`karpenter_k8s_aws_ec2nodeclass` and `karpenter_sh_nodepool`, those of Nodes `karpenter_sh_initialized`. ' +
       'Buckets of `ec2nodeclass` are those of calls to the cloud provider. The default view sums the gauges of NodeClaims and ' +
-      'Nodes over `name`, or takes the largest of those that are times.',
+      'Nodes over `name`, or uses their maximum if they are times.',
     metrics: Object.values(
       statusDeclarations({ prefix: statusPrefix('KIND'), labels: [], buckets: 'transition', shown: 'objects' }),
     ),
   },
   {
     title: 'Status conditions of all kinds',
-    note: 'The older form of the same. Nodes have none.',
+    note: 'Older form of the metrics above. Nodes have none.',
     metrics: Object.values(
       statusDeclarations({
         prefix: SHARED_STATUS_PREFIX,
@@ -68,7 +68,7 @@ export const METRIC_AREAS: readonly MetricArea[] = [
     note: "Beside these there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
     metrics: declared(processMetrics),
   },
-  { title: 'Traces', note: 'Served where a collector of traces is set.', metrics: declared(traces) },
+  { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declared(traces) },
 ];
 
 export const METRICS: readonly MetricDeclaration[] = METRIC_AREAS.flatMap(({ metrics }) => metrics);

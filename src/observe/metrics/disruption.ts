@@ -9,7 +9,7 @@ export const VOLUNTARY_DISRUPTION_DECISION_EVALUATION_DURATION_SECONDS = histogr
 
 export const VOLUNTARY_DISRUPTION_ELIGIBLE_NODES = gauge({
   name: 'karpenter_voluntary_disruption_eligible_nodes',
-  help: 'Nodes that a disruption method may take',
+  help: 'Nodes that a disruption method can disrupt',
   labels: ['reason'],
 });
 
@@ -21,37 +21,37 @@ export const VOLUNTARY_DISRUPTION_DECISIONS = counter({
 
 export const VOLUNTARY_DISRUPTION_DECISIONS_BY_NODEPOOL = counter({
   name: 'karpenter_voluntary_disruption_decisions_by_nodepool_total',
-  help: 'Disruption commands started, once for each NodePool that they touch',
+  help: 'Disruption commands started, counted once for each affected NodePool',
   labels: ['nodepool', 'decision', 'reason', 'consolidation_type'],
 });
 
 export const VOLUNTARY_DISRUPTION_FAILED_VALIDATIONS = counter({
   name: 'karpenter_voluntary_disruption_failed_validations_total',
-  help: 'Candidates of commands that no longer held when checked again',
+  help: 'Candidates of commands that were not valid any more when they were checked again',
   labels: ['consolidation_type'],
 });
 
 export const VOLUNTARY_DISRUPTION_MOVES = counter({
   name: 'karpenter_voluntary_disruption_moves_total',
-  help: 'Consolidations carried out, by whether they lasted for 30 minutes',
+  help: 'Consolidations, by outcome after 30 minutes',
   labels: ['decision', 'reason', 'outcome'],
 });
 
 export const VOLUNTARY_DISRUPTION_SAVINGS_USD = gauge({
   name: 'karpenter_voluntary_disruption_savings_usd',
-  help: 'Savings of consolidations in their first 30 minutes in USD, summed over those whose 30 minutes are over',
+  help: 'Total savings of consolidations in their first 30 minutes, in USD',
   labels: ['kind', 'reason'],
 });
 
 export const VOLUNTARY_DISRUPTION_CONSOLIDATION_TIMEOUTS = counter({
   name: 'karpenter_voluntary_disruption_consolidation_timeouts_total',
-  help: 'Consolidation searches that ran out of time',
+  help: 'Consolidation searches that timed out',
   labels: ['consolidation_type'],
 });
 
 export const CONSOLIDATION_MOVES = counter({
   name: 'karpenter_consolidation_moves_total',
-  help: 'Consolidations weighed',
+  help: 'Consolidations that were evaluated',
   labels: ['decision', 'nodepool', 'policy'],
 });
 

@@ -12,7 +12,7 @@ const QUEUE_LABELS = ['name', 'controller'] as const;
 
 export const LEADER_ELECTION_MASTER_STATUS = gauge({
   name: 'leader_election_master_status',
-  help: 'Whether this process leads',
+  help: '1 if this process is the leader, 0 otherwise',
   labels: ['name'],
 });
 
@@ -35,13 +35,13 @@ export const WORKQUEUE_DEPTH = gauge({
 
 export const WORKQUEUE_RETRIES = counter({
   name: 'workqueue_retries_total',
-  help: 'Keys that were put back after a failure',
+  help: 'Keys that were requeued after a failure',
   labels: QUEUE_LABELS,
 });
 
 export const WORKQUEUE_QUEUE_DURATION_SECONDS = histogram({
   name: 'workqueue_queue_duration_seconds',
-  help: 'Time a key waited',
+  help: 'Time for which a key waited',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
   share: { kind: 'buckets', buckets: [0.1, 1, 10, 100] },
@@ -49,7 +49,7 @@ export const WORKQUEUE_QUEUE_DURATION_SECONDS = histogram({
 
 export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
   name: 'workqueue_work_duration_seconds',
-  help: 'Time the work on a key took',
+  help: 'Processing time of a key',
   labels: QUEUE_LABELS,
   buckets: QUEUE_BUCKETS,
   // `controller_runtime_reconcile_time_seconds` has buckets for the same work
@@ -58,13 +58,13 @@ export const WORKQUEUE_WORK_DURATION_SECONDS = histogram({
 
 export const WORKQUEUE_UNFINISHED_WORK_SECONDS = gauge({
   name: 'workqueue_unfinished_work_seconds',
-  help: 'Sum of the time of work in hand',
+  help: 'Total time of current work',
   labels: QUEUE_LABELS,
 });
 
 export const WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS = gauge({
   name: 'workqueue_longest_running_processor_seconds',
-  help: 'Time of the longest work in hand',
+  help: 'Time of the longest current work',
   labels: QUEUE_LABELS,
 });
 
@@ -76,7 +76,7 @@ export const CLIENT_GO_REQUEST = counter({
 
 export const CLIENT_GO_REQUEST_DURATION_SECONDS = histogram({
   name: 'client_go_request_duration_seconds',
-  help: 'Duration of requests to the API server until their answer began',
+  help: 'Duration of requests to the API server until the start of the response',
   labels: ['verb', 'group', 'version', 'kind', 'subresource'],
   buckets: REQUEST_BUCKETS,
   share: { kind: 'buckets', buckets: SHOWN_REQUEST_BUCKETS },
@@ -96,32 +96,32 @@ export const CONTROLLER_RUNTIME_RECONCILE_ERRORS = counter({
 
 export const CONTROLLER_RUNTIME_RECONCILE_PANICS = counter({
   name: 'controller_runtime_reconcile_panics_total',
-  help: 'Reconciles that ended in a defect of the program, among those that failed',
+  help: 'Failed reconciles because of a defect',
   labels: ['controller'],
 });
 
 export const CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS = counter({
   name: 'controller_runtime_reconcile_timeouts_total',
-  help: 'Reconciles that waited in vain for an answer of AWS or the API server, among those that failed',
+  help: 'Failed reconciles because of a time-out of AWS or the API server',
   labels: ['controller'],
 });
 
 export const CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS = counter({
   name: 'controller_runtime_terminal_reconcile_errors_total',
-  help: 'Reconciles that failed and are not tried again. Always 0: each is tried again',
+  help: 'Failed reconciles that are not retried. Always 0, because each is retried',
   labels: ['controller'],
   share: { kind: 'none' },
 });
 
 export const CONTROLLER_RUNTIME_ACTIVE_WORKERS = gauge({
   name: 'controller_runtime_active_workers',
-  help: 'Reconciles in hand',
+  help: 'Current reconciles',
   labels: ['controller'],
 });
 
 export const CONTROLLER_RUNTIME_MAX_CONCURRENT_RECONCILES = gauge({
   name: 'controller_runtime_max_concurrent_reconciles',
-  help: 'Most reconciles that may be in hand at a time',
+  help: 'Maximum number of concurrent reconciles',
   labels: ['controller'],
 });
 

@@ -11,7 +11,7 @@ export const DISRUPTED_LABELS = [
 
 export const NODECLAIMS_DISRUPTED = counter({
   name: 'karpenter_nodeclaims_disrupted_total',
-  help: 'NodeClaims taken out of service',
+  help: 'Disrupted NodeClaims',
   labels: DISRUPTED_LABELS,
 });
 
@@ -29,20 +29,20 @@ export const NODECLAIMS_UNHEALTHY_DISRUPTED = counter({
 
 export const NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS = histogram({
   name: 'karpenter_nodeclaims_instance_termination_duration_seconds',
-  help: "Time from the first request to terminate a NodeClaim's instance until it is gone",
+  help: "Time from the first request to terminate a NodeClaim's instance until its end",
   labels: ['nodepool'],
   buckets: powersOfTwo(11),
 });
 
 export const NODECLAIMS_TERMINATION_DURATION_SECONDS = histogram({
   name: 'karpenter_nodeclaims_termination_duration_seconds',
-  help: 'Time from the deletion of a NodeClaim until nothing is left of it',
+  help: 'Time from the deletion of a NodeClaim until the removal of its finalizer',
   labels: ['nodepool'],
   buckets: powersOfTwo(12),
 });
 
 export const NODECLAIMS_TERMINATED = counter({
   name: 'karpenter_nodeclaims_terminated_total',
-  help: 'NodeClaims that are gone with their instance',
+  help: 'NodeClaims that were terminated with their instance',
   labels: ['nodepool', 'capacity_type', 'zone'],
 });

@@ -3,13 +3,13 @@ import { counter, gauge } from './declaration.ts';
 
 export const NODEPOOLS_ALLOWED_DISRUPTIONS = gauge({
   name: 'karpenter_nodepools_allowed_disruptions',
-  help: 'Nodes that the budgets of a NodePool let go at a time',
+  help: 'Nodes that the budgets of a NodePool allow to disrupt at the same time',
   labels: ['nodepool', 'reason'],
 });
 
 export const NODEPOOLS_NODES_CONSUMING_BUDGETS = gauge({
   name: 'karpenter_nodepools_nodes_consuming_budgets',
-  help: 'Nodes of a NodePool that are away and count against its budgets',
+  help: 'Nodes of a NodePool that are unavailable and count towards its budgets',
   labels: ['nodepool', 'reason'],
 });
 
@@ -33,13 +33,13 @@ export const NODEPOOLS_COST = gauge({
 
 export const NODEPOOLS_COST_USD_PER_HOUR = gauge({
   name: 'karpenter_nodepools_cost_usd_per_hour',
-  help: 'Cost of the nodes of NodePools: at list prices, in effect, and the parts that are idle, for DaemonSets or for surplus CPU credits',
+  help: 'Cost of the nodes of NodePools in USD per hour: at list prices, effective, and the idle, DaemonSet and surplus CPU credit parts of the effective cost',
   labels: ['nodepool', 'part'],
 });
 
 export const NODEPOOLS_LAUNCHES_UNPRODUCTIVE = counter({
   name: 'karpenter_nodepools_launches_unproductive_total',
-  help: 'Launched nodes of a NodePool that served no purpose, by cause',
+  help: 'Launched nodes of a NodePool that did not serve their pods, by cause',
   labels: ['nodepool', 'cause'],
 });
 
@@ -51,6 +51,6 @@ export const NODEPOOLS_LAUNCH_BACK_OFF_SECONDS = gauge({
 
 export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
   name: 'karpenter_nodepools_cost_tracker_errors_total',
-  help: 'Failed look-ups of prices',
+  help: 'Failed lookups of prices',
   labels: ['nodepool'],
 });

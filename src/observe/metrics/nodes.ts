@@ -37,7 +37,7 @@ export const CLUSTER_STATE_NODE_COUNT = gauge({
 
 export const CLUSTER_STATE_SYNCED = gauge({
   name: 'karpenter_cluster_state_synced',
-  help: 'Whether cluster state is synced',
+  help: '1 if cluster state is synced, 0 otherwise',
 });
 
 export const CLUSTER_STATE_UNSYNCED_TIME_SECONDS = gauge({
@@ -47,19 +47,19 @@ export const CLUSTER_STATE_UNSYNCED_TIME_SECONDS = gauge({
 
 export const NODES_ALLOCATABLE = gauge({
   name: 'karpenter_nodes_allocatable',
-  help: 'Resources of nodes that pods can use',
+  help: 'Allocatable resources of nodes',
   labels: NODE_RESOURCE_LABELS,
 });
 
 export const NODES_TOTAL_POD_REQUESTS = gauge({
   name: 'karpenter_nodes_total_pod_requests',
-  help: 'Requests of the pods on nodes, daemons included',
+  help: 'Requests of the pods on nodes, including daemons',
   labels: NODE_RESOURCE_LABELS,
 });
 
 export const NODES_TOTAL_POD_LIMITS = gauge({
   name: 'karpenter_nodes_total_pod_limits',
-  help: 'Limits of the pods on nodes, daemons included',
+  help: 'Limits of the pods on nodes, including daemons',
   labels: NODE_RESOURCE_LABELS,
   share: OF_A_NODEPOOL,
 });
@@ -92,37 +92,37 @@ export const NODES_CURRENT_LIFETIME_SECONDS = gauge({
 
 export const CLUSTER_UTILIZATION_PERCENT = gauge({
   name: 'karpenter_cluster_utilization_percent',
-  help: 'Part of the allocatable resources that pods request',
+  help: 'Requested part of the allocatable resources',
   labels: ['resource_type'],
 });
 
 export const NODES_DRAINED = counter({
   name: 'karpenter_nodes_drained_total',
-  help: 'Nodes whose pods have all left',
+  help: 'Drained nodes',
   labels: ['nodepool'],
 });
 
 export const NODES_TERMINATED = counter({
   name: 'karpenter_nodes_terminated_total',
-  help: 'Nodes that are gone',
+  help: 'Terminated nodes',
   labels: ['nodepool', 'zone'],
 });
 
 export const NODES_TERMINATION_DURATION_SECONDS = summary({
   name: 'karpenter_nodes_termination_duration_seconds',
-  help: 'Time from the deletion of a Node until it is gone',
+  help: 'Time from the deletion of a Node until its removal',
   labels: ['nodepool'],
 });
 
 export const NODES_LIFETIME_DURATION_SECONDS = histogram({
   name: 'karpenter_nodes_lifetime_duration_seconds',
-  help: 'Time from the creation of a Node until it is gone',
+  help: 'Time from the creation of a Node until its removal',
   labels: ['nodepool'],
   buckets: LIFETIMES,
 });
 
 export const NODES_CREATED = counter({
   name: 'karpenter_nodes_created_total',
-  help: 'Nodes that joined for a NodeClaim',
+  help: 'Nodes that joined the cluster for a NodeClaim',
   labels: ['nodepool', 'zone'],
 });

@@ -6,7 +6,7 @@ const POD_LABELS = ['name', 'namespace'] as const;
 
 export const PODS_DISRUPTION_INITIATED = counter({
   name: 'karpenter_pods_disruption_initiated_total',
-  help: 'Pods that have to move because their node is disrupted',
+  help: 'Pods that must be moved because their node is disrupted',
   labels: DISRUPTED_LABELS,
 });
 
@@ -57,38 +57,38 @@ export const PODS_BOUND_DURATION_SECONDS = histogram({
 
 export const PODS_PROVISIONING_UNSTARTED_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_unstarted_time_seconds',
-  help: 'Time since a place was found for unready pods',
+  help: 'Time since the scheduling decision for pods that are not ready',
   labels: POD_LABELS,
   share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_PROVISIONING_STARTUP_DURATION_SECONDS = histogram({
   name: 'karpenter_pods_provisioning_startup_duration_seconds',
-  help: 'Time from finding a place for pods until they were ready',
+  help: 'Time from the scheduling decision for pods until they were ready',
 });
 
 export const PODS_PROVISIONING_UNBOUND_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_unbound_time_seconds',
-  help: 'Time since a place was found for unbound pods',
+  help: 'Time since the scheduling decision for pods that are not bound',
   labels: POD_LABELS,
   share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_PROVISIONING_BOUND_DURATION_SECONDS = histogram({
   name: 'karpenter_pods_provisioning_bound_duration_seconds',
-  help: 'Time from finding a place for pods until they were bound',
+  help: 'Time from the scheduling decision for pods until they were bound',
 });
 
 export const PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS = gauge({
   name: 'karpenter_pods_provisioning_scheduling_undecided_time_seconds',
-  help: 'Time since pods were first seen that no scheduling run has decided on',
+  help: 'Time since the first observation of pods without a scheduling decision',
   labels: POD_LABELS,
   share: { kind: 'max', over: ['name'] },
 });
 
 export const PODS_EVICTION_REQUESTS = counter({
   name: 'karpenter_pods_eviction_requests_total',
-  help: 'Answers of the Eviction API',
+  help: 'Responses of the Eviction API',
   labels: ['code'],
 });
 
@@ -100,5 +100,5 @@ export const PODS_DRAINED = counter({
 
 export const PODS_SCHEDULING_DECISION_DURATION_SECONDS = histogram({
   name: 'karpenter_pods_scheduling_decision_duration_seconds',
-  help: 'Time from the first sight of a pod to the first scheduling decision',
+  help: 'Time from the first observation of a pod to the first scheduling decision',
 });

@@ -9,24 +9,24 @@ export const BUILD_INFO = gauge({
 
 export const ENGINE_WORKER_RESTARTS = counter({
   name: 'karpenter_engine_worker_restarts_total',
-  help: 'Engine workers that ended unasked, by reason',
+  help: 'Engine workers that ended unexpectedly, by reason',
   labels: ['worker', 'reason'],
 });
 
 export const HTTP_REFUSED = counter({
   name: 'karpenter_http_refused_total',
-  help: 'Requests and connections turned away, by port and reason',
+  help: 'Rejected requests and connections, by port and reason',
   labels: ['port', 'reason'],
 });
 
 export const MEMORY_LIMIT_BYTES = gauge({
   name: 'karpenter_memory_limit_bytes',
-  help: 'Memory that the operator may use',
+  help: 'Memory limit of the operator',
 });
 
 export const MEMORY_NEAR_LIMIT = gauge({
   name: 'karpenter_memory_near_limit',
-  help: 'Whether the memory in use has come near the limit, 1 or 0',
+  help: '1 if the memory in use is near the limit, 0 otherwise',
 });
 
 export const NODEJS_THREAD_HEAP_USED_BYTES = gauge({
@@ -43,13 +43,13 @@ export const NODEJS_THREAD_HEAP_TOTAL_BYTES = gauge({
 
 export const NODEJS_THREAD_HEAP_LIMIT_BYTES = gauge({
   name: 'nodejs_thread_heap_limit_bytes',
-  help: "Largest size of the thread's heap",
+  help: "Maximum size of the thread's heap",
   labels: ['thread'],
 });
 
 export const NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS = counter({
   name: 'nodejs_thread_event_loop_active_seconds_total',
-  help: 'Time in which the event loop of the thread was at work',
+  help: 'Time for which the event loop of the thread was busy',
   labels: ['thread'],
 });
 
@@ -61,16 +61,16 @@ export const NODEJS_THREAD_GC = counter({
 
 export const NODEJS_THREAD_GC_SECONDS = counter({
   name: 'nodejs_thread_gc_seconds_total',
-  help: 'Time in them',
+  help: 'Time in garbage collections of the thread',
   labels: ['thread'],
 });
 
 export const METRICS_SERIES = gauge({
   name: 'karpenter_metrics_series',
-  help: 'Series of this scrape, those of this metric and of its budget included',
+  help: 'Series of this scrape, including this metric and its budget',
 });
 
 export const METRICS_SERIES_BUDGET = gauge({
   name: 'karpenter_metrics_series_budget',
-  help: 'Series that a scrape has at most in a cluster of this size, unless METRICS=karpenter',
+  help: 'Maximum number of series of a scrape for this cluster size, unless METRICS=karpenter',
 });

@@ -15,29 +15,29 @@ export const SCHEDULER_UNPACKED_NODEPOOLS = counter({
 
 export const SCHEDULER_QUEUE_DEPTH = gauge({
   name: 'karpenter_scheduler_queue_depth',
-  help: 'Pods that a solve under way has to place',
+  help: 'Pods of the current solve',
   labels: ['controller', 'scheduling_id'],
 });
 
 export const SCHEDULER_UNFINISHED_WORK_SECONDS = gauge({
   name: 'karpenter_scheduler_unfinished_work_seconds',
-  help: 'Time that a solve under way has taken',
+  help: 'Duration of the current solve',
   labels: ['controller', 'scheduling_id'],
 });
 
 export const SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT = gauge({
   name: 'karpenter_scheduler_pending_pods_by_effective_zone_count',
-  help: 'Pending pods by the one zone where they can be, flexible or none',
+  help: 'Pending pods by zone: the only possible zone, flexible or none',
   labels: ['controller', 'zone'],
 });
 
 export const SCHEDULER_IGNORED_PODS_COUNT = gauge({
   name: 'karpenter_scheduler_ignored_pods_count',
-  help: 'Pending pods that take no part in scheduling',
+  help: 'Pending pods that are not scheduled',
 });
 
 export const SCHEDULER_UNSCHEDULABLE_PODS_COUNT = gauge({
   name: 'karpenter_scheduler_unschedulable_pods_count',
-  help: 'Pods that found no place in the last run',
+  help: 'Unschedulable pods of the last run',
   labels: ['controller'],
 });

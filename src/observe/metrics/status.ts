@@ -64,7 +64,7 @@ export function statusDeclarations({ prefix, labels: more, ...fields }: StatusFi
     }),
     terminating: gauge({
       name: `${prefix}_termination_current_time_seconds`,
-      help: 'Time since objects were deleted that are still there',
+      help: 'Time since the deletion of objects that still exist',
       labels: ['namespace', 'name', ...more],
       ...defined({ share: shares.seconds }),
     }),
@@ -76,14 +76,14 @@ export function statusDeclarations({ prefix, labels: more, ...fields }: StatusFi
     }),
     transitionSeconds: histogram({
       name: `${prefix}_status_condition_transition_seconds`,
-      help: 'Time that a status lasted before it changed',
+      help: 'Duration of a status before it changed',
       labels: ['type', 'status', ...more],
       buckets,
       ...defined({ share: shares.durations }),
     }),
     terminationSeconds: histogram({
       name: `${prefix}_termination_duration_seconds`,
-      help: 'Time from the deletion of objects until they are gone',
+      help: 'Time from the deletion of objects until their removal',
       labels: more,
       buckets,
       ...defined({ share: shares.durations }),
