@@ -139,7 +139,7 @@ const IDLE: readonly Day[] = [
   { nodes: 3, pods: 20, hours: 2, limitMb: 512, factor: 120, morePools: 20 },
 ];
 
-/** Returns the CPU seconds of the operator in each hour of a cluster in which nothing happens. */
+/** Returns the CPU seconds that the operator uses in each hour if the cluster does not change. */
 const idleLine = (day: Day): Promise<object> =>
   inWorld(day, async ({ clock }, { sample }) => {
     const hours: number[] = [];
