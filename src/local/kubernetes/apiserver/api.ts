@@ -4,14 +4,14 @@ import type { Clock } from '../../../lib/clock.ts';
 import { bootstrap } from './bootstrap.ts';
 import type { Core, Randomness } from './core.ts';
 import { cleanUp } from './in-server/cleanup.ts';
-import { serveDefinitions } from './in-server/definitions.ts';
 import { keepBudgets } from './in-server/disruption-budgets.ts';
 import { collectGarbage } from './in-server/garbage-collection.ts';
 import { protectVolumes } from './in-server/volume-protection.ts';
-import type { ApiObject } from './json.ts';
+import { type ApiObject, equal } from './json.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { addBuiltins } from './resources/builtins.ts';
-import { createRegistry } from './resources/registry.ts';
+import { DEFINITIONS, servedBy } from './resources/crds.ts';
+import { createRegistry, type Registry } from './resources/registry.ts';
 import { isStatus } from './status.ts';
 import { ObjectStore } from './storage/store.ts';
 
@@ -62,4 +62,16 @@ function install(objects: Objects, crd: unknown): ApiObject {
     if (!isStatus(error, 'AlreadyExists')) throw error;
     return objects.update(crd);
   }
+}
+
+/** Serves custom resources while their definitions are stored. */
+function serveDefinitions(store: ObjectStore, registry: Registry): void {
+  store.subscribe(({ type, entry, before }) => {
+    const storage = entry.object.metadata.name;
+    const sameSpec = before !== undefined && equal(before.object.spec, entry.object.spec);
+    if (type !== 'DELETED' && sameSpec) return;
+    registry.removeStorage(storage);
+    if (type === 'DELETED') return;
+    for (const { resource, isStored } of servedBy(entry.object)) registry.add(resource, isStored);
+  }, DEFINITIONS);
 }

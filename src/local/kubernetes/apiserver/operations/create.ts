@@ -1,11 +1,10 @@
 /** Creation of objects. */
-import { admitNode } from '../admission/nodes.ts';
 import { admitPriority, admitStorageClass, topologyLabels } from '../admission/pods.ts';
 import { assignClusterIp } from '../admission/services.ts';
 import { protect } from '../admission/volumes.ts';
 import { selectOwnPods } from '../admission/workload-defaults.ts';
 import type { Core, WriteOptions } from '../core.ts';
-import { type ApiObject, at, text, timestamp } from '../json.ts';
+import { type ApiObject, at, record, records, text, timestamp } from '../json.ts';
 import { blank } from '../patch/shapes.ts';
 import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -127,4 +126,14 @@ function checkNamespace(
     message: `namespace ${namespace} is being terminated`,
   };
   throw forbidden(resource, name, why, [cause]);
+}
+
+const NOT_READY = 'node.kubernetes.io/not-ready';
+
+/** Taints a new node, so that no pod is scheduled to it before the node controller has seen it Ready. */
+function admitNode(node: ApiObject): void {
+  const spec = record(node.spec);
+  const taints = records(spec.taints);
+  if (taints.some(({ key, effect }) => key === NOT_READY && effect === 'NoSchedule')) return;
+  node.spec = { ...spec, taints: [...taints, { key: NOT_READY, effect: 'NoSchedule' }] };
 }

@@ -1,9 +1,9 @@
 /** Patches of every media type, applied to stored objects. */
+import jsonpatch from 'fast-json-patch';
 import { parse } from 'yaml';
 import type { Core, WriteOptions } from '../core.ts';
-import { type ApiObject, isRecord, type Json } from '../json.ts';
+import { type ApiObject, clone, isRecord, type Json } from '../json.ts';
 import { applyPatch } from '../patch/apply.ts';
-import { jsonPatch } from '../patch/json.ts';
 import { mergePatch } from '../patch/merge.ts';
 import { shapeOf } from '../patch/shapes.ts';
 import { strategicPatch } from '../patch/strategic.ts';
@@ -119,4 +119,22 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
   const writing = { ...options, fieldManager: undefined };
   if (!live) return create(core, resource, namespace, next, writing);
   return update(core, target, next, writing, patchProblem(body));
+}
+
+/**
+ * Applies a JSON patch (RFC 6902) to a copy of the target.
+ * @throws StatusError 400 when the patch is no list of operations, 422 when one of them does not apply
+ */
+function jsonPatch(target: unknown, patch: unknown): unknown {
+  if (!Array.isArray(patch) || !patch.every(isRecord)) {
+    throw badRequest(
+      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+    );
+  }
+  try {
+    return jsonpatch.applyPatch(clone(target), clone(patch) as unknown as jsonpatch.Operation[], true).newDocument;
+  } catch {
+    // A real server does not say which operation.
+    throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+  }
 }

@@ -1,2 +1,0 @@
-/** Who every client of this server is. */
-export const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };
