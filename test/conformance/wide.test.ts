@@ -36,3 +36,18 @@ describe('the default packing costs less than compatible', () => {
     expect(relativePrice(benchmarkSnapshot(workload))).toBeLessThanOrEqual(0.75);
   });
 });
+
+describe('the order of manifests', () => {
+  it.each([
+    'wide-anti-affinity-60',
+    'wide-node-affinity-60',
+    'wide-spread-and-apart-150',
+  ])('does not change the plan of %s', async (name) => {
+    const cluster = WIDE_CLUSTERS.find((each) => each.name === name);
+    if (cluster === undefined) throw new Error(`no cluster ${name}`);
+    const reversed = { ...cluster, objects: () => cluster.objects().toReversed() };
+    const options = { ...OPTIONS, packing: 'cheapest' } as const;
+    const [plan, other] = [solve(await snapshotOf(cluster), options), solve(await snapshotOf(reversed), options)];
+    expect(other.claims).toEqual(plan.claims);
+  });
+});

@@ -5,6 +5,7 @@ import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../ap
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
+import { compareText } from '../../engine/instance-types.ts';
 import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
 import { isOwnedByDaemonSet, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
@@ -75,7 +76,7 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
     .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const uids = uidsInOrder();
-  const pods = manifests.filter(standIns(manifests)).flatMap((manifest) => podsIn(manifest, uids));
+  const pods = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
   const { pools: allPools, claims, idle, notes, unknown } = await poolsIn(manifests, options);
   const buffered = bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
@@ -222,6 +223,12 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
     // of the many ReplicaSets of old no pods need to be looked for
     return workload.spec.replicas === 0 || !(owners.has(uid) || hasPods(workload));
   };
+}
+
+/** Sorts by namespace and name, because UIDs decide between equal pods and the order of input must not change the plan. */
+function sortedByName(manifests: readonly Manifest[]): readonly Manifest[] {
+  const keyOf = ({ object: { metadata } }: Manifest): string => `${metadata.namespace ?? 'default'}/${metadata.name}`;
+  return manifests.toSorted((a, b) => compareText(keyOf(a), keyOf(b)));
 }
 
 function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {

@@ -137,7 +137,7 @@ describe('karpenter explain pod', () => {
 
   it('knows pods by their namespace', async () => {
     await expect(explained('small', '-n', 'web')).rejects.toThrow(
-      `there is no pod "web/small" in ${file}, only default/small, default/large, default/huge, default/there`,
+      `there is no pod "web/small" in ${file}, only default/huge, default/large, default/small, default/there`,
     );
   });
 

@@ -23,11 +23,11 @@ const hasTerminals = spawnSync('script', ['--version']).status === 0;
 
 describe('progress', () => {
   (hasTerminals ? it : it.skip)('shows in a terminal after two seconds, and is gone before the answer', () => {
-    const shown = inTerminal(3_500);
-    expect(shown.startsWith(`${CLEAR}karpenter simulate: working, 2 s${CLEAR}karpenter simulate: working, 3 s`)).toBe(
-      true,
-    );
-    expect(shown.endsWith(`${CLEAR}answer\r\n`)).toBe(true);
+    // the thread that shows the line may start late on a busy machine
+    const [before, ...lines] = inTerminal(6_000).split(CLEAR);
+    const answer = lines.pop();
+    expect([before, answer]).toEqual(['', 'answer\r\n']);
+    expect(lines[0]).toMatch(/^karpenter simulate: working, ([2-9]|\d\d+) s$/);
   });
 
   (hasTerminals ? it : it.skip)('does not show for a verb that is quick', () => {
