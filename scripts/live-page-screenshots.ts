@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { parseAllDocuments } from 'yaml';
-import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE, NODE_POOL } from '../src/api/kinds.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../src/api/kinds.ts';
 import type { KubeObject } from '../src/api/kubernetes.ts';
 import { startOperatorProcess } from '../src/cli/demo/operator.ts';
 import { freePort } from '../src/cli/free-port.ts';
@@ -36,7 +36,7 @@ async function applyExamples({ kube }: World): Promise<void> {
 
 async function untilNodes({ kube }: World, count: number): Promise<void> {
   for (;;) {
-    if ((await kube.client.list(NODE)).items.length >= count) return;
+    if (kube.server.objects.list({ apiVersion: 'v1', kind: 'Node' }).length >= count) return;
     await pause(500);
   }
 }

@@ -83,7 +83,6 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   output.line(`aws         ${world.aws.url} (${world.aws.region}, ${world.aws.catalogue.types.length} instance types)`);
 
   const view = watchWorld(world, stop.signal);
-  await view.synced();
   const narrator = narrate(view, world, output);
   const metricsPort = await freePort();
   const livePage = `127.0.0.1:${await freePort()}`;

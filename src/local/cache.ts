@@ -1,15 +1,8 @@
-/**
- * Caches of the API server's objects, kept by list and watch, for the world's own parts. The operator's informers do not
- * fit them: what a part writes, such as the scheduler a binding, it must see at its next look, and neither an earlier
- * event nor a list that was under way may take it back. Informers hold what the API server told, and nothing else.
- */
+/** Caches of the API server's objects for the world's own parts. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import { ApiError, type Ref } from '../kube/client.ts';
-import { keyOf } from '../kube/store.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { KubeApi } from './client.ts';
-import { type Filing, IndexedObjects } from './indexed-objects.ts';
+import type { Ref } from '../kube/client.ts';
+import type { Filing } from './indexed-objects.ts';
 
 /** Called with the state after and before a change; one of them is missing when the object came or went. */
 export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
@@ -37,21 +30,6 @@ export interface Caches {
   of<T extends KubeObject>(kind: Kind<T>): Cache<T>;
 }
 
-export interface CacheSource {
-  readonly client: KubeApi;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  log(message: string): void;
-}
-
-/** Resource versions of one kind are ordered numbers. */
-const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion ?? 0);
-
-const RETRY_MS = 500;
-const RECONNECT_MS = 50;
-
-export const startCaches = (source: CacheSource): Caches => cachesOf((kind) => watchList(kind, source));
-
 /** Makes the cache of each kind when it is first asked for. */
 export function cachesOf(make: <T extends KubeObject>(kind: Kind<T>) => Cache<T>): Caches {
   const open = new Map<string, Cache<KubeObject>>();
@@ -65,131 +43,4 @@ export function cachesOf(make: <T extends KubeObject>(kind: Kind<T>) => Cache<T>
       return cache;
     },
   };
-}
-
-/** Lists a kind, watches it from there, lists again when the history is gone (410), and reconnects when it breaks. */
-export function watchList<T extends KubeObject>(kind: Kind<T>, source: CacheSource): Cache<T> {
-  const cache = new WatchedCache(kind, source);
-  void cache.run();
-  return cache;
-}
-
-class WatchedCache<T extends KubeObject> implements Cache<T> {
-  readonly synced: Promise<void>;
-  readonly #kind: Kind<T>;
-  readonly #source: CacheSource;
-  readonly #objects = new IndexedObjects<T>();
-  /** Objects that an own request removed: late events must not bring them back. */
-  readonly #buried = new Set<string>();
-  readonly #listeners: Listener<T>[] = [];
-  readonly #announce: () => void;
-  /** Where the next watch starts; undefined calls for a fresh list. */
-  #version: string | undefined;
-
-  constructor(kind: Kind<T>, source: CacheSource) {
-    this.#kind = kind;
-    this.#source = source;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.synced = promise;
-    this.#announce = resolve;
-  }
-
-  get(ref: Ref): T | undefined {
-    return this.#objects.get(ref);
-  }
-
-  list(): readonly T[] {
-    return this.#objects.list();
-  }
-
-  by(filing: Filing<T>, value: string): readonly T[] {
-    return this.#objects.by(filing, value);
-  }
-
-  subscribe(listener: Listener<T>): void {
-    this.#listeners.push(listener);
-    for (const object of this.#objects.list()) listener(object, undefined);
-  }
-
-  wrote(object: T): void {
-    this.#put(object);
-  }
-
-  removed(object: T): void {
-    this.#buried.add(object.metadata.uid ?? '');
-    this.#remove(object);
-  }
-
-  /** Until the source's signal aborts. */
-  async run(): Promise<void> {
-    const { clock, signal } = this.#source;
-    while (!signal.aborted) {
-      try {
-        if (this.#version === undefined) this.#version = await this.#relist();
-        else {
-          await this.#follow(this.#version);
-          // A server that ends watches at once must not be asked in a tight loop.
-          await clock.sleep(RECONNECT_MS, signal);
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        // An answer that is an error (410 above all) means the version is of no use; a broken connection does not.
-        if (error instanceof ApiError) this.#version = undefined;
-        if (error instanceof ApiError && error.status === 410) continue;
-        this.#source.log(`watch of ${this.#kind.plural}: ${String(error)}`);
-        await clock.sleep(RETRY_MS, signal);
-      }
-    }
-  }
-
-  async #relist(): Promise<string> {
-    const list = await this.#source.client.list(this.#kind);
-    const present = new Set(list.items.map((item) => keyOf(item.metadata)));
-    const horizon = Number(list.metadata.resourceVersion ?? 0);
-    for (const object of this.list())
-      if (!present.has(keyOf(object.metadata)) && versionOf(object) <= horizon) this.#remove(object);
-    for (const item of list.items) this.#put(item);
-    this.#buried.clear();
-    this.#announce();
-    return list.metadata.resourceVersion ?? '0';
-  }
-
-  async #follow(from: string): Promise<void> {
-    const { client, signal } = this.#source;
-    for await (const event of client.watch(this.#kind, from, signal)) {
-      if (event.type === 'BOOKMARK') {
-        this.#version = event.resourceVersion;
-        continue;
-      }
-      const { type, object } = event;
-      this.#version = object.metadata.resourceVersion ?? this.#version;
-      if (type !== 'DELETED') this.#put(object);
-      else {
-        this.#buried.delete(object.metadata.uid ?? '');
-        this.#remove(object);
-      }
-    }
-  }
-
-  #put(object: T): void {
-    const key = keyOf(object.metadata);
-    const before = this.#objects.at(key);
-    if (this.#buried.has(object.metadata.uid ?? '')) return;
-    if (before && before.metadata.uid === object.metadata.uid && versionOf(before) >= versionOf(object)) return;
-    this.#objects.put(key, object);
-    this.#tell(object, before);
-  }
-
-  #remove(object: T): void {
-    const key = keyOf(object.metadata);
-    const before = this.#objects.at(key);
-    // A successor of the same name stays.
-    if (!before || before.metadata.uid !== object.metadata.uid) return;
-    this.#objects.delete(key);
-    this.#tell(undefined, before);
-  }
-
-  #tell(now: T | undefined, before: T | undefined): void {
-    for (const listener of this.#listeners) listener(now, before);
-  }
 }

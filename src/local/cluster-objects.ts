@@ -1,7 +1,7 @@
 /** What an EKS cluster usually holds from the start, beside what its API server makes itself. */
 import { STORAGE_CLASS } from '../api/kinds.ts';
 import type { StorageClass } from '../api/kubernetes.ts';
-import { isConflict, type KubeApi } from './client.ts';
+import { isConflict, type ObjectClient } from './client.ts';
 
 const GP3: StorageClass & { readonly reclaimPolicy: string } = {
   apiVersion: 'storage.k8s.io/v1',
@@ -13,7 +13,7 @@ const GP3: StorageClass & { readonly reclaimPolicy: string } = {
 };
 
 /** Creates the default storage class unless there is one of its name. */
-export async function createClusterObjects(client: KubeApi): Promise<void> {
+export async function createClusterObjects(client: ObjectClient): Promise<void> {
   try {
     await client.create(STORAGE_CLASS, GP3);
   } catch (error) {

@@ -2,12 +2,13 @@
  * The world's own parts on an API server in the same process: without HTTP, JSON or watches. What is written is seen by
  * everybody before its answer comes.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
-import type { KubeList, KubeObject } from '../api/kubernetes.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
 import { type Cache, type Caches, cachesOf, type Listener } from './cache.ts';
-import { ApiError, type KubeApi } from './client.ts';
+import { ApiError, type ObjectClient } from './client.ts';
 import { type Filing, IndexedObjects } from './indexed-objects.ts';
 import type { Api } from './kubernetes/apiserver/api.ts';
 import type { KindName, ObjectRef } from './kubernetes/apiserver/objects.ts';
@@ -17,8 +18,8 @@ export const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind
 export const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
 
 /** Runs a request in a turn of its own, as if it had gone over a wire: never inside the write that led to it. */
-export async function answered<T>(request: () => T): Promise<T> {
-  await null;
+export async function answered<T>(request: () => T, delayMs = 0): Promise<T> {
+  await (delayMs > 0 ? sleep(delayMs) : null);
   try {
     return request();
   } catch (error) {
@@ -33,44 +34,32 @@ export async function answered<T>(request: () => T): Promise<T> {
   }
 }
 
-/** A client without a port: what only makes sense over HTTP is refused. */
-export function connectInProcess({ objects }: Api): KubeApi {
-  const refused = (what: string): never => {
-    throw new Error(`Cannot ${what}: this API server has no port`);
-  };
+/** Creates a client without HTTP. @param delayMs real duration of each request, in milliseconds */
+export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0): ObjectClient {
+  const delayed = <T>(request: () => T): Promise<T> => answered(request, delayMs);
   return {
-    url: '',
     find: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
-      answered(() => objects.find(refOf(kind, ref)) as T | undefined),
-    list: <T extends KubeObject>(kind: Kind<T>) =>
-      answered(() => {
-        const items = objects.list(nameOf(kind)) as unknown as readonly T[];
-        return { apiVersion: 'v1', kind: 'List', metadata: {}, items } as unknown as KubeList<T>;
-      }),
+      delayed(() => objects.find(refOf(kind, ref)) as T | undefined),
     create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
-      answered(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
-    post: async (kind, { name, namespace = 'default' }, subresource, body) =>
-      subresource === 'binding'
-        ? answered(() => objects.bind({ name, namespace }, body))
-        : refused(`post a ${subresource} of ${kind.plural}`),
-    update: <T extends KubeObject>(kind: Kind<T>, object: T, subresource?: 'status') =>
-      answered(() => objects.update({ ...object, ...nameOf(kind) }, { subresource }) as unknown as T),
+      delayed(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
+    post: async (kind, { name, namespace = 'default' }, subresource, body) => {
+      if (subresource !== 'binding') throw new Error(`Cannot post a ${subresource} of ${kind.plural} in process`);
+      return delayed(() => objects.bind({ name, namespace }, body));
+    },
     patch: <T extends KubeObject>(
       kind: Kind<T>,
       ref: Ref,
       patch: unknown,
       { type = 'merge', subresource }: { type?: 'merge' | 'strategic' | 'json'; subresource?: 'status' } = {},
-    ) => answered(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
+    ) => delayed(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
     delete: <T extends KubeObject>(kind: Kind<T>, ref: Ref, options = {}) =>
-      answered(() => objects.delete(refOf(kind, ref), options) as T | undefined),
-    watch: () => refused('watch'),
-    raw: async (method, path) => refused(`${method} ${path}`),
-    close: () => {},
+      delayed(() => objects.delete(refOf(kind, ref), options) as T | undefined),
   };
 }
 
 /** Caches that are the API server's own objects. */
-export const cachesInProcess = ({ objects }: Api): Caches => cachesOf((kind) => new ServedCache(kind, objects));
+export const cachesInProcess = ({ objects }: Pick<Api, 'objects'>): Caches =>
+  cachesOf((kind) => new ServedCache(kind, objects));
 
 class ServedCache<T extends KubeObject> implements Cache<T> {
   readonly synced = Promise.resolve();

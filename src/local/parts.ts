@@ -1,11 +1,16 @@
 /** What every part of the local control plane gets. */
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
+import type { Clock } from '../lib/clock.ts';
 import { timestamp } from '../lib/times.ts';
-import type { CacheSource, Caches } from './cache.ts';
-import { isGone } from './client.ts';
+import type { Caches } from './cache.ts';
+import { isGone, type ObjectClient } from './client.ts';
 
-export interface Parts extends CacheSource {
+export interface Parts {
+  readonly client: ObjectClient;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  log(message: string): void;
   readonly caches: Caches;
   /** Nobody reads events, so that none are made. */
   readonly silent?: boolean;

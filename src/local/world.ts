@@ -7,10 +7,11 @@ import { type Clock, steadyClock } from '../lib/clock.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';
 import type { LocalInstance, LocalInstances } from './aws/types.ts';
-import { startCaches } from './cache.ts';
-import { type Credentials, connect, type KubeApi } from './client.ts';
+import type { ObjectClient } from './client.ts';
 import { createClusterObjects } from './cluster-objects.ts';
+import { cachesInProcess, connectInProcess } from './in-process.ts';
 import { SERVICE_CIDR } from './kubernetes/apiserver/admission/services.ts';
+import { VERSION } from './kubernetes/apiserver/http/routes.ts';
 import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
 import { startWorkloads } from './kubernetes/controllers/index.ts';
 import { type Kubelets, startKubelets } from './kubernetes/kubelets/index.ts';
@@ -45,8 +46,11 @@ export interface WorldOptions {
 export interface ExistingCluster {
   /** Of its API server. */
   readonly url: string;
-  /** Of somebody who may do anything: the kubelets work with them. */
-  readonly credentials: Credentials;
+  /** Client of the kubelets. It needs all permissions. */
+  readonly client: ObjectClient;
+  /** PEM. */
+  readonly certificateAuthority?: string | undefined;
+  readonly version: ServerVersion;
   /** The text of the kubeconfig that the operator gets. */
   readonly kubeconfig: string;
 }
@@ -59,7 +63,7 @@ export interface Surroundings {
     readonly url: string;
     /** The text of a kubeconfig for this cluster. */
     kubeconfig(): string;
-    readonly client: KubeApi;
+    readonly client: ObjectClient;
   };
   readonly aws: LocalAws;
   /** Faults of single kubelets. */
@@ -77,19 +81,28 @@ export interface World extends Surroundings {
   readonly kube: Surroundings['kube'] & { readonly server: LocalApiServer };
 }
 
+/**
+ * Duration of a request of the world's own parts, in real milliseconds, as long as one over HTTP. Without it, each evicted pod would
+ * be created and bound before the next eviction arrives.
+ */
+const REQUEST_MS = 4;
+
 /** Starts a world on loopback addresses. @throws Error when a port is taken */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? steadyClock(options.timeScale);
   const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
-  const cluster = { url: server.url, credentials: {}, kubeconfig: server.kubeconfig() };
+  const client = connectInProcess(server, REQUEST_MS);
+  const cluster = { url: server.url, client, kubeconfig: server.kubeconfig(), version: VERSION };
   const surroundings = await surround(
     cluster,
     { ...options, clock },
     {
-      startControllers: async (parts) => {
+      connect: async (life) => {
+        const parts: Parts = { ...life, client, caches: cachesInProcess(server) };
         for (const crd of customResourceDefinitions()) server.install(adoptable(crd));
         await startWorkloads(parts);
         await startScheduler(parts);
+        return parts;
       },
       network: { serviceIpv4Cidr: SERVICE_CIDR },
       stopped: () => server.close(),
@@ -111,25 +124,7 @@ const adoptable = (crd: ReturnType<typeof customResourceDefinitions>[number]): u
   },
 });
 
-/**
- * Puts AWS and kubelets around a cluster that runs already. Its CustomResourceDefinitions are left to whoever installs
- * them; its clock is real time. `stop` leaves the cluster running.
- */
-export function joinCluster(
-  cluster: ExistingCluster,
-  options: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'> = {},
-): Promise<Surroundings> {
-  return surround(
-    cluster,
-    { ...options, clock: steadyClock() },
-    {
-      startControllers: async () => {},
-      stopped: async () => {},
-    },
-  );
-}
-
-interface ServerVersion {
+export interface ServerVersion {
   readonly major?: string;
   readonly minor?: string;
   readonly gitVersion?: string;
@@ -138,16 +133,18 @@ interface ServerVersion {
 /** `1.36`, as EKS names versions; EKS itself reports a minor of `36+`. */
 const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${major}.${Number.parseInt(minor, 10)}`;
 
-interface Inside {
+/** Differences between an API server of the world and one that runs already. */
+export interface Inside {
   /** What DescribeCluster says of the cluster's network, where it is known. */
   readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
-  /** What the cluster does not bring itself. */
-  startControllers(parts: Parts): Promise<void>;
+  /** Connects the world's parts, and starts those that the cluster does not bring itself. */
+  connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
   /** Called when everything around the cluster has ended. */
   stopped(): Promise<void>;
 }
 
-async function surround(
+/** Puts AWS and kubelets around a cluster. */
+export async function surround(
   cluster: ExistingCluster,
   options: WorldOptions & { readonly clock: Clock },
   inside: Inside,
@@ -164,17 +161,13 @@ async function surround(
   try {
     const folder = await mkdtemp(join(tmpdir(), 'karpenter-local-'));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    const client = connect(cluster.url, cluster.credentials);
-    cleanups.push(async () => client.close());
-    const version = (await client.raw('GET', '/version')) as ServerVersion;
+    const { client, version } = cluster;
     const eks = { kubernetesVersion: minorOf(version), ...inside.network };
     const aws = await startAws({ clock, clusterName, ...eks, ...awsOptionsOf(options, cluster) });
     cleanups.push(() => aws.close());
     await createClusterObjects(client);
 
-    const source = { client, clock, signal, log };
-    const parts: Parts = { ...source, caches: startCaches(source) };
-    await inside.startControllers(parts);
+    const parts = await inside.connect({ clock, signal, log });
     const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
       parts,
@@ -220,9 +213,7 @@ const withResidents = (instances: LocalInstances, residents: readonly LocalInsta
 });
 
 /** What DescribeCluster says of the API server's certificate. */
-const caOf = ({ credentials }: ExistingCluster): { readonly clusterCaBase64?: string } =>
-  credentials.certificateAuthority === undefined
-    ? {}
-    : { clusterCaBase64: Buffer.from(credentials.certificateAuthority).toString('base64') };
+const caOf = ({ certificateAuthority }: ExistingCluster): { readonly clusterCaBase64?: string } =>
+  certificateAuthority === undefined ? {} : { clusterCaBase64: Buffer.from(certificateAuthority).toString('base64') };
 
 const portOf = (port: number | undefined): { readonly port?: number } => (port === undefined ? {} : { port });

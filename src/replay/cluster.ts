@@ -2,7 +2,7 @@
 import { customResourceDefinitions } from '../api/crds.ts';
 import type { OpenAws } from '../local/aws/options.ts';
 import type { Caches } from '../local/cache.ts';
-import type { KubeApi } from '../local/client.ts';
+import type { ObjectClient } from '../local/client.ts';
 import { createClusterObjects } from '../local/cluster-objects.ts';
 import { cachesInProcess, connectInProcess } from '../local/in-process.ts';
 import { type Api, openApi } from '../local/kubernetes/apiserver/api.ts';
@@ -28,7 +28,7 @@ interface ClusterOptions {
 
 interface Cluster {
   readonly api: Api;
-  readonly client: KubeApi;
+  readonly client: ObjectClient;
   readonly caches: Caches;
 }
 

@@ -1,7 +1,7 @@
 /** Does to a cluster what a trace says, through its API server, whatever carries the requests. */
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject, Pod, PodSpec } from '../api/kubernetes.ts';
-import { isConflict, isGone, type KubeApi } from '../local/client.ts';
+import { isConflict, isGone, type ObjectClient } from '../local/client.ts';
 import { TRACE_KINDS } from './trace/kinds.ts';
 import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
 
@@ -14,7 +14,7 @@ export class Refused extends Error {
 }
 
 /** @throws Refused with what was refused and why */
-export async function play(client: KubeApi, event: TraceEvent): Promise<void> {
+export async function play(client: ObjectClient, event: TraceEvent): Promise<void> {
   const about = 'apply' in event ? event.apply : 'scale' in event ? event.scale : event.delete;
   try {
     if ('apply' in event) await apply(client, event);
@@ -35,7 +35,7 @@ function kindOf(object: { readonly apiVersion: string; readonly kind: string }):
   return kind;
 }
 
-async function apply(client: KubeApi, { apply: object, runsFor, count }: Apply): Promise<void> {
+async function apply(client: ObjectClient, { apply: object, runsFor, count }: Apply): Promise<void> {
   const kind = kindOf(object);
   const running = runsFor === undefined && !mayEnd(object) ? object : ending(object, runsFor ?? FOR_EVER_SECONDS);
   if (count === undefined) return put(client, kind, running);
@@ -44,7 +44,7 @@ async function apply(client: KubeApi, { apply: object, runsFor, count }: Apply):
     await put(client, kind, { ...running, metadata: { ...metadata, name: `${name}-${index}` } });
 }
 
-async function put(client: KubeApi, kind: Kind, object: KubeObject): Promise<void> {
+async function put(client: ObjectClient, kind: Kind, object: KubeObject): Promise<void> {
   const { status: _status, ...wanted } = object as KubeObject & { readonly status?: unknown };
   const { namespace, name, labels, annotations } = object.metadata;
   const placed = kind.namespaced
@@ -64,7 +64,7 @@ async function put(client: KubeApi, kind: Kind, object: KubeObject): Promise<voi
 const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** A trace need not say that the namespaces of its objects exist. */
-async function ensureNamespace(client: KubeApi, name: string): Promise<void> {
+async function ensureNamespace(client: ObjectClient, name: string): Promise<void> {
   if ((await client.find(NAMESPACE, { name })) !== undefined) return;
   try {
     await client.create(NAMESPACE, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -111,12 +111,12 @@ const refOf = (kind: Kind, { namespace, name }: ObjectRef) => ({
   namespace: kind.namespaced ? (namespace ?? 'default') : undefined,
 });
 
-async function scale(client: KubeApi, { scale: ref, replicas }: Scale): Promise<void> {
+async function scale(client: ObjectClient, { scale: ref, replicas }: Scale): Promise<void> {
   const kind = kindOf(ref);
   await client.patch(kind, refOf(kind, ref), { spec: { replicas } });
 }
 
-async function remove(client: KubeApi, { delete: ref }: Delete): Promise<void> {
+async function remove(client: ObjectClient, { delete: ref }: Delete): Promise<void> {
   const kind = kindOf(ref);
   try {
     await client.delete(kind, refOf(kind, ref));

@@ -3,7 +3,7 @@
 import type { Deps } from '../controllers/deps.ts';
 import { poolInputs } from '../controllers/pool-inputs.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
-import type { KubeApi } from '../local/client.ts';
+import type { ObjectClient } from '../local/client.ts';
 import { fitted } from './fitted.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
@@ -135,7 +135,7 @@ class Run {
   }
 }
 
-const played = (client: KubeApi, event: TraceEvent): Promise<void> =>
+const played = (client: ObjectClient, event: TraceEvent): Promise<void> =>
   play(client, 'apply' in event ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);
 
 /** Of one dollar at the prices of list and spot market, for the nodes that there are now; 1 without a price book. */

@@ -8,7 +8,7 @@ import { openAws } from '../local/aws/open-aws.ts';
 import type { OpenAws } from '../local/aws/options.ts';
 import { randomStream } from '../local/aws/random.ts';
 import type { LocalInstance } from '../local/aws/types.ts';
-import type { KubeApi } from '../local/client.ts';
+import type { ObjectClient } from '../local/client.ts';
 import { inProcessClients } from './aws/in-process-clients.ts';
 import { openCluster } from './cluster.ts';
 import { Measure } from './measure/measure.ts';
@@ -40,7 +40,7 @@ interface WorldOptions {
 }
 
 export interface ReplayWorld {
-  readonly client: KubeApi;
+  readonly client: ObjectClient;
   readonly operator: ReplayOperator;
   readonly measure: Measure;
 }

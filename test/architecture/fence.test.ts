@@ -19,7 +19,6 @@ describe('the fence', () => {
   it('is always open only where no lease is needed', () => {
     expect(filesWith(/\bopenFence\(/)).toEqual([
       'kube/lead.ts', // the election's own requests
-      'local/client.ts', // the local world
       'main.ts', // an operator without leader election
       'replay/aws/in-process-clients.ts', // replays
     ]);

@@ -10,9 +10,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../src/api/kinds.ts';
-import { collectionPath } from '../../src/local/client.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { freePort } from '../support/free-port.ts';
+import { collectionPath, connect } from '../support/kube-api.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const RUNS = 5;
@@ -45,7 +45,7 @@ async function prepare(world: World): Promise<void> {
       if (kind === undefined) throw new Error(`${file} holds a ${object.kind}`);
       if (kind === DEPLOYMENT) object.spec.replicas = 5;
       const namespace = kind.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
-      await world.kube.client.raw('POST', collectionPath(kind, namespace), object);
+      await connect(world.kube.url).raw('POST', collectionPath(kind, namespace), object);
     }
 }
 

@@ -13,7 +13,7 @@ import {
   NODE_POOL,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
-import { collectionPath } from '../../src/local/client.ts';
+import { collectionPath } from '../support/kube-api.ts';
 import { type Installation, startInstallation } from './harness/installation.ts';
 
 const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, CAPACITY_BUFFER];

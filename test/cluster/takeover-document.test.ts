@@ -11,6 +11,7 @@ import { isTrue } from '../../src/api/conditions.ts';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
+import { connect } from '../support/kube-api.ts';
 import { QUICK } from './harness/cluster.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 
@@ -88,7 +89,8 @@ describe('the way of docs/takeover.md', () => {
     if (/^helm (?:rollback|upgrade .*packing=compatible)/.test(command)) await start();
   }
 
-  const uids = async () => (await world.kube.client.list(NODE_CLAIM)).items.map(({ metadata }) => metadata.uid).sort();
+  const uids = async () =>
+    (await connect(world.kube.url).list(NODE_CLAIM)).items.map(({ metadata }) => metadata.uid).sort();
 
   it('keeps every node, there and back', async () => {
     const before = await uids();
@@ -108,7 +110,8 @@ describe('the way of docs/takeover.md', () => {
       expect.stringMatching(/^NAME +DRIFTED\n(?:\S+ +<none>\n)+$/),
     ]);
     expect(await uids()).toEqual(before);
-    for (const claim of (await world.kube.client.list(NODE_CLAIM)).items) expect(isTrue(claim, 'Ready')).toBe(true);
+    for (const claim of (await connect(world.kube.url).list(NODE_CLAIM)).items)
+      expect(isTrue(claim, 'Ready')).toBe(true);
     const image = await shell("kubectl get deployment karpenter -n kube-system -o jsonpath='{..image}'");
     expect(image).toMatch(/^public\.ecr\.aws\/karpenter\/controller:1\.14\.1/);
   }, 600_000);

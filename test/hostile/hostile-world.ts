@@ -7,10 +7,10 @@
 import { isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, EVENT, type Kind, LEASE, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
-import type { KubeApi } from '../../src/local/client.ts';
 import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
 import type { LogLine } from '../operator/harness.ts';
 import { catalogueOf } from '../support/catalogue.ts';
+import { connect, type KubeApi } from '../support/kube-api.ts';
 import { type OperatorProcess, runOperator } from '../support/operator/runner.ts';
 import { type LeadingClock, pacedClock } from '../support/paced-clock.ts';
 import { healthyNodeClass, healthyPod, healthyPool } from './healthy.ts';
@@ -74,7 +74,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
     ...options,
     aws: { catalogue: catalogueOf(FAMILIES), ...options.aws },
   });
-  const kube = world.kube.client;
+  const kube = connect(world.kube.url);
   const { env: via = {} } = (await options.via?.(world)) ?? {};
   const start = (): Promise<OperatorProcess> =>
     runOperator(clock, {

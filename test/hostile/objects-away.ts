@@ -27,8 +27,8 @@ import {
   VOLUME_ATTACHMENT,
 } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { collectionPath, isConflict, isGone, type KubeApi } from '../../src/local/client.ts';
 import type { World } from '../../src/local/world.ts';
+import { collectionPath, connect, isConflict, isGone, type KubeApi } from '../support/kube-api.ts';
 
 const PRIORITY_CLASS: Kind = {
   group: 'scheduling.k8s.io',
@@ -97,7 +97,8 @@ export async function present(kube: KubeApi): Promise<ReadonlySet<string>> {
 }
 
 /** Takes everything away but what is resident, with nobody to finalize it, and ends the machines. */
-export async function empty({ kube: { client }, aws }: World, resident: ReadonlySet<string>): Promise<void> {
+export async function empty({ kube, aws }: World, resident: ReadonlySet<string>): Promise<void> {
+  const client = connect(kube.url);
   for (const { id, state } of aws.instances.list())
     if (state === 'running' || state === 'pending') aws.faults.terminate(id);
   for (const kind of KINDS) {

@@ -4,7 +4,7 @@ import { getCondition } from '../../src/api/conditions.ts';
 import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { Condition, KubeObject, Pod } from '../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { KubeApi } from '../../src/local/client.ts';
+import type { KubeApi } from '../support/kube-api.ts';
 import type { HostileWorld } from './hostile-world.ts';
 import { KINDS, kindOf, removeOne } from './objects-away.ts';
 

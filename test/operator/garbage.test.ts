@@ -5,7 +5,7 @@ import { type Kind, NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
 import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
-import { isGone } from '../../src/local/client.ts';
+import { isGone } from '../support/kube-api.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, pool } from './pools.ts';
 

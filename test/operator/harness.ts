@@ -32,10 +32,10 @@ import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../src/engine-worker/solver.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
-import { collectionPath, type KubeApi } from '../../src/local/client.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
+import { collectionPath, connect, type KubeApi } from '../support/kube-api.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
 import { skewedClock } from '../support/skewed-clock.ts';
 import type { Certificate } from './cuttable-proxy.ts';
@@ -81,7 +81,8 @@ export interface ScenarioOptions extends WorldOptions {
 }
 
 export interface ScenarioWorld extends Surroundings {
-  readonly kube: Surroundings['kube'] & {
+  readonly kube: Omit<Surroundings['kube'], 'client'> & {
+    readonly client: KubeApi;
     readonly server: Pick<LocalApiServer, 'faults'>;
     /** Of an API server that speaks TLS. */
     readonly certificate?: Certificate;
@@ -99,7 +100,8 @@ export interface Stage {
 let stage: Stage = {
   async open(options) {
     const clock = pacedClock(options.timeScale ?? 10);
-    return { world: await startWorld({ clusterName: 'test', clock, ...options }), clock };
+    const world = await startWorld({ clusterName: 'test', clock, ...options });
+    return { world: { ...world, kube: { ...world.kube, client: connect(world.kube.url) } }, clock };
   },
   patience: 1,
 };

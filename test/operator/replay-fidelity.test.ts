@@ -1,6 +1,5 @@
 /** A replay does what the operator does: the same trace over HTTP and in virtual time leads to the same nodes. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { startCaches } from '../../src/local/cache.ts';
 import { Measure } from '../../src/replay/measure/measure.ts';
 import { play } from '../../src/replay/player.ts';
 import type { NodeEvent } from '../../src/replay/result.ts';
@@ -8,6 +7,7 @@ import { run } from '../../src/replay/run.ts';
 import { kubeletsOf } from '../../src/replay/world-model/boot-times.ts';
 import { awsOf } from '../../src/replay/world-model/start-world-model.ts';
 import { NEUTRAL_WORLD, SHORT_LIFE, SHORT_LIFE_OBJECTS } from '../support/short-life.ts';
+import { startCaches } from '../support/watched-caches.ts';
 import { type Scenario, startScenario } from './harness.ts';
 
 let scenario: Scenario | undefined;

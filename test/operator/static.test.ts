@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
-import { collectionPath } from '../../src/local/client.ts';
+import { collectionPath } from '../support/kube-api.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
 

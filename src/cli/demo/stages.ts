@@ -5,9 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { own } from '../../lib/own.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
-import { collectionPath } from '../../local/client.ts';
 import type { World } from '../../local/world.ts';
 import type { Narrator } from './narrator.ts';
 import { type Screen, usd } from './screen.ts';
@@ -21,11 +19,6 @@ export interface DemoStage {
 }
 
 const REPLICAS = 20;
-const KINDS: Readonly<Record<string, Kind>> = {
-  NodePool: NODE_POOL,
-  EC2NodeClass: EC2_NODE_CLASS,
-  Deployment: DEPLOYMENT,
-};
 const EXAMPLES = ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'];
 /** Real time after which a stage counts as failed. */
 const LIMIT_MS = 60_000;
@@ -46,15 +39,9 @@ export async function applyExamples({ world, view, screen }: DemoStage): Promise
     );
     for (const document of parseAllDocuments(text)) {
       const object = document.toJS() as KubeObject;
-      const kind = own(KINDS, object.kind);
-      if (kind === undefined) throw new Error(`examples/${file}: the demo does not know kind ${object.kind}`);
-      const path = `${collectionPath(kind, kind.namespaced ? 'default' : undefined)}/${object.metadata.name}`;
-      await world.kube.client.raw(
-        'PATCH',
-        `${path}?fieldManager=demo&force=true`,
-        object,
-        'application/apply-patch+yaml',
-      );
+      const { apiVersion, kind, metadata } = object;
+      const ref = { apiVersion, kind, ...metadata };
+      world.kube.server.objects.patch(ref, 'apply', object, { fieldManager: 'demo', force: true });
       screen.line(`applied     ${object.kind} ${object.metadata.name}`);
     }
   }

@@ -1,10 +1,11 @@
 /** What the demo sees of the cluster: the same objects that `kubectl get -w` shows. */
 import { isTrue } from '../../api/conditions.ts';
-import { DEPLOYMENT, EC2_NODE_CLASS, EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../api/kinds.ts';
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
+import { EVENT, type Kind, NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { type Cache, startCaches } from '../../local/cache.ts';
+import type { Cache } from '../../local/cache.ts';
+import { cachesInProcess } from '../../local/in-process.ts';
 import type { World } from '../../local/world.ts';
 
 export interface View {
@@ -20,7 +21,6 @@ export interface View {
   lastWarning(): string | undefined;
   /** Waits until `done` holds; checks at every change of anything watched. @throws Error after `limitMs` of real time */
   until(what: string, done: () => boolean, limitMs: number, during?: () => void): Promise<void>;
-  synced(): Promise<void>;
 }
 
 const APP = 'inflate';
@@ -30,14 +30,11 @@ const TICK_MS = 100;
 const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running' && isTrue(pod, 'Ready');
 
 export function watchWorld(world: World, signal: AbortSignal): View {
-  const caches = startCaches({ client: world.kube.client, clock: world.clock, signal, log: () => {} });
+  const caches = cachesInProcess(world.kube.server);
   const pods = caches.of(POD);
   const nodes = caches.of(NODE);
   const claims = caches.of(NODE_CLAIM);
   const events = caches.of(EVENT);
-  const conditioned: readonly Cache<KubeObject>[] = [NODE_POOL, EC2_NODE_CLASS, DEPLOYMENT].map((kind) =>
-    caches.of(kind as Kind),
-  );
 
   const workload = (): readonly Pod[] =>
     pods.list().filter((pod) => pod.metadata.labels?.app === APP && !pod.metadata.deletionTimestamp);
@@ -69,9 +66,6 @@ export function watchWorld(world: World, signal: AbortSignal): View {
         during?.();
         await new Promise((resolve) => setTimeout(resolve, TICK_MS));
       }
-    },
-    synced: async () => {
-      await Promise.all([pods, nodes, claims, events, ...conditioned].map((cache) => cache.synced));
     },
   };
 }

@@ -4,19 +4,19 @@ import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
 import { ObjectStore } from '../../kube/store.ts';
 import { trimmedObject } from '../../kube/trimmed-object.ts';
-import { answered, nameOf, refOf } from '../../local/in-process.ts';
+import { answered, connectInProcess, nameOf, refOf } from '../../local/in-process.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 /** A client whose requests are answered in the next turn of the event loop's microtasks. */
 export function inProcessClient({ objects, core }: Api): KubeClient {
+  const { find, create, patch } = connectInProcess({ objects });
   const list = <T extends KubeObject>(kind: Kind<T>, namespace?: string): readonly T[] =>
     objects.list(nameOf(kind), namespace) as unknown as readonly T[];
   return {
     get: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
       answered(() => objects.get(refOf(kind, ref)) as unknown as T),
-    find: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
-      answered(() => objects.find(refOf(kind, ref)) as unknown as T | undefined),
+    find,
     list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       answered((): KubeList<T> => {
         checkSelectors(kind, rest);
@@ -28,19 +28,10 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
         checkSelectors(kind, rest);
         return list(kind, namespace);
       }),
-    create: <T extends KubeObject>(kind: Kind<T>, object: T) =>
-      answered(() => objects.create({ ...object, ...nameOf(kind) }) as unknown as T),
+    create,
     update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
       answered(() => objects.update({ ...object, ...nameOf(kind) }, options) as unknown as T),
-    patch: <T extends KubeObject>(
-      kind: Kind<T>,
-      ref: Ref,
-      patch: unknown,
-      {
-        type = 'merge',
-        subresource,
-      }: { readonly type?: 'merge' | 'json' | 'strategic'; readonly subresource?: 'status' } = {},
-    ) => answered(() => objects.patch(refOf(kind, ref), type, patch, { subresource }) as unknown as T),
+    patch,
     delete: async (kind, ref, options = {}) => {
       await answered(() => objects.delete(refOf(kind, ref), options));
     },

@@ -12,9 +12,10 @@ import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { realClock } from '../../../src/lib/clock.ts';
-import { type Cache, startCaches } from '../../../src/local/cache.ts';
+import type { Cache } from '../../../src/local/cache.ts';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
+import { startCaches } from '../../support/watched-caches.ts';
 import { bundle, type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 import { mixed, plain, type Workload } from './workloads.ts';
 

@@ -10,13 +10,13 @@ import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
 import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
 import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
 import type { LocalInstance } from '../../../src/local/aws/types.ts';
-import { connect, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
 import { createClusterObjects } from '../../../src/local/cluster-objects.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
 import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/node-object.ts';
 import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
 import { nodeClassOf } from '../../support/awsobjects.ts';
+import { connect, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';
 
 const CLUSTER = 'day';

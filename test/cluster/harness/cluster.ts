@@ -15,8 +15,9 @@ import {
   NODE_POOL,
 } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { KubeApi } from '../../../src/local/client.ts';
-import { joinCluster, type Surroundings, type WorldOptions } from '../../../src/local/world.ts';
+import type { Surroundings, WorldOptions } from '../../../src/local/world.ts';
+import { joinCluster } from '../../support/join-cluster.ts';
+import type { KubeApi } from '../../support/kube-api.ts';
 import type { AuditedRequest } from './controlplane.ts';
 import { CLUSTER_NAME, type Installation, NAMESPACE, ROOT, startInstallation, type Values } from './installation.ts';
 import { eventually } from './processes.ts';

@@ -6,7 +6,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Credentials, connect, type KubeApi } from '../../../src/local/client.ts';
+import { type Credentials, connect, type KubeApi } from '../../support/kube-api.ts';
 import { type Binaries, binaries } from './binaries.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { eventually, freePorts, logTails, type Process, requireRunning, startProcess } from './processes.ts';

@@ -7,7 +7,7 @@ import {
   NODE_OVERLAY,
   NODE_POOL,
 } from '../../../src/api/kinds.ts';
-import { collectionPath } from '../../../src/local/client.ts';
+import { collectionPath } from '../../support/kube-api.ts';
 import type { CrdCase, Outcome } from '../../unit/api/crdcases.ts';
 import type { Answer, Server } from './http.ts';
 

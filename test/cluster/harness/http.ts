@@ -1,7 +1,7 @@
 /** Plain requests to an API server, whose answers are looked at whole, failures too. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { Credentials } from '../../../src/local/client.ts';
+import type { Credentials } from '../../support/kube-api.ts';
 
 export interface Request {
   readonly method: string;

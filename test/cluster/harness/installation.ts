@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { SERVICE } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { KubeApi } from '../../../src/local/client.ts';
+import type { KubeApi } from '../../support/kube-api.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './controlplane.ts';
 import { kubeconfigText } from './kubeconfig.ts';
 import { newToken, shortToken } from './tokens.ts';

@@ -2,7 +2,7 @@
 import { createSign, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { KubeApi } from '../../../src/local/client.ts';
+import type { KubeApi } from '../../support/kube-api.ts';
 import type { ControlPlane } from './controlplane.ts';
 
 const NAMESPACE = 'kube-system';

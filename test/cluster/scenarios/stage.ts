@@ -4,9 +4,9 @@
  */
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/lib/clock.ts';
-import { joinCluster, type Surroundings } from '../../../src/local/world.ts';
 import type { Certificate } from '../../operator/cuttable-proxy.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
+import { type JoinedCluster, joinCluster } from '../../support/join-cluster.ts';
 import type { PacedClock } from '../../support/paced-clock.ts';
 import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
 import { type Installation, startInstallation } from '../harness/installation.ts';
@@ -72,7 +72,7 @@ const given = ({ aws, systemNodes, log }: ScenarioOptions): Parameters<typeof jo
   ...(log ? { log } : {}),
 });
 
-const onStage = (world: Surroundings, certificate: Certificate): ScenarioWorld => ({
+const onStage = (world: JoinedCluster, certificate: Certificate): ScenarioWorld => ({
   ...world,
   kube: {
     ...world.kube,

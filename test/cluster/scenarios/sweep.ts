@@ -23,7 +23,7 @@ import {
   VOLUME_ATTACHMENT,
 } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { ApiError, isConflict, isGone, type KubeApi } from '../../../src/local/client.ts';
+import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { NAMESPACE } from '../harness/installation.ts';
 
 /** Owners before what they would make anew; events last, because the others' end makes more. */

@@ -9,6 +9,7 @@ import { writeLocalKubeconfig } from '../../../src/cli/local-kubeconfig.ts';
 import { steadyClock } from '../../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { startWorld } from '../../../src/local/world.ts';
+import { connect } from '../../support/kube-api.ts';
 
 describe('the kubeconfig of karpenter local', () => {
   const home = process.cwd();
@@ -75,9 +76,9 @@ describe('a local world', () => {
       const eks = new EKSClient({ endpoint: world.aws.url, region: world.aws.region, credentials });
       const { cluster } = await eks.send(new DescribeClusterCommand({ name: world.clusterName }));
       eks.destroy();
-      const version = (await world.kube.client.raw('GET', '/version')) as { major: string; minor: string };
+      const version = (await connect(world.kube.url).raw('GET', '/version')) as { major: string; minor: string };
       expect(cluster?.version).toBe(`${version.major}.${version.minor}`);
-      const { items } = await world.kube.client.list(SERVICE);
+      const { items } = await connect(world.kube.url).list(SERVICE);
       const addresses = items.map(({ spec }) => (spec as { clusterIP: string }).clusterIP);
       expect(addresses.length).toBeGreaterThan(0);
       const [network = ''] = (cluster?.kubernetesNetworkConfig?.serviceIpv4Cidr ?? '').split('.0.0/16');

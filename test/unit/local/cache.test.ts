@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../src/api/kinds.ts';
-import { watchList } from '../../../src/local/cache.ts';
-import { ApiError } from '../../../src/local/client.ts';
+import { ApiError } from '../../support/kube-api.ts';
+import { watchList } from '../../support/watched-caches.ts';
 import { startCluster, type TestCluster } from './world-cluster.ts';
 
 let cluster: TestCluster;
@@ -19,7 +19,7 @@ const names = (cache: ReturnType<typeof open>['cache']): string[] =>
 
 /** A cache of nodes with a log of what it told. */
 function open() {
-  const cache = watchList(NODE, cluster.parts);
+  const cache = watchList(NODE, { ...cluster.parts, client: cluster.client });
   const told: string[] = [];
   cache.subscribe((now, before) => {
     const what = now ? (before ? 'changed' : 'came') : 'went';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { connect, type KubeApi } from '../../../src/local/client.ts';
+import { connect, type KubeApi } from '../../support/kube-api.ts';
 
 let server: Server;
 let client: KubeApi;

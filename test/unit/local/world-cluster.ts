@@ -2,10 +2,10 @@
 import type { Kind } from '../../../src/api/kinds.ts';
 import { NODE, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod, QuantityList, Taint } from '../../../src/api/kubernetes.ts';
-import { startCaches } from '../../../src/local/cache.ts';
-import { connect, type KubeApi } from '../../../src/local/client.ts';
+import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import type { Parts } from '../../../src/local/parts.ts';
+import { connect, type KubeApi } from '../../support/kube-api.ts';
 import { pacedClock } from '../../support/paced-clock.ts';
 
 export interface TestCluster {
@@ -39,8 +39,13 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
   const client = connect(server.url);
   const life = new AbortController();
   const messages: string[] = [];
-  const source = { client, clock, signal: life.signal, log: (message: string) => messages.push(message) };
-  const parts: Parts = { ...source, caches: startCaches(source) };
+  const parts: Parts = {
+    client: connectInProcess(server),
+    caches: cachesInProcess(server),
+    clock,
+    signal: life.signal,
+    log: (message) => messages.push(message),
+  };
   const list: TestCluster['list'] = async (kind) => (await client.list(kind)).items;
   const nodes = parts.caches.of(NODE);
   const seen = async (node: Node): Promise<Node> => {

@@ -4,6 +4,7 @@ import { NODE } from '../../../src/api/kinds.ts';
 import { exportLines } from '../../../src/cli/local.ts';
 import { DEPLOYMENTS } from '../../../src/local/kubernetes/controllers/workloads/kinds.ts';
 import { startWorld, type World } from '../../../src/local/world.ts';
+import { connect } from '../../support/kube-api.ts';
 import { template } from './world-cluster.ts';
 
 let world: World | undefined;
@@ -25,7 +26,7 @@ async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> 
 describe('a world', () => {
   it('runs a deployment on its system nodes', async () => {
     world = await startWorld({ timeScale: 50, systemNodes: 2 });
-    const { client } = world.kube;
+    const client = connect(world.kube.url);
     await client.create(DEPLOYMENTS, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -48,7 +49,7 @@ describe('a world', () => {
       SYSTEM_NAMESPACE: 'kube-system',
     });
     expect(existsSync(env.KUBECONFIG ?? '')).toBe(true);
-    const pools = await world.kube.client.raw('GET', '/apis/karpenter.sh/v1/nodepools');
+    const pools = await connect(world.kube.url).raw('GET', '/apis/karpenter.sh/v1/nodepools');
     expect(pools).toMatchObject({ kind: 'NodePoolList', items: [] });
     await world.stop();
     expect(existsSync(env.KUBECONFIG ?? '')).toBe(false);

@@ -43,7 +43,8 @@ describe.each([
     const node = await client.create(NODE, NODE_A as never);
     expect(await refusal(client.create(NODE, NODE_A as never))).toBe('409 AlreadyExists');
     await client.patch(NODE, { name: 'a' }, { metadata: { labels: { x: 'y' } } });
-    expect(await refusal(client.update(NODE, node))).toBe('409 Conflict');
+    const { resourceVersion } = node.metadata;
+    expect(await refusal(client.patch(NODE, { name: 'a' }, { metadata: { resourceVersion } }))).toBe('409 Conflict');
     expect(await refusal(client.patch(NODE, { name: 'b' }, {}))).toBe('404 NotFound');
     expect(await refusal(client.delete(NODE, { name: 'b' }))).toBe('404 NotFound');
     expect(await refusal(client.create(NODE, { ...NODE_A, metadata: { name: 'No Name' } } as never))).toBe(
@@ -76,6 +77,13 @@ describe.each([
 });
 
 describe('the operator in process', () => {
+  it('rejects an update of an earlier version', async () => {
+    const client = inProcessClient(api);
+    const node = await client.create(NODE, NODE_A as never);
+    await client.update(NODE, { ...node, metadata: { ...node.metadata, labels: { x: 'y' } } });
+    expect(await refusal(client.update(NODE, node))).toBe('409 Conflict');
+  });
+
   it('evicts within budgets, and the pod of this uid alone', async () => {
     const client = inProcessClient(api);
     const pod = await client.create(POD, podOf('a') as never);
@@ -194,7 +202,7 @@ describe('play', () => {
 
   it('makes so many pods, each of which runs for so long', async () => {
     await plays({ at: 0, apply: podOf('task'), count: 3, runsFor: 89.6 });
-    const { items } = await client().list(POD);
+    const items = cachesInProcess(api).of(POD).list();
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['task-0', 'task-1', 'task-2']);
     for (const { spec } of items)
       expect(spec).toMatchObject({ restartPolicy: 'Never', containers: [{ command: ['sleep', '90'] }] });

@@ -7,7 +7,7 @@ import { keyOf, refOf } from '../../../kube/store.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Cache } from '../../cache.ts';
-import type { KubeApi } from '../../client.ts';
+import type { ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { sameJson } from '../../same-json.ts';
@@ -89,7 +89,7 @@ export async function startNodeLifecycle(parts: Parts, options: NodeLifecycleOpt
 
 class NodeLifecycle {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #nodes: Cache<Node>;

@@ -5,7 +5,7 @@ import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass }
 import { ZONE_LABEL } from '../../../api/labels.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone, type KubeApi } from '../../client.ts';
+import { isConflict, isGone, type ObjectClient } from '../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { SELECTED_NODE } from '../scheduler/bind-claims.ts';
 import { claimUses, NO_PROVISIONER, satisfies } from '../scheduler/volumes.ts';
@@ -52,7 +52,7 @@ export async function startVolumes(parts: Parts): Promise<void> {
 }
 
 class Volumes {
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #claims: Cache<PersistentVolumeClaim>;
   readonly #volumes: Cache<PersistentVolume>;
   readonly #classes: Cache<StorageClass>;

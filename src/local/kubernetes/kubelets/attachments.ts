@@ -5,7 +5,7 @@ import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } fr
 import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone, type KubeApi } from '../../client.ts';
+import { isConflict, isGone, type ObjectClient } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
 import { type Loop, startLoop } from '../controllers/loop.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
@@ -28,7 +28,7 @@ export async function startAttachments(parts: Parts): Promise<void> {
 
 class Attachments {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #pods: Cache<Pod>;
   readonly #claims: Cache<PersistentVolumeClaim>;

@@ -4,7 +4,7 @@ import { NODE, POD } from '../../../api/kinds.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
 import type { Caches } from '../../cache.ts';
-import { isGone, type KubeApi } from '../../client.ts';
+import { isGone, type ObjectClient } from '../../client.ts';
 import { eventReporter, type Parts } from '../../parts.ts';
 import { startAttachments } from './attachments.ts';
 import { Kubelet, type KubeletContext } from './kubelet.ts';
@@ -59,7 +59,7 @@ class Machines {
   readonly #endpoint: string;
   readonly #caches: Caches;
   readonly #clock: Clock;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #signal: AbortSignal;
   readonly #log: (message: string) => void;
   readonly #options: KubeletOptions;

@@ -1,7 +1,7 @@
 /** How many volumes the EBS CSI driver attaches to a node, which it publishes in the CSINode. */
 import { DAEMON_SET } from '../../../api/kinds.ts';
 import type { LocalInstance } from '../../aws/types.ts';
-import type { KubeApi } from '../../client.ts';
+import type { ObjectClient } from '../../client.ts';
 import type { RunContainer } from './container-timing.ts';
 import { wholeNumber } from './userdata/config.ts';
 import { options } from './userdata/flags.ts';
@@ -14,7 +14,7 @@ const DRIVER = { name: 'ebs-csi-node', namespace: 'kube-system' };
  *
  * @param fallback of machines whose hardware tells nothing
  */
-export async function volumeLimitOf(client: KubeApi, instance: LocalInstance, fallback: number): Promise<number> {
+export async function volumeLimitOf(client: ObjectClient, instance: LocalInstance, fallback: number): Promise<number> {
   const driver = await client.find(DAEMON_SET, DRIVER);
   const flags = options(
     driver?.spec.template.spec.containers.flatMap(({ args = [] }: RunContainer) => [...args]) ?? [],

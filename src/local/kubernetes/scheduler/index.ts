@@ -14,7 +14,7 @@ import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.t
 import type { Clock } from '../../../lib/clock.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Caches } from '../../cache.ts';
-import { ApiError, isGone, type KubeApi } from '../../client.ts';
+import { ApiError, isGone, type ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { sameJson } from '../../same-json.ts';
@@ -51,7 +51,7 @@ export async function startScheduler(parts: Parts): Promise<void> {
 
 class Scheduler {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #caches: Caches;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;

@@ -4,6 +4,7 @@ import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NODE, NODE_CLAIM, NODE_POOL } from '
 import type { Condition, Node, Workload } from '../../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
+import { connect } from '../../../support/kube-api.ts';
 import { CLUSTER, type Examined, examinedWorld } from './support.ts';
 
 let examined: Examined;
@@ -12,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => examined.stop());
 
-const kube = () => examined.world.kube.client;
+const kube = () => connect(examined.world.kube.url);
 
 /** As Karpenter's chart installs it. */
 const karpenter = (tag: string, namespace = 'kube-system', replicas = 2): Workload => ({

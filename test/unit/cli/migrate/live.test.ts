@@ -15,6 +15,7 @@ import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
+import { connect } from '../../../support/kube-api.ts';
 import { karpenter, managed, node } from './clusters.ts';
 
 const CLUSTER = 'shop';
@@ -51,7 +52,7 @@ async function printed(...args: readonly string[]): Promise<string> {
 const about = ({ items }: Status, subject: string): readonly Item[] => items.filter((item) => item.subject === subject);
 
 const populate = async (tag: string): Promise<void> => {
-  const { client } = world.kube;
+  const client = connect(world.kube.url);
   await client.create(DEPLOYMENT, karpenter(tag) as Workload);
   await client.create(EC2_NODE_CLASS, nodeClassOf(CLUSTER));
   await client.create(NODE_POOL, nodePoolOf());
@@ -97,7 +98,7 @@ describe('migrate status of a live cluster', () => {
 
   it('changes nothing', async () => {
     await populate('1.14.1');
-    const pools = async () => (await world.kube.client.list(NODE_POOL)).items;
+    const pools = async () => (await connect(world.kube.url).list(NODE_POOL)).items;
     const before = await pools();
     await status();
     expect(await pools()).toEqual(before);
@@ -162,7 +163,7 @@ describe('migrate plan of a live cluster', () => {
     // nobody but AWS may write such tags
     const machine = world.aws.instances.get(id) ?? {};
     Object.assign(machine, { tags: { 'aws:autoscaling:groupName': 'shop-workers-asg' } });
-    const { client } = world.kube;
+    const client = connect(world.kube.url);
     await client.create(NODE, managed('host-a', 'system') as Node);
     await client.create(NODE, { ...(node('own', {}) as Node), spec: { providerID: `aws:///us-west-2a/${id}` } });
     const before = (await client.list(NODE)).items.length;

@@ -50,13 +50,10 @@ export function writeOptions(
   };
 }
 
-/**
- * The program that writes, by its user agent. The world's own controllers go without: what they write is nobody's, which
- * keeps the objects of large clusters small.
- */
-function agentOf({ headers }: IncomingMessage): string | undefined {
+/** Returns the program that writes, by its user agent. */
+function agentOf({ headers }: IncomingMessage): string {
   const [agent = ''] = (headers['user-agent'] ?? '').split('/');
-  return agent === 'karpenter-local' ? undefined : agent || 'unknown';
+  return agent || 'unknown';
 }
 
 function isDryRun(value: unknown, method: string): boolean {

@@ -14,7 +14,7 @@ import { serveSubresource } from './subresources.ts';
 import type { Watches } from './watch.ts';
 
 /** What the local server says it is. */
-export const VERSION: Json = {
+export const VERSION = {
   major: '1',
   minor: '36',
   gitVersion: 'v1.36.0-local',

@@ -4,7 +4,7 @@ import type { Condition } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import type { Cache } from '../../../cache.ts';
-import { isConflict, type KubeApi } from '../../../client.ts';
+import { isConflict, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { control } from './control.ts';
@@ -81,7 +81,7 @@ export async function startDeployments(parts: Parts): Promise<void> {
 
 class Deployments {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #sets: Cache<Scaled>;
   readonly #report: Report;

@@ -4,7 +4,7 @@ import { isTrue } from '../../../../api/conditions.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
-import { isGone, type KubeApi } from '../../../client.ts';
+import { isGone, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { control } from './control.ts';
@@ -30,7 +30,7 @@ export async function startJobs(parts: Parts): Promise<void> {
 
 class Jobs {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #report: Report;
 

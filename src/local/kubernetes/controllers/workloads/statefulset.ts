@@ -3,7 +3,7 @@
 import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../lib/clock.ts';
-import { isConflict, type KubeApi } from '../../../client.ts';
+import { isConflict, type ObjectClient } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
@@ -48,7 +48,7 @@ type Members = ReadonlyMap<number, Pod>;
 
 class StatefulSets {
   readonly #parts: Parts;
-  readonly #client: KubeApi;
+  readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #report: Report;
 

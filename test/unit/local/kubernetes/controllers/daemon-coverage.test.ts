@@ -4,13 +4,13 @@ import { DAEMON_SET, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../../src/api/kubernetes.ts';
 import { realClock } from '../../../../../src/lib/clock.ts';
 import type { Caches } from '../../../../../src/local/cache.ts';
-import type { KubeApi } from '../../../../../src/local/client.ts';
+import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Coverage } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-coverage.ts';
 import { nodeOf, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
 
-let client: KubeApi;
+let client: ObjectClient;
 let caches: Caches;
 let set: DaemonSet;
 let coverage: Coverage;

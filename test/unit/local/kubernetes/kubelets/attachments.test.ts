@@ -4,13 +4,15 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../../src/api/kinds.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../../../src/api/kubernetes.ts';
 import { steadyClock } from '../../../../../src/lib/clock.ts';
-import type { KubeApi } from '../../../../../src/local/client.ts';
+import type { Caches } from '../../../../../src/local/cache.ts';
+import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { startAttachments } from '../../../../../src/local/kubernetes/kubelets/attachments.ts';
 
 const stop = new AbortController();
-let client: KubeApi;
+let client: ObjectClient;
+let caches: Caches;
 const DATA = { name: 'data', namespace: 'default' };
 const WRITER = { name: 'writer', namespace: 'default' };
 
@@ -19,7 +21,8 @@ beforeEach(async () => {
   const clock = steadyClock(20);
   const api = openApi({ clock });
   client = connectInProcess(api);
-  const parts = { client, caches: cachesInProcess(api), clock, signal: stop.signal, log: () => {} };
+  caches = cachesInProcess(api);
+  const parts = { client, caches, clock, signal: stop.signal, log: () => {} };
   await startAttachments(parts);
   const volume = {
     apiVersion: 'v1',
@@ -55,7 +58,7 @@ beforeEach(async () => {
 
 afterEach(() => stop.abort());
 
-const attached = async (): Promise<number> => (await client.list(VOLUME_ATTACHMENT)).items.length;
+const attached = async (): Promise<number> => caches.of(VOLUME_ATTACHMENT).list().length;
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   for (let round = 0; round < 100 && !(await holds()); round += 1) await sleep(10);

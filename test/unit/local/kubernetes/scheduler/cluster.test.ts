@@ -4,7 +4,7 @@ import { NAMESPACE, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
 import { realClock } from '../../../../../src/lib/clock.ts';
 import { randomStream } from '../../../../../src/local/aws/random.ts';
-import type { KubeApi } from '../../../../../src/local/client.ts';
+import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
@@ -13,7 +13,7 @@ import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/spread.
 import type { ClusterView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 import { podWith } from './fixtures.ts';
 
-let client: KubeApi;
+let client: ObjectClient;
 let cluster: Cluster;
 
 beforeEach(() => {

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
 import { steadyClock } from '../../../../../src/lib/clock.ts';
-import { connect, isConflict, type KubeApi } from '../../../../../src/local/client.ts';
 import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
 import { objectField } from '../../../../../src/replay/trace/fields.ts';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import { kindOf } from '../../../../../src/replay/trace/kinds.ts';
 import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
+import { connect, isConflict, type KubeApi } from '../../../../support/kube-api.ts';
 
 const START = Date.parse('2026-01-05T00:00:00Z');
 /** Later ones are like earlier ones. */
