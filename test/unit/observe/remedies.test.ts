@@ -44,10 +44,10 @@ describe('an error line', () => {
     expect(remedyFor('Reconciler error', fields)).toBe("allow ec2:CreateFleet in the policies of the operator's role");
   });
 
-  it('names the object to look at', () => {
+  it('names the object to check', () => {
     const fields = { controllerKind: 'NodeClaim', name: 'default-a', namespace: '' };
     expect(remedyFor('Reconciler error', fields)).toContain('kubectl describe nodeclaim default-a shows');
     expect(remedyFor('Reconciler error', { ...fields, namespace: 'x' })).toContain('default-a -n x shows');
-    expect(remedyFor('Reconciler error', { controller: 'interruption' })).toContain('tried again');
+    expect(remedyFor('Reconciler error', { controller: 'interruption' })).toContain('retried');
   });
 });
