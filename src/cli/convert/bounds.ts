@@ -1,13 +1,13 @@
-/** What a document may be at most, so that nothing in it stops a conversion or takes its memory. */
+/** Limits for documents, so that no document can stop a conversion or exhaust its memory. */
 import { type Document, isAlias, isMap, isNode, isSeq } from 'yaml';
 import { InputError } from '../objects/errors.ts';
 
-/** Far deeper than any object of Kubernetes. */
+/** Maximum depth. Objects of Kubernetes are much less deep. */
 const MOST_LEVELS = 200;
-/** More fields than any object has that etcd takes. */
+/** Maximum number of fields. An object that fits in etcd has fewer. */
 const MOST_NODES_BY_ALIASES = 1_000_000;
 
-/** @throws InputError for plain data that is too deep */
+/** @throws InputError if plain data is nested too deeply */
 export function checkDepth(value: unknown, where: string): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -16,7 +16,7 @@ export function checkDepth(value: unknown, where: string): void {
   }
 }
 
-/** @throws InputError for what is too deep, holds itself, or grows beyond measure by its aliases */
+/** @throws InputError if the document is too deep, contains itself, or its aliases expand beyond the limit */
 export function checkDocument(document: Document, where: string): void {
   new Measurement(where).sizeOf(document.contents, 0);
 }
@@ -25,7 +25,7 @@ class Measurement {
   readonly #where: string;
   readonly #sizes = new Map<unknown, number>();
   readonly #open = new Set<unknown>();
-  /** In the order of the text, in which an anchor may be set anew. */
+  /** Anchors in the order of the text, because a later anchor may redefine an earlier one. */
   readonly #anchors = new Map<string, unknown>();
 
   constructor(where: string) {

@@ -1,4 +1,4 @@
-/** Holds converted objects against the CustomResourceDefinitions of v1. */
+/** Validates converted objects against the CustomResourceDefinitions of v1. */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError } from '../objects/errors.ts';
 import { reviewOf } from '../objects/stored.ts';
@@ -7,7 +7,7 @@ import { plain } from './nodes.ts';
 import type { Path } from './notes.ts';
 
 /**
- * Takes fields away that v1 does not know, with a note.
+ * Removes fields that v1 does not have, and adds a note for each.
  *
  * @param isPatch whether fields may be missing
  * @throws InputError with every field that an API server would reject
@@ -41,7 +41,7 @@ function remove(edit: ObjectEdit, path: Path): void {
   else edit.remove(path);
 }
 
-/** The path that `spec.tags.a.b/c[0]` stands for in an object, as far as that has it. */
+/** Parses a field such as `spec.tags.a.b/c[0]` to its path in an object. Stops where the object has no such field. */
 function pathOf(field: string, object: unknown): Path | undefined {
   if (field === '') return [];
   if (typeof object !== 'object' || object === null) return [];
@@ -51,7 +51,7 @@ function pathOf(field: string, object: unknown): Path | undefined {
     const rest = pathOf(field.slice(index[0].length), (object as Record<number, unknown>)[position]);
     return rest && [position, ...rest];
   }
-  // keys may have dots themselves; the longest that is there is meant
+  // keys may contain dots; the longest matching key is the right one
   const [key] = Object.keys(object)
     .filter((name) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`))
     .sort((a, b) => b.length - a.length);

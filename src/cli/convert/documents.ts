@@ -1,6 +1,6 @@
 /**
- * Manifests as text that is edited: files, folders and standard input, with comments, order and anchors. A document in
- * which nothing is changed is written as it was read, byte by byte.
+ * Reads and writes manifests from files, folders and standard input. Edits keep comments, order and anchors. An
+ * unchanged document is written as it was read, byte by byte.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,23 +12,22 @@ import { styleOf, type TextStyle, textOf, withSourceNumbers } from './style.ts';
 
 const MANIFEST_FILE = /\.(ya?ml|json)$/;
 
-/** One document of a file. */
 export interface SourceDocument {
-  /** `pools.yaml, document 2`. */
+  /** Place in error messages: `pools.yaml, document 2`. */
   readonly where: string;
-  /** What was read; edit it, and say so by `isChanged`. */
+  /** Parsed document. Code that edits it must set `isChanged`. */
   readonly document: Document;
-  /** As it was read, with the line that separates it from the one before. */
+  /** Text that was read, with the separator line before the document. */
   readonly original: string;
   isChanged: boolean;
-  /** Objects that follow it, each in a document of its own. */
+  /** New objects after this document, each in its own document. */
   readonly added: Document[];
-  /** A comment that takes its place; what is in it is left out then. */
+  /** Comment that is written instead of the document. */
   replacement?: string;
 }
 
 export interface SourceFile {
-  /** As the command line or the folder has it, or `standard input`. */
+  /** Path as on the command line or in the folder, or `standard input`. */
   readonly name: string;
   readonly text: string;
   readonly isJson: boolean;
@@ -40,13 +39,14 @@ export const STANDARD_INPUT = 'standard input';
 
 export interface ReadFiles {
   readonly files: readonly SourceFile[];
-  /** One for each file that cannot be used; the others are read all the same. */
+  /** One error for each file that cannot be used. The remaining files are still read. */
   readonly errors: readonly InputError[];
 }
 
 /**
- * Reads what `-f` names, in the order of the names; a file that is named twice is read once.
- * @param recursive whether folders are read with those in them; those whose names start with a dot are left out
+ * Reads the paths of `-f` in the order of their names. Reads a repeated file once.
+ *
+ * @param recursive whether to read subfolders, except subfolders whose name starts with a dot
  */
 export function readFiles(paths: readonly string[], { recursive = false }: { recursive?: boolean } = {}): ReadFiles {
   const errors: InputError[] = [];
@@ -93,7 +93,7 @@ function filesIn(folder: string, recursive: boolean): readonly string[] {
 
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** @throws InputError that names the line, when the text is neither YAML nor JSON, or too deep or too large to work on */
+/** @throws InputError with the line if the text is neither YAML nor JSON, or is too deep or too large */
 export function parseFile(text: string, name: string): SourceFile {
   const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
   const body = text.slice(mark.length);
@@ -104,7 +104,7 @@ export function parseFile(text: string, name: string): SourceFile {
   return { name, text, isJson: json !== undefined, style: styleOf(text), documents: marked };
 }
 
-/** Faster than as YAML; undefined if the text is no JSON. */
+/** Parses JSON, which is faster than parsing YAML. Returns undefined if the text is not JSON. */
 function jsonDocument(text: string, name: string): readonly SourceDocument[] | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   let value: unknown;
@@ -149,7 +149,7 @@ function invalid(error: Error & { linePos?: readonly { line: number }[] }, text:
   return new InputError(where, `not valid YAML: ${reason}${remedy}`, { cause: error });
 }
 
-/** @throws InputError where the parser gives up on nesting */
+/** @throws InputError if the parser fails because of deep nesting */
 function guarded<T>(name: string, work: () => T): T {
   try {
     return work();
@@ -160,7 +160,7 @@ function guarded<T>(name: string, work: () => T): T {
   }
 }
 
-/** What the file becomes. */
+/** Returns the new text of a file. */
 export function renderFile(file: SourceFile): string {
   const { documents, style, isJson } = file;
   if (!documents.some(isTouched)) return file.text;
@@ -189,12 +189,12 @@ function yamlTexts(source: SourceDocument, style: TextStyle): readonly string[] 
   return [isChanged ? textOf(document, style) : original, ...rest];
 }
 
-/** Texts one after the other; each but the last ends its line. */
+/** Concatenates texts. Each text except the last ends with a newline. */
 function joined(texts: readonly string[]): string {
   return texts.map((text, index) => (index < texts.length - 1 && !text.endsWith('\n') ? `${text}\n` : text)).join('');
 }
 
-/** What the files become as one stream of documents. */
+/** Renders all files as one stream of documents. */
 export function renderAll(files: readonly SourceFile[]): string {
   const texts = files.map(renderFile).filter((text) => text.trim() !== '');
   const [first = '', ...rest] = texts;
@@ -202,14 +202,14 @@ export function renderAll(files: readonly SourceFile[]): string {
   return joined([first, ...separated]);
 }
 
-/** Whether the first line that is neither empty nor a comment begins a document. */
+/** Returns true if the first line that is neither empty nor a comment is a document separator. */
 const isSeparated = (text: string): boolean =>
   text
     .split('\n')
     .find((line) => line.trim() !== '' && !line.startsWith('#'))
     ?.startsWith('---') ?? false;
 
-/** A new document that holds one object. */
+/** Creates a document with one object. */
 export const newDocument = (object: unknown): Document =>
   isNode(object) ? documentOf(object as YAMLMap) : new Document(object, { aliasDuplicateObjects: false });
 

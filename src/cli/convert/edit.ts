@@ -1,4 +1,4 @@
-/** Edits an object of a document by the paths of its fields. Comments and the order of what stays are kept. */
+/** Edits an object of a document by the paths of its fields. Keeps comments and the order of unchanged fields. */
 import { isMap, isScalar, isSeq, Pair, type YAMLMap, type YAMLSeq } from 'yaml';
 import { quoted } from '../../lib/quoted.ts';
 import { InputError } from '../objects/errors.ts';
@@ -8,10 +8,13 @@ import { fieldText, type NoteLevel, type Path, type TakeNote } from './notes.ts'
 const YES = new Set<unknown>([true, 'yes', 'on']);
 const NO = new Set<unknown>([false, 'no', 'off']);
 
-/** Readers throw InputError with object, field and what was expected when a field is of another type. */
+/**
+ * Editor for one object. If a field has the wrong type, readers throw InputError with the object, the field and the
+ * expected type.
+ */
 export class ObjectEdit {
   readonly root: YAMLMap;
-  /** `pools.yaml, document 2, Provisioner default`. */
+  /** Place in error messages: `pools.yaml, document 2, Provisioner default`. */
   readonly where: string;
   readonly #note: TakeNote;
 
@@ -44,7 +47,7 @@ export class ObjectEdit {
     return !isMissing(this.node(path));
   }
 
-  /** What is there, maps on the way being maps. */
+  /** Returns the node at a path. Fails if a node on the path is not a map. */
   node(path: Path): unknown {
     let node: unknown = this.root;
     for (const [depth, step] of path.entries()) {
@@ -72,12 +75,11 @@ export class ObjectEdit {
     return isSeq(node) ? node : this.fail(path, 'must be a list');
   }
 
-  /** Indexes of a list, for paths of its items. */
+  /** Returns the indexes of a list, which are used in paths of its items. */
   indexes(path: Path): readonly number[] {
     return (this.list(path)?.items ?? []).map((_, index) => index);
   }
 
-  /** Keys of a map. */
   keys(path: Path): readonly string[] {
     return (this.map(path)?.items ?? []).map((pair) => String(keyOf(pair)));
   }
@@ -88,7 +90,7 @@ export class ObjectEdit {
     return typeof value === 'string' ? value : this.fail(path, `must be text, not ${shown(value)}`);
   }
 
-  /** Text, or a number as it is written. */
+  /** Reads text, or a number as it is written in the source. */
   textOrNumber(path: Path): string | undefined {
     const node = this.node(path);
     const value = plain(node);
@@ -103,7 +105,7 @@ export class ObjectEdit {
     return NO.has(value) ? false : this.fail(path, `must be true or false, not ${shown(value)}`);
   }
 
-  /** A whole number of zero or more. */
+  /** Reads a whole number that is zero or greater. */
   count(path: Path): number | undefined {
     const value = plain(this.node(path));
     if (value === undefined || value === null) return undefined;
@@ -112,7 +114,7 @@ export class ObjectEdit {
       : this.fail(path, `must be a whole number from 0 on, not ${shown(value)}`);
   }
 
-  /** Takes a field out. */
+  /** Removes a field and returns it. */
   remove(path: Path): Pair | undefined {
     const parent = this.map(path.slice(0, -1));
     const pair = parent && pairOf(parent, path.at(-1) ?? '');
@@ -125,7 +127,7 @@ export class ObjectEdit {
     this.list(path)?.items.splice(index, 1);
   }
 
-  /** Sets a field; maps on the way are made. A new field goes last, or in front of another one. */
+  /** Sets a field and creates missing maps on the path. A new field is inserted before `before`, or last. */
   set(path: Path, value: unknown, before?: string): void {
     const parent = this.#madeMap(path.slice(0, -1));
     const key = String(path.at(-1));
@@ -134,16 +136,16 @@ export class ObjectEdit {
     else insert(parent, new Pair(nodeOf(key), nodeOf(value)), before);
   }
 
-  /** Adds to a list, which is made where there is none. */
+  /** Appends values to a list. Creates the list if it is missing. */
   append(path: Path, ...values: readonly unknown[]): void {
     if (!this.has(path)) this.set(path, []);
     const list = this.list(path);
-    // a list in brackets may not hold what is written over several lines
+    // a list in brackets cannot contain values of several lines
     if (list?.items.length === 0) list.flow = false;
     list?.items.push(...values.map(nodeOf));
   }
 
-  /** Moves a field with its comments. Nothing happens when there is none, or it is null. */
+  /** Moves a field with its comments. Does nothing if the field is missing or null. */
   move(from: Path, to: Path): void {
     const isSet = this.has(from);
     const pair = this.remove(from);
@@ -152,13 +154,13 @@ export class ObjectEdit {
     insert(this.#madeMap(to.slice(0, -1)), pair);
   }
 
-  /** Moves a field and gives it another value. Comments at the key and behind the value stay. */
+  /** Moves a field and sets its value. Keeps the comments at the key and after the value. */
   moveAs(from: Path, to: Path, value: unknown): void {
     this.replaceValue(from, value);
     this.move(from, to);
   }
 
-  /** Gives a field that is there another value. A comment behind it stays. */
+  /** Sets the value of an existing field. Keeps the comment after the value. */
   replaceValue(path: Path, value: unknown): void {
     const parent = this.map(path.slice(0, -1));
     const pair = parent && pairOf(parent, path.at(-1) ?? '');
@@ -168,33 +170,33 @@ export class ObjectEdit {
     pair.value = node;
   }
 
-  /** Gives a field another name and value in its place. */
+  /** Sets the name and the value of a field without moving it. */
   moveInPlace(path: Path, name: string, value: unknown): void {
     this.replaceValue(path, value);
     this.rename(path, name);
   }
 
-  /** Gives a field another name in its place. */
+  /** Renames a field without moving it. */
   rename(path: Path, name: string): void {
     const parent = this.map(path.slice(0, -1));
     const pair = parent && pairOf(parent, path.at(-1) ?? '');
     if (pair !== undefined) rename(pair, name);
   }
 
-  /** Takes a map away that holds nothing. */
+  /** Removes a map that is empty, or a null. */
   removeEmpty(path: Path): void {
     const node = this.node(path);
     if (isMissing(node) || (isMap(node) && node.items.length === 0)) this.remove(path);
   }
 
-  /** Puts the entries of a map in a map in the place of that. */
+  /** Replaces an inner map by its entries. */
   hoist(path: Path, name: string): void {
     const inner = this.map([...path, name])?.items ?? [];
     this.remove([...path, name]);
     this.map(path)?.items.push(...inner);
   }
 
-  /** Takes away what is null, which an API server drops or rejects. */
+  /** Removes nulls, which an API server drops or rejects. */
   dropNulls(path: Path): void {
     dropNulls(this.node(path));
   }
@@ -218,13 +220,13 @@ function rename(pair: Pair, name: string): void {
 
 function insert(parent: YAMLMap, pair: Pair, before?: string): void {
   const place = before === undefined ? undefined : pairOf(parent, before);
-  // a list in brackets may not hold what is written over several lines
+  // a map in brackets cannot contain values of several lines
   if (parent.items.length === 0) parent.flow = false;
   if (place === undefined) parent.items.push(pair);
   else parent.items.splice(parent.items.indexOf(place), 0, pair);
 }
 
-/** Whether a text has a part that a tool is to fill in. */
+/** Returns true if a text contains a placeholder of a template tool. */
 export const hasTemplate = (value: unknown): boolean => typeof value === 'string' && /\$\{|\{\{|%\{/.test(value);
 
 function dropNulls(node: unknown): void {

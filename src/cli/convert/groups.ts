@@ -10,7 +10,7 @@ interface Subcommand {
   readonly name: string;
   readonly wanted: Wanted;
   readonly description: string;
-  /** What `-f` names. */
+  /** Input files, as the help text describes them. */
   readonly input: string;
   readonly examples: readonly Example[];
 }

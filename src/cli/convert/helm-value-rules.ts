@@ -1,20 +1,20 @@
-/** What became of the values of Karpenter's chart before 1.0, value by value. */
+/** Rules for values of Karpenter's chart before 1.0. */
 
-/** Names of values from the outermost map on. */
+/** Names of nested values, outermost first. */
 export type ValuePath = readonly string[];
 
-/** A value that has another place today. */
+/** Value with a new path. */
 export interface MovedValue {
   readonly from: ValuePath;
   readonly to: ValuePath;
-  /** What a reader has to know besides the new place. */
+  /** Additional note for the user. */
   readonly text?: string;
 }
 
-/** A value, or a map of values, that nothing reads any more. */
+/** Value or map of values that is no longer read. */
 interface DroppedValue {
   readonly path: ValuePath;
-  /** Why, and what takes its place. */
+  /** Reason and replacement. */
   readonly text: string;
 }
 
@@ -42,7 +42,10 @@ const QUEUE_IGNORED =
 const MISPLACED =
   'it had no effect in this place; from now on it decides where the controller runs: nodes that it allows must be there';
 
-/** In the order in which they are applied: of two for one place, the first that is there counts. */
+/**
+ * Moved values in the order in which they are applied. If several values have the same new path, the first present
+ * value is used.
+ */
 export const MOVED_VALUES: readonly MovedValue[] = [
   ...SETTINGS.map((name) => moved(`settings.aws.${name}`, `settings.${name}`)),
   moved('settings.aws.interruptionQueueName', 'settings.interruptionQueue'),
@@ -100,7 +103,7 @@ export const DROPPED_VALUES: readonly DroppedValue[] = [
   dropped('webhook', WEBHOOK),
 ];
 
-/** Levels of the log that are no longer there. */
+/** Log levels that no longer exist, with their replacements. */
 export const LOG_LEVELS: Readonly<Record<string, string>> = {
   warn: 'error',
   warning: 'error',
@@ -109,5 +112,5 @@ export const LOG_LEVELS: Readonly<Record<string, string>> = {
   fatal: 'error',
 };
 
-/** Images of Karpenter's own controller; any other is one that somebody built. */
+/** Images of Karpenter's own controller. Any other image is a custom build. */
 export const KARPENTER_IMAGE = /(^public\.ecr\.aws\/karpenter\/|\bkarpenter\/controller$)/;

@@ -1,4 +1,4 @@
-/** Values of Karpenter's chart, of any release, as this chart takes them. */
+/** Converts values of Karpenter's chart, of any release, to values of this chart. */
 import { isMap, isScalar, type Pair, Scalar, YAMLMap } from 'yaml';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { own } from '../../lib/own.ts';
@@ -14,23 +14,23 @@ import {
 } from './helm-value-rules.ts';
 import { below, type TakeNote } from './notes.ts';
 
-/** Names by their place; a list holds the texts that are allowed, `true` stands for anything. */
+/** Tree of value names. A list contains the allowed texts, and `true` allows any value. */
 type Known = { readonly [name: string]: Known | readonly string[] | true };
 
 const KNOWN = JSON.parse(KNOWN_VALUES) as Known;
 
-/** Helm's own, and what charts that include this one share. */
+/** Values of Helm itself, and values that parent charts share. */
 const OF_HELM = new Set(['global', 'enabled', 'tags', '<<']);
 
 /**
- * Brings values up to date in place: comments and order stay, and a second time nothing changes. What cannot be told, such
- * as a text with template expressions, is left as it is.
+ * Updates values in place. Keeps comments and order, and a second run changes nothing. Values that cannot be
+ * evaluated, such as template expressions, remain unchanged.
  *
- * @param note gets every value that moved, has gone, or that the chart does not know; paths start at the values
+ * @param note called for each value that moved, was removed, or is unknown to the chart; paths start at the values
  * @returns whether anything was changed
  */
 export function convertValues(values: YAMLMap, note: TakeNote): boolean {
-  // a chart that includes Karpenter's has its values under the name of that chart
+  // a parent chart of Karpenter's chart nests its values under the chart's name
   const nested = pairOf(values, 'karpenter')?.value;
   const isNested = isMap(nested);
   const before = isNested && convertValues(nested as YAMLMap, below(note, ['karpenter']));
@@ -39,7 +39,7 @@ export function convertValues(values: YAMLMap, note: TakeNote): boolean {
   const asGiven = JSON.stringify(values);
   for (const rule of MOVED_VALUES) move(values, rule, note);
   const gone = DROPPED_VALUES.filter(({ path }) => remove(values, path) !== undefined);
-  // not before all have gone: a comment in a map that goes as well would go with it
+  // notes are added after all removals, because removing a map would also remove comments in it
   for (const { path, text } of gone) note('lost', path, `${path.join('.')} is left out: ${text}`);
   correctLogLevel(values, note);
   dropImage(values, note);
@@ -52,7 +52,7 @@ export function convertValues(values: YAMLMap, note: TakeNote): boolean {
 const pairOf = (map: YAMLMap, name: string): Pair | undefined =>
   map.items.find(({ key }) => (isScalar(key) ? key.value : key) === name);
 
-/** The map in which a value is; undefined when one on the way is not there, or is no map. */
+/** Returns the map that contains a value, or undefined if a map on the path is missing or has another type. */
 function holderOf(values: YAMLMap, path: ValuePath): YAMLMap | undefined {
   let map = values;
   for (const name of path.slice(0, -1)) {
@@ -70,14 +70,14 @@ const has = (values: YAMLMap, path: ValuePath): boolean => {
   return holder !== undefined && pairOf(holder, nameIn(path)) !== undefined;
 };
 
-/** Takes a value out, and maps that are empty then; answers it with its comments. */
+/** Removes a value and maps that become empty. Returns the value with its comments. */
 function remove(values: YAMLMap, path: ValuePath): Pair | undefined {
   const holder = holderOf(values, path);
   const pair = holder && pairOf(holder, nameIn(path));
   if (holder === undefined || pair === undefined) return undefined;
   const index = holder.items.indexOf(pair);
   holder.items.splice(index, 1);
-  // the comment above the first key of a map is the map's
+  // the parser attaches the comment above the first key to the map
   if (index === 0 && holder !== values) addComment(pair, take(holder));
   if (holder.items.length === 0 && holder !== values) {
     const emptied = remove(values, path.slice(0, -1));
@@ -114,7 +114,10 @@ function move(values: YAMLMap, { from, to, text }: MovedValue, note: TakeNote): 
   note('changed', from, `${from.join('.')} is ${to.join('.')} today${text === undefined ? '' : `; ${text}`}`, to);
 }
 
-/** Position in the map that the value goes to, of what holds it now: people find it again. Undefined to append it. */
+/**
+ * Returns the position of the old value if the new value belongs to the same map, so that users find it again.
+ * Otherwise returns undefined, and the new value is appended.
+ */
 function placeOf(values: YAMLMap, from: ValuePath, to: ValuePath): number | undefined {
   const step = to.length - 1;
   if (from.length < to.length || to.slice(0, step).some((name, index) => name !== from[index])) return undefined;
@@ -123,7 +126,7 @@ function placeOf(values: YAMLMap, from: ValuePath, to: ValuePath): number | unde
   return holder && pair && holder.items.indexOf(pair);
 }
 
-/** The map at a place, made where it is not there. */
+/** Returns the map at a path and creates missing maps. */
 function mapAt(values: YAMLMap, path: ValuePath): YAMLMap {
   let map = values;
   for (const name of path) {
@@ -152,7 +155,7 @@ function correctLogLevel(values: YAMLMap, note: TakeNote): void {
   note('changed', ['logLevel'], `${quoted(level ?? '')} is no level any more: the levels are debug, info and error`);
 }
 
-/** An image of Karpenter's is not this operator's: the chart asks for the one that was built. */
+/** Removes an image of Karpenter's own controller, because this chart uses the operator's image by default. */
 function dropImage(values: YAMLMap, note: TakeNote): void {
   const path = ['controller', 'image'];
   const pair = holderOf(values, path) && pairOf(mapAt(values, ['controller']), 'image');
@@ -168,7 +171,7 @@ function dropImage(values: YAMLMap, note: TakeNote): void {
   );
 }
 
-/** What behaves in another way since the values were written, without a word in them. */
+/** Adds notes about changed defaults that the values do not set. */
 function noteNewDefaults(values: YAMLMap, note: TakeNote): void {
   if (!has(values, ['controller', 'metrics', 'port']))
     note(

@@ -1,4 +1,4 @@
-/** `karpenter convert iam`: the controller's policies of older releases as those of today. */
+/** Command `karpenter convert iam`. Converts the controller's policies of older releases to current policies. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
@@ -17,7 +17,7 @@ import { type InputFlags, printErrors, printNotes, withInput } from './output.ts
 import { eachDocument, onFiles } from './run.ts';
 
 interface Flags extends InputFlags, GivenParameters {
-  /** A folder. */
+  /** Output folder. */
   readonly output?: string;
   readonly single?: boolean;
   readonly diff?: boolean;
@@ -31,7 +31,7 @@ const TITLES: readonly (readonly [DifferenceKind, string])[] = [
   ['same', 'UNCHANGED'],
 ];
 
-/** The differences for people, those of a kind under one heading. */
+/** Renders the differences as text, grouped by kind under headings. */
 function differencesText(differences: readonly Difference[], width = terminalWidth()): string {
   const sections = TITLES.flatMap(([kind, title]) => {
     const own = differences.filter((each) => each.kind === kind);
@@ -44,14 +44,14 @@ function differencesText(differences: readonly Difference[], width = terminalWid
 const lineOf = ({ kind, statement, actions, text, reason }: Difference): string =>
   [`${statement}: ${actions.join(', ')}`, text, kind === 'same' ? '' : reason].filter((part) => part !== '').join('; ');
 
-/** Documents by name, or all statements in one. */
+/** Renders all policies as one JSON object by name, or all statements as one policy. */
 function policiesText(policies: readonly NamedPolicy[], isSingle: boolean): string {
   const single = { Version: '2012-10-17', Statement: policies.flatMap(({ document }) => document.Statement) };
   const all = Object.fromEntries(policies.map(({ name, document }) => [name, document]));
   return `${JSON.stringify(isSingle ? single : all, null, 2)}\n`;
 }
 
-/** File names hold no `$` of a placeholder. */
+/** Returns a file name without the `$` of placeholders. */
 const fileName = (name: string): string => `${name.replace(/[^\w.-]/g, '')}.json`;
 
 function writePolicies(folder: string, policies: readonly NamedPolicy[]): void {

@@ -1,4 +1,4 @@
-/** Families of images: what v1beta1 chose by the family alone, v1 is told by an alias or by terms. */
+/** Converts AMI families. v1beta1 selects images by the family alone, and v1 needs an alias or selector terms. */
 import type { ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
 
@@ -18,7 +18,11 @@ const UBUNTU_IMAGES = ['amd64', 'arm64'].map((arch) => ({
   ssmParameter: `/aws/service/canonical/ubuntu/eks/22.04/$KUBERNETES_VERSION/stable/current/${arch}/hvm/ebs-gp2/ami-id`,
 }));
 
-/** Works on selector terms; selectors have to be converted before. @throws InputError when images stay unknown */
+/**
+ * Converts images to selector terms. Selectors must be converted first.
+ *
+ * @throws InputError if the images cannot be determined
+ */
 export function convertImages(edit: ObjectEdit, { isPatch }: { readonly isPatch: boolean }): void {
   const family = edit.text(FAMILY);
   const hasTerms = (edit.list(TERMS)?.items.length ?? 0) > 0;
@@ -50,7 +54,7 @@ function addAlias(edit: ObjectEdit, family: string): void {
   edit.note('assumed', TERMS, `amiFamily ${family} alone chooses no images in v1${end}`);
 }
 
-/** In front of which field something goes that is to follow another. */
+/** Returns the key after a given key, so that a new field can be inserted between them. */
 function keyAfter(edit: ObjectEdit, key: string): string | undefined {
   const keys = edit.keys(['spec']);
   return keys[keys.indexOf(key) + 1];
@@ -61,7 +65,7 @@ function noteOnPatch(edit: ObjectEdit, family: string): void {
   edit.note('assumed', FAMILY, text);
 }
 
-/** User data of Ubuntu's images is that of AL2, which is how v1 goes on with them. */
+/** Converts family Ubuntu to AL2, because Ubuntu images boot with the same user data. */
 function convertUbuntu(edit: ObjectEdit, { hasTerms, isPatch }: { hasTerms: boolean; isPatch: boolean }): void {
   edit.replaceValue(FAMILY, 'AL2');
   edit.note('changed', FAMILY, 'v1 has no amiFamily Ubuntu; its images boot with the user data of AL2');

@@ -1,4 +1,7 @@
-/** Settings of the kubelet, which NodePools had before v1 → those of EC2NodeClasses, a class per distinct block. */
+/**
+ * Moves kubelet settings of NodePools before v1 to EC2NodeClasses. Each distinct block of settings needs its own
+ * class.
+ */
 import { isMap, type Pair, type YAMLMap } from 'yaml';
 import { ObjectEdit } from './edit.ts';
 import { plain } from './nodes.ts';
@@ -6,32 +9,36 @@ import { type Notes, type Path, placeComment } from './notes.ts';
 import { addAfter, type FoundObject } from './objects.ts';
 import { closestTo } from './trees.ts';
 
-/** A converted NodePool or NodeClaim that refers to a class. */
+/** Converted NodePool or NodeClaim that refers to a class. */
 export interface ClassUser {
   readonly found: FoundObject;
-  /** Its settings of the kubelet, taken out of it. */
+  /** Kubelet settings that were removed from the object. */
   readonly kubelet: Pair | undefined;
-  /** Where the reference to the class is. */
+  /** Path of the reference to the class. */
   readonly reference: Path;
 }
 
 interface Use {
   readonly user: ClassUser;
   readonly edit: ObjectEdit;
-  /** Of the class that it refers to. */
+  /** Name of the referenced class. */
   readonly className: string;
-  /** Empty when it has no settings. */
+  /** Canonical text of the settings. Empty if there are no settings. */
   readonly block: string;
 }
 
 const KUBELET: Path = ['spec', 'kubelet'];
-/** As long as a label's value can be, which a class's name becomes. */
+/** Maximum length of a label value. Names of classes are used as label values. */
 const MOST_NAME = 63;
 
-/** Brings the blocks of pools into the classes that they refer to. Classes are those of the input, all of v1 by now. */
+/**
+ * Moves kubelet settings of NodePools to the classes that they refer to.
+ *
+ * @param classes classes of the input, already converted to v1
+ */
 export function mergeKubelets(users: readonly ClassUser[], classes: readonly FoundObject[], notes: Notes): void {
   const uses = users.map((user) => useOf(user, notes));
-  // those of v1 were not looked at before, and may be anything
+  // the spec of a v1 class from the input is not validated and may have any type
   const known = classes.filter(({ map }) => isMap(map.get('spec', true)));
   const byClass = new Map<FoundObject, Use[]>();
   for (const use of uses) {
@@ -63,7 +70,7 @@ function dropRuntime(edit: ObjectEdit, { value }: Pair, reference: Path): void {
   edit.note('lost', ['spec', 'kubeletConfiguration', 'containerRuntime'], 'all nodes run containerd', reference);
 }
 
-/** Text that is equal for equal blocks. */
+/** Returns a text that is equal for equal blocks. */
 function canonical(block: unknown): string {
   const value = plain(block);
   const sorted = JSON.stringify(value ?? {}, (_, one: unknown) =>
@@ -74,7 +81,7 @@ function canonical(block: unknown): string {
   return sorted === '{}' ? '' : sorted;
 }
 
-/** The class is not in the input: what it needs stands in a comment. */
+/** Writes the required settings as a comment, because the class is not in the input. */
 function writePatch({ user, edit, className, block }: Use): void {
   const { found, reference } = user;
   const text = `goes into spec.kubelet of EC2NodeClass ${className}, which is not in the input: ${block}`;
@@ -137,7 +144,7 @@ function refer({ user: { reference, found }, edit, className }: Use, name: strin
   edit.note('changed', path, text);
 }
 
-/** A name that no class has. */
+/** Returns an unused name for a class. */
 export function freeName(wanted: string, known: readonly FoundObject[]): string {
   const taken = new Set(known.map(({ name }) => name));
   for (let count = 1; ; count += 1) {

@@ -1,4 +1,4 @@
-/** Kustomize: which files are patches, and what kustomizations say about objects that are called otherwise by now. */
+/** Reads kustomizations: finds patch files, and adds notes about references to objects that are renamed in v1. */
 
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -12,11 +12,11 @@ const OF_FLUX = 'kustomize.toolkit.fluxcd.io/';
 
 interface Kustomization {
   readonly file: SourceFile;
-  /** `kustomization.yaml, document 1`. */
+  /** Place in error messages: `kustomization.yaml, document 1`. */
   readonly where: string;
-  /** Of what the file says, plain data of any form. */
+  /** Fields of the kustomization as plain data, not validated. */
   readonly fields: JsonObject;
-  /** Where patches are: Flux has them in its spec. */
+  /** Path of the field that contains patches. Flux has them in its spec. */
   readonly path: Path;
 }
 
@@ -42,7 +42,7 @@ function kustomizationsIn(files: readonly SourceFile[]): readonly Kustomization[
   });
 }
 
-/** @param isNamedSo whether the name of the file says what it is, so that the kind may be left out */
+/** @param isNamedSo whether the file has a kustomization's name, so that the kind is optional */
 function placeOf(value: unknown, isNamedSo: boolean): Pick<Kustomization, 'fields' | 'path'> | undefined {
   if (!isObject(value)) return undefined;
   const apiVersion = textIn(value, 'apiVersion');
@@ -50,7 +50,7 @@ function placeOf(value: unknown, isNamedSo: boolean): Pick<Kustomization, 'field
   return isNamedSo || apiVersion.startsWith(OF_KUSTOMIZE) ? { fields: value, path: [] } : undefined;
 }
 
-/** Names of the files that kustomizations among the files take for strategic merge patches. */
+/** Returns the names of files that kustomizations use as patches. */
 export function patchesIn(files: readonly SourceFile[]): ReadonlySet<string> {
   const named = kustomizationsIn(files).flatMap(({ file, fields }) => {
     const paths = [
@@ -62,14 +62,14 @@ export function patchesIn(files: readonly SourceFile[]): ReadonlySet<string> {
   return new Set(named);
 }
 
-/** Kinds that are called otherwise in v1. */
+/** Kinds that are renamed in v1. */
 const NEW_KINDS: ReadonlyMap<string, string> = new Map([
   ['Provisioner', 'NodePool'],
   ['AWSNodeTemplate', 'EC2NodeClass'],
 ]);
 
 const IN_CLASS = "the EC2NodeClass's /spec/kubelet";
-/** Paths of JSON patches, the most special first. */
+/** Paths in JSON patches, most specific first. */
 const NEW_PATHS: Readonly<Record<string, readonly (readonly [old: string, now: string])[]>> = {
   Provisioner: [
     ['/spec/labels', '/spec/template/metadata/labels'],
@@ -98,7 +98,7 @@ const NEW_PATHS: Readonly<Record<string, readonly (readonly [old: string, now: s
   ],
 };
 
-/** Says of kustomizations, which stay as they are, what their patches have to become. */
+/** Adds notes about the required changes of patches. Kustomizations themselves remain unchanged. */
 export function noteKustomizations(files: readonly SourceFile[], notes: Notes): void {
   const byName = new Map(files.map((file) => [file.name, file]));
   for (const { file, where, fields, path } of kustomizationsIn(files)) {
@@ -117,7 +117,7 @@ export function noteKustomizations(files: readonly SourceFile[], notes: Notes): 
 interface PatchPlace {
   readonly note: TakeNote;
   readonly path: Path;
-  /** The file that holds the patch. */
+  /** File that contains the patch. */
   readonly patched: SourceFile | undefined;
 }
 
@@ -140,7 +140,7 @@ function notePatch(patch: unknown, { note, path, patched }: PatchPlace): void {
   }
 }
 
-/** The operations of a JSON patch; undefined for a patch of another form. */
+/** Returns the operations of a JSON patch, or undefined for another kind of patch. */
 function operationsOf(file: SourceFile | undefined): readonly unknown[] | undefined {
   const [document] = file?.documents ?? [];
   const value = document?.document.toJS({ maxAliasCount: -1 }) as unknown;
@@ -156,7 +156,7 @@ function parsed(text: string): unknown {
   try {
     return parse(text) as unknown;
   } catch {
-    return undefined; // Kustomize will say so
+    return undefined; // Kustomize reports this error
   }
 }
 

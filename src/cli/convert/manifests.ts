@@ -1,4 +1,7 @@
-/** Converts all objects of some files together: NodePools and the EC2NodeClasses that they refer to belong together. */
+/**
+ * Converts all objects of several files together, because NodePools and the EC2NodeClasses that they refer to belong
+ * together.
+ */
 import { isMap, Pair, type YAMLMap } from 'yaml';
 import { AWS_GROUP, KARPENTER_GROUP } from '../../api/labels.ts';
 import { InputError } from '../objects/errors.ts';
@@ -22,15 +25,15 @@ import { isBeside } from './trees.ts';
 import { convertWorkload } from './workloads.ts';
 
 export interface ConvertOptions {
-  /** Name of the nodes' IAM role, for classes that name neither role nor instance profile. */
+  /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */
   readonly role?: string;
-  /** Whether the requirements stay away that the webhook of the alpha API added. */
+  /** Omits the requirements that the webhook of the alpha API added by default. */
   readonly ignoreDefaults?: boolean;
 }
 
 interface Conversion {
   readonly notes: Notes;
-  /** One for each object that stays as it was. */
+  /** One error for each object that remains unchanged. */
   readonly errors: readonly InputError[];
 }
 
@@ -39,10 +42,10 @@ type Convert = (edit: ObjectEdit, options: Options) => PoolParts | undefined;
 
 interface OldKind {
   readonly kind: 'NodePool' | 'NodeClaim' | 'EC2NodeClass';
-  /** Newer ones take precedence over older ones of the same name. */
+  /** Age of the API version. Newer objects take precedence over older objects of the same name. */
   readonly age: number;
   readonly convert: Convert;
-  /** Where it refers to its class. */
+  /** Path of the reference to the class. */
   readonly reference?: Path;
 }
 
@@ -73,7 +76,7 @@ const OLD_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
   [`${AWS_GROUP}/v1beta1 EC2NodeClass`, { kind: 'EC2NodeClass', age: 1, convert: nothing(convertBetaNodeClass) }],
 ]);
 
-/** Of v1 already; only what conversion webhooks have left on them changes. */
+/** Kinds of v1. Only leftovers of conversion webhooks change. */
 const CURRENT_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
   [
     `${KARPENTER_GROUP}/v1 NodePool`,
@@ -90,12 +93,15 @@ const typeOf = ({ apiVersion, kind }: FoundObject): string => `${apiVersion} ${k
 const oldKindOf = (found: FoundObject): OldKind | undefined =>
   OLD_KINDS.get(typeOf(found)) ?? CURRENT_KINDS.get(typeOf(found));
 
-/** Edits the documents of the files. */
+/** Converts the documents of the files in place. */
 export function convertFiles(files: readonly SourceFile[], options: ConvertOptions): Conversion {
   return new Run(files, options).convert();
 }
 
-/** Fields of Karpenter's objects move, and an alias may not come before its anchor. Documents without any keep both. */
+/**
+ * Expands aliases in documents with objects of Karpenter, because a moved field could put an alias before its anchor.
+ * Other documents keep anchors and aliases.
+ */
 function writeOutAliases(file: SourceFile): void {
   const old = objectsIn(file).filter((found) => oldKindOf(found) !== undefined);
   for (const { document } of new Set(old.map(({ source }) => source))) {
@@ -110,7 +116,7 @@ class Run {
   readonly #files: readonly SourceFile[];
   readonly #options: ConvertOptions;
   readonly #objects: readonly FoundObject[];
-  /** Names of files that are patches of Kustomize. */
+  /** Names of files that are Kustomize patches. */
   readonly #patches: ReadonlySet<string>;
   readonly #users: ClassUser[] = [];
   readonly #classes: FoundObject[] = [];
@@ -182,7 +188,7 @@ class Run {
       this.#users.push({ found, kubelet: parts?.kubelet, reference: old.reference });
   }
 
-  /** An object of the same folder that the conversion would make another time. */
+  /** Returns an object of the same folder that already has the name and kind of the conversion's result. */
   #newerThan(found: FoundObject, old: OldKind): FoundObject | undefined {
     return this.#objects.find((other) => {
       const its = oldKindOf(other);
@@ -191,7 +197,7 @@ class Run {
     });
   }
 
-  /** The class that the settings written into a Provisioner become. */
+  /** Creates a class from settings that are embedded in a Provisioner. */
   #classOf(found: FoundObject, { value }: Pair, notes: Notes): ObjectEdit {
     const map = emptyMap();
     const name = freeName(

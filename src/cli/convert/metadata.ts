@@ -1,4 +1,4 @@
-/** Metadata of converted objects: names stay, what an API server or a controller wrote goes. */
+/** Cleans metadata of converted objects. Keeps names and removes fields that an API server or a controller wrote. */
 
 import type { ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
@@ -15,7 +15,7 @@ const OF_SERVER = [
   'finalizers',
 ] as const;
 
-/** Annotations that tools and controllers write; hashes are of the old object. */
+/** Annotations that tools and controllers write. Hashes belong to the old object. */
 const OF_CONTROLLERS = [
   'kubectl.kubernetes.io/last-applied-configuration',
   'karpenter.sh/provisioner-hash',
@@ -28,7 +28,7 @@ const OF_CONTROLLERS = [
   COMPATIBILITY.ubuntu,
 ] as const;
 
-/** @param keepHashes whether hashes stay, as they do on NodeClaims, which drift by them */
+/** @param keepHashes keeps hashes on NodeClaims, whose drift detection uses them */
 export function cleanMetadata(edit: ObjectEdit, { keepHashes = false } = {}): void {
   edit.remove(['status']);
   for (const field of OF_SERVER) edit.remove(['metadata', field]);
@@ -38,10 +38,10 @@ export function cleanMetadata(edit: ObjectEdit, { keepHashes = false } = {}): vo
   for (const field of ['annotations', 'labels']) edit.removeEmpty(['metadata', field]);
 }
 
-/** Renames keys of annotations; the new key wins where both are there. */
+/** Renames keys of annotations. If both keys exist, the new key wins. */
 export const renameAnnotations = (edit: ObjectEdit, path: Path): void => renameKeys(edit, path, ANNOTATIONS);
 
-/** Renames keys of labels, and takes those away that no node has any longer. */
+/** Renames keys of labels, and removes labels that nodes no longer have. */
 export function renameLabels(edit: ObjectEdit, path: Path, at: Path = path): void {
   for (const key of edit.keys(path)) {
     const reason = GONE_LABELS.get(key);

@@ -1,4 +1,4 @@
-/** NodeClaim of karpenter.sh/v1beta1 → v1. */
+/** Converts a NodeClaim of karpenter.sh/v1beta1 to v1. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { ObjectEdit } from './edit.ts';
 import { cleanMetadata, renameLabels } from './metadata.ts';
@@ -7,13 +7,13 @@ import { cleanClaimRequirements } from './pool-template.ts';
 import type { PoolOptions, PoolParts } from './provisioner.ts';
 import { LABELS, V1 } from './renames.ts';
 
-/** Why a Machine is not in the output. */
+/** Note for Machines, which are omitted from the output. */
 export const MACHINE_LEFT_OUT =
   'Machines are not converted: they end with their nodes, and NodePools create NodeClaims for the nodes that follow';
 
 const CREATED = 'NodeClaims are created by Karpenter; apply only those that you wrote yourself';
 
-/** @throws InputError that names the field which cannot be converted */
+/** @throws InputError with the field that cannot be converted */
 export function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolParts {
   edit.set(['apiVersion'], V1);
   cleanMetadata(edit, { keepHashes: true });

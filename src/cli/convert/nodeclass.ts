@@ -1,4 +1,4 @@
-/** AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 and EC2NodeClass of v1beta1 → EC2NodeClass of v1. */
+/** Converts an AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 or an EC2NodeClass of v1beta1 to an EC2NodeClass of v1. */
 import type { ObjectEdit } from './edit.ts';
 import { convertImages } from './images.ts';
 import { cleanMetadata } from './metadata.ts';
@@ -8,22 +8,22 @@ import { convertSelector, IMAGES, SECURITY_GROUPS, SUBNETS } from './selectors.t
 import { convertVolumeSizes } from './volumes.ts';
 
 export interface ClassOptions {
-  /** Name of the nodes' IAM role, for classes that name neither role nor instance profile. */
+  /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */
   readonly role?: string;
-  /** It is a patch: only what it has is converted, and nothing is added. */
+  /** If true, the object is a patch. Only existing fields are converted, and no field is added. */
   readonly isPatch: boolean;
 }
 
-/** Stands for the role where nobody has named one; `envsubst` puts it in. */
+/** Placeholder for an unknown role, which `envsubst` can replace. */
 export const ROLE_PLACEHOLDER = '$KARPENTER_NODE_ROLE';
 
 const ROLE: Path = ['spec', 'role'];
 const PROFILE: Path = ['spec', 'instanceProfile'];
 
-/** Fields of launch templates, which alpha could leave the nodes' set-up to. */
+/** Fields that delegate the configuration of nodes to a launch template in the alpha API. */
 const LAUNCH_TEMPLATE = ['launchTemplate', 'launchTemplateName'];
 
-/** @throws InputError that names the field which cannot be converted */
+/** @throws InputError with the field that cannot be converted */
 export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): void {
   edit.set(['kind'], 'EC2NodeClass');
   start(edit, options);
@@ -34,7 +34,7 @@ export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): vo
         'cannot be said in v1, which makes launch templates itself; write what it holds as subnetSelector, ' +
           'securityGroupSelector, amiSelector, userData and blockDeviceMappings, and remove it',
       );
-  // an inline provider says what it is
+  // an inline provider contains its own apiVersion and kind
   for (const field of ['apiVersion', 'kind']) edit.remove(['spec', field]);
   for (const selector of [SUBNETS, SECURITY_GROUPS, IMAGES]) convertSelector(edit, selector);
   if (!options.isPatch) {
@@ -50,7 +50,7 @@ export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): vo
   takeGivenRole(edit, options);
 }
 
-/** @throws InputError that names the field which cannot be converted */
+/** @throws InputError with the field that cannot be converted */
 export function convertBetaNodeClass(edit: ObjectEdit, options: ClassOptions): void {
   start(edit, options);
   finish(edit, options);
@@ -80,7 +80,7 @@ function writeRole(edit: ObjectEdit, { role }: ClassOptions): void {
   }
 }
 
-/** A role that was given stands for the instance profile, which nobody but the user could delete. */
+/** Replaces the instance profile by the given role, because only the user could delete such a profile. */
 function takeGivenRole(edit: ObjectEdit, { role, isPatch }: ClassOptions): void {
   const profile = edit.text(PROFILE);
   if (role === undefined || profile === undefined || isPatch) return;
@@ -112,7 +112,7 @@ function cleanTags(edit: ObjectEdit): void {
   edit.removeEmpty(path);
 }
 
-/** Takes away what a conversion webhook has left on an EC2NodeClass of v1. */
+/** Removes the annotation that a conversion webhook left on an EC2NodeClass of v1. */
 export function cleanConvertedClass(edit: ObjectEdit): void {
   const path: Path = ['metadata', 'annotations', COMPATIBILITY.ubuntu];
   edit.remove(path);

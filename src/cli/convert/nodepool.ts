@@ -1,4 +1,4 @@
-/** NodePool of karpenter.sh/v1beta1 → v1, and what conversion webhooks left behind on those of v1. */
+/** Converts a NodePool of karpenter.sh/v1beta1 to v1, and removes leftovers of conversion webhooks from v1 objects. */
 import { Pair } from 'yaml';
 import { messageOf } from '../../lib/error-message.ts';
 import { parseJson } from '../../lib/parse-json.ts';
@@ -17,10 +17,10 @@ import {
 import type { PoolOptions, PoolParts } from './provisioner.ts';
 import { COMPATIBILITY, V1 } from './renames.ts';
 
-/** What v1beta1 gave to NodePools without one. */
+/** Default expiry of v1beta1. */
 export const BETA_EXPIRY = '720h';
 
-/** @throws InputError that names the field which cannot be converted */
+/** @throws InputError with the field that cannot be converted */
 export function convertBetaNodePool(edit: ObjectEdit, { isPatch }: PoolOptions): PoolParts {
   edit.set(['apiVersion'], V1);
   cleanMetadata(edit);
@@ -39,7 +39,11 @@ export function convertBetaNodePool(edit: ObjectEdit, { isPatch }: PoolOptions):
   return parts;
 }
 
-/** The spec that templates and NodeClaims share. @returns the kubelet's block, taken out of it */
+/**
+ * Converts the part of the spec that templates and NodeClaims share.
+ *
+ * @returns the kubelet block, which is removed from the object
+ */
 export function convertBetaSpec(edit: ObjectEdit, path: Path, isPatch: boolean): PoolParts {
   const reference = [...path, 'nodeClassRef'];
   if (edit.map(reference) !== undefined) convertClassRef(edit, reference);
@@ -72,7 +76,7 @@ function convertDisruption(edit: ObjectEdit, isPatch: boolean): void {
 
 const ANNOTATIONS: Path = ['metadata', 'annotations'];
 
-/** The block of the kubelet that a conversion webhook has put into an annotation, taken out of it. */
+/** Removes the kubelet block that a conversion webhook put into an annotation, and returns it. */
 export function convertedKubelet(edit: ObjectEdit): PoolParts {
   const path = [...ANNOTATIONS, COMPATIBILITY.kubelet];
   const text = edit.text(path);
@@ -95,6 +99,6 @@ function jsonAt(edit: ObjectEdit, path: Path, text: string): unknown {
   }
 }
 
-/** Whether a conversion webhook left something on an object of v1. */
+/** Returns true if a v1 object has annotations of a conversion webhook. */
 export const hasLeftovers = (edit: ObjectEdit): boolean =>
   Object.values(COMPATIBILITY).some((name) => edit.has([...ANNOTATIONS, name]));

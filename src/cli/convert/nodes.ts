@@ -1,4 +1,4 @@
-/** Nodes of a YAML document: reading, making, and writing out what aliases and merge keys stand for. */
+/** Reads and creates nodes of YAML documents, and expands aliases and merge keys. */
 import {
   Document,
   isAlias,
@@ -16,10 +16,10 @@ import {
 
 const MAKER = new Document(null);
 
-/** What YAML 1.1, which kubectl reads, takes for something else than text. */
+/** Texts that need quotes, because kubectl's YAML 1.1 parser reads them as other types. */
 const NO_TEXT_IN_YAML_1_1 = /^(?:[yn~]|yes|no|on|off|true|false|null|[-+.]?\d[\d_.:a-fx+-]*|)$/i;
 
-/** A node for plain data. */
+/** Creates a node from plain data. */
 export function nodeOf(value: unknown): Node {
   if (isNode(value)) return value;
   const node = MAKER.createNode(value, { aliasDuplicateObjects: false });
@@ -32,27 +32,26 @@ export function nodeOf(value: unknown): Node {
   return node;
 }
 
-/** A node as plain data. Aliases have to be written out before. */
+/** Converts a node to plain data. Aliases must be expanded first. */
 export const plain = (node: unknown): unknown => (isNode(node) ? node.toJS(MAKER) : node);
 
-/** The key of a pair as text. */
 export const keyOf = ({ key }: Pair): unknown => (isScalar(key) ? key.value : key);
 
 export const pairOf = (map: YAMLMap, key: string | number): Pair | undefined =>
   map.items.find((pair) => keyOf(pair) === key);
 
-/** Absent, or null. */
+/** Returns true if a node is absent or null. */
 export const isMissing = (node: unknown): boolean =>
   node === undefined || node === null || (isScalar(node) && node.value === null);
 
-/** The node that an alias stands for; any other as it is. */
+/** Returns the target of an alias. Returns other nodes unchanged. */
 export const resolved = (node: unknown, document: Document): unknown => (isAlias(node) ? node.resolve(document) : node);
 
 const MERGE = '<<';
 const isMerge = (pair: Pair): boolean =>
   isScalar(pair.key) && (pair.key.value === MERGE || typeof pair.key.value === 'symbol');
 
-/** The entries of a map, with those that merge keys bring in. */
+/** Returns the entries of a map, including entries from merge keys. */
 export function entriesOf(map: YAMLMap, document: Document): readonly Pair[] {
   const own = map.items.filter((pair) => !isMerge(pair));
   const known = new Set(own.map(keyOf));
@@ -69,7 +68,7 @@ export function entriesOf(map: YAMLMap, document: Document): readonly Pair[] {
   return [...own, ...brought];
 }
 
-/** A copy in which everything is written out that aliases and merge keys stand for. */
+/** Returns a copy with all aliases and merge keys expanded. */
 export function writtenOut<T extends Node>(node: T, document: Document): T {
   const copy = node.clone() as T;
   expand(copy, document);
@@ -99,7 +98,7 @@ function expanded(node: unknown, document: Document): unknown {
   return copy;
 }
 
-/** Takes away anchors that no alias refers to any longer. */
+/** Removes anchors without aliases. */
 export function dropUnusedAnchors(document: Document): void {
   const used = new Set<string>();
   visit(document, { Alias: (_, { source }) => void used.add(source) });
@@ -110,7 +109,7 @@ export function dropUnusedAnchors(document: Document): void {
   });
 }
 
-/** Whether a map has a key that is no text, as `{{ .Values.x }}` has when it is read as YAML. */
+/** Returns true if a map has a key that is not a scalar. `{{ .Values.x }}` has this form if it is parsed as YAML. */
 export function isTemplate(document: Document): boolean {
   let found = false;
   visit(document, {
@@ -122,5 +121,4 @@ export function isTemplate(document: Document): boolean {
   return found;
 }
 
-/** An empty map. */
 export const emptyMap = (): YAMLMap => new YAMLMap();

@@ -1,37 +1,38 @@
-/** What a conversion has to say about the objects that it changed: on standard error, and as comments at the fields. */
+/** Notes about converted objects, which are printed on standard error and written as comments at the fields. */
 import { isCollection, isMap, isNode, isScalar, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import { wrapped } from '../render/wrap.ts';
 
 /**
- * `lost`: the input says something that Karpenter v1 cannot do. `assumed`: the output says something that the input left
- * open. `changed`: the same, said in another way, that a reader should know of.
+ * Level of a note. `lost`: Karpenter v1 does not support a setting of the input. `assumed`: the output sets a value
+ * that the input does not contain. `changed`: the output expresses the setting in a different way that the user
+ * should review.
  */
 export type NoteLevel = 'lost' | 'assumed' | 'changed';
 
-/** Keys of maps and positions in lists, from an object's root. */
+/** Map keys and list positions, starting at the root of an object. */
 export type Path = readonly (string | number)[];
 
 interface Note {
   readonly level: NoteLevel;
-  /** `pools.yaml, document 2, Provisioner default`. */
+  /** Place in messages: `pools.yaml, document 2, Provisioner default`. */
   readonly where: string;
-  /** `spec.requirements[0].key`, as the input has it. */
+  /** Field in the input: `spec.requirements[0].key`. */
   readonly field: string;
   readonly text: string;
 }
 
 /**
- * Takes a note on a field.
+ * Adds a note on a field.
  *
- * @param field path in the input, which is what is reported
- * @param at path in the result, where the comment is placed; the nearest field above it that exists gets it.
- *   By default that of the input.
+ * @param field path in the input, which is reported
+ * @param at path in the result for the comment, by default the path in the input; if this field does not exist, the
+ * comment is placed at its nearest existing ancestor
  */
 export type TakeNote = (level: NoteLevel, field: Path, text: string, at?: Path) => void;
 
 const PLAIN_KEY = /^[A-Za-z_][\w-]*$/;
 
-/** `spec.tags["example.com/a"][0]`. */
+/** Renders a path: `spec.tags["example.com/a"][0]`. */
 export const fieldText = (path: Path): string =>
   path
     .map((step, index) => {
@@ -41,7 +42,7 @@ export const fieldText = (path: Path): string =>
     })
     .join('');
 
-/** All notes of a run, in the order in which they were taken. */
+/** All notes of a run, in order of creation. */
 export class Notes {
   readonly #all: Note[] = [];
 
@@ -49,12 +50,16 @@ export class Notes {
     return this.#all;
   }
 
-  /** Takes over the notes of others. */
+  /** Appends the notes of another list. */
   add(others: Notes): void {
     this.#all.push(...others.all);
   }
 
-  /** Notes on one object. @param root the object's map, which gets the comments; none for what takes no comments */
+  /**
+   * Returns a function that adds notes on one object.
+   *
+   * @param root map of the object for the comments; undefined if the file must not get comments
+   */
   on(where: string, root?: YAMLMap): TakeNote {
     return (level, field, text, at = field) => {
       const short = shortened(text);
@@ -64,17 +69,17 @@ export class Notes {
   }
 }
 
-/** Notes on what lies below a field, with paths that start there. */
+/** Returns a function that adds notes on fields below a prefix. Its paths are relative to the prefix. */
 export const below =
   (note: TakeNote, prefix: Path): TakeNote =>
   (level, field, text, at = field) =>
     note(level, [...prefix, ...field], text, [...prefix, ...at]);
 
-/** One line for standard error. */
+/** Formats a note as one line for standard error. */
 export const noteText = ({ level, where, field, text }: Note): string =>
   `${level}: ${where}: ${field === '' ? '' : `${field}: `}${text}`;
 
-/** Names and values of users are part of notes. */
+/** Maximum length of a note, because notes contain names and values of unlimited length. */
 const MOST_CHARACTERS = 1000;
 
 const shortened = (text: string): string =>
@@ -82,18 +87,18 @@ const shortened = (text: string): string =>
 
 const MOST_COLUMNS = 100;
 
-/** In lines that can be read, each with the blank that follows the `#`. */
+/** Wraps text for a comment. Each line starts with the space that follows the `#`. */
 const commentText = (text: string): string =>
   wrapped(text, MOST_COLUMNS)
     .map((line) => ` ${line}`)
     .join('\n');
 
-/** Writes a comment above the field, or above the nearest one over it that exists. A comment is not written twice. */
+/** Writes a comment above a field, or above its nearest existing ancestor. Does not write the same comment twice. */
 export function placeComment(root: YAMLMap, path: Path, comment: string): void {
   let place: Node = root;
   let node: unknown = root;
   for (const step of path) {
-    // what is in brackets stays on its line
+    // content in brackets must stay on its line
     if (isCollection(node) && node.flow) break;
     const found: Part | undefined = isMap(node) ? memberOf(node, step) : isSeq(node) ? itemOf(node, step) : undefined;
     if (found === undefined) break;
@@ -105,7 +110,7 @@ export function placeComment(root: YAMLMap, path: Path, comment: string): void {
   addComment(place, comment);
 }
 
-/** A part of a collection, and the node above which its comment goes. */
+/** Part of a collection, and the node that gets its comment. */
 interface Part {
   readonly place: Node | undefined;
   readonly value: unknown;

@@ -1,4 +1,4 @@
-/** The objects in files, Lists' items included, and how one takes the place of another. */
+/** Finds the objects of files, including items of Lists, and replaces, removes and adds objects. */
 import { isMap, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import { newDocument, type SourceDocument, type SourceFile } from './documents.ts';
 import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
@@ -6,15 +6,15 @@ import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
 export interface FoundObject {
   readonly file: SourceFile;
   readonly source: SourceDocument;
-  /** `pools.yaml, document 2, Provisioner default`. */
+  /** Place in messages: `pools.yaml, document 2, Provisioner default`. */
   readonly where: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Empty in a patch without one. */
+  /** Name of the object. Empty for a patch without a name. */
   readonly name: string;
-  /** As it is in the document now. */
+  /** Current map in the document. */
   map: YAMLMap;
-  /** The list that it is an item of. */
+  /** List that contains the object. */
   readonly list?: FoundList;
 }
 
@@ -57,7 +57,7 @@ function foundIn(map: YAMLMap, place: Place): readonly FoundObject[] {
   return [{ ...place, where: `${place.where}, ${shown}`, apiVersion, kind, name, map }];
 }
 
-/** Puts another object in its place. */
+/** Replaces an object in its document. */
 export function replace(found: FoundObject, map: YAMLMap): void {
   const { source, list } = found;
   if (list === undefined) source.document.contents = map as unknown as typeof source.document.contents;
@@ -69,7 +69,7 @@ export function replace(found: FoundObject, map: YAMLMap): void {
   source.isChanged = true;
 }
 
-/** Leaves it out of the output; a comment says why. */
+/** Removes an object from the output and writes a comment with the reason. */
 export function leaveOut(found: FoundObject, reason: string): void {
   const { source, list } = found;
   if (list === undefined) source.replacement = reason;
@@ -80,7 +80,11 @@ export function leaveOut(found: FoundObject, reason: string): void {
   }
 }
 
-/** Adds an object behind it. @returns what was added, as an object of the same file */
+/**
+ * Adds an object after another object.
+ *
+ * @returns the added object, in the same file
+ */
 export function addAfter(found: FoundObject, map: YAMLMap, name: string): FoundObject {
   const { source, list } = found;
   if (list === undefined) source.added.push(newDocument(map));
@@ -97,7 +101,7 @@ export function addAfter(found: FoundObject, map: YAMLMap, name: string): FoundO
 const positionIn = ({ items }: FoundList, { map, source }: FoundObject): number =>
   items.items.findIndex((item) => resolved(item, source.document) === map);
 
-/** Lists of one kind and version become those of what is in them by now, or Lists of anything. */
+/** Updates the kind of a typed List after a conversion. Uses `List` if its items have different kinds. */
 export function retypeList({ map, items }: FoundList): void {
   const types = new Set(
     items.items.map((item) =>

@@ -1,4 +1,4 @@
-/** Where converted files go, and the options for it that the conversions share. */
+/** Writes converted files, and defines the options that the conversions share. */
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { InputError, messageOf } from '../objects/errors.ts';
@@ -15,7 +15,7 @@ export interface InputFlags {
 }
 
 export interface OutputFlags {
-  /** File to write, in place of standard output. */
+  /** Output file, instead of standard output. */
   readonly output?: string;
   readonly inPlace?: boolean;
   readonly diff?: boolean;
@@ -43,7 +43,11 @@ export const withOutput = (command: Command): Command =>
       ]),
     );
 
-/** Writes converted files as the flags say. @throws InputError that names the file that cannot be written */
+/**
+ * Writes converted files according to the flags.
+ *
+ * @throws InputError with the name of a file that cannot be written
+ */
 export function writeFiles(files: readonly SourceFile[], { output, inPlace, diff }: OutputFlags): void {
   if (diff) {
     for (const file of files) process.stdout.write(unifiedDiff(file.name, file.text, renderFile(file)));
@@ -66,11 +70,11 @@ function writeInPlace(files: readonly SourceFile[]): void {
   }
 }
 
-/** All or nothing: a file is never left half written. Its mode stays, and a link is followed. */
+/** Replaces a file atomically. Keeps its mode and follows symbolic links. */
 function writeText(path: string, text: string): void {
   try {
     const target = statSync(path, { throwIfNoEntry: false });
-    // what is no file, such as /dev/stdout, is written to and not replaced
+    // a special file such as /dev/stdout is written and not replaced
     if (target !== undefined && !target.isFile()) writeFileSync(path, text);
     else replaceFile(target === undefined ? path : realpathSync(path), text, target?.mode);
   } catch (error) {
@@ -89,12 +93,12 @@ function replaceFile(path: string, text: string, mode: number | undefined): void
   }
 }
 
-/** One line per note on standard error. */
+/** Prints one line per note on standard error. */
 export function printNotes(notes: Notes): void {
   for (const note of notes.all) process.stderr.write(`${noteText(note)}\n`);
 }
 
-/** One line per error on standard error; the command then ends with 1. */
+/** Prints one line per error on standard error, and sets exit code 1 if there is an error. */
 export function printErrors(errors: readonly Error[]): void {
   for (const error of errors) process.stderr.write(`karpenter convert: ${messageOf(error)}\n`);
   if (errors.length > 0) process.exitCode = 1;

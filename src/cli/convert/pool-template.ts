@@ -1,4 +1,4 @@
-/** What the templates of NodePools, and NodeClaims, have in common, whatever they were converted from. */
+/** Shared conversions of NodePool templates and NodeClaims. */
 import {
   ARCH_LABEL,
   AWS_GROUP,
@@ -20,7 +20,11 @@ const LABELS: Path = ['spec', 'template', 'metadata', 'labels'];
 
 const POOL_LABEL_SET = `Karpenter sets ${NODEPOOL_LABEL} itself, and a NodePool may not name it`;
 
-/** Takes labels away that a NodePool may not set. @param field where the input has them */
+/**
+ * Removes labels that a NodePool must not set.
+ *
+ * @param field path of the labels in the input
+ */
 export function cleanPoolLabels(edit: ObjectEdit, field: Path): void {
   for (const key of edit.keys(LABELS)) {
     const reason = reasonAgainst(key);
@@ -34,17 +38,21 @@ export function cleanPoolLabels(edit: ObjectEdit, field: Path): void {
 const reasonAgainst = (key: string): string | undefined =>
   key === OLD_POOL_LABEL || key === NODEPOOL_LABEL ? POOL_LABEL_SET : GONE_LABELS.get(key);
 
-/** Takes requirements away that a NodePool of v1 may not have. @param field where the input has them */
+/**
+ * Removes requirements that are not valid in a v1 NodePool.
+ *
+ * @param field path of the requirements in the input
+ */
 export const cleanRequirements = (edit: ObjectEdit, path: Path, field: Path): void =>
   removeRequirements(edit, path, { field, reasonAgainst });
 
-/** Takes requirements away that no node of v1 meets. */
+/** Removes requirements that no v1 node can satisfy. */
 export const cleanClaimRequirements = (edit: ObjectEdit, path: Path): void =>
   removeRequirements(edit, path, { field: path, reasonAgainst: (key) => GONE_LABELS.get(key) });
 
 interface Removal {
   readonly field: Path;
-  /** Why a requirement on a label goes; undefined if it stays. */
+  /** Returns the reason for removing a requirement on a label, or undefined to keep it. */
   readonly reasonAgainst: (key: string) => string | undefined;
 }
 
@@ -58,7 +66,7 @@ function removeRequirements(edit: ObjectEdit, path: Path, { field, reasonAgainst
   }
 }
 
-/** Takes empty values away, which v1 rejects, and the taint of Provisioners that make room for NodePools. */
+/** Removes empty taint values, which v1 rejects, and the taint that keeps pods off old nodes during a migration. */
 export function cleanTaints(edit: ObjectEdit, path: Path, field: Path): void {
   for (const index of [...edit.indexes(path)].reverse()) {
     if (edit.textOrNumber([...path, index, 'value']) === '') edit.remove([...path, index, 'value']);
@@ -81,8 +89,9 @@ const INSTANCE_KEYS = /^karpenter\.k8s\.aws\/instance-/;
 const WHERE_NONE = 'was the default of Provisioners, where NodePools allow any';
 
 /**
- * Writes out the requirements that the webhook of the alpha API added to Provisioners.
- * @param path of the requirements; labels of the template count as such
+ * Writes the requirements that the webhook of the alpha API added to Provisioners.
+ *
+ * @param path path of the requirements; labels of the template are treated as requirements
  */
 export function writeAlphaDefaults(edit: ObjectEdit, path: Path): void {
   const keys = new Set([
@@ -109,7 +118,11 @@ export function writeAlphaDefaults(edit: ObjectEdit, path: Path): void {
   }
 }
 
-/** A reference by apiVersion becomes one by group. @param path of the reference */
+/**
+ * Converts a reference with apiVersion to a reference with group.
+ *
+ * @param path path of the reference
+ */
 export function convertClassRef(edit: ObjectEdit, path: Path): void {
   const apiVersion = edit.text([...path, 'apiVersion']);
   const kind = edit.text([...path, 'kind']);

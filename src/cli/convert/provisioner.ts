@@ -1,4 +1,4 @@
-/** Provisioner of karpenter.sh/v1alpha5 → NodePool. */
+/** Converts a Provisioner of karpenter.sh/v1alpha5 to a NodePool. */
 import type { Pair } from 'yaml';
 import { AWS_GROUP } from '../../api/labels.ts';
 import type { ObjectEdit } from './edit.ts';
@@ -16,21 +16,21 @@ import {
 import { V1 } from './renames.ts';
 
 export interface PoolOptions {
-  /** Whether the requirements stay away that the webhook of the alpha API added. */
+  /** Omits the requirements that the webhook of the alpha API added by default. */
   readonly ignoreDefaults?: boolean;
-  /** It is a patch: only what it has is converted, and nothing is added. */
+  /** If true, the object is a patch. Only existing fields are converted, and no field is added. */
   readonly isPatch: boolean;
 }
 
-/** What a pool says that belongs to node classes in v1. */
+/** Settings of a pool that belong to a class in v1. */
 export interface PoolParts {
-  /** Block of settings of the kubelet. */
+  /** Block of kubelet settings. */
   readonly kubelet?: Pair;
-  /** Settings of nodes that were written into the Provisioner. */
+  /** Node settings that are embedded in the Provisioner. */
   readonly provider?: Pair;
 }
 
-/** @throws InputError that names the field which cannot be converted */
+/** @throws InputError with the field that cannot be converted */
 export function convertProvisioner(edit: ObjectEdit, options: PoolOptions): PoolParts {
   edit.set(['apiVersion'], V1);
   edit.set(['kind'], 'NodePool');
@@ -76,7 +76,7 @@ function moveClass(edit: ObjectEdit, isPatch: boolean): PoolParts {
     const name = edit.text(['metadata', 'name']) ?? '';
     edit.set(reference, { group: AWS_GROUP, kind: 'EC2NodeClass', name });
   } else if (!isPatch) edit.fail(['spec', 'providerRef'], 'is required; name the AWSNodeTemplate of the nodes');
-  // documents of that time have either name
+  // manifests of the alpha API use both names
   const names = ['kubeletConfiguration', 'kubelet'].filter((name) => edit.map(['spec', name]) !== undefined);
   const [kubelet] = names.map((name) => edit.remove(['spec', name]));
   return { ...(kubelet && { kubelet }), ...(provider && !isMissing(provider.value) && { provider }) };
@@ -117,7 +117,7 @@ function convertExpiry(edit: ObjectEdit, { isPatch }: PoolOptions): void {
   }
 }
 
-/** Durations in the largest unit that they are a whole number of: `2m`, `1440h`. */
+/** Formats a duration in the largest unit that divides it: `2m`, `1440h`. */
 function secondsText(seconds: number): string {
   if (seconds > 0 && seconds % 3600 === 0) return `${seconds / 3600}h`;
   return seconds > 0 && seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;

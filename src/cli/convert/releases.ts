@@ -1,4 +1,4 @@
-/** Values of Karpenter's chart within objects of others: Flux's HelmRelease and Argo CD's Application. */
+/** Converts values of Karpenter's chart inside Flux's HelmRelease and Argo CD's Application. */
 import { isMap, isSeq, type YAMLMap } from 'yaml';
 import { convertValues } from './helm-values.ts';
 import { entriesOf, keyOf, plain, resolved } from './nodes.ts';

@@ -1,12 +1,12 @@
-/** Names of Karpenter's alpha and beta APIs, and what they are called in v1. */
+/** Names of Karpenter's alpha and beta APIs, and their names in v1. */
 import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_HASH_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
 
 export const OLD_POOL_LABEL = 'karpenter.sh/provisioner-name';
 
-/** Labels, and tags of the same names. */
+/** Labels, and tags with the same names. */
 export const LABELS: ReadonlyMap<string, string> = new Map([[OLD_POOL_LABEL, NODEPOOL_LABEL]]);
 
-/** Labels that no node carries any longer, and why. */
+/** Labels that nodes no longer have, with an explanation. */
 export const GONE_LABELS: ReadonlyMap<string, string> = new Map([
   ['karpenter.k8s.aws/instance-pods', 'nodes have no such label since v1beta1; use instance-cpu or instance-size'],
 ]);
@@ -18,13 +18,16 @@ export const ANNOTATIONS: ReadonlyMap<string, string> = new Map([
   ['karpenter.k8s.aws/nodetemplate-hash', 'karpenter.k8s.aws/ec2nodeclass-hash'],
 ]);
 
-/** Taint on nodes that are being disrupted, in v1beta1; it had the value `disrupting`. */
+/** Taint of v1beta1 on nodes that are being disrupted, with the value `disrupting`. */
 export const OLD_DISRUPTION_TAINT = 'karpenter.sh/disruption';
 
-/** Put on Provisioners, by hand, so that nothing new lands on their nodes while NodePools take over. */
+/**
+ * Taint that users put on Provisioners, so that no new pods are scheduled to their nodes during a migration to
+ * NodePools.
+ */
 export const LEGACY_TAINT = 'karpenter.sh/legacy';
 
-/** On v1 objects that were converted by the webhooks of Karpenter 0.33 to 1.0. */
+/** Annotations of v1 objects that the webhooks of Karpenter 0.33 to 1.0 converted. */
 export const COMPATIBILITY = {
   kubelet: 'compatibility.karpenter.sh/v1beta1-kubelet-conversion',
   nodeClass: 'compatibility.karpenter.sh/v1beta1-nodeclass-reference',

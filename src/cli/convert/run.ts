@@ -1,10 +1,14 @@
-/** What the conversions have in common when they run over their input. */
+/** Shared control flow of the conversions. */
 import type { Command } from 'commander';
 import { InputError } from '../objects/errors.ts';
 import type { ReadFiles, SourceDocument } from './documents.ts';
 import type { InputFlags } from './output.ts';
 
-/** Works on every document; one that cannot be used does not keep the others from it. @returns all that was wrong */
+/**
+ * Processes every document. An error in one document does not stop the processing of the next.
+ *
+ * @returns all errors
+ */
 export function eachDocument({ files, errors }: ReadFiles, work: (source: SourceDocument) => void): readonly Error[] {
   const wrong: Error[] = [...errors];
   for (const source of files.flatMap(({ documents }) => documents)) {
@@ -18,7 +22,7 @@ export function eachDocument({ files, errors }: ReadFiles, work: (source: Source
   return wrong;
 }
 
-/** The action of a command that reads files: none is a misuse of it. */
+/** Sets the action of a command that reads files. A command without files is a usage error. */
 export const onFiles = <Flags extends InputFlags>(
   command: Command,
   run: (flags: Flags) => void | Promise<void>,

@@ -1,4 +1,4 @@
-/** cluster-autoscaler's annotation of pods that it must not move, as Karpenter's. */
+/** Adds Karpenter's annotation for pods that cluster-autoscaler must not evict. */
 import type { YAMLMap } from 'yaml';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
 import { nodeOf } from './nodes.ts';
@@ -7,9 +7,10 @@ import type { Path, TakeNote } from './notes.ts';
 const SAFE_TO_EVICT = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
 
 /**
- * Adds Karpenter's annotation beside that of cluster-autoscaler, which may run until the last of its groups is gone.
+ * Adds Karpenter's annotation beside the annotation of cluster-autoscaler, because both autoscalers may run until the
+ * last group is removed.
  *
- * @param path of the annotations
+ * @param path path of the annotations
  * @returns whether anything was changed
  */
 export function addDoNotDisrupt(annotations: YAMLMap | undefined, path: Path, note: TakeNote): boolean {

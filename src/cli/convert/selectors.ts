@@ -1,4 +1,7 @@
-/** Selectors of the alpha API, maps of tags with special keys and lists in text, → selector terms. */
+/**
+ * Converts selectors of the alpha API to selector terms. These selectors are tag maps with special keys and
+ * comma-separated lists.
+ */
 import { hasTemplate, type ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
 
@@ -12,15 +15,15 @@ interface Term {
 const IDS = ['aws-ids', 'aws::ids'];
 const NAME = 'aws::name';
 const OWNERS = 'aws::owners';
-/** As many as the CRDs of v1 take. */
+/** Maximum number of terms in the CRDs of v1. */
 const MOST_TERMS = 30;
 
 interface Selector {
-  /** `subnetSelector`. */
+  /** Alpha field, for example `subnetSelector`. */
   readonly field: string;
-  /** `subnetSelectorTerms`. */
+  /** v1 field, for example `subnetSelectorTerms`. */
   readonly terms: string;
-  /** Whether images are selected, which may be by name and owner. */
+  /** Whether the selector selects images, which may also be selected by name and owner. */
   readonly isOfImages?: boolean;
 }
 
@@ -28,7 +31,11 @@ export const SUBNETS: Selector = { field: 'subnetSelector', terms: 'subnetSelect
 export const SECURITY_GROUPS: Selector = { field: 'securityGroupSelector', terms: 'securityGroupSelectorTerms' };
 export const IMAGES: Selector = { field: 'amiSelector', terms: 'amiSelectorTerms', isOfImages: true };
 
-/** Nothing happens where there is no such selector. @throws InputError when it cannot be said by terms */
+/**
+ * Converts a selector. Does nothing if the object has no such selector.
+ *
+ * @throws InputError if the selector cannot be expressed as terms
+ */
 export function convertSelector(edit: ObjectEdit, selector: Selector): void {
   const path = ['spec', selector.field];
   const keys = edit.keys(path);
@@ -63,7 +70,7 @@ function termsOf(edit: ObjectEdit, path: Path, { isOfImages = false, terms }: Se
   if (!isOfImages) return tags.map((one) => ({ tags: one }));
   const owners: readonly (string | undefined)[] = keys.includes(OWNERS) ? values(OWNERS) : [undefined];
   const isByOwnerAlone = keys.every((key) => key === OWNERS);
-  // owners alone are no term, and all their images have some name
+  // a term with only an owner is not valid, so the name `*` is added
   const names = keys.includes(NAME) ? values(NAME) : [isByOwnerAlone ? '*' : undefined];
   return names.flatMap((name) => owners.flatMap((owner) => tags.map((one) => imageTerm(name, owner, one))));
 }
@@ -78,7 +85,7 @@ const imageTerm = (
   ...(Object.keys(tags).length === 0 ? {} : { tags }),
 });
 
-/** The values of a list in text; `*` stands for any value. */
+/** Splits a comma-separated list. `*` matches any value. */
 function valuesOf(edit: ObjectEdit, path: Path, at: Path): readonly string[] {
   const text = edit.textOrNumber(path) ?? '';
   if (hasTemplate(text)) {
@@ -93,7 +100,7 @@ function valuesOf(edit: ObjectEdit, path: Path, at: Path): readonly string[] {
   return values.length === 0 ? ['*'] : [...new Set(values)];
 }
 
-/** One map per combination of values. */
+/** Returns one map for each combination of values. */
 const combinations = (
   entries: readonly (readonly [key: string, values: readonly string[]])[],
 ): readonly Readonly<Record<string, string>>[] =>

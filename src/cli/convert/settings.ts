@@ -1,4 +1,4 @@
-/** The ConfigMap that held the controller's settings before 0.33: what each of its keys is today. */
+/** Explains the current counterpart of each key in the settings ConfigMap of releases before 0.33. */
 import { isMap } from 'yaml';
 import { entriesOf, keyOf, resolved } from './nodes.ts';
 import type { Notes } from './notes.ts';
@@ -8,7 +8,7 @@ const SETTINGS = 'karpenter-global-settings';
 
 const GONE = 'is gone';
 
-/** Setting of the chart, with the environment variable that it sets. */
+/** Names a chart value and the environment variable that it sets. */
 const setting = (value: string, variable: string): string => `is the chart's ${value} now (${variable})`;
 
 const KEYS: ReadonlyMap<string, string> = new Map([
@@ -31,7 +31,7 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   ['featureGates.driftEnabled', `${GONE}: drift is always on; a budget for reason Drifted holds it back`],
 ]);
 
-/** The ConfigMap itself stays as it is: a chart has made it. */
+/** Adds notes for the settings. The ConfigMap itself remains unchanged, because a chart created it. */
 export function noteSettings({ kind, name, map, where, source }: FoundObject, notes: Notes): void {
   if (kind !== 'ConfigMap' || name !== SETTINGS) return;
   const note = notes.on(where);

@@ -1,18 +1,18 @@
-/** How a text is laid out, so that what is changed in it looks like the rest. */
+/** Detects the layout of a text, so that edits match it. */
 import type { Document, ScalarTag, Tags } from 'yaml';
 
 export interface TextStyle {
   /** Spaces per level. */
   readonly indent: number;
-  /** Whether lists stand further in than the key that holds them. */
+  /** Whether list items are indented relative to their key. */
   readonly indentSeq: boolean;
-  /** Whether there are spaces inside the brackets of flow collections. */
+  /** Whether flow collections have spaces inside their brackets. */
   readonly flowCollectionPadding: boolean;
   readonly newline: '\n' | '\r\n';
 }
 
 const MOST_INDENT = 8;
-/** The layout of a text shows in its first lines. */
+/** Maximum number of lines from which the layout is detected. */
 const MOST_LINES = 2000;
 
 export function styleOf(text: string): TextStyle {
@@ -29,14 +29,14 @@ export function styleOf(text: string): TextStyle {
 
 const depthOf = (line: string): number => line.length - line.trimStart().length;
 
-/** Whether a list begins on the next line, straight below its key. */
+/** Returns true if a list starts on the next line with the same indentation as its key. */
 const isKeyOfList = (line: string, next: string): boolean =>
   line.endsWith(':') &&
   /^[^-#]/.test(line.trimStart()) &&
   next.trimStart().startsWith('- ') &&
   depthOf(line) === depthOf(next);
 
-/** A document's text in this style. */
+/** Renders a document in this style. */
 export function textOf(document: Document, { newline, ...style }: TextStyle): string {
   const text = document.toString({ ...style, lineWidth: 0, verifyAliasOrder: true });
   return newline === '\n' ? text : text.replaceAll('\n', newline);
@@ -44,7 +44,7 @@ export function textOf(document: Document, { newline, ...style }: TextStyle): st
 
 const NUMBER_TAGS: ReadonlySet<string | undefined> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
-/** Numbers are written as they were read: an account such as 012345678901 keeps its zero. */
+/** Writes numbers as they were read, so that an account ID such as 012345678901 keeps its leading zero. */
 export const withSourceNumbers = (tags: Tags): Tags =>
   tags.map((tag) => (typeof tag === 'object' && NUMBER_TAGS.has(tag.tag) ? asRead(tag as ScalarTag) : tag));
 

@@ -1,14 +1,17 @@
-/** Which of several objects of one name belongs to a file: folders may hold the manifests of several clusters. */
+/**
+ * Finds the object that belongs to a file if several objects have the same name, because folders may contain
+ * manifests of several clusters.
+ */
 import { dirname, sep } from 'node:path';
 
-/** Folders that two paths have in common, from the root on. */
+/** Counts the leading folders that two paths share. */
 function shared(a: string, b: string): number {
   const [left, right] = [dirname(a).split(sep), dirname(b).split(sep)];
   const differ = left.findIndex((part, index) => part !== right[index]);
   return differ < 0 ? left.length : differ;
 }
 
-/** The one whose file is the closest by folders; the first of equals. */
+/** Returns the candidate with the closest path. Returns the first of several equal candidates. */
 export function closestTo<T>(path: string, candidates: readonly T[], pathOf: (one: T) => string): T | undefined {
   const rank = (one: T): number => (pathOf(one) === path ? Number.POSITIVE_INFINITY : shared(pathOf(one), path));
   return candidates.reduce<T | undefined>(
@@ -17,5 +20,5 @@ export function closestTo<T>(path: string, candidates: readonly T[], pathOf: (on
   );
 }
 
-/** Whether two files are of one set of manifests: in one folder. */
+/** Returns true if two files are in the same folder, which means that they belong to the same set of manifests. */
 export const isBeside = (a: string, b: string): boolean => dirname(a) === dirname(b);

@@ -1,4 +1,6 @@
-/** `karpenter convert values`: values of Karpenter's chart, of any release, as this chart takes them. */
+/**
+ * Command `karpenter convert values`. Converts values of Karpenter's chart, of any release, to values of this chart.
+ */
 import { Command } from 'commander';
 import { isMap, type YAMLMap } from 'yaml';
 import { type Example, withExamples } from '../describe.ts';
@@ -19,7 +21,7 @@ import { eachDocument, onFiles } from './run.ts';
 
 type Flags = InputFlags & OutputFlags;
 
-/** @throws InputError when the document holds no values */
+/** @throws InputError if the document does not contain values */
 function convertValuesDocument(source: SourceDocument, notes: Notes): void {
   const { contents } = source.document;
   if (contents === null) return;

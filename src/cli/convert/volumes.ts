@@ -1,4 +1,7 @@
-/** Volumes of the alpha API, whose sizes may be any quantity, → those of v1, which takes whole Gi, G, Ti and T. */
+/**
+ * Converts volume sizes of the alpha API, which may be any quantity, to v1. v1 accepts whole numbers of Gi, G, Ti and
+ * T.
+ */
 import { parseQuantity } from '../../api/quantity.ts';
 import { hasTemplate, type ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
@@ -6,10 +9,10 @@ import type { Path } from './notes.ts';
 const GIB = 2 ** 30;
 const MOST_GIB = 59_000;
 const MOST_TB = 64;
-/** What v1 accepts, without the units of which it leaves out some numbers. */
+/** Sizes that v1 accepts, except units whose numbers v1 restricts further. */
 const ACCEPTED = /^[1-9]\d{0,3}(?:Gi|G)$/;
 
-/** @throws InputError for a size beyond what v1 can say */
+/** @throws InputError if a size is too large for v1 */
 export function convertVolumeSizes(edit: ObjectEdit): void {
   const mappings: Path = ['spec', 'blockDeviceMappings'];
   for (const index of edit.indexes(mappings)) {

@@ -1,4 +1,4 @@
-/** Pods and everything with a template of pods: names that Karpenter's API has given up. */
+/** Renames labels, annotations and taints of old Karpenter APIs in pods and in objects with a pod template. */
 import { type Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { DISRUPTED_TAINT } from '../../api/labels.ts';
 import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
@@ -7,7 +7,7 @@ import type { FoundObject } from './objects.ts';
 import { ANNOTATIONS, GONE_LABELS, LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL } from './renames.ts';
 import { addDoNotDisrupt } from './safe-to-evict.ts';
 
-/** Where the templates of pods are, by kind; any other kind with spec.template is looked at there. */
+/** Paths of pod templates by kind. Any other kind may have a template at spec.template. */
 const TEMPLATES: Readonly<Record<string, Path>> = {
   Pod: [],
   Node: [],
@@ -17,7 +17,11 @@ const TEMPLATES: Readonly<Record<string, Path>> = {
 };
 const TEMPLATE: Path = ['spec', 'template'];
 
-/** @returns whether anything was changed. Anchors, aliases and merge keys stay: what they share is changed once. */
+/**
+ * Converts a workload. Keeps anchors, aliases and merge keys, and changes shared nodes once.
+ *
+ * @returns whether anything was changed
+ */
 export function convertWorkload(found: FoundObject, note: TakeNote): boolean {
   const path = Object.hasOwn(TEMPLATES, found.kind) ? (TEMPLATES[found.kind] ?? []) : TEMPLATE;
   const edit = new PodTemplateEdit(found.source.document, below(note, path));
@@ -51,7 +55,7 @@ class PodTemplateEdit {
     this.#convertAffinity(spec);
   }
 
-  /** The annotations of pods are often taken for labels, which have never had an effect. */
+  /** Adds notes for annotations that are used as labels, because such labels have no effect. */
   #noteLabels(template: YAMLMap): void {
     const labels = this.at(template, ['metadata', 'labels']);
     if (labels === undefined) return;
@@ -64,7 +68,7 @@ class PodTemplateEdit {
     }
   }
 
-  /** A map below another; undefined where there is none. */
+  /** Returns the map at a path, or undefined if there is none. */
   at(map: YAMLMap, path: Path): YAMLMap | undefined {
     let node: unknown = map;
     for (const step of path) {
@@ -78,7 +82,7 @@ class PodTemplateEdit {
     return resolved(this.#pair(map, key)?.value, this.#document);
   }
 
-  /** Items that are maps. */
+  /** Returns the items of a list that are maps. */
   #items(map: YAMLMap, key: string): readonly (readonly [item: YAMLMap, index: number])[] {
     const list = this.#member(map, key);
     if (!isSeq(list)) return [];
@@ -127,7 +131,7 @@ class PodTemplateEdit {
     for (const [toleration, index] of this.#items(spec, 'tolerations')) {
       if (this.#text(toleration, 'key') !== OLD_DISRUPTION_TAINT) continue;
       toleration.set('key', nodeOf(DISRUPTED_TAINT.key));
-      // the taint of v1 has no value
+      // the v1 taint has no value
       toleration.delete('value');
       if (toleration.has('operator')) toleration.set('operator', nodeOf('Exists'));
       else toleration.add({ key: nodeOf('operator'), value: nodeOf('Exists') });
@@ -186,7 +190,7 @@ class PodTemplateEdit {
           expressions.items.splice(index, 1);
           this.#note('lost', field, `${key}: ${reason}`, path);
         } else {
-          // a term without expressions would match no node at all
+          // a term without expressions would match no node
           expression.set('key', nodeOf('kubernetes.io/os'));
           expression.set('operator', nodeOf('Exists'));
           expression.delete('values');

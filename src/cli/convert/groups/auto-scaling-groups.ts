@@ -1,4 +1,4 @@
-/** Self-managed groups, as `aws autoscaling describe-auto-scaling-groups` prints them. */
+/** Converts self-managed groups from the output of `aws autoscaling describe-auto-scaling-groups`. */
 import { ARCH_LABEL, INSTANCE_TYPE_LABEL } from '../../../api/labels.ts';
 import type { Field } from '../../../lib/field.ts';
 import { counted } from '../../render/table.ts';
@@ -26,7 +26,7 @@ interface Place {
   readonly path: Path;
 }
 
-/** Tags by which cluster-autoscaler learns what nodes of a group look like. */
+/** Prefix of tags that describe the nodes of a group to cluster-autoscaler. */
 const HINTS = 'k8s.io/cluster-autoscaler/node-template/';
 
 export function autoScalingGroup(field: Field, place: Place, templates: FindTemplate): NodeGroup {
@@ -104,7 +104,7 @@ function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): v
     keys: TEMPLATE_KEYS,
     path: [...path, 'LaunchTemplate', 'LaunchTemplateSpecification'],
   });
-  // what the policy says of types counts more than the template
+  // instance types of the policy override the launch template
   if (overrides.length > 0) for (const key of [INSTANCE_TYPE_LABEL, ARCH_LABEL]) group.requirements.delete(key);
   const types = overrides.flatMap((one) => textOf(one.at('InstanceType')) ?? []);
   if (types.length > 0) setInstanceTypes(group, types);
@@ -135,7 +135,7 @@ interface Distribution {
   readonly maxPrice?: string | number | undefined;
 }
 
-/** How many of the nodes are on demand. */
+/** Sets the capacity types from the share of on-demand nodes. */
 export function applyDistribution(
   group: NodeGroup,
   { base = 0, percent = 100, maxPrice }: Distribution,

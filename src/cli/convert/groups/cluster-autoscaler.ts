@@ -1,4 +1,4 @@
-/** Flags of cluster-autoscaler, and what they mean for NodePools. */
+/** Converts flags of cluster-autoscaler to fields of NodePools. */
 import { parseDuration } from '../../../api/duration.ts';
 import { messageOf } from '../../objects/errors.ts';
 import type { NoteLevel, TakeNote } from '../notes.ts';
@@ -9,7 +9,10 @@ import type { NodeGroup } from './node-group.ts';
 
 type Said = readonly [level: NoteLevel, text: string];
 
-/** Applies a flag to the groups, and says what became of it; a flag without a meaning for them is not spoken of. */
+/**
+ * Applies a flag to the groups and returns notes about the result. Returns no notes for a flag that does not concern
+ * groups.
+ */
 type Apply = (groups: readonly NodeGroup[], value: string) => readonly Said[];
 
 const says =
@@ -142,7 +145,7 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   'kube-client-burst': says('lost', 'KUBE_CLIENT_BURST in controller.env of the chart'),
 };
 
-/** Applies the flags of a Deployment's containers to groups, and says of each what becomes of it. */
+/** Applies the flags of a Deployment's containers to groups, and adds notes for each flag. */
 export function applyFlags(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
   const containers = field.at('spec').at('template').at('spec').at('containers').items();
   for (const [index, container] of containers.entries()) {
@@ -175,7 +178,7 @@ function flagsIn(words: readonly string[]): readonly GivenFlag[] {
   });
 }
 
-/** Whether a Deployment runs cluster-autoscaler. */
+/** Returns true if a Deployment runs cluster-autoscaler. */
 export function isClusterAutoscaler({ field }: DocumentPart): boolean {
   const containers = field.at('spec').at('template').at('spec').at('containers').items();
   return containers.some((container) =>
@@ -203,7 +206,7 @@ function waiting(groups: readonly NodeGroup[], value: string): readonly Said[] {
   return [['changed', `spec.disruption.consolidateAfter: ${value}, since the last pod came to the node or went`]];
 }
 
-/** What kept a node by default, and keeps it no longer. */
+/** Returns notes for a flag that protects nodes by default. Karpenter has no such protection. */
 function keeping(what: string): Apply {
   return (_, value) => (value === 'false' ? [['changed', `${what}, as before`]] : [['lost', `${what}; ${BLOCKING}`]]);
 }
@@ -225,7 +228,7 @@ function graceful(groups: readonly NodeGroup[], value: string): readonly Said[] 
   return [['changed', 'spec.template.spec.terminationGracePeriod, which bounds the whole drain of a node']];
 }
 
-/** `min:max:name`. */
+/** Applies a size, `min:max:name`. */
 function sizes(groups: readonly NodeGroup[], value: string): readonly Said[] {
   const [min = '', max = '', ...rest] = value.split(':');
   const name = rest.join(':');

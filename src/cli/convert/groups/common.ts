@@ -1,4 +1,4 @@
-/** What the descriptions of groups have in common: types, labels, taints, tags, images, networks. */
+/** Shared conversions of groups: types, labels, taints, tags, images, networks. */
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import type { TaintEffect } from '../../../api/kubernetes.ts';
 import {
@@ -27,7 +27,7 @@ export const setCapacity = (group: NodeGroup, types: readonly Capacity[]): void 
 
 export const setOs = (group: NodeGroup, os: 'linux' | 'windows'): void => group.require(OS_LABEL, [os]);
 
-/** Set by EKS, eksctl and the kubelet themselves. */
+/** Labels that EKS, eksctl and the kubelet set. */
 const OF_OTHERS =
   /^(eks\.amazonaws\.com|alpha\.eksctl\.io|beta\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)\//;
 
@@ -46,7 +46,7 @@ export function addLabels(group: NodeGroup, labels: Readonly<Record<string, stri
   }
 }
 
-/** As Kubernetes, EKS's API and eksctl spell them. */
+/** Spellings in Kubernetes, in EKS's API and in eksctl. */
 const EFFECTS: Readonly<Record<string, TaintEffect>> = {
   NoSchedule: 'NoSchedule',
   NO_SCHEDULE: 'NoSchedule',
@@ -56,7 +56,7 @@ const EFFECTS: Readonly<Record<string, TaintEffect>> = {
   NO_EXECUTE: 'NoExecute',
 };
 
-/** A taint whose fields nobody has checked. */
+/** Taint with fields that are not validated. */
 export interface GivenTaint {
   readonly key: string | undefined;
   readonly value?: string | undefined;
@@ -85,7 +85,7 @@ export function addTaint(group: NodeGroup, { key, value, effect }: GivenTaint, f
 const RESTRICTED_TAG =
   /^(aws:|eks:|kubernetes\.io\/cluster|karpenter\.sh\/|karpenter\.k8s\.aws\/|k8s\.io\/cluster-autoscaler\/|alpha\.eksctl\.io\/|eksctl\.)/;
 
-/** Tags of the instances; those by which other tools find their own, and EKS its, are not carried over. */
+/** Copies tags of the instances. Does not copy tags that EKS and other tools use to find their own instances. */
 export function addTags(group: NodeGroup, tags: Readonly<Record<string, string>>, field: Path): void {
   for (const [key, value] of Object.entries(tags)) {
     if (key === 'Name')
@@ -94,7 +94,11 @@ export function addTags(group: NodeGroup, tags: Readonly<Record<string, string>>
   }
 }
 
-/** Images of an alias. @param why what the alias was chosen by */
+/**
+ * Sets an alias for the images.
+ *
+ * @param why reason for a note about the alias
+ */
 export function setAlias(group: NodeGroup, alias: string, why?: { readonly field: Path; readonly text: string }): void {
   group.nodeClass.amiSelectorTerms = [{ alias }];
   delete group.nodeClass.amiFamily;
@@ -102,14 +106,14 @@ export function setAlias(group: NodeGroup, alias: string, why?: { readonly field
   if (why) group.onClass('assumed', why.field, why.text, ['spec', 'amiSelectorTerms']);
 }
 
-/** One image, and how its nodes start. */
+/** Sets one image and the AMI family that its nodes boot with. */
 export function setImage(group: NodeGroup, id: string, family: AmiFamily): void {
   group.nodeClass.amiSelectorTerms = [{ id }];
   group.nodeClass.amiFamily = family;
   setOs(group, family.startsWith('Windows') ? 'windows' : 'linux');
 }
 
-/** The device that holds the pods' data, by family. */
+/** Returns the device of the volume for pods, which depends on the AMI family. */
 export function dataDevice(group: NodeGroup): string {
   const { amiFamily, amiSelectorTerms: [term] = [] } = group.nodeClass;
   const family = (amiFamily ?? term?.alias ?? '').toLowerCase();
@@ -150,7 +154,7 @@ export function addVolume(group: NodeGroup, deviceName: string, volume: Volume):
 
 export const CLUSTER_PLACEHOLDER = '$CLUSTER_NAME';
 
-/** The security group that EKS makes for the control plane and all managed nodes. */
+/** Selects the security group that EKS creates for the control plane and all managed nodes. */
 export function useClusterSecurityGroup(group: NodeGroup, clusterName: string | undefined, field: Path): void {
   group.nodeClass.securityGroupSelectorTerms = [
     { tags: { 'aws:eks:cluster-name': clusterName ?? CLUSTER_PLACEHOLDER } },
@@ -163,7 +167,10 @@ export function useClusterSecurityGroup(group: NodeGroup, clusterName: string | 
   );
 }
 
-/** A group says where it scales; a NodePool only where it ends. What is lost is said of the groups of a NodePool together. */
+/**
+ * Sets the sizes of a group. A NodePool has only an upper limit. One note covers the lost minimum sizes of all groups
+ * of a NodePool.
+ */
 export function setSize(
   group: NodeGroup,
   { min, max }: { min?: number | undefined; max?: number | undefined },

@@ -1,4 +1,4 @@
-/** Images of eksctl's node groups. */
+/** Converts images of eksctl's node groups. */
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import type { Field } from '../../../lib/field.ts';
 import { setAlias, setImage, setOs } from './common.ts';
@@ -17,7 +17,7 @@ const FAMILIES: Readonly<Record<string, readonly [alias: string, family: AmiFami
   WindowsServer2025FullContainer: ['windows2025', 'Windows2025'],
 };
 
-/** Canonical, which publishes the images of Ubuntu for EKS. */
+/** Account of Canonical, which publishes the Ubuntu images for EKS. */
 const CANONICAL = '099720109477';
 
 export function eksctlImage(group: NodeGroup, field: Field): void {

@@ -1,10 +1,10 @@
-/** Settings of the kubelet in the files of eksctl. */
+/** Converts kubelet settings of eksctl files. */
 import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
 
 import type { NodeGroup } from './node-group.ts';
 
-/** Those that an EC2NodeClass has too. */
+/** Settings that EC2NodeClasses have, too. */
 const KNOWN = new Set([
   'clusterDNS',
   'maxPods',

@@ -1,4 +1,4 @@
-/** Node groups in the files of eksctl. */
+/** Converts node groups of eksctl files. */
 import type { Field } from '../../../lib/field.ts';
 import type { Path, TakeNote } from '../notes.ts';
 import { applyDistribution, needsRole } from './auto-scaling-groups.ts';
@@ -112,7 +112,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   outpostARN: lost('Outposts are not used'),
 };
 
-/** Of families that run shell scripts. */
+/** Converts commands of families that run shell scripts. */
 function preBootstrapCommands(group: NodeGroup, field: Field, path: Path): void {
   const family = group.nodeClass.amiFamily ?? group.nodeClass.amiSelectorTerms?.[0]?.alias ?? '';
   if (!/^al/i.test(family)) {
@@ -123,7 +123,7 @@ function preBootstrapCommands(group: NodeGroup, field: Field, path: Path): void 
   group.onClass('changed', path, 'commands that run before the node joins', ['spec', 'userData']);
 }
 
-/** Read by other functions, or without a meaning for nodes that are bought one by one. */
+/** Fields that other functions read, or that have no meaning for nodes that are launched one by one. */
 const ELSEWHERE = new Set(
   (
     'name minSize maxSize desiredCapacity volumeSize volumeType volumeName volumeIOPS volumeThroughput volumeEncrypted ' +
@@ -133,7 +133,7 @@ const ELSEWHERE = new Set(
   ).split(' '),
 );
 
-/** Every group of a ClusterConfig. */
+/** Converts all groups of a ClusterConfig. */
 export function eksctlGroups({ field, where }: DocumentPart): readonly NodeGroup[] {
   return ['managedNodeGroups', 'nodeGroups'].flatMap((list) =>
     field
@@ -143,7 +143,7 @@ export function eksctlGroups({ field, where }: DocumentPart): readonly NodeGroup
   );
 }
 
-/** What of the cluster is no group. */
+/** Adds notes about fields of the cluster that are not groups. */
 export function noteCluster({ field }: DocumentPart, note: TakeNote): void {
   if (!field.at('karpenter').isMissing)
     note(
@@ -196,7 +196,7 @@ function defaults(group: NodeGroup, field: Field): void {
   if (group.nodeClass.role === undefined && group.nodeClass.instanceProfile === undefined) needsRole(group);
 }
 
-/** Terms by the tags that eksctl gives to the subnets that it makes. */
+/** Sets selector terms with the tags that eksctl adds to its subnets. */
 function network(group: NodeGroup, field: Field, cluster: Field): void {
   const isPrivate = field.at('privateNetworking').given?.flag() ?? false;
   const known = cluster
@@ -263,7 +263,7 @@ function distribution(group: NodeGroup, field: Field, path: Path): void {
   );
 }
 
-/** A list of objects, or the older map of `key: value:Effect`. */
+/** Reads taints from a list of objects, or from the older map of `key: value:Effect`. */
 function taints(group: NodeGroup, field: Field, path: Path): void {
   if (Array.isArray(field.value)) {
     for (const [index, one] of field.items().entries()) {

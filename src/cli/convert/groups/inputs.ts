@@ -1,11 +1,10 @@
-/** Tells apart what the files hold: groups, launch templates, cluster-autoscaler, files of eksctl. */
+/** Classifies the contents of files: groups, launch templates, cluster-autoscaler, eksctl files. */
 import type { Field } from '../../../lib/field.ts';
 import { fieldIn } from '../../objects/check.ts';
 import { InputError } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';
 import type { Path } from '../notes.ts';
 
-/** A part of a document. */
 export interface DocumentPart {
   readonly field: Field;
   readonly where: string;
@@ -23,14 +22,14 @@ export interface Inputs {
 
 type Kind = keyof Inputs;
 
-/** Names of the fields by which a launch template is referred to. */
+/** Names of the fields that refer to a launch template. */
 export interface ReferenceNames {
   readonly id: string;
   readonly name: string;
   readonly version: string;
 }
 
-/** The `LaunchTemplateData` that a reference means; undefined when it is not among the files. */
+/** Returns the `LaunchTemplateData` for a reference, or undefined if the files do not contain it. */
 export type FindTemplate = (reference: Field, names: ReferenceNames) => Field | undefined;
 
 export class InputReader {
@@ -43,7 +42,7 @@ export class InputReader {
     priorities: [],
   };
 
-  /** @throws InputError when the document is none of them */
+  /** @throws InputError if the document has none of these kinds */
   read({ document, where }: SourceDocument): void {
     this.#read(document.toJS(), { where, path: [] });
   }
@@ -81,7 +80,7 @@ export class InputReader {
     return true;
   }
 
-  /** Objects of Kubernetes, and of eksctl, that have a kind. */
+  /** Reads objects of Kubernetes and eksctl, which have a kind. */
   #object(part: DocumentPart): void {
     const { field, where } = part;
     const { value: kind } = field.at('kind');
@@ -101,7 +100,7 @@ export class InputReader {
   }
 }
 
-/** Looks launch templates up by ID or name, and by version, `$Latest` and `$Default` included. */
+/** Finds launch templates by ID or name, and by version, including `$Latest` and `$Default`. */
 export const templatesIn =
   (parts: readonly DocumentPart[]): FindTemplate =>
   (reference, names) => {

@@ -1,4 +1,4 @@
-/** Instance types by what they must have, as launch templates and eksctl select them. */
+/** Converts attribute-based instance type selection of launch templates and eksctl. */
 import {
   ARCH_LABEL,
   INSTANCE_CPU_LABEL,
@@ -28,7 +28,7 @@ const MANUFACTURERS: Readonly<Record<string, string>> = {
   'amazon-web-services': 'aws',
 };
 
-/** `InstanceRequirements` of EC2. */
+/** Converts `InstanceRequirements` of EC2. */
 export function applyInstanceRequirements(group: NodeGroup, requirements: Field, path: Path): void {
   for (const key of requirements.keys()) {
     const field = requirements.at(key);
@@ -50,7 +50,7 @@ function applyChoice(group: NodeGroup, key: string, field: Field): boolean {
   } else if (key === 'AllowedInstanceTypes') allow(group, textsOf(field));
   else if (key === 'ExcludedInstanceTypes') exclude(group, textsOf(field));
   else if (key === 'InstanceGenerations') {
-    // `current` are those since the fifth, by and large
+    // `current` approximately matches generation 5 and later
     if (textsOf(field).join() !== 'current') return false;
     group.bound(INSTANCE_GENERATION_LABEL, 'Gte', 5);
   } else if (key === 'LocalStorage') {
@@ -60,7 +60,7 @@ function applyChoice(group: NodeGroup, key: string, field: Field): boolean {
   return true;
 }
 
-/** Patterns such as `m5.*` become families, and plain names types. */
+/** Converts patterns such as `m5.*` to families, and plain names to instance types. */
 function allow(group: NodeGroup, patterns: readonly string[]): void {
   const families = patterns.flatMap((pattern) => (/^[\w-]+\.\*$/.test(pattern) ? [pattern.slice(0, -2)] : []));
   if (families.length === patterns.length) group.require(INSTANCE_FAMILY_LABEL, families);
@@ -79,7 +79,7 @@ function exclude(group: NodeGroup, patterns: readonly string[]): void {
 
 const ARCHES: Readonly<Record<string, string>> = { x86_64: 'amd64', amd64: 'amd64', arm64: 'arm64' };
 
-/** `instanceSelector` of eksctl. */
+/** Converts `instanceSelector` of eksctl. */
 export function applyInstanceSelector(group: NodeGroup, selector: Field, path: Path): void {
   for (const key of selector.keys()) {
     const field = selector.at(key);
@@ -118,7 +118,7 @@ function gpus(group: NodeGroup, field: Field): void {
   else group.require(INSTANCE_GPU_COUNT_LABEL, [count]);
 }
 
-/** eksctl takes `4`, `4GiB` and `4Gi`, and means GiB. */
+/** Parses memory in GiB. eksctl accepts `4`, `4GiB` and `4Gi`. */
 function memoryMi(field: Field): string {
   const text = String(field.value).replace(/\s|B$/gi, '');
   try {

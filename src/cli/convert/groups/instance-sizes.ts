@@ -1,4 +1,4 @@
-/** What the built-in catalogue knows of the instance types that a group names. */
+/** Sizes of instance types in the built-in catalogue. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { FAMILIES } from '../../../local/aws/catalogue/families.ts';
 import { instanceTypeInfo } from '../../../local/aws/catalogue/info.ts';
@@ -18,7 +18,7 @@ const sizeOf = (info: InstanceTypeInfo): InstanceSize => ({
   arch: info.ProcessorInfo?.SupportedArchitectures?.includes('arm64') ? 'arm64' : 'amd64',
 });
 
-/** Undefined for a type that the catalogue does not have. */
+/** Returns undefined if the catalogue does not contain the type. */
 export function instanceSize(type: string): InstanceSize | undefined {
   known ??= new Map(
     FAMILIES.flatMap((family) =>

@@ -1,4 +1,4 @@
-/** What EC2 launch templates say of instances, in terms of a NodePool and an EC2NodeClass. */
+/** Converts EC2 launch templates to fields of NodePools and EC2NodeClasses. */
 import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
 import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
@@ -76,13 +76,13 @@ const FIELDS: Readonly<Record<string, Apply>> = {
 
 interface TemplateReference {
   readonly find: FindTemplate;
-  /** How the reference spells what it refers by. */
+  /** Names of the fields in the reference. */
   readonly keys: ReferenceNames;
-  /** Of the reference in the group. */
+  /** Path of the reference in the group. */
   readonly path: Path;
 }
 
-/** Takes over the launch template that a group refers to, or says that it is not among the files. */
+/** Applies the launch template that a group refers to. Adds a note if the files do not contain it. */
 export function applyReferenced(group: NodeGroup, reference: Field, { find, keys, path }: TemplateReference): void {
   if (reference.isMissing) return;
   const data = find(reference, keys);
@@ -98,7 +98,10 @@ export function applyReferenced(group: NodeGroup, reference: Field, { find, keys
   correctFamily(group, textOf(data.at('UserData')));
 }
 
-/** @param data `LaunchTemplateData` @param path of it, below the group */
+/**
+ * @param data `LaunchTemplateData`
+ * @param path path of the data below the group
+ */
 function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
   for (const key of data.keys()) {
     const field = data.at(key);
@@ -109,7 +112,10 @@ function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
   }
 }
 
-/** The user data says how nodes of the image start; it comes later in a launch template. */
+/**
+ * Sets the image. Its family is assumed until the user data, which comes later in a launch template, shows how its
+ * nodes boot.
+ */
 function image(group: NodeGroup, field: Field, path: Path): void {
   group.forgetClass(['spec', 'amiSelectorTerms']);
   setImage(group, textOf(field) ?? '', 'AL2023');
@@ -123,7 +129,11 @@ function image(group: NodeGroup, field: Field, path: Path): void {
   ]);
 }
 
-/** Corrects the family of an image by what starts its nodes. @param userData base64 */
+/**
+ * Corrects the AMI family if the user data shows how the nodes boot.
+ *
+ * @param userData base64
+ */
 function correctFamily(group: NodeGroup, userData: string | undefined): void {
   const id = group.nodeClass.amiSelectorTerms?.[0]?.id;
   const family = bootstrapFamily(Buffer.from(userData ?? '', 'base64').toString());
@@ -207,7 +217,7 @@ function placement(group: NodeGroup, field: Field, path: Path): void {
     group.onPool('lost', path, 'dedicated hosts are not used', REQUIREMENTS);
 }
 
-/** `[{Key, Value}]` of EC2. */
+/** Reads tags of EC2, `[{Key, Value}]`. */
 const tagsOf = (field: Field): Readonly<Record<string, string>> =>
   Object.fromEntries(
     field.items().map((tag) => {

@@ -1,4 +1,4 @@
-/** EKS managed node groups, as `aws eks describe-nodegroup` prints them. */
+/** Converts EKS managed node groups from the output of `aws eks describe-nodegroup`. */
 import { ARCH_LABEL } from '../../../api/labels.ts';
 import type { Field } from '../../../lib/field.ts';
 import type { Path } from '../notes.ts';
@@ -23,7 +23,7 @@ type Apply = (group: NodeGroup, field: Field, path: Path) => void;
 
 const nothing: Apply = () => undefined;
 
-/** In this order: the image decides about the device that the disk is. */
+/** Conversions in the required order: the image determines the device of the disk. */
 const FIELDS: Readonly<Record<string, Apply>> = {
   amiType: image,
   nodeRole: (group, field) => {
@@ -64,7 +64,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   ),
 };
 
-/** @param field `nodegroup` of the answer */
+/** @param field `nodegroup` of the response */
 export function managedNodeGroup(
   field: Field,
   { where, path }: { where: string; path: Path },
@@ -91,7 +91,10 @@ export function managedNodeGroup(
   return group;
 }
 
-/** `AL2023_x86_64_STANDARD`, `BOTTLEROCKET_ARM_64_NVIDIA`, `WINDOWS_CORE_2022_x86_64`. */
+/**
+ * Converts an AMI type, for example `AL2023_x86_64_STANDARD`, `BOTTLEROCKET_ARM_64_NVIDIA` or
+ * `WINDOWS_CORE_2022_x86_64`.
+ */
 function image(group: NodeGroup, field: Field, path: Path): void {
   const type = textOf(field) ?? '';
   if (type === 'CUSTOM') {
@@ -137,6 +140,6 @@ function budgets(group: NodeGroup, field: Field): void {
     field.at('maxUnavailablePercentage').given?.count(),
   ];
   const nodes = count === undefined ? (share === undefined ? undefined : `${share}%`) : String(count);
-  // one node at a time is the default of EKS, which nobody chose
+  // one node at a time is the default of EKS, so it is probably not a choice of the user
   if (nodes !== undefined && nodes !== '1') group.disruption.budgets = [{ nodes }];
 }

@@ -1,4 +1,4 @@
-/** A group of equal nodes as other tools describe it, on its way to a NodePool and an EC2NodeClass. */
+/** Intermediate form of a node group between the input of other tools and a NodePool with an EC2NodeClass. */
 import type { EC2NodeClassSpec } from '../../../api/ec2-nodeclass.ts';
 import type { Taint } from '../../../api/kubernetes.ts';
 import type { Budget } from '../../../api/nodepool.ts';
@@ -6,7 +6,7 @@ import type { Requirement } from '../../../engine/model.ts';
 import { put } from '../../../lib/own.ts';
 import type { NoteLevel, Path } from '../notes.ts';
 
-/** A note on what a group became. */
+/** Note on a converted field. */
 interface Remark {
   readonly level: NoteLevel;
   readonly kind: 'NodePool' | 'EC2NodeClass';
@@ -19,7 +19,7 @@ interface Remark {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What of an EC2NodeClass a group decides. */
+/** Fields of an EC2NodeClass that a group determines. */
 type ClassFields = Partial<Mutable<EC2NodeClassSpec>>;
 
 interface Disruption {
@@ -34,26 +34,26 @@ export const TAINTS: Path = ['spec', 'template', 'spec', 'taints'];
 export const LIMITS: Path = ['spec', 'limits'];
 export const DISRUPTION: Path = ['spec', 'disruption'];
 
-/** Fills up while its description is read. */
+/** Group whose fields are set while its description is read. */
 export class NodeGroup {
   readonly name: string;
-  /** `cluster.yaml, document 1`. */
+  /** Place in error messages: `cluster.yaml, document 1`. */
   readonly where: string;
   /** Path of the group in its document. */
   readonly path: Path;
-  /** By key: a later requirement takes the place of an earlier one. */
+  /** Requirements by key. A later requirement replaces an earlier one with the same key. */
   readonly requirements = new Map<string, Requirement>();
   readonly labels: Record<string, string> = {};
   readonly taints: Taint[] = [];
   startupTaints: readonly Taint[] = [];
   zones: readonly string[] = [];
-  /** Nodes; undefined when the description leaves it open. */
+  /** Numbers of nodes. Undefined if the description does not contain them. */
   size: { min?: { readonly nodes: number; readonly field: Path }; max?: number } = {};
   weight: number | undefined;
   terminationGracePeriod: string | undefined;
-  /** Groups do not replace nodes by their age. */
+  /** Default, because groups do not replace nodes by age. */
   expireAfter = 'Never';
-  /** The defaults of cluster-autoscaler. */
+  /** Defaults of cluster-autoscaler. */
   disruption: Disruption = { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter: '10m' };
   readonly nodeClass: ClassFields = {};
   readonly remarks: Remark[] = [];
@@ -64,29 +64,33 @@ export class NodeGroup {
     this.path = path;
   }
 
-  /** A note on the NodePool. @param field below the group's own path */
+  /**
+   * Adds a note on the NodePool.
+   *
+   * @param field path below the group's path
+   */
   onPool(level: NoteLevel, field: Path, text: string, at: Path = ['spec']): void {
     this.remarks.push({ level, kind: 'NodePool', field: [...this.path, ...field], at, text });
   }
 
-  /** A note on the EC2NodeClass. */
+  /** Adds a note on the EC2NodeClass. */
   onClass(level: NoteLevel, field: Path, text: string, at: Path = ['spec']): void {
     this.remarks.push({ level, kind: 'EC2NodeClass', field: [...this.path, ...field], at, text });
   }
 
-  /** Takes back what was assumed of a field of the EC2NodeClass: it is known now. */
+  /** Removes notes about an assumed field of the EC2NodeClass when the field becomes known. */
   forgetClass(at: Path): void {
     const place = JSON.stringify(at);
     const kept = this.remarks.filter((each) => each.kind !== 'EC2NodeClass' || JSON.stringify(each.at) !== place);
     this.remarks.splice(0, this.remarks.length, ...kept);
   }
 
-  /** Values of a label, of which a node must have one. */
+  /** Requires one of the values for a label. */
   require(key: string, values: readonly string[]): void {
     if (values.length > 0) this.requirements.set(key, { key, operator: 'In', values: [...new Set(values)] });
   }
 
-  /** A bound of a number that a label holds; of both bounds, each has its own requirement. */
+  /** Adds a bound for a numeric label. Lower and upper bound are separate requirements. */
   bound(key: string, operator: 'Gte' | 'Lte', value: number): void {
     this.requirements.set(`${key} ${operator}`, { key, operator, values: [String(value)] });
   }

@@ -1,4 +1,7 @@
-/** NodePools and EC2NodeClasses of groups: one NodePool for groups that differ in their zones alone, one class for all alike. */
+/**
+ * Builds NodePools and EC2NodeClasses for groups. Groups that differ only in their zones share one NodePool, and
+ * equal classes are merged.
+ */
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
@@ -22,7 +25,7 @@ export interface Converted {
   readonly classes: readonly ClassOfGroups[];
 }
 
-/** What must be alike in groups that become one NodePool. */
+/** Returns a key that is equal for groups that can share one NodePool. */
 const likeness = (group: NodeGroup): string => {
   const { subnetSelectorTerms: _, ...nodeClass } = group.nodeClass;
   const requirements = [...group.requirements.values()].map((one) => JSON.stringify(one)).sort();
@@ -41,7 +44,7 @@ const likeness = (group: NodeGroup): string => {
 
 const sorted = (map: Readonly<Record<string, string>>): unknown => Object.entries(map).sort();
 
-/** @param role of the nodes, in place of one that is not known */
+/** @param role role of the nodes if the input contains none */
 export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly role?: string } = {}): Converted {
   const names = new Names();
   const merged = [...Map.groupBy(groups, likeness).values()].map((alike) => {
@@ -71,7 +74,7 @@ export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly r
   return { pools, classes };
 }
 
-/** What groups that become one NodePool keep at least, together. */
+/** Adds a note about the total minimum size of groups that share one NodePool. */
 function noteMinimum(groups: readonly NodeGroup[]): void {
   const [first] = groups.filter(({ size }) => size.min !== undefined);
   if (first?.size.min === undefined) return;
@@ -168,7 +171,7 @@ function remarkAlways(group: NodeGroup | undefined, limits: Readonly<Record<stri
     );
 }
 
-/** CPU and memory of as many nodes as the groups may have; undefined when one has no bound. */
+/** Returns the CPU and memory of the maximum number of nodes, or undefined if a group has no maximum. */
 function limitsOf(groups: readonly NodeGroup[]): Readonly<Record<string, string>> | undefined {
   let [cpus, memoryGi, nodes] = [0, 0, 0];
   for (const { size, requirements } of groups) {
@@ -185,7 +188,7 @@ function limitsOf(groups: readonly NodeGroup[]): Readonly<Record<string, string>
 
 const MOST_LETTERS = 63;
 
-/** Names that Kubernetes takes, each once. */
+/** Unique names that are valid in Kubernetes. */
 class Names {
   readonly #taken = new Set<string>();
 
@@ -208,13 +211,13 @@ class Names {
 
 const SHORTEST = 3;
 
-/** What the names begin with, or the first of them. */
+/** Returns the common prefix of the names, or the first name if the prefix is too short. */
 function commonName(groups: readonly NodeGroup[]): string {
   const [first = '', ...others] = groups.map(({ name }) => name);
   let length = first.length;
   for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
   const parts = first.slice(0, length).split(/[-_.]/);
-  // a part that not all have in full tells the zone
+  // a part that the names share only partly contains the zone
   const whole =
     others.every((other) => /^([-_.]|$)/.test(other.slice(length))) && /^([-_.]|$)/.test(first.slice(length));
   const name = (whole ? parts : parts.slice(0, -1)).join('-');

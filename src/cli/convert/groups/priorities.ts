@@ -1,4 +1,4 @@
-/** Priorities of cluster-autoscaler's expander, as weights of NodePools. */
+/** Converts priorities of cluster-autoscaler's expander to weights of NodePools. */
 
 import { parse } from 'yaml';
 import { regularExpression } from '../../../api/schema/regexp.ts';
@@ -11,10 +11,10 @@ import type { NodeGroup } from './node-group.ts';
 
 const MOST_WEIGHT = 100;
 
-/** Patterns by priority, the highest first. */
+/** Patterns by priority, highest priority first. */
 type Priorities = readonly (readonly [priority: number, patterns: readonly string[]])[];
 
-/** Gives every group the weight of the first priority that one of its patterns finds in its name. */
+/** Sets the weight of each group to the first priority with a pattern that matches the group's name. */
 export function applyPriorities(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
   const path = ['data', 'priorities'];
   const priorities = readPriorities(field.at('data').at('priorities'));
@@ -63,7 +63,7 @@ function prioritiesIn(text: string): Priorities {
     .sort(([a], [b]) => b - a);
 }
 
-/** The priorities themselves, or their order where they do not fit. */
+/** Maps priorities to weights. If a priority is not a valid weight, uses the order of the priorities instead. */
 function weightsOf(priorities: readonly number[]): ReadonlyMap<number, number> {
   const distinct = [...new Set(priorities)].sort((a, b) => a - b);
   const fit = distinct.every((priority) => priority >= 1 && priority <= MOST_WEIGHT);

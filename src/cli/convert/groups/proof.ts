@@ -1,4 +1,7 @@
-/** Runs the engine over the pods of a cluster and the NodePools of a conversion: do they fit, on how many nodes, for how much. */
+/**
+ * Simulates the pods of a cluster on the converted NodePools and reports whether they fit, the number of nodes, and
+ * the cost.
+ */
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import type { KubeObject, Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
@@ -11,16 +14,16 @@ import { counted, usdPerHour } from '../../render/table.ts';
 import { simulateManifests } from '../../simulate.ts';
 
 export interface ProofOptions {
-  /** Files with nodes, pods and what goes with them, or `-`. */
+  /** Files with nodes, pods and related objects, or `-`. */
   readonly pods: readonly string[];
   readonly instanceTypes?: string;
-  /** The time at which it plays, milliseconds since the epoch. */
+  /** Time of the simulation, in milliseconds since the epoch. */
   readonly nowMs?: number;
 }
 
 export interface Cost {
   readonly nodes: number;
-  /** Instances and their surplus CPU credits. */
+  /** Price of instances and of their surplus CPU credits. */
   readonly usdPerHour: number;
 }
 
@@ -31,7 +34,10 @@ export interface Proof {
   readonly notes: readonly string[];
 }
 
-/** @param objects NodePools and EC2NodeClasses of the conversion @throws InputError that names the document and the field */
+/**
+ * @param objects converted NodePools and EC2NodeClasses
+ * @throws InputError with the document and the field
+ */
 export async function prove(objects: readonly KubeObject[], options: ProofOptions): Promise<Proof> {
   const dump = readManifests(options.pods);
   const leaving = dump.map(({ object }) => object).filter(isOfGroup);
@@ -75,11 +81,11 @@ export async function prove(objects: readonly KubeObject[], options: ProofOption
 const isOfFargate = ({ metadata: { labels = {} } }: KubeObject): boolean =>
   labels['eks.amazonaws.com/compute-type'] === 'fargate';
 
-/** Nodes of groups; not those that Fargate or Karpenter made. */
+/** Returns true for nodes of groups, but not for nodes of Fargate or Karpenter. */
 const isOfGroup = (object: KubeObject): boolean =>
   object.kind === 'Node' && !isOfFargate(object) && object.metadata.labels?.[NODEPOOL_LABEL] === undefined;
 
-/** A node of Fargate is for one pod, which stays there. */
+/** Removes each Fargate node and its pod, because the pod stays on Fargate. */
 function withoutFargate(dump: readonly Manifest[]): readonly Manifest[] {
   const nodes = new Set(
     dump
@@ -92,7 +98,7 @@ function withoutFargate(dump: readonly Manifest[]): readonly Manifest[] {
   });
 }
 
-/** Pods of nodes that go are to be placed anew; those that a node or a DaemonSet runs go with it. */
+/** Removes nodes that are replaced. Unbinds their pods, except static pods and DaemonSet pods, which are removed. */
 function withoutNodes(manifest: Manifest, names: ReadonlySet<string>): readonly Manifest[] {
   const { object } = manifest;
   if (object.kind === 'Node' || object.kind === 'CSINode') return names.has(object.metadata.name) ? [] : [manifest];
@@ -106,13 +112,13 @@ function withoutNodes(manifest: Manifest, names: ReadonlySet<string>): readonly 
   return [{ ...manifest, object: { ...pod, spec: rest } as Pod }];
 }
 
-/** The class has not been in a cluster yet: its subnets are taken to be where the nodes are. */
+/** Adds subnets in the zones of the nodes, because the new EC2NodeClass has no status yet. */
 function inZones(nodeClass: EC2NodeClass, zones: readonly string[]): EC2NodeClass {
   if (zones.length === 0) return nodeClass;
   return { ...nodeClass, status: { subnets: zones.map((zone) => ({ id: `subnet-${zone}`, zone })) } };
 }
 
-/** How EKS, kOps and others mark spot nodes. */
+/** Returns the price of a node. Recognizes spot nodes by the labels of EKS, kOps and others. */
 function priceOf(
   { metadata: { labels = {} } }: KubeObject,
   pods: readonly Pod[],
@@ -124,7 +130,7 @@ function priceOf(
   return nodePrice({ labels: own, pods }, types.get(labels[INSTANCE_TYPE_LABEL] ?? ''), 0);
 }
 
-/** For people. */
+/** Renders the result as text. */
 export function proofText({ before, after, simulation }: Proof): string {
   const line = (title: string, { nodes, usdPerHour: usd }: Cost): string =>
     `${title} ${counted(nodes, 'node')} for ${usdPerHour(usd)}`;

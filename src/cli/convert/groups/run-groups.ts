@@ -1,4 +1,4 @@
-/** Converts the groups in some files, of whatever tool, and writes what they become. */
+/** Converts groups of any supported tool and writes the resulting objects. */
 import type { Document, YAMLMap } from 'yaml';
 import type { KubeObject } from '../../../api/kubernetes.ts';
 import { InputError } from '../../objects/errors.ts';
@@ -20,14 +20,14 @@ import { type Converted, nodePoolsOf } from './node-pools.ts';
 import { applyPriorities } from './priorities.ts';
 
 export interface GroupFlags extends InputFlags, Pick<OutputFlags, 'output'> {
-  /** Of the nodes, where the input does not name one. */
+  /** Role of the nodes if the input contains none. */
   readonly role?: string;
   readonly pods?: readonly string[];
   readonly instanceTypes?: string;
   readonly now?: number;
 }
 
-/** What the input must hold for a subcommand. */
+/** Kind of input that a subcommand requires. */
 export type Wanted = 'managed' | 'scaling' | 'clusters' | 'autoscalers';
 
 const MISSING: Readonly<Record<Wanted, string>> = {
@@ -67,7 +67,7 @@ export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void
   if (flags.pods && wrong.length === 0 && objects.length > 0) await showProof(objects, { ...flags, pods: flags.pods });
 }
 
-/** Works on each; what cannot be used does not keep the others from it. */
+/** Processes each item. Collects input errors and continues with the next item. */
 function attempted<T, R>(all: readonly T[], wrong: Error[], work: (one: T) => readonly R[]): readonly R[] {
   return all.flatMap((one) => {
     try {
@@ -92,7 +92,10 @@ function groupsOf(inputs: Inputs, wrong: Error[]): readonly NodeGroup[] {
   ];
 }
 
-/** EKS makes a scaling group for each managed one, which is converted from its own description. */
+/**
+ * Returns the name of the managed node group that an Auto Scaling group belongs to. Such a group is converted from
+ * the managed node group.
+ */
 const managedName = ({ field }: DocumentPart): string | undefined =>
   field
     .at('Tags')
@@ -112,7 +115,7 @@ function documentsOf({ pools, classes }: Converted, notes: Notes): readonly Docu
     for (const group of groups)
       for (const { kind, level, field, at, text } of group.remarks)
         if (kind === object.kind) {
-          // several groups of one class have the same to say of it
+          // several groups of one class produce the same note
           const key = [object.kind, object.metadata.name, level, text].join('\n');
           (taken.has(key) ? new Notes() : notes).on(`${group.where}, ${group.name}`, map)(level, field, text, at);
           taken.add(key);

@@ -1,4 +1,7 @@
-/** User data of groups: what it tells the kubelet moves to the NodePool and EC2NodeClass; what else it does is told. */
+/**
+ * Converts user data of groups. Kubelet settings move to the NodePool and the EC2NodeClass. Notes list the remaining
+ * content.
+ */
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import { decodeUserData, type KubeletConfig } from '../../../local/kubernetes/kubelets/userdata/index.ts';
 import { messageOf } from '../../objects/errors.ts';
@@ -6,7 +9,10 @@ import type { Path } from '../notes.ts';
 import { addLabels, addTaint } from './common.ts';
 import type { NodeGroup } from './node-group.ts';
 
-/** How user data starts the kubelet; undefined when it leaves that to others. */
+/**
+ * Returns the AMI family that matches the bootstrap of the user data, or undefined if the user data contains no
+ * bootstrap.
+ */
 export function bootstrapFamily(text: string): AmiFamily | undefined {
   if (text.includes('/etc/eks/bootstrap.sh')) return 'AL2';
   if (text.includes('node.eks.aws/')) return 'AL2023';
@@ -14,7 +20,7 @@ export function bootstrapFamily(text: string): AmiFamily | undefined {
   return text.includes('-EKSClusterName') ? 'Windows2022' : undefined;
 }
 
-/** @throws InputError never: what cannot be read is told as lost */
+/** Applies user data. If it cannot be read, adds a note instead of throwing InputError. */
 export function applyUserData(group: NodeGroup, text: string, field: Path): void {
   const at: Path = ['spec', 'userData'];
   let config: KubeletConfig;

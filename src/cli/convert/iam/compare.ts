@@ -1,4 +1,4 @@
-/** What differs between a policy of old and those of today, statement by statement, and why. */
+/** Compares old policies with current policies, statement by statement, and explains the differences. */
 import { quoted } from '../../../lib/quoted.ts';
 import { FORMER_ACTIONS, isFormer, isOfToday, ownConditions } from './own-statements.ts';
 import type { NamedPolicy } from './policies.ts';
@@ -14,27 +14,30 @@ import {
   sameScope,
 } from './statements.ts';
 
-/** `added`: allowed from now on. `gone`: no longer allowed. `narrower`: allowed on less. `other`: on something else. */
+/**
+ * Kind of a difference. `added`: newly allowed. `gone`: no longer allowed. `narrower`: allowed for fewer resources.
+ * `other`: allowed for different resources.
+ */
 export type DifferenceKind = 'same' | 'added' | 'gone' | 'narrower' | 'other';
 
 export interface Difference {
   readonly kind: DifferenceKind;
-  /** Statement of today, or where the one of old was read. */
+  /** Current statement, or the place of the old statement in the input. */
   readonly statement: string;
   readonly actions: readonly string[];
-  /** How, for what gets narrower. */
+  /** Description of the difference. Used for narrower statements. */
   readonly text: string;
   readonly reason: string;
 }
 
-/** Statements of old that allow an action. */
+/** Returns the old statements that allow an action. */
 const allowing = (old: readonly SourceStatement[], action: string): readonly SourceStatement[] =>
   old.filter(
     ({ statement }) =>
       statement.Effect === 'Allow' && actionsOf(statement).some((pattern) => coversAction(pattern, action)),
   );
 
-/** @param kept whether an action of old stays allowed by a statement of the owner's */
+/** @param kept returns true if a statement of the owner still allows an old action */
 export function policyDifferences(
   old: readonly SourceStatement[],
   policies: readonly NamedPolicy[],
@@ -70,7 +73,7 @@ function changeOf(
   return { kind: wider === undefined ? 'other' : 'narrower', text };
 }
 
-/** Whether a statement allows all that another one does, and more. */
+/** Returns true if a statement allows everything that another statement allows. */
 function isWider(wide: Statement, narrow: Statement): boolean {
   const isCovered = (arn: string): boolean => resourcesOf(wide).some((pattern) => covers(pattern, arn));
   const conditions = conditionsOf(narrow);
@@ -86,14 +89,14 @@ function isWider(wide: Statement, narrow: Statement): boolean {
   );
 }
 
-/** `on security-group/*, subnet/* where aws:RequestTag/a is owned`. */
+/** Describes the scope of a statement: `on security-group/*, subnet/* where aws:RequestTag/a is owned`. */
 function scopeText(statement: Statement): string {
   const resources = resourcesOf(statement).map(shortArn).join(', ');
   const conditions = conditionsOf(statement).map(([, key, values]) => `${key} is ${values.join(' or ')}`);
   return `on ${resources}${conditions.length === 0 ? '' : ` where ${conditions.join(', ')}`}`;
 }
 
-/** Without region and account, which are the same throughout. */
+/** Removes region and account from an ARN, because they are the same in all ARNs. */
 const shortArn = (arn: string): string => (arn.startsWith('arn:') ? arn.slice(arn.lastIndexOf(':') + 1) : arn);
 
 function goneFrom(

@@ -1,4 +1,4 @@
-/** Turns policies of the controller, of any release, into those of today. */
+/** Converts the controller's policies of any release to the current policies. */
 import type { Notes } from '../notes.ts';
 import { type Difference, policyDifferences } from './compare.ts';
 import { type OwnStatement, ownPart } from './own-statements.ts';
@@ -11,10 +11,10 @@ interface ConvertedPolicies {
   readonly differences: readonly Difference[];
 }
 
-/** Characters, without blanks, that IAM takes of one managed policy. */
+/** Maximum length of a managed policy in IAM, in characters without white space. */
 const MOST_CHARACTERS = 6144;
 
-/** @param where what the notes on all of them name */
+/** @param where place in notes that concern all policies */
 export function convertPolicies(
   old: readonly SourceStatement[],
   given: GivenParameters,
@@ -39,7 +39,10 @@ export function convertPolicies(
   return { policies, differences: policyDifferences(old, policies.slice(0, own.length > 0 ? -1 : undefined), isKept) };
 }
 
-/** What is the owner's, in a policy of its own, so that the others can be compared with those of the next release. */
+/**
+ * Returns a separate policy for statements of the owner, so that the remaining policies can be compared with the next
+ * release.
+ */
 function ownPolicy(own: readonly OwnStatement[], { clusterName }: PolicyParameters): readonly NamedPolicy[] {
   if (own.length === 0) return [];
   const Statement = own.map(({ statement }) => statement);

@@ -1,4 +1,4 @@
-/** What of a policy is its owner's, and has nothing to do with what the controller asks for. */
+/** Finds statements of a policy that the owner added and that the controller does not need. */
 import { ACTIONS_OF_TODAY, oneOrAll } from './policies.ts';
 import {
   actionsOf,
@@ -11,7 +11,7 @@ import {
   type Statement,
 } from './statements.ts';
 
-/** Actions of older releases, with what became of them. */
+/** Actions of older releases, with the reason for their removal. */
 export const FORMER_ACTIONS: Readonly<Record<string, string>> = {
   'ec2:DescribeAvailabilityZones': 'zones are those of the subnets',
   'ec2:DescribeLaunchTemplateVersions': 'launch templates are never changed, and have one version',
@@ -31,11 +31,13 @@ export const isFormer = (action: string): boolean =>
 const isKarpenters = (action: string): boolean => isOfToday(action) || isFormer(action);
 
 export interface OwnStatement extends SourceStatement {
-  /** Why it is kept. */
+  /** Reason for keeping the statement. */
   readonly why: string;
 }
 
-/** What is kept of a statement besides the policies of today; undefined when that is nothing. */
+/**
+ * Returns the part of a statement to keep in addition to the current policies, or undefined if nothing must be kept.
+ */
 export function ownPart({ statement, where }: SourceStatement): OwnStatement | undefined {
   const kept = (part: Statement, why: string): OwnStatement => ({ statement: part, where, why });
   if (statement.Effect === 'Deny')
@@ -55,7 +57,7 @@ export function ownPart({ statement, where }: SourceStatement): OwnStatement | u
 
 const OF_AWS = /:parameter\/aws\/service\//;
 
-/** Parameters of the owner's account, with the IDs of images. */
+/** Returns parameters in the owner's account that contain image IDs. */
 function parametersOfOwn(statement: Statement): readonly string[] {
   if (!actionsOf(statement).some((action) => coversAction(action, 'ssm:GetParameter'))) return [];
   return resourcesOf(statement).filter(
@@ -63,7 +65,7 @@ function parametersOfOwn(statement: Statement): readonly string[] {
   );
 }
 
-/** Keys of conditions that policies of Karpenter have had. */
+/** Condition keys that occur in policies of Karpenter. */
 const KNOWN_KEYS = [
   'aws:RequestTag/*',
   'aws:ResourceTag/*',
@@ -76,7 +78,7 @@ const KNOWN_KEYS = [
   'arc-zonal-shift:ResourceIdentifier',
 ];
 
-/** Conditions that the owner added to a statement of Karpenter's: `ec2:InstanceType StringLike m5.*`. */
+/** Returns conditions that the owner added to a statement of Karpenter: `ec2:InstanceType StringLike m5.*`. */
 export const ownConditions = (statement: Statement): readonly string[] =>
   conditionsOf(statement).flatMap(([operator, key, values]) =>
     KNOWN_KEYS.some((known) => covers(known, key, false)) ? [] : [`${key} ${operator} ${listOf(values).join(', ')}`],

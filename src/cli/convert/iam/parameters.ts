@@ -1,4 +1,4 @@
-/** What a policy of the controller says of its cluster: name, place, node role and queue. */
+/** Parameters of a controller policy: cluster name, region, account, node roles and queues. */
 import { actionsOf, conditionsOf, resourcesOf, type Statement, valuesOf } from './statements.ts';
 
 export interface PolicyParameters {
@@ -6,28 +6,32 @@ export interface PolicyParameters {
   readonly region: string;
   readonly accountId: string;
   readonly partition: string;
-  /** ARNs of the roles that nodes may get. */
+  /** ARNs of the roles that nodes may use. */
   readonly nodeRoles: readonly string[];
-  /** ARNs of the queues of interruption messages. */
+  /** ARNs of the queues for interruption messages. */
   readonly queues: readonly string[];
 }
 
-/** What the command line says; it counts more than what a policy says. */
+/** Parameters from the command line. They override parameters found in a policy. */
 export interface GivenParameters {
   readonly clusterName?: string;
   readonly region?: string;
   readonly accountId?: string;
   readonly partition?: string;
-  /** A name or an ARN. */
+  /** Name or ARN. */
   readonly nodeRole?: string;
-  /** A name or an ARN. */
+  /** Name or ARN. */
   readonly interruptionQueue?: string;
 }
 
-/** Takes note of a value that had to be assumed. @param flag the option that sets it */
+/**
+ * Records an assumed value.
+ *
+ * @param flag option that sets the value
+ */
 type Assume = (name: keyof PolicyParameters, text: string, flag: string) => void;
 
-/** The parts of an ARN; `${…}` of CloudFormation may be any of them, colons included. */
+/** Splits an ARN into its parts. A `${…}` of CloudFormation may stand for any part and may contain colons. */
 function arnParts(text: string): readonly string[] | undefined {
   if (!text.startsWith('arn:')) return undefined;
   const parts = [''];
@@ -65,13 +69,13 @@ function clusterNames(statements: readonly Statement[]): readonly string[] {
   );
   const certain = distinct([...tagged, ...named, ...described]);
   if (certain.length > 0) return certain;
-  // the value by which installations of old found what is theirs, most often the name of the cluster
+  // value of the discovery tag of old installations, which is usually the cluster name
   return distinct(
     conditions.flatMap(([, key, values]) => (key.replace(TAG, '') === 'karpenter.sh/discovery' ? values : [])),
   );
 }
 
-/** One value, or what stands for it. */
+/** Candidates for one parameter, with the placeholder to use if there is no candidate. */
 interface Choice {
   readonly name: keyof PolicyParameters;
   readonly given: string | undefined;
@@ -93,20 +97,20 @@ function chosen({ name, given, found, placeholder, flag }: Choice, assume: Assum
   return placeholder;
 }
 
-/** Every role or queue that the policy allows by its name. */
+/** Returns all roles or queues that the policy allows by name. */
 function arnsFor(statements: readonly Statement[], action: string): readonly string[] {
   const allowing = statements.filter(
     (statement) =>
       statement.Effect === 'Allow' && actionsOf(statement).some((each) => each.toLowerCase() === action.toLowerCase()),
   );
-  // a name with a wildcard is kept: it may stand for roles of several stacks
+  // a name with a wildcard is kept, because it may match roles of several stacks
   const named = allowing.flatMap(resourcesOf).filter((text) => text !== '*' && !/:(role\/)?\*$/.test(text));
   return [...new Set(named)];
 }
 
 const arnOf = (text: string, prefix: string): string => (/^(arn:|\$\{)/.test(text) ? text : `${prefix}${text}`);
 
-/** @param statements what the controller is allowed now */
+/** @param statements current permissions of the controller */
 export function parametersOf(
   statements: readonly Statement[],
   given: GivenParameters,

@@ -1,4 +1,4 @@
-/** The controller's policies of today, for one cluster. */
+/** Current controller policies for one cluster. */
 import type { PolicyParameters } from './parameters.ts';
 import { POLICIES } from './policies-text.ts';
 import type { PolicyDocument, Statement } from './statements.ts';
@@ -10,14 +10,14 @@ export interface NamedPolicy {
 
 const TEMPLATES = JSON.parse(POLICIES) as Readonly<Record<string, PolicyDocument>>;
 
-/** Every action that the controller may use, in no particular order. */
+/** All actions that the controller may use, in no particular order. */
 export const ACTIONS_OF_TODAY: readonly string[] = [
   ...new Set(
     Object.values(TEMPLATES).flatMap(({ Statement: all }) => all.flatMap(({ Action = [] }) => [Action].flat())),
   ),
 ];
 
-/** A reference of the template: to a parameter, or to the ARN of one of its resources. */
+/** Reference in the template, to a parameter or to the ARN of a resource. */
 const REFERENCE = /\$\{([\w.:]+)\}/g;
 
 export function policiesFor(parameters: PolicyParameters): readonly NamedPolicy[] {
@@ -39,7 +39,7 @@ function filledStatement(
   filled: (text: string) => string,
   parameters: PolicyParameters,
 ): Statement {
-  // of these there may be several
+  // parameters that may have several values
   const arns = new Map([
     ['KarpenterNodeRole.Arn', parameters.nodeRoles],
     ['KarpenterInterruptionQueue.Arn', parameters.queues],
@@ -55,6 +55,6 @@ function filledStatement(
   return deep(statement) as Statement;
 }
 
-/** As IAM's own tools write it. */
+/** Returns one value or a list of values, in the form that IAM's own tools write. */
 export const oneOrAll = (texts: readonly string[]): string | readonly string[] =>
   texts.length === 1 && texts[0] !== undefined ? texts[0] : texts;

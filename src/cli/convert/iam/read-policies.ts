@@ -1,4 +1,7 @@
-/** Finds the policies in what AWS and its tools print: documents, answers of the AWS CLI, CloudFormation templates. */
+/**
+ * Finds policies in the output of AWS and its tools: policy documents, responses of the AWS CLI, CloudFormation
+ * templates.
+ */
 
 import { isAlias, isMap, isScalar, isSeq, type Document as YamlDocument } from 'yaml';
 import { isObject } from '../../../lib/json-object.ts';
@@ -10,7 +13,7 @@ const FORMS =
   'expected a policy document with Statement, the answer of `aws iam get-policy-version` or `aws iam get-role-policy`, ' +
   'or a CloudFormation template with policies';
 
-/** @throws InputError when there is no policy, or one that IAM would refuse */
+/** @throws InputError if the input contains no policy, or a policy that IAM would reject */
 export function policyStatements(source: SourceDocument): readonly SourceStatement[] {
   const value = resolved(plain(source.document));
   const found = documentsIn(value, source.where);
@@ -32,7 +35,7 @@ function documentsIn(value: unknown, where: string): readonly Found[] {
   if (PolicyDocument !== undefined) return [{ document: PolicyDocument, where: `${where}, PolicyDocument` }];
   if (isObject(Resources))
     return Object.entries(Resources).flatMap(([name, one]) => inResource(one, `${where}, ${name}`));
-  // what this command writes: documents by their names
+  // output of this command, which contains documents by name
   return Object.entries(value).flatMap(([name, one]) =>
     isObject(one) && 'Statement' in one ? [{ document: one, where: `${where}, ${name}` }] : [],
   );
@@ -51,7 +54,7 @@ function inResource(resource: unknown, where: string): readonly Found[] {
   }));
 }
 
-/** A document is text in templates and in the answers of the API, there with the escapes of URLs. */
+/** Parses a document. Templates and API responses contain it as text, and API responses also URL-encode it. */
 function parsed(document: unknown, where: string): unknown {
   if (typeof document !== 'string') return document;
   try {
@@ -61,7 +64,7 @@ function parsed(document: unknown, where: string): unknown {
   }
 }
 
-/** A document as data, with the short functions of CloudFormation as `${…}` in texts. */
+/** Converts a document to plain data. Converts short-form CloudFormation functions to `${…}` in text. */
 const plain = (document: YamlDocument): unknown => plainNode(document.contents, document);
 
 function plainNode(node: unknown, document: YamlDocument): unknown {
@@ -78,7 +81,7 @@ function plainNode(node: unknown, document: YamlDocument): unknown {
   return node.tag === '!Ref' || node.tag === '!GetAtt' ? `\${${String(node.value)}}` : node.value;
 }
 
-/** The long functions. */
+/** Resolves long-form CloudFormation functions. */
 function resolved(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(resolved);
   if (!isObject(value)) return value;

@@ -1,4 +1,4 @@
-/** Why the policies of today have the statements that they have, by Sid. */
+/** Explanations of the current policy statements, by Sid. */
 
 const BY_TAGS = 'the controller reaches only what carries the tags of its cluster and of a NodePool';
 

@@ -1,4 +1,4 @@
-/** Statements of IAM policies, as far as they are compared and rewritten here. */
+/** Parses, compares and matches statements of IAM policies. */
 
 import type { Field } from '../../../lib/field.ts';
 import { own } from '../../../lib/own.ts';
@@ -23,21 +23,21 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
-/** A statement and where it was read. */
+/** Statement and its place in the input. */
 export interface SourceStatement {
   readonly statement: Statement;
-  /** `policy.json, document 1, Statement[2] (ConditionalEC2Termination)`. */
+  /** Place in error messages: `policy.json, document 1, Statement[2] (ConditionalEC2Termination)`. */
   readonly where: string;
 }
 
-/** IAM takes numbers and truth values in conditions as the texts that they are. */
+/** Returns values as texts, because IAM treats numbers and booleans in conditions as text. */
 export const listOf = (value: OneOrMore | undefined | null): readonly string[] =>
   value === undefined || value === null ? [] : [value].flat().map(String);
 
 export const actionsOf = ({ Action }: Statement): readonly string[] => listOf(Action);
 export const resourcesOf = ({ Resource }: Statement): readonly string[] => listOf(Resource);
 
-/** Operator, key and values of every condition. */
+/** Returns operator, key and values of each condition. */
 export const conditionsOf = ({
   Condition = {},
 }: Statement): readonly (readonly [string, string, readonly string[]])[] =>
@@ -46,8 +46,9 @@ export const conditionsOf = ({
   );
 
 /**
- * The statements of a policy document.
- * @throws InputError that names the field that IAM would refuse
+ * Parses the statements of a policy document.
+ *
+ * @throws InputError with the field that IAM would reject
  */
 export function statementsIn(document: unknown, where: string): readonly SourceStatement[] {
   const field = fieldIn(where, document).at('Statement').required();
@@ -72,7 +73,7 @@ function checkStatement(field: Field): void {
   }
 }
 
-/** A text, or a list of them. */
+/** Checks that a value is a text or a list of texts. */
 function checkTexts(field: Field): void {
   if (Array.isArray(field.value)) for (const item of field.items()) item.text();
   else field.given?.text();
@@ -83,7 +84,10 @@ function checkValues(field: Field): void {
     if (typeof item.value !== 'number' && typeof item.value !== 'boolean') item.text();
 }
 
-/** Whether a pattern of an action, a resource or a condition's value, with `*` and `?`, covers a text or another pattern. */
+/**
+ * Returns true if a pattern with `*` and `?` covers a text or another pattern. Used for actions, resources and
+ * condition values.
+ */
 export function covers(pattern: string, text: string, isCaseSensitive = true): boolean {
   const [wild, plain] = isCaseSensitive ? [pattern, text] : [pattern.toLowerCase(), text.toLowerCase()];
   let [at, from, star, mark] = [0, 0, -1, 0];
@@ -105,7 +109,7 @@ export function covers(pattern: string, text: string, isCaseSensitive = true): b
 
 export const coversAction = (pattern: string, action: string): boolean => covers(pattern, action, false);
 
-/** Whether two statements allow the same on the same, whatever the order in which they say so. */
+/** Returns true if two statements have the same resources and conditions, in any order. */
 export const sameScope = (a: Statement, b: Statement): boolean =>
   sorted(resourcesOf(a)) === sorted(resourcesOf(b)) && scopeText(a) === scopeText(b);
 
@@ -114,6 +118,6 @@ const sorted = (texts: readonly string[]): string => [...texts].sort().join('\n'
 const scopeText = (statement: Statement): string =>
   sorted(conditionsOf(statement).map(([operator, key, values]) => `${operator} ${key} ${sorted(values)}`));
 
-/** The values of a condition, whatever its operator. */
+/** Returns the values of a condition key for any operator. */
 export const valuesOf = ({ Condition = {} }: Statement, key: string): readonly string[] =>
   Object.values(Condition).flatMap((keys) => listOf(own(keys, key)));
