@@ -1,4 +1,4 @@
-/** Capacity buffers among manifests, as the virtual pods that they keep room for. */
+/** Reads CapacityBuffers from manifests and creates the virtual pods that reserve their capacity. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import type { Pod, PodTemplate, Workload } from '../../api/kubernetes.ts';
 import {
@@ -16,11 +16,11 @@ import { stored } from './stored.ts';
 
 export interface Buffered {
   readonly pods: readonly Pod[];
-  /** Buffers that room cannot be kept for, and why. */
+  /** Notes on buffers whose capacity cannot be reserved. */
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the buffer and the field */
+/** @throws InputError with the buffer and the field */
 export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffered {
   const pods: Pod[] = [];
   const notes: string[] = [];

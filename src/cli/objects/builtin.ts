@@ -1,6 +1,6 @@
 /**
- * Instance types without an account: the local world's catalogue and prices, seen through a NodeClass the way the EC2
- * provider sees those of AWS.
+ * Computes instance types without an AWS account. Uses the catalogue and the prices of the local world, and applies
+ * NodeClasses in the same way as the EC2 provider.
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -25,11 +25,11 @@ import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';
 import type { Manifest } from './read.ts';
 import { stored } from './stored.ts';
 
-/** The local world's prices come from this seed. */
+/** Seed of the local world's prices. */
 const PRICE_SEED = 1;
-/** The operator's default of `--vm-memory-overhead-percent`. */
+/** Default of `--vm-memory-overhead-percent`. */
 const MEMORY_OVERHEAD = 0.075;
-/** No interfaces are kept back, the operator's default of `--reserved-enis`. */
+/** Default of `--reserved-enis`. */
 const RESERVED_ENIS = 0;
 
 const DEFAULT_SPEC: EC2NodeClass['spec'] = {
@@ -40,8 +40,8 @@ const DEFAULT_SPEC: EC2NodeClass['spec'] = {
 };
 
 /**
- * Types as each pool's NodeClass shows them, in the zones of its subnets, or in those that the manifests name.
- * A NodeClass that is not among the manifests counts as a plain AL2023 one.
+ * Returns the instance types of a NodePool according to its NodeClass, in the zones of its subnets or of the
+ * manifests. If the manifests do not contain the NodeClass, a default AL2023 NodeClass is used.
  */
 export function builtInTypes(
   manifests: readonly Manifest[],
@@ -71,7 +71,7 @@ interface World {
   readonly nowMs: number;
 }
 
-/** What of a NodeClass decides which types it shows, and how. */
+/** Fields of a NodeClass that determine its instance types. */
 interface View {
   readonly nodeClass: EC2NodeClass;
   readonly kubelet: Kubelet;
@@ -142,12 +142,12 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
   };
 }
 
-/** A NodeClass may have several subnets in a zone. */
+/** Returns each zone once, because a NodeClass may have several subnets in a zone. */
 const distinctZones = (nodeClass: EC2NodeClass): readonly Zone[] => [
   ...new Map(zonesOfClass(nodeClass).map((zone) => [zone.name, zone])).values(),
 ];
 
-/** What is to be said of the prices that {@link builtInTypes} gives. */
+/** Returns a note if the prices of {@link builtInTypes} are not valid in the region of the cluster. */
 export function pricesNote(manifests: readonly Manifest[]): readonly string[] {
   const { region } = placesOf(manifests);
   if (region === DEFAULT_REGION) return [];
@@ -157,7 +157,7 @@ export function pricesNote(manifests: readonly Manifest[]): readonly string[] {
   ];
 }
 
-/** NodePools whose NodeClass {@link builtInTypes} has to invent. */
+/** Returns notes on NodePools for which {@link builtInTypes} uses a default NodeClass. */
 export function inventedClasses(manifests: readonly Manifest[]): readonly string[] {
   const named = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
   const known = new Set(named('EC2NodeClass').map(({ object }) => object.metadata.name));

@@ -1,4 +1,7 @@
-/** Instance types from a file of `--instance-types`, or from the operator, as `engine/instance-type-report.ts` writes them. */
+/**
+ * Reads instance types from the file of `--instance-types`, or from the operator, in the format of
+ * `engine/instance-type-report.ts`.
+ */
 import type { CpuCredits } from '../../engine/cpu-credits.ts';
 import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
@@ -70,13 +73,13 @@ function typeOf({ name, requirements, capacity, cpuCredits, overhead, offerings 
 }
 
 export interface Catalogue {
-  /** What most NodePools see. */
+  /** Instance types of most NodePools. */
   readonly instanceTypes: readonly InstanceType[];
-  /** What those see that see something else, by name. */
+  /** Instance types of NodePools with different types, by NodePool name. */
   readonly nodePools: ReadonlyMap<string, readonly InstanceType[]>;
 }
 
-/** @throws InputError that names the type's position and the field. */
+/** @throws InputError with the position of the type and the field */
 export function catalogueIn(parsed: unknown, where: string): Catalogue {
   const root = fieldIn(where, parsed);
   const own = root.at('nodePools');
@@ -92,8 +95,12 @@ const typesIn = (list: Field): readonly InstanceType[] =>
     return typeOf(type.value as TypeEntry);
   });
 
-/** @throws InputError that names the file, and the type's position and the field. */
+/** @throws InputError with the file, the position of the type and the field */
 export const readCatalogue = (file: string): Catalogue => catalogueIn(readJson(file), file);
 
-/** Of a file in which all NodePools see the same. @throws InputError as `readCatalogue` does */
+/**
+ * Reads a file in which all NodePools have the same instance types.
+ *
+ * @throws InputError under the same conditions as `readCatalogue`
+ */
 export const readInstanceTypes = (file: string): readonly InstanceType[] => readCatalogue(file).instanceTypes;

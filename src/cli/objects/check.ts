@@ -1,9 +1,9 @@
-/** The few things about built-in objects that must hold before the engine can look at them. */
+/** Checks the fields of built-in objects that the engine relies on. */
 import { parseQuantity } from '../../api/quantity.ts';
 import { Field, type Wording } from '../../lib/field.ts';
 import { InputError } from './errors.ts';
 
-/** Types whose messages do not repeat the value, which may be large. */
+/** Types whose error messages omit the value, because the value may be large. */
 const UNQUOTED: readonly string[] = ['an object', 'a list', 'a number'];
 
 const WORDING: Omit<Wording, 'error'> = {
@@ -94,7 +94,7 @@ function checkContainer(container: Field): void {
   for (const port of container.at('ports').items()) port.at('hostPort').given?.count();
 }
 
-/** A pod's spec, as far as placing it goes. */
+/** Checks the fields of a pod's spec that affect its scheduling. */
 export function checkPodSpec(spec: Field): void {
   const containers = spec.required().at('containers').required().items();
   for (const container of [...containers, ...spec.at('initContainers').items()]) checkContainer(container);

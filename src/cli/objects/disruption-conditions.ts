@@ -11,7 +11,7 @@ import type { NodeClasses } from './node-classes.ts';
 import type { ReadPool } from './pools.ts';
 
 export interface DriftContext {
-  /** By name. */
+  /** NodePools by name. */
   readonly pools: ReadonlyMap<string, ReadPool & { readonly instanceTypes: readonly InstanceType[] }>;
   readonly nodeClasses: NodeClasses;
   readonly nowMs: number;

@@ -1,12 +1,12 @@
-/** Kinds that the operator reads only behind a feature gate of their name. */
+/** Filters kinds that the operator reads only if the feature gate of the same name is open. */
 import type { Manifest } from './read.ts';
 
-/** Feature gates that are known to be open or closed; of the others nothing is known. */
+/** Feature gates with a known state. All other gates may be open or closed. */
 export type KnownGates = Readonly<Record<string, boolean>>;
 
 const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer'];
 
-/** Without the objects of gates that are closed. Those of gates of which nothing is known count, and a note says so. */
+/** Removes objects whose feature gate is closed. Keeps objects whose gate is unknown, and adds a note. */
 export function behindGates(
   manifests: readonly Manifest[],
   gates: KnownGates = {},

@@ -1,4 +1,4 @@
-/** The EC2NodeClasses among manifests, and what is known of them here without an account. */
+/** EC2NodeClasses of manifests, evaluated without an AWS account. */
 import { type Conditioned, type ConditionUpdate, EC2NODECLASS_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { ec2NodeClassHash } from '../../api/hash.ts';
@@ -7,7 +7,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { NODE_CLASS_READY, nodeClassReadiness } from '../../api/nodepool-readiness.ts';
 import { isFromCluster, type Manifest } from './read.ts';
 
-/** Fields whose meaning only AWS knows, and what they select. */
+/** Fields that only AWS can evaluate, and the things that they select. */
 const SELECTORS = {
   amiFamily: 'images',
   amiSelectorTerms: 'images',
@@ -22,7 +22,7 @@ const SELECTORS = {
 export class NodeClasses {
   readonly #byName: ReadonlyMap<string, Manifest>;
   readonly #isWhole: boolean;
-  /** What was taken for granted, for the user to know. */
+  /** Assumptions that are reported to the user. */
   readonly assumptions: readonly string[];
 
   constructor(manifests: readonly Manifest[]) {
@@ -33,18 +33,18 @@ export class NodeClasses {
     this.assumptions = [...own.flatMap(changedSelectors), ...(isDump ? own.flatMap(takenAsReady) : [])];
   }
 
-  /** With the hash that its nodes are compared with, as far as that can be computed; undefined when it is not there. */
+  /** Returns the NodeClass with the hash for the comparison with its nodes, or undefined if it is missing. */
   get(name: string): EC2NodeClass | undefined {
     const manifest = this.#byName.get(name);
     return manifest && hashed(manifest);
   }
 
-  /** Whether a NodeClass of a NodePool is known not to be in the cluster. */
+  /** Returns true if the cluster certainly does not contain the NodePool's NodeClass. */
   isMissing({ spec }: NodePool): boolean {
     return this.#isWhole && !this.#byName.has(spec.template.spec.nodeClassRef.name);
   }
 
-  /** What the operator would have the NodePool's condition NodeClassReady say; undefined to leave it as it is. */
+  /** Returns the condition NodeClassReady that the operator would set, or undefined to keep the current one. */
   readinessFor(pool: NodePool): ConditionUpdate | undefined {
     const nodeClass = this.judged(pool.spec.template.spec.nodeClassRef.name);
     if (nodeClass !== undefined || this.isMissing(pool)) return nodeClassReadiness(nodeClass);
@@ -52,7 +52,10 @@ export class NodeClasses {
     return isKnown ? undefined : { type: NODE_CLASS_READY, status: 'True' };
   }
 
-  /** A NodeClass that nobody has looked at yet counts as one that AWS has all for. */
+  /**
+   * Returns the NodeClass with its conditions. If the operator has not processed it yet, assumes that AWS has all
+   * selected resources.
+   */
   judged(name: string): Conditioned | undefined {
     const manifest = this.#byName.get(name);
     if (manifest === undefined || isFromCluster(manifest) || isJudged(manifest)) return manifest?.object;
@@ -62,7 +65,7 @@ export class NodeClasses {
     );
   }
 
-  /** Whether the operator can list no instance types for its NodePools. */
+  /** Returns true if the operator cannot list instance types for the NodePool. */
   isUnusable(pool: NodePool): boolean {
     const manifest = this.#byName.get(pool.spec.template.spec.nodeClassRef.name);
     if (manifest === undefined) return this.isMissing(pool);
@@ -74,7 +77,10 @@ export class NodeClasses {
 
 const isJudged = ({ object }: Manifest): boolean => ((object as Conditioned).status?.conditions ?? []).length > 0;
 
-/** The cluster's CA bundle takes part in the hash and is not known here: only whether the hash changes is. */
+/**
+ * Marks the hash as changed if a change of the NodeClass changes its hash. The hash itself cannot be computed,
+ * because it depends on the cluster's CA bundle.
+ */
 function hashed({ object, replaced }: Manifest): EC2NodeClass {
   const nodeClass = object as EC2NodeClass;
   const known = nodeClass.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION];
@@ -88,7 +94,7 @@ function hasChanged(nodeClass: EC2NodeClass, before: EC2NodeClass): boolean {
   try {
     return ec2NodeClassHash(nodeClass) !== ec2NodeClassHash(before);
   } catch {
-    return false; // a value that cannot be read: the operator leaves the hash as it is
+    return false; // the operator also keeps the hash if a value cannot be parsed
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the nodes of NodePools among manifests cost besides their instances, as far as manifests tell. */
+/** Computes the costs of nodes in addition to their instances, as far as manifests contain them. */
 import { nodeHourlyFee } from '../../api/node-hourly-fee.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { familyOf } from '../../aws/amis/families.ts';
@@ -8,7 +8,10 @@ import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
 import type { NodeClasses } from './node-classes.ts';
 
 export interface ExtrasOptions {
-  /** USD per hour; when left out or 0, nodes cost as much as their instances, as Karpenter has it. */
+  /**
+   * Fee per node in USD per hour. If it is undefined or 0, the cost of a node is the cost of its instance, as in
+   * Karpenter.
+   */
   readonly nodeHourlyFee?: number | undefined;
 }
 
@@ -31,14 +34,17 @@ export class ExtrasReader {
     return { extras: { feeUsdPerHour, ...this.#chargesOf(nodePool) } };
   }
 
-  /** Whether subnets give instances a public address is not among manifests: only a NodeClass that says so counts. */
+  /**
+   * Returns the charges of the NodeClass's nodes. Public addresses count only if the NodeClass requests them, because
+   * manifests do not contain the settings of subnets.
+   */
   #chargesOf({ spec }: NodePool): NodeCharges {
     const nodeClass = this.#nodeClasses.get(spec.template.spec.nodeClassRef.name);
     if (nodeClass === undefined) return NO_CHARGES;
     try {
       return nodeCharges(nodeClass, familyOf(nodeClass), 0);
     } catch {
-      return NO_CHARGES; // fields that cannot be read are said where the NodeClass is judged
+      return NO_CHARGES; // the validation of the NodeClass reports fields that cannot be parsed
     }
   }
 }

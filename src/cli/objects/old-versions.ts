@@ -1,9 +1,9 @@
-/** Objects of Karpenter's alpha and beta APIs: nothing here understands them, and what they mean has other names by now. */
+/** Rejects objects of Karpenter's alpha and beta APIs, and names their replacements in v1. */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 
-/** What became of the kinds, by API group. */
+/** Replacements of old kinds, by API group. */
 const SUCCESSORS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'karpenter.sh': {
     Provisioner: 'a NodePool of karpenter.sh/v1',
@@ -22,7 +22,7 @@ function successorOf({ apiVersion, kind }: KubeObject): string | undefined {
   return version === 'v1' ? undefined : SUCCESSORS[group]?.[kind];
 }
 
-/** @throws InputError that names the first such object and what it has to become */
+/** @throws InputError with the first such object and its replacement */
 export function refuseOldVersions(manifests: readonly Manifest[]): void {
   const old = manifests.filter(({ object }) => successorOf(object) !== undefined);
   const [first] = old;

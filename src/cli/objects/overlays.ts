@@ -1,4 +1,4 @@
-/** NodeOverlays among manifests, and what they make of the instance types that NodePools see. */
+/** Applies NodeOverlays of manifests to the instance types of NodePools. */
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
@@ -7,11 +7,11 @@ import { stored } from './stored.ts';
 
 export interface Overlaid {
   readonly pools: readonly PoolInput[];
-  /** Overlays that are not in force, and why. */
+  /** Notes on overlays that are not applied, with the reason. */
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the overlay and the field */
+/** @throws InputError with the overlay and the field */
 export function underOverlays(pools: readonly PoolInput[], manifests: readonly Manifest[]): Overlaid {
   const found = manifests.filter(({ object }) => object.kind === 'NodeOverlay');
   if (found.length === 0) return { pools, notes: [] };

@@ -1,4 +1,4 @@
-/** Where the cluster of some manifests is. */
+/** Finds the region and the zones of a cluster from its manifests. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { REGION_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { Manifest } from './read.ts';
@@ -10,22 +10,22 @@ export interface Zone {
 
 export interface Places {
   readonly region: string;
-  /** In name order. */
+  /** Sorted by name. */
   readonly zones: readonly Zone[];
 }
 
-/** Of the local world: for manifests that name no zone. */
+/** Region of the local world, used for manifests that do not contain a zone. */
 export const DEFAULT_REGION = 'us-west-2';
 const DEFAULT_ZONES = ['a', 'b', 'c'].map((letter, index) => ({
   name: `${DEFAULT_REGION}${letter}`,
   id: `usw2-az${index + 1}`,
 }));
 
-/** Zones of the subnets that a NodeClass has found; none before an operator has seen it. */
+/** Returns the zones of the subnets in the NodeClass's status. Empty until an operator has processed the NodeClass. */
 export const zonesOfClass = ({ status }: EC2NodeClass): readonly Zone[] =>
   (status?.subnets ?? []).map(({ zone, zoneID }) => ({ name: zone, id: zoneID ?? zone }));
 
-/** By the subnets of NodeClasses and the labels of Nodes. */
+/** Finds region and zones in the subnets of NodeClasses and the labels of Nodes. */
 export function placesOf(manifests: readonly Manifest[]): Places {
   const found = new Map<string, Zone>();
   let region: string | undefined;
@@ -46,10 +46,10 @@ export function placesOf(manifests: readonly Manifest[]): Places {
   }
   const [first] = found.keys();
   region ??= first === undefined ? DEFAULT_REGION : regionIn(first);
-  // Nodes show zones that there are, but not all of them.
+  // Nodes may not cover all zones of the region
   if (!isSurveyed && region === DEFAULT_REGION) DEFAULT_ZONES.forEach(add);
   return { region, zones: [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** `eu-central-1` in `eu-central-1a`, and `us-west-2` in `us-west-2-lax-1a`. */
+/** Returns the region of a zone: `eu-central-1` for `eu-central-1a`, and `us-west-2` for `us-west-2-lax-1a`. */
 const regionIn = (zone: string): string => /^[a-z]+(?:-[a-z]+)+-\d+/.exec(zone)?.[0] ?? zone;

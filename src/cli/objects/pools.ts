@@ -1,4 +1,4 @@
-/** NodePools among manifests as the operator would see them: with its hashes and conditions. */
+/** Reads NodePools from manifests and adds the hashes and conditions that the operator would set. */
 import { NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -12,25 +12,25 @@ import type { NodeClasses } from './node-classes.ts';
 import { isFromCluster, type Manifest } from './read.ts';
 import { stored } from './stored.ts';
 
-/** A NodePool that the operator takes care of. */
+/** NodePool that the operator manages. */
 export interface ReadPool {
   readonly nodePool: NodePool;
-  /** As it was read: without a hash of this version, if it has none. */
+  /** NodePool as it was read. It has no hash of this version if the operator has not set one. */
   readonly given: NodePool;
-  /** Whether a what-if file replaces the one of the cluster. */
+  /** Whether a what-if file replaces the cluster's NodePool. */
   readonly isChanged: boolean;
 }
 
 export interface ReadPools {
   readonly pools: readonly ReadPool[];
-  /** Those that buy nothing for pods, by name. */
+  /** NodePools that launch no nodes for pods, by name. */
   readonly idle: readonly IdlePool[];
   readonly notes: readonly string[];
 }
 
 /**
- * @throws InputError with everything that the API server would reject of a manifest that no cluster holds, and with limits that
- * cannot be read, which the API server accepts
+ * @throws InputError if the API server would reject a manifest that is not from a cluster, or if its limits cannot be
+ * parsed. The API server does not validate limits.
  */
 export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClasses, nowMs: number): ReadPools {
   const pools: ReadPool[] = [];
@@ -58,7 +58,11 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
   return { pools, idle: idle.sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1)), notes };
 }
 
-/** Returns a note if the limits of a NodePool of a cluster cannot be read. @throws InputError if no cluster holds the NodePool */
+/**
+ * Returns a note if the limits of a NodePool of a cluster cannot be read.
+ *
+ * @throws InputError if the NodePool is not from a cluster
+ */
 function limitNotes(manifest: Manifest): readonly string[] {
   try {
     checkQuantities(fieldIn(manifest.where, manifest.object).at('spec').at('limits'));

@@ -1,4 +1,4 @@
-/** A price book file, applied to what manifests could buy. */
+/** Applies a price book file to the instance types of manifests. */
 
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -16,13 +16,16 @@ type TypesOf = (nodePool: NodePool) => readonly InstanceType[];
 
 export interface AppliedBook {
   readonly commitments: readonly Commitment[];
-  /** Types at the prices that count. The same list stays one list, which the engine compiles once. */
+  /**
+   * Applies discounts to instance types. Returns the same list for the same input, because the engine compiles each
+   * list once.
+   */
   readonly pricing: (types: TypesOf) => TypesOf;
-  /** What is wrong with entries that are left out. */
+  /** Notes on invalid entries, which are ignored. */
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the file when it cannot be read at all */
+/** @throws InputError with the file if the file cannot be read */
 export function appliedBook(file: string | undefined, manifests: readonly Manifest[], nowMs: number): AppliedBook {
   const { book, problems } =
     file === undefined ? { book: EMPTY_BOOK, problems: [] } : readPriceBook(readText(file), file);
@@ -46,7 +49,7 @@ function atDiscounts(types: TypesOf, discounted: DiscountedPrice): TypesOf {
 
   function priced({ name }: InstanceType): (offering: Offering) => Offering {
     return (offering) => {
-      // of types that an operator told, its own discounts are in the price
+      // prices that an operator reports already contain the operator's own discounts
       const { usdPerHour: _, listUsdPerHour = offering.usdPerHour, ...rest } = offering;
       const capacityType = requirementsOf(offering).get(CAPACITY_TYPE_LABEL).any();
       const usdPerHour = discounted(name, capacityType, listUsdPerHour);

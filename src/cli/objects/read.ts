@@ -1,4 +1,4 @@
-/** Manifests from files, folders and standard input: YAML or JSON, several documents, Lists. */
+/** Reads manifests from files, folders and standard input. Supports YAML, JSON, several documents and Lists. */
 
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,23 +11,25 @@ import { readStandardInput, readText } from './text.ts';
 
 export { readText } from './text.ts';
 
-/** An object and where it was read. */
+/** Object and its place in the input. */
 export interface Manifest {
   readonly object: KubeObject;
-  /** `web.yaml, document 2, Deployment default/web`. */
+  /** Place in messages: `web.yaml, document 2, Deployment default/web`. */
   readonly where: string;
-  /** What it takes the place of: it is a change that is only thought of. */
+  /** Object that this hypothetical change replaces. */
   readonly replaced?: KubeObject;
 }
 
-/** Whether it was read from a cluster as it is, so that an API server has accepted it. */
+/**
+ * Returns true if the object was read from a cluster without changes, which means that an API server has accepted it.
+ */
 export const isFromCluster = ({ object, replaced }: Manifest): boolean =>
   object.metadata.resourceVersion !== undefined && replaced === undefined;
 
 const MANIFEST_FILE = /\.(ya?ml|json)$/;
 const SEPARATOR = /^---(?:[ \t].*)?$/m;
 
-/** Reads what `-f` names. Folders are read whole, in name order, but not what lies below them. */
+/** Reads the paths of `-f`. Reads all manifest files of a folder in name order, but not its subfolders. */
 export function readManifests(paths: readonly string[]): readonly Manifest[] {
   return paths.flatMap((path) => {
     if (path === '-') return parseManifests(readStandardInput(), 'standard input');
@@ -50,7 +52,11 @@ function filesOf(path: string): readonly string[] {
   return files.map((name) => join(path, name));
 }
 
-/** The objects of a text, empty documents left out. @throws InputError that names the document. */
+/**
+ * Parses the objects of a text and skips empty documents.
+ *
+ * @throws InputError with the document
+ */
 export function parseManifests(text: string, source: string): readonly Manifest[] {
   return parseDocuments(text, source).flatMap(({ value, where }) => {
     checkDepth(value, where);
@@ -58,17 +64,17 @@ export function parseManifests(text: string, source: string): readonly Manifest[
   });
 }
 
-/** Far deeper than any object of Kubernetes. */
+/** Maximum depth. Objects of Kubernetes are much less deep. */
 const MOST_LEVELS = 200;
 
-/** @throws InputError when a value is too deep to be worked on, or holds itself, as anchors of YAML can have it */
+/** @throws InputError if a value is nested too deeply, or contains itself because of YAML anchors */
 function checkDepth(value: unknown, where: string): void {
   let level: readonly unknown[] = [value];
   const known = new Set<unknown>();
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MOST_LEVELS)
       throw new InputError(where, `is nested more than ${MOST_LEVELS} levels deep, or holds itself`);
-    // what several anchors share is looked at once in each level
+    // values that several aliases share are visited once per level
     known.clear();
     level = level.flatMap((one) => {
       if (typeof one !== 'object' || one === null || known.has(one)) return [];
@@ -94,7 +100,7 @@ function parseDocuments(text: string, source: string): readonly Document[] {
   });
 }
 
-/** @throws InputError with the place, where the parser gives up on nesting, or on aliases that multiply */
+/** @throws InputError with the place if the parser fails because of deep nesting or multiplying aliases */
 function readYaml<T>(where: string, read: () => T): T {
   try {
     return read();
@@ -106,8 +112,10 @@ function readYaml<T>(where: string, read: () => T): T {
 }
 
 /**
- * JSON documents between `---` lines, far faster than as YAML; undefined if one of them is not JSON.
- * @throws InputError when the source by its name must be
+ * Parses JSON documents between `---` lines, which is much faster than parsing YAML. Returns undefined if a document
+ * is not JSON.
+ *
+ * @throws InputError if the source has the extension of JSON
  */
 function parseJsonDocuments(text: string, source: string): readonly Document[] | undefined {
   try {
@@ -118,11 +126,11 @@ function parseJsonDocuments(text: string, source: string): readonly Document[] |
       .map(({ part, where }) => ({ value: JSON.parse(part) as unknown, where }));
   } catch (error) {
     if (source.endsWith('.json')) throw new InputError(source, `not valid JSON: ${messageOf(error)}`, { cause: error });
-    return undefined; // YAML in flow style starts with a brace as well
+    return undefined; // YAML in flow style also starts with a brace
   }
 }
 
-/** Without the excerpt of the text below it. */
+/** Returns the message without the excerpt of the input in its following lines. */
 const firstLine = ({ message }: Error): string => message.split('\n', 1)[0]?.replace(/:$/, '') ?? '';
 
 function objectsIn(value: unknown, where: string): readonly Manifest[] {
@@ -143,14 +151,14 @@ function objectsIn(value: unknown, where: string): readonly Manifest[] {
   return [{ object, where: `${where}, ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` }];
 }
 
-/** No two objects of a cluster share it. */
+/** Returns a key that is unique for each object of a cluster. */
 export const identityOf = ({ kind, apiVersion, metadata }: KubeObject): string =>
   [apiVersion, kind, metadata.namespace ?? 'default', metadata.name].join(' ');
 
 /**
- * What a cluster would hold if some objects were applied to it: those of the same name are replaced in their places. A
- * manifest of one's own leaves status and annotations of others as they are, as `kubectl apply` does; an object that was
- * read from a cluster and edited is what it is to become.
+ * Returns the manifests of a cluster after some objects were applied to it. Objects with the same name are replaced
+ * in place. Like `kubectl apply`, a manifest keeps the status and foreign annotations of the object. If an object
+ * from a cluster was edited, it replaces the whole object.
  */
 export function applied(manifests: readonly Manifest[], changes: readonly Manifest[]): readonly Manifest[] {
   const changed = new Map(changes.map((manifest) => [identityOf(manifest.object), manifest]));

@@ -1,11 +1,11 @@
-/** What stands in a snapshot for texts that are left out of it, and how such a text is compared with a whole one. */
+/** Replacements for redacted texts of a snapshot, and their comparison with complete texts. */
 import { createHash } from 'node:crypto';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** Enough to tell an edited text from the same one, and too little to tell which of many guesses is right. */
+/** Number of hash digits. Enough to detect an edit, and too few to confirm one of many guesses. */
 const DIGITS = 8;
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, DIGITS);
@@ -13,19 +13,19 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const ANNOTATION = /^redacted-[0-9a-f]{8}$/;
 const USER_DATA = /^# redacted by karpenter snapshot \([0-9a-f]{8}\)/;
 
-/** Stands for the value of an annotation that takes part in a drift hash. */
+/** Returns the replacement for the value of an annotation that is part of a drift hash. */
 export const redactedAnnotation = (value: string): string =>
   ANNOTATION.test(value) ? value : `redacted-${digestOf(value)}`;
 
-/** Stands for user data, so that nobody takes it for some that boots a node. */
+/** Returns the replacement for user data. Its text shows that it cannot boot a node. */
 export const redactedUserData = (text: string): string =>
   USER_DATA.test(text)
     ? text
     : `# redacted by karpenter snapshot (${digestOf(text)}): the user data is in your own manifest\n`;
 
 /**
- * A manifest that takes the place of an object of a snapshot, with the same parts left out: what is the same in both is
- * then no change.
+ * Redacts a manifest in the same places as the snapshot object that it replaces, so that equal parts are not reported
+ * as changes.
  */
 export function redactedAlike<T extends KubeObject>(before: KubeObject, change: T): T {
   if (change.kind === 'EC2NodeClass') return nodeClassAlike(before as EC2NodeClass, change as never);

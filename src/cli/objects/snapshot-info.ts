@@ -1,4 +1,4 @@
-/** The object by which a snapshot tells of itself: when it was taken, and what is not in it although the cluster may have it. */
+/** Object of a snapshot that describes the snapshot: its time, and the kinds that may be missing from it. */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { pluralOf } from '../render/table.ts';
 import type { Manifest } from './read.ts';
@@ -6,26 +6,26 @@ import type { Manifest } from './read.ts';
 export const SNAPSHOT_INFO = { apiVersion: 'karpenter-ts/v1', kind: 'SnapshotInfo' } as const;
 
 export interface SnapshotInfo extends KubeObject {
-  /** RFC 3339. */
+  /** Time in RFC 3339 format. */
   readonly takenAt: string;
-  /** Of the command line that took it. */
+  /** Version of the command that created the snapshot. */
   readonly version: string;
   readonly redacted: boolean;
-  /** Of the API server, `v1.33.1`. */
+  /** Version of the API server: `v1.33.1`. */
   readonly kubernetesVersion?: string;
-  /** Namespaces to which it is confined; absent when it has all. */
+  /** Namespaces of the snapshot. Undefined if it contains all namespaces. */
   readonly namespaces?: readonly string[];
-  /** Kinds that the cluster does not serve: it has no objects of them. */
+  /** Kinds that the cluster does not serve and therefore has no objects of. */
   readonly notServed: readonly string[];
-  /** Kinds that could not be read: whether there are objects of them is not known. */
+  /** Kinds that could not be read, so that the cluster may have objects of them. */
   readonly notRead: readonly NotRead[];
 }
 
 export interface NotRead {
   readonly kind: string;
-  /** The API server's words. */
+  /** Error message of the API server. */
   readonly why: string;
-  /** What answers cannot know without it. */
+  /** Effect of the missing kind on results. */
   readonly effect: string;
 }
 
@@ -36,7 +36,7 @@ export const snapshotInfos = (manifests: readonly Manifest[]): readonly Snapshot
       : [],
   );
 
-/** What answers over a snapshot cannot know, for the user. */
+/** Returns notes for the user about objects that are missing from a snapshot. */
 export const notInSnapshot = (manifests: readonly Manifest[]): readonly string[] =>
   snapshotInfos(manifests).flatMap(({ notRead = [], namespaces }) => [
     ...notRead.map(

@@ -1,4 +1,4 @@
-/** Manifests as the snapshot that the operator would see in a cluster that holds them. */
+/** Builds the snapshot of a cluster from manifests, as the operator would see it. */
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -30,15 +30,18 @@ import { podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
   readonly snapshot: Snapshot;
-  /** Every NodePool, those too that buy nothing for pods: the static ones, and those being deleted. */
+  /**
+   * All NodePools, including NodePools that launch no nodes for pods: static NodePools and NodePools that are being
+   * deleted.
+   */
   readonly allPools: readonly PoolInput[];
-  /** Pods that wait, but for which no node is bought now. */
+  /** Pending pods for which no node is launched now. */
   readonly waiting: readonly Pod[];
-  /** Pods of nodes that are going away: nodes are bought for them before they are pending. */
+  /** Pods of nodes that are being removed. Nodes are launched for them before they are pending. */
   readonly leaving: readonly Pod[];
-  /** What was passed over, for the user to know. */
+  /** Notes for the user about ignored input. */
   readonly notes: readonly string[];
-  /** What the answers depend on and cannot be known here. */
+  /** Unknown facts that affect the results. */
   readonly unknown: readonly string[];
 }
 
@@ -50,11 +53,11 @@ export interface WorldOptions extends ExtrasOptions {
   readonly priceBook?: string | undefined;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
-  /** Pods that the operator buys no nodes for until some time, by namespaced name. */
+  /** Pods for which the operator launches no nodes until a certain time, by namespaced name. */
   readonly held?: ReadonlyMap<string, { readonly text: string; readonly until: string }>;
 }
 
-/** Kinds that take part as they are, or that matter to others only. */
+/** Kinds that are read, and kinds that can be ignored without a note. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
     'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
@@ -124,7 +127,7 @@ interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {
   readonly claims: readonly NodeClaim[];
 }
 
-/** NodePools and NodeClaims with the conditions that the operator would set. */
+/** Reads NodePools and NodeClaims and sets the conditions that the operator would set. */
 async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): Promise<PoolsInManifests> {
   const { nowMs } = options;
   const nodeClasses = new NodeClasses(manifests);
@@ -161,11 +164,14 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
   };
 }
 
-/** For manifests without the reference, which the API server requires. */
+/** Default for manifests without the reference, which the API server requires. */
 const NO_CLASS = { nodeClassRef: { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: '' } };
 const withNodeClassRef = (claim: NodeClaim): NodeClaim => ({ ...claim, spec: { ...NO_CLASS, ...claim.spec } });
 
-/** None where a NodeClass that a cluster holds cannot be used: its NodePools buy nothing. */
+/**
+ * Returns the instance types of a NodePool. Returns none if the NodeClass of a cluster cannot be used, because its
+ * NodePools launch no nodes.
+ */
 function typesOf(
   { nodePool }: ReadPool,
   manifests: readonly Manifest[],
@@ -183,13 +189,13 @@ function typesOf(
   }
 }
 
-/** Kinds are spelled in one way only. */
+/** Suggests the correct spelling of a kind. */
 function meant(kind: string): string {
   const known = [...KNOWN_KINDS].find((name) => name.toLowerCase() === kind.toLowerCase().replace(/s$/, ''));
   return known === undefined ? '' : `; is ${known} meant?`;
 }
 
-/** Two objects of one name cannot be in a cluster together: the later one would silently replace the earlier one. */
+/** Rejects duplicate names, because the later object would silently replace the earlier one. */
 function refuseDoubles(manifests: readonly Manifest[]): void {
   const seen = new Map<string, string>();
   for (const { object, where } of manifests) {
@@ -201,8 +207,8 @@ function refuseDoubles(manifests: readonly Manifest[]): void {
 }
 
 /**
- * Leaves out workloads that were read from a cluster together with their pods: those stand for themselves. A cluster
- * tells by its `resourceVersion`; a manifest of one's own has none.
+ * Returns a filter that excludes workloads of a cluster if the manifests also contain their pods. Objects of a
+ * cluster have a `resourceVersion`.
  */
 function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boolean {
   const owners = new Set(
@@ -220,7 +226,7 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
     const { uid, resourceVersion } = object.metadata;
     if (!WORKLOAD_KINDS.has(object.kind) || uid === undefined || resourceVersion === undefined) return true;
     const workload = object as Workload;
-    // of the many ReplicaSets of old no pods need to be looked for
+    // old ReplicaSets have no replicas, so their pods need not be searched
     return workload.spec.replicas === 0 || !(owners.has(uid) || hasPods(workload));
   };
 }
@@ -246,10 +252,13 @@ interface ClusterParts {
   readonly options: WorldOptions;
 }
 
-/** The operator's state of a cluster that holds the manifests. It lacks the pods that workloads stand for, which have no node. */
+/**
+ * Builds the operator's cluster state from the manifests. Pods that were created from workloads are not part of it,
+ * because they have no node.
+ */
 function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: ClusterParts): ClusterState {
   const objects = manifests.map(({ object }) => object).filter(({ kind }) => kind !== 'Pod' && kind !== 'NodeClaim');
-  // the pods of a Deployment belong to a ReplicaSet of its name
+  // pods of a Deployment are owned by a ReplicaSet with the same name
   const replicaSets = objects
     .filter(({ kind }) => kind === 'Deployment')
     .map((object) => ({ ...object, kind: 'ReplicaSet' }));
@@ -262,7 +271,11 @@ function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: Cl
   });
 }
 
-/** Nodes that the operator ignores. @throws InputError that names the node and the field */
+/**
+ * Returns notes on nodes that the operator ignores.
+ *
+ * @throws InputError with the node and the field
+ */
 function nodeNotes(manifests: readonly Manifest[]): readonly string[] {
   return manifests.flatMap(({ object, where }) => {
     if (object.kind !== 'Node') return [];
@@ -272,7 +285,7 @@ function nodeNotes(manifests: readonly Manifest[]): readonly string[] {
   });
 }
 
-/** What a Node lacks that is not known well enough. */
+/** Describes the missing fields of an ignored Node. */
 const missingIn = ({ spec }: Node): string =>
   spec?.providerID
     ? `it has the label ${NODEPOOL_LABEL}, but neither ${INSTANCE_TYPE_LABEL} nor ${INITIALIZED_LABEL}: "true"`

@@ -1,4 +1,4 @@
-/** Custom resources among manifests as the API server would store them. */
+/** Validates and defaults custom resources of manifests in the same way as the API server. */
 import { customResourceDefinition } from '../../api/crds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { type Cause, RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
@@ -7,14 +7,14 @@ import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 
 interface Rules {
-  /** `karpenter.sh/v1`. */
+  /** For example `karpenter.sh/v1`. */
   readonly apiVersion: string;
   readonly schema: StructuralSchema;
 }
 
 const rules = new Map<string, Rules>();
 
-/** The rules of a kind's CustomResourceDefinition. */
+/** Returns the rules of a kind's CustomResourceDefinition. */
 function rulesOf(kind: string): Rules | undefined {
   const known = rules.get(kind);
   if (known !== undefined) return known;
@@ -29,13 +29,13 @@ function rulesOf(kind: string): Rules | undefined {
   return read;
 }
 
-/** What of an object the API server would reject, by field, and which fields it would drop. */
+/** Errors by field that would make the API server reject an object, and unknown fields that it would drop. */
 export interface Review {
   readonly causes: readonly { readonly field: string; readonly message: string }[];
   readonly unknown: readonly string[];
 }
 
-/** Reviews a custom resource as the API server would on creation; its status is not looked at. */
+/** Reviews a custom resource as the API server would on creation. Ignores the status. */
 export function reviewOf(object: KubeObject): Review {
   const schema = rulesOf(object.kind)?.schema;
   if (schema === undefined) return { causes: [], unknown: [] };
@@ -43,11 +43,15 @@ export function reviewOf(object: KubeObject): Review {
   return { causes: rejections(schema, schema.applyDefaults(object)), unknown };
 }
 
-/** The status is taken as some controller wrote it. */
+/** Returns validation errors. Ignores the status, because controllers write it. */
 const rejections = (schema: StructuralSchema, object: KubeObject): readonly Cause[] =>
   schema.validate(object).filter((cause) => cause !== RULES_NOT_CHECKED && !cause.field.startsWith('status'));
 
-/** With its defaults. @throws InputError with everything that the API server would reject */
+/**
+ * Returns the object with its defaults.
+ *
+ * @throws InputError with all reasons for which the API server would reject the object
+ */
 export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   const found = rulesOf(object.kind);
   if (found === undefined) return object as T;
@@ -61,7 +65,7 @@ export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   throw new InputError(where, [...unknown, ...causes].map(({ field, message }) => `${field}: ${message}`).join('; '));
 }
 
-/** What the API server would drop, for the user to know: it is most often misspelled. */
+/** Returns notes on unknown fields, which are often misspelled and which the API server drops. */
 export const unknownFields = (manifests: readonly Manifest[]): readonly string[] =>
   manifests.flatMap(({ object, where }) => {
     const unknown = rulesOf(object.kind)?.schema.prune(object).unknown ?? [];

@@ -1,12 +1,12 @@
-/** Reads text files, whatever they turn out to be. */
+/** Reads text files and checks their type, size and encoding. */
 import { closeSync, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { InputError, messageOf } from './errors.ts';
 
-/** As long as a text can be. A dump of 50,000 pods is shorter. */
+/** Maximum size. A dump of 50,000 pods is smaller. */
 const MOST_BYTES = 512 * 2 ** 20 - 64;
 const CHUNK = 2 ** 20;
 
-/** @throws InputError naming the file, when it is no file or pipe, or too large, or not UTF-8 */
+/** @throws InputError with the file if it is neither a file nor a pipe, is too large, or is not UTF-8 */
 export function readText(file: string): string {
   return decoded(
     read(file, () => openSync(file, 'r')),
@@ -24,7 +24,7 @@ export function readJson(file: string): unknown {
   }
 }
 
-/** @throws InputError when it is too large, or not UTF-8 */
+/** @throws InputError if the input is too large or is not UTF-8 */
 export const readStandardInput = (): string =>
   decoded(
     read('standard input', () => 0),
@@ -47,7 +47,7 @@ function read(source: string, open: () => number): Buffer {
   }
 }
 
-/** Pipes are what a shell makes of `<(...)`. */
+/** Returns an error unless the input is a file or a pipe. A shell passes `<(...)` as a pipe. */
 function wrongKind(stats: Stats): string | undefined {
   if (stats.isFile() || stats.isFIFO()) return undefined;
   return stats.isDirectory() ? 'is a folder' : 'is a device or a socket';

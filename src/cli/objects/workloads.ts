@@ -1,10 +1,10 @@
-/** Workloads as the pods they stand for. */
+/** Creates the pods of workloads. */
 
 import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
 
-/** Gives out UIDs that order as they were asked for. */
+/** Generates UIDs in ascending order. */
 export type Uids = () => string;
 
 export function uidsInOrder(): Uids {
@@ -18,7 +18,7 @@ export function uidsInOrder(): Uids {
 const UNSCHEDULABLE = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
 const APPS = 'apps/v1';
 
-/** Owners by kind: a Deployment's pods belong to its ReplicaSet. */
+/** Owners of pods by kind. Pods of a Deployment are owned by its ReplicaSet. */
 const OWNERS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
   Deployment: { apiVersion: APPS, kind: 'ReplicaSet' },
   ReplicaSet: { apiVersion: APPS, kind: 'ReplicaSet' },
@@ -32,7 +32,7 @@ function ownerOf(workload: Workload): OwnerReference {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Pods of a workload that run at a time. */
+/** Returns the number of pods that a workload runs at the same time. */
 function podCount({ kind, spec }: Workload): number {
   if (kind !== 'Job') return spec.replicas ?? 1;
   const parallelism = spec.parallelism ?? 1;
@@ -57,7 +57,7 @@ function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid:
   };
 }
 
-/** `NAME-0`, `NAME-1` …, all pending, all with one spec object. */
+/** Creates the pending pods `NAME-0`, `NAME-1` and so on, which share one spec object. */
 export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
   const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
   return Array.from({ length: podCount(workload) }, (_, index) =>
@@ -65,7 +65,7 @@ export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
   );
 }
 
-/** A pod of its own: pending unless it is on a node. What the API server would fill in is filled in. */
+/** Reads a standalone pod. Sets the defaults of the API server. The pod is pending unless it is bound to a node. */
 export function standalonePod(pod: Pod, uids: Uids): Pod {
   const pending = { phase: 'Pending', conditions: [UNSCHEDULABLE] } as const;
   const bound = Boolean(pod.spec.nodeName);
