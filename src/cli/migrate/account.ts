@@ -1,4 +1,4 @@
-/** What AWS says: the doctor's findings, as far as they bear on a migration. */
+/** Converts the findings of `karpenter doctor` that concern a migration. */
 
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Node } from '../../api/kubernetes.ts';
@@ -10,7 +10,7 @@ import { instanceIdOfNode } from './origins.ts';
 
 const AREA = 'account';
 
-/** Of a file nothing is known of the account. */
+/** Returns an item for a file, which contains no information about the AWS account. */
 export const accountOfFile = (): readonly Item[] => [
   unknown(
     AREA,
@@ -20,7 +20,7 @@ export const accountOfFile = (): readonly Item[] => [
   ),
 ];
 
-/** The settings of the installation, or what the caller says of them. */
+/** Settings that override the settings of the installation. */
 export interface AccountFlags {
   readonly clusterName?: string;
   readonly interruptionQueue?: string;
@@ -66,7 +66,7 @@ export async function accountItems(
   }
 }
 
-/** By the installation, else by what eksctl and EKS write on nodes. */
+/** Returns the cluster name from the installation, or from labels that eksctl and EKS set on nodes. */
 export function clusterNameOf(facts: Facts): string | undefined {
   const setting = facts.controllers.map((each) => each.setting('CLUSTER_NAME')).find((name) => name !== undefined);
   if (setting !== undefined) return setting;

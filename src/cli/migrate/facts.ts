@@ -1,4 +1,4 @@
-/** What `migrate` knows of a cluster, read from it or from a file. Secrets are dropped as they come. */
+/** Facts that `migrate` reads from a cluster or from a file. Secrets are redacted when they are read. */
 import type { KubeObject, Workload } from '../../api/kubernetes.ts';
 import { controllerOf, type FoundController } from '../../aws/doctor/cluster.ts';
 import { isNotFound } from '../../kube/client.ts';
@@ -12,27 +12,26 @@ import { Redactor } from '../snapshot/redact.ts';
 
 export interface Facts {
   readonly source: 'cluster' | 'file';
-  /** Of one kind. */
+  /** Returns the objects of a kind. */
   of<T extends KubeObject = KubeObject>(kind: string): readonly T[];
-  /** Why nothing is known of the kind; undefined when all of its objects are known. */
+  /** Returns the reason why objects of a kind are unknown, or undefined if all objects were read. */
   notAsked(kind: string): string | undefined;
-  /** Karpenter and this product, as far as Deployments show them. */
+  /** Controllers of Karpenter and of this operator, found in Deployments. */
   readonly controllers: readonly FoundController[];
   readonly autoscalers: readonly Autoscaler[];
-  /** Names of EC2NodeClasses with user data of their own, and whether it registers nodes with the taint that v1 asks for. */
+  /** EC2NodeClasses with custom user data, and whether it registers nodes with the taint that v1 requires. */
   readonly registersTaint: ReadonlyMap<string, boolean | undefined>;
 }
 
-/** A cluster-autoscaler. */
 export interface Autoscaler {
   readonly deployment: Workload;
-  /** Its flags; undefined where a snapshot has left them out. */
+  /** Flags. Undefined if a snapshot does not contain them. */
   readonly flags: readonly string[] | undefined;
 }
 
 const AUTOSCALER_IMAGE = /(?:^|\/)cluster-autoscaler(?:-\w+)?(?:[:@]|$)/;
 const GLOBAL_SETTINGS = 'karpenter-global-settings';
-/** Kinds that say nothing of a migration. */
+/** Kinds that are irrelevant for a migration. */
 const BESIDE_THE_POINT = new Set([
   'CSINode',
   'StorageClass',
@@ -42,7 +41,7 @@ const BESIDE_THE_POINT = new Set([
   'Event',
 ]);
 
-/** Kinds of Karpenter whose names others have as well, such as the Machines of Cluster API. */
+/** Kinds of Karpenter whose names also exist in other API groups, such as Machines of Cluster API. */
 const OWN_KINDS = new Set(
   READ_KINDS.flatMap(({ versions: [{ group, kind }] }) => (CUSTOM_GROUPS.has(group) ? [kind] : [])),
 );
@@ -50,7 +49,7 @@ const OWN_KINDS = new Set(
 const isForeign = ({ apiVersion, kind }: KubeObject): boolean =>
   OWN_KINDS.has(kind) && !CUSTOM_GROUPS.has(apiVersion.split('/')[0] ?? '');
 
-/** Gathers objects one by one. */
+/** Collects objects one by one. */
 class Gathered {
   readonly #redactor = new Redactor();
   readonly #byKind = new Map<string, KubeObject[]>();
@@ -96,7 +95,7 @@ class Gathered {
   }
 }
 
-/** @throws Error when the API server cannot be reached */
+/** @throws Error if the API server cannot be reached */
 export async function factsOfCluster(client: HttpKubeReader): Promise<Facts> {
   const gathered = new Gathered();
   const gaps: Gaps = { notServed: [], notRead: [] };
@@ -108,7 +107,7 @@ export async function factsOfCluster(client: HttpKubeReader): Promise<Facts> {
   return factsOf('cluster', gathered, (kind) => why.get(kind));
 }
 
-/** Of the ConfigMap that versions before 0.33 were configured by, whether it is there. */
+/** Finds the ConfigMap with the settings of versions before 0.33. */
 async function globalSettings(
   client: HttpKubeReader,
   controllers: readonly FoundController[],
@@ -131,7 +130,7 @@ async function globalSettings(
   return found;
 }
 
-/** @throws InputError that names the document */
+/** @throws InputError with the document */
 export function factsOfManifests(manifests: readonly Manifest[]): Facts {
   const gathered = new Gathered();
   for (const { object, where } of manifests) {

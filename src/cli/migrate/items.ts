@@ -1,22 +1,25 @@
-/** What `migrate status` finds, one thing after the other. */
+/** Items of `migrate status`. */
 import type { Finding } from '../../aws/doctor/doctor.ts';
 import { pluralOf } from '../render/table.ts';
 import type { Facts } from './facts.ts';
 
-/** In the order in which they are shown. */
+/** Areas in display order. */
 export const AREAS = ['installation', 'kinds', 'objects', 'nodes', 'workloads', 'account'] as const;
 export type Area = (typeof AREAS)[number];
 
-/** `blocked`: something else is to be done first. `unknown`: it could not be asked, and is no better than to do. */
+/**
+ * State of an item. `blocked`: another step must be done first. `unknown`: the check could not run; the item is
+ * treated as not done.
+ */
 export type State = 'ok' | 'todo' | 'blocked' | 'unknown';
 
-/** Of public form. */
+/** Item in a public format. */
 export interface Item {
   readonly area: Area;
   readonly state: State;
   readonly subject: string;
   readonly message: string;
-  /** The command to type, or what to do; absent when all is well. */
+  /** Command or instruction. Undefined if nothing is left to do. */
   readonly next?: string;
 }
 
@@ -48,11 +51,14 @@ export const unknown = (area: Area, ...[subject, message, next]: readonly [...Sa
 interface Question {
   readonly area: Area;
   readonly subject: string;
-  /** Kinds without which there is no answer. */
+  /** Kinds that the check requires. */
   readonly kinds: readonly string[];
 }
 
-/** What a check finds, and what it cannot know. A part of the objects shows what is wrong with it, and not that all is well. */
+/**
+ * Returns the items of a check, and an unknown item for each kind that could not be read. An incomplete list can show
+ * problems, but cannot prove that there are none.
+ */
 export function asked(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[] {
   const { area, subject, kinds } = question;
   const missing = kinds.flatMap((kind) => {
@@ -67,6 +73,8 @@ export function asked(facts: Facts, question: Question, check: () => readonly It
   return [...check().filter(({ state }) => state !== 'ok'), unknown(area, subject, missing.join('; '), next)];
 }
 
-/** The doctor's findings: what it could not try is not known, and what it warns of is to do. */
+/**
+ * Converts a finding of `karpenter doctor`. A check that could not run becomes unknown, and a warning becomes a task.
+ */
 export const itemOf = (area: Area, { level, subject, message, fix = 'see the message', unasked }: Finding): Item =>
   level === 'ok' ? ok(area, subject, message) : (unasked === true ? unknown : todo)(area, subject, message, fix);

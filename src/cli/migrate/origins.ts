@@ -1,21 +1,21 @@
-/** Who made the nodes of a cluster. */
+/** Determines the controllers or groups that created the nodes of a cluster. */
 import type { Node } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 
-/** Of alpha versions. */
+/** Label of alpha versions. */
 export const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
 const MANAGED_GROUP = 'eks.amazonaws.com/nodegroup';
 const EKSCTL_GROUP = 'alpha.eksctl.io/nodegroup-name';
-/** `fargate`, `auto` or `hybrid`. */
+/** Label with the value `fargate`, `auto` or `hybrid`. */
 const COMPUTE_TYPE = 'eks.amazonaws.com/compute-type';
 
-/** `elsewhere`: AWS's own machines, which no group and no controller in the cluster makes. */
+/** Origin of a node. `elsewhere`: a machine of AWS that was created by no group and by no controller in the cluster. */
 export type OriginKind = 'nodepool' | 'provisioner' | 'managed-node-group' | 'auto-scaling-group' | 'elsewhere';
 
 interface Origin {
   readonly kind: OriginKind;
-  /** Of the NodePool, Provisioner or group; undefined where no label tells. */
+  /** Name of the NodePool, Provisioner or group. Undefined if no label contains it. */
   readonly name: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export function originOf({ metadata }: Node): Origin {
   return { kind: 'auto-scaling-group', name: label(EKSCTL_GROUP) };
 }
 
-/** Nodes by the group that they are of, by its name; those of groups that no label names are under `undefined`. */
+/** Groups nodes of one origin by the name of their group. The key is undefined if no label contains the name. */
 export const groupsOf = (nodes: readonly Node[], kind: OriginKind): ReadonlyMap<string | undefined, readonly Node[]> =>
   Map.groupBy(
     nodes.filter((node) => originOf(node).kind === kind),

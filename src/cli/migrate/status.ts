@@ -1,4 +1,4 @@
-/** Where a cluster is on its way to Karpenter v1 and this operator. */
+/** Reports the progress of a cluster's migration to Karpenter v1 and this operator. */
 import { messageOf } from '../../lib/error-message.ts';
 import { commandOrText } from '../render/shell.ts';
 import { counted } from '../render/table.ts';
@@ -12,15 +12,15 @@ import type { Facts } from './facts.ts';
 import { AREAS, type Area, type Item, type State, unknown } from './items.ts';
 import type { ApiStage } from './versions.ts';
 
-/** Of public form. */
+/** Status in a public format. */
 export interface Status {
-  /** What the APIs of the version that runs are of; null where none runs, or it is not known. */
+  /** API stage of the running version. Null if no controller runs or its version is unknown. */
   readonly stage: ApiStage | null;
   /** `namespace/name` and version of each controller. */
   readonly controllers: readonly { readonly name: string; readonly version: string; readonly isKarpenter: boolean }[];
   readonly items: readonly Item[];
   readonly counts: Readonly<Record<State, number>>;
-  /** What to do first; null when nothing is left. */
+  /** First action to take, or null if nothing is left to do. */
   readonly next: string | null;
 }
 
@@ -34,7 +34,10 @@ const CHECKS: Readonly<Record<Exclude<Area, 'account'>, (facts: Facts) => readon
   workloads: workloadItems,
 };
 
-/** A file may hold what no API server has accepted: such an object is not looked at, and the rest is. */
+/**
+ * Runs a check. A file may contain objects that an API server would reject, so an error becomes an unknown item and
+ * the remaining areas are still checked.
+ */
 function found(area: Area, check: () => readonly Item[]): readonly Item[] {
   try {
     return check();
@@ -98,7 +101,7 @@ function itemLines({ state, subject, message, next }: Item, width: number): read
   return next === undefined ? [line] : [line, `${INDENT}${commandOrText(next, INDENT, width - INDENT.length)}`];
 }
 
-/** What is left comes first in each part. */
+/** Renders the status as text. In each area, open items come first. */
 export function statusText(status: Status, width: number = terminalWidth()): string {
   const order = (item: Item): number => ['todo', 'blocked', 'unknown', 'ok'].indexOf(item.state);
   const parts = AREAS.flatMap((area) => {

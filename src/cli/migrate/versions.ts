@@ -1,6 +1,6 @@
-/** Which versions of Karpenter lead from one to the next. Two steps on this way can be skipped by nobody: 0.32 and 1.0. */
+/** Computes the upgrade path of Karpenter versions. The versions 0.32 and 1.0 cannot be skipped. */
 
-/** What the APIs of a version are: of alpha, of alpha and beta, of beta, of beta converted to v1, of v1 alone. */
+/** APIs of a version: alpha, alpha and beta, beta, beta with conversion to v1, only v1. */
 export type ApiStage = 'alpha' | 'both' | 'beta' | 'conversion' | 'v1';
 
 interface Version {
@@ -9,7 +9,7 @@ interface Version {
   readonly patch: number;
 }
 
-/** `v0.32.1`, `1.0.8`, `1.14`; undefined for anything else, such as `latest`. */
+/** Parses `v0.32.1`, `1.0.8` or `1.14`. Returns undefined for other texts, such as `latest`. */
 export function parseVersion(text: string): Version | undefined {
   const [, major, minor, patch] = /^v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?![\d.])/.exec(text) ?? [];
   return major === undefined || minor === undefined
@@ -22,18 +22,21 @@ export function stageOf({ major, minor }: Version): ApiStage {
   return major === 1 && minor === 0 ? 'conversion' : 'v1';
 }
 
-/** Last patches of beta versions: they store v1beta1 and serve v1, and are the ones that 1.0 can be rolled back to. */
+/**
+ * Last patches of beta versions. They store v1beta1 and serve v1, and they are the only versions to which 1.0 can be
+ * rolled back.
+ */
 const LAST_PATCHES: Readonly<Record<number, number>> = { 33: 12, 34: 13, 35: 12, 36: 9, 37: 7 };
 const LAST_BETA = 37;
-/** Of 0.32: from this patch on a rollback does not replace nodes. */
+/** First patch of 0.32 for which a rollback does not replace nodes. */
 const BOTH_PATCH = 9;
 
-/** A version to go to. */
+/** Target version of one step. */
 export interface Hop {
   readonly stage: ApiStage;
-  /** As people call it. */
+  /** Version as it is usually written. */
   readonly version: string;
-  /** As `helm --version` takes it: tags have had no `v` since 0.35. */
+  /** Version for `helm --version`. Tags have no `v` since 0.35. */
   readonly chart: string;
 }
 
@@ -45,13 +48,16 @@ const BOTH: Hop = { stage: 'both', version: `0.32.${BOTH_PATCH}`, chart: `v0.32.
 const CONVERSION: Hop = { stage: 'conversion', version: '1.0.x', chart: '~1.0.0' };
 const V1: Hop = { stage: 'v1', version: '1.14.1', chart: '1.14.1' };
 
-/** The last patch of a beta version that is to be reached before 1.0; undefined when it runs already. */
+/** Returns the last patch of the beta version, which must be installed before 1.0. Undefined if it already runs. */
 function betaBefore({ minor, patch }: Version): Hop | undefined {
   const last = LAST_PATCHES[minor];
   return last !== undefined && patch < last ? betaHop(minor) : undefined;
 }
 
-/** The versions between one and Karpenter 1.1 or later, in order; none when it is one already. */
+/**
+ * Returns the versions to install, in order, to reach Karpenter 1.1 or later. Empty if the version already is 1.1 or
+ * later.
+ */
 export function pathFrom(version: Version): readonly Hop[] {
   const stage = stageOf(version);
   if (stage === 'v1') return [];

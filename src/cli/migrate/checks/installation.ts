@@ -1,4 +1,4 @@
-/** Which controllers run, and which version comes next. */
+/** Checks the installed controllers and their next version. */
 import type { Node } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
 import type { FoundController } from '../../../aws/doctor/cluster.ts';
@@ -17,7 +17,10 @@ const controllerName = ({ deployment: { metadata } }: FoundController): string =
 
 const isRunning = ({ deployment }: Pick<FoundController, 'deployment'>): boolean => (deployment.spec.replicas ?? 1) > 0;
 
-/** What the version of Karpenter says; this product is as Karpenter of today. Undefined where nothing runs or it is not known. */
+/**
+ * Returns the API stage of the installed version. This operator has the stage of current Karpenter. Undefined if no
+ * controller runs or its version is unknown.
+ */
 export function stageIn({ controllers }: Facts): ApiStage | undefined {
   const karpenter = controllers.find(({ isKarpenter }) => isKarpenter);
   if (karpenter === undefined) return controllers.length > 0 ? 'v1' : undefined;
@@ -80,7 +83,10 @@ function versionItem(controller: FoundController): readonly Item[] {
   ];
 }
 
-/** An image and a chart of two versions fit by chance: settings, rights and webhooks are those of the chart. */
+/**
+ * Reports an image that does not match the chart's version, because settings, permissions and webhooks belong to the
+ * chart's version.
+ */
 function chartItem(controller: FoundController): readonly Item[] {
   const chart = own(controller.deployment.metadata.labels, 'helm.sh/chart')?.replace(/^karpenter-/, '');
   const [ofChart, ofImage] = [parseVersion(chart ?? ''), parseVersion(controller.version)];
@@ -141,7 +147,10 @@ const autoscalerItems = ({ autoscalers, controllers }: Facts): readonly Item[] =
         );
   });
 
-/** Replicas of the controller do not share a zone since 1.0, and none runs on a node that Karpenter has made. */
+/**
+ * Checks zones for the controller's replicas. Since 1.0, replicas must run in different zones, and not on nodes that
+ * Karpenter launched.
+ */
 function zoneItems(facts: Facts): readonly Item[] {
   const [controller] = facts.controllers.filter(isRunning);
   const replicas = controller?.deployment.spec.replicas ?? 1;
@@ -163,7 +172,7 @@ function zoneItems(facts: Facts): readonly Item[] {
   });
 }
 
-/** The ConfigMap that configured versions before 0.33. */
+/** Checks the settings ConfigMap of versions before 0.33. */
 const settingsItems = (facts: Facts): readonly Item[] =>
   asked(facts, { area: AREA, subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
     const found = facts.of('ConfigMap').filter(({ metadata }) => metadata.name === 'karpenter-global-settings');

@@ -1,4 +1,4 @@
-/** CustomResourceDefinitions and webhooks: what is served, how it is stored, what older versions have left behind. */
+/** Checks CustomResourceDefinitions and webhooks: served and stored versions, and leftovers of older versions. */
 import { customResourceDefinitions } from '../../../api/crds.ts';
 import type { KubeObject } from '../../../api/kubernetes.ts';
 import { isOldWebhook } from '../../../aws/doctor/beta.ts';
@@ -19,9 +19,9 @@ interface Definition extends KubeObject {
   readonly status?: { readonly storedVersions?: readonly string[] };
 }
 
-/** Kinds that every version since 0.32 needs. */
+/** CRDs that all versions since 0.32 need. */
 const NEEDED = ['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh', 'ec2nodeclasses.karpenter.k8s.aws'];
-/** CRDs of alpha versions, and what their objects have become. */
+/** CRDs of alpha versions, and their kinds. */
 export const ALPHA_KINDS: readonly (readonly [definition: string, kind: string])[] = [
   ['machines.karpenter.sh', 'Machine'],
   ['provisioners.karpenter.sh', 'Provisioner'],
@@ -65,7 +65,7 @@ function neededItems(facts: Facts, name: string): readonly Item[] {
   return items.length > 0 ? items : [ok(AREA, subject, 'serves v1, stores v1, converts nothing')];
 }
 
-/** Without the webhook behind it every read of the kind fails. */
+/** Checks the conversion webhook of a CRD. If the webhook is not available, all reads of the kind fail. */
 function conversion(facts: Facts, { metadata: { name }, spec }: Definition): readonly Item[] {
   if (spec.conversion?.strategy !== 'Webhook') return [];
   const stage = stageIn(facts);
@@ -109,7 +109,7 @@ function storage(facts: Facts, { metadata: { name }, spec, status }: Definition)
   ];
 }
 
-/** Karpenter's CRDs, and those of them that no release of the chart karpenter-crd owns. */
+/** Returns the number of Karpenter's CRDs, and the CRDs that do not belong to a release of the chart karpenter-crd. */
 export function ownedDefinitions(facts: Facts): { readonly all: number; readonly foreign: readonly string[] } {
   const names = [
     ...customResourceDefinitions().map(({ metadata }) => metadata.name),
@@ -124,13 +124,13 @@ export function ownedDefinitions(facts: Facts): { readonly all: number; readonly
   return { all: present.length, foreign: foreign.map(({ metadata }) => metadata.name) };
 }
 
-/** What makes CRDs those of the chart's release. */
+/** Returns commands that assign CRDs to the release of the chart. */
 export const adoptionCommands = (names: readonly string[], namespace: string): readonly string[] => [
   `kubectl label crd ${names.join(' ')} app.kubernetes.io/managed-by=Helm --overwrite`,
   `kubectl annotate crd ${names.join(' ')} meta.helm.sh/release-name=${RELEASE} meta.helm.sh/release-namespace=${namespace} --overwrite`,
 ];
 
-/** The chart of the CRDs takes over only what is labelled as its own. */
+/** Checks the ownership of CRDs, because the CRD chart adopts only CRDs with its own labels. */
 function ownership(facts: Facts): readonly Item[] {
   const { all, foreign } = ownedDefinitions(facts);
   if (all === 0) return [];

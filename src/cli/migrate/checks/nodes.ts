@@ -1,4 +1,4 @@
-/** Nodes: who made them, and which marks of earlier versions they carry. */
+/** Checks nodes: the controllers that created them, and their labels and taints of earlier versions. */
 import type { KubeObject, Node } from '../../../api/kubernetes.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
@@ -8,7 +8,7 @@ import { namesOf } from './objects.ts';
 
 const AREA = 'nodes';
 export const LEGACY_TAINT = 'karpenter.sh/legacy';
-/** Of beta versions. */
+/** Taint of beta versions. */
 const DISRUPTION_TAINT = 'karpenter.sh/disruption';
 
 export const nodeItems = (facts: Facts): readonly Item[] => [
@@ -22,7 +22,7 @@ export const nodeItems = (facts: Facts): readonly Item[] => [
 const tainted = (nodes: readonly Node[], key: string): readonly Node[] =>
   nodes.filter(({ spec }) => spec?.taints?.some((taint) => taint.key === key));
 
-/** Machines and nodes of Provisioners. */
+/** Reports Machines and nodes of Provisioners. */
 function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
   const old = nodes.filter((node) => originOf(node).kind === 'provisioner');
   if (old.length === 0)
@@ -77,7 +77,7 @@ const machines = (facts: Facts): readonly Item[] =>
         ];
   });
 
-/** Taints that nobody removes any more. */
+/** Reports taints that current controllers do not remove. */
 function taints(nodes: readonly Node[]): readonly Item[] {
   const items: Item[] = [];
   const disrupting = tainted(nodes, DISRUPTION_TAINT);
@@ -105,7 +105,10 @@ function taints(nodes: readonly Node[]): readonly Item[] {
 
 const GROUP_NAMES = { 'managed-node-group': 'managed node group', 'auto-scaling-group': 'Auto Scaling group' } as const;
 
-/** Groups that hold the controllers stay; whether others are to go, a cluster-autoscaler that still runs tells. */
+/**
+ * Reports groups of nodes. Groups that run the controllers stay. The remaining groups should be removed if
+ * cluster-autoscaler still runs or no controller is installed.
+ */
 function groups({ autoscalers, controllers }: Facts, nodes: readonly Node[]): readonly Item[] {
   const isMoving =
     controllers.length === 0 || autoscalers.some(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);

@@ -1,4 +1,4 @@
-/** Custom resources: of which version they are, and what of earlier versions is left in them. */
+/** Checks the API versions of custom resources, and leftovers of earlier versions in them. */
 import { type Conditioned, getCondition, isTrue, READY } from '../../../api/conditions.ts';
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import type { KubeObject } from '../../../api/kubernetes.ts';
@@ -54,7 +54,10 @@ function alphaObjects(facts: Facts): readonly Item[] {
 
 const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[1] ?? '';
 
-/** The API server answers them in v1 as soon as it serves that, whatever is stored. */
+/**
+ * Checks the API version of objects. An API server that serves v1 returns objects in v1, regardless of the stored
+ * version.
+ */
 function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[] {
   return asked(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
     const found = facts.of(kind);
@@ -81,7 +84,7 @@ interface Referring extends KubeObject {
   };
 }
 
-/** Group and kind are needed from 1.1 on, in NodePools and in NodeClaims. */
+/** Reports references without group and kind, which NodePools and NodeClaims must have since 1.1. */
 const unreferenced = (facts: Facts): readonly Item[] =>
   (['NodePool', 'NodeClaim'] as const).flatMap((kind) =>
     asked(facts, { area: AREA, subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
@@ -124,7 +127,7 @@ function readiness(facts: Facts): readonly Item[] {
   );
 }
 
-/** Drifted nodes are about to be replaced: a version is not changed in the middle of that. */
+/** Reports drifted nodes, because the version should not change while nodes are replaced. */
 const drift = (facts: Facts): readonly Item[] =>
   asked(facts, { area: AREA, subject: 'drift', kinds: ['NodeClaim'] }, () => {
     const claims = facts.of<NodeClaim>('NodeClaim');
@@ -141,7 +144,7 @@ const drift = (facts: Facts): readonly Item[] =>
     return claims.length === 0 ? [] : [ok(AREA, 'drift', `none of ${counted(claims.length, 'NodeClaim')}`)];
   });
 
-/** AMIs whose user data is a user's own have to give their nodes the taint with which v1 wants them to register. */
+/** Checks custom user data of AMI family Custom. Its nodes must register with the taint that v1 expects. */
 const registration = (facts: Facts): readonly Item[] =>
   asked(facts, { area: AREA, subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
     facts
@@ -175,7 +178,10 @@ const registration = (facts: Facts): readonly Item[] =>
       }),
   );
 
-/** Up to 0.37 two hops were the default, and pods off the host network reached the instance's metadata. */
+/**
+ * Reports hop limits of 1. Up to 0.37, the default was 2, and pods outside the host network could reach the instance
+ * metadata.
+ */
 function hopLimit(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage !== 'beta' && stage !== 'conversion') return [];

@@ -1,4 +1,4 @@
-/** Pods and what makes them: annotations, tolerations and labels that later versions do not know. */
+/** Checks pods and workloads for annotations, tolerations and labels that later versions do not support. */
 import type {
   KubeObject,
   NodeSelectorRequirement,
@@ -18,14 +18,14 @@ const AREA = 'workloads';
 const KINDS = ['Pod', 'Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job'] as const;
 const MANIFESTS = 'karpenter convert -f FILE, for the files that they come from';
 
-/** A pod, or the template of pods, and whose it is. */
+/** Pod or pod template, with the name of its object. */
 interface Template {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: PodSpec;
 }
 
-/** What is looked for, and what becomes of it. */
+/** Condition to search for, and the required change. */
 interface Rule {
   readonly subject: string;
   readonly applies: (template: Template) => boolean;
@@ -94,7 +94,7 @@ export const workloadItems = (facts: Facts): readonly Item[] => [
   ...budgets(facts),
 ];
 
-/** Pods and ReplicaSets that a workload has made say nothing that it does not say itself. */
+/** Returns the pod template of an object. Skips pods and ReplicaSets with an owner, because their owner is checked. */
 function templateOf(object: KubeObject): readonly Template[] {
   if ((object.metadata.ownerReferences ?? []).length > 0) return [];
   const { namespace = 'default' } = object.metadata;
@@ -110,7 +110,10 @@ function ruleItem({ subject, applies, message, next }: Rule, templates: readonly
   return found.length === 0 ? [] : [todo(AREA, subject, `on ${inShort(found)}; ${message}`, next)];
 }
 
-/** Expiration waits for nobody since 1.0: what holds a drain up today is drained by force tomorrow, or never ends. */
+/**
+ * Reports PodDisruptionBudgets that block evictions. Since 1.0, expiration drains nodes immediately, so a blocked
+ * drain is forced or never ends.
+ */
 function budgets(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage === 'v1' || stage === undefined) return [];

@@ -1,4 +1,4 @@
-/** From Provisioners to NodePools: version 0.32 alone knows both. */
+/** Plans the steps from Provisioners to NodePools. Only version 0.32 supports both. */
 
 import { shellQuoted } from '../../render/shell.ts';
 import { counted } from '../../render/table.ts';
@@ -56,7 +56,7 @@ function pools({ provisioners, nodeTemplates, nodeRole }: Found): MigrationStep 
   };
 }
 
-/** A merge patch replaces the list: it holds the taints of before as well. */
+/** Adds a taint to Provisioners. A merge patch replaces the list, so the patch also contains the existing taints. */
 function taint({ provisioners, provisionerTaints }: Found): MigrationStep {
   const patch = (name: string, taints: readonly object[]): string =>
     `kubectl patch provisioner ${name} --type merge -p ${shellQuoted(JSON.stringify({ spec: { taints } }))}`;

@@ -1,4 +1,4 @@
-/** What a plan is filled in with: the names of this very cluster. */
+/** Names and objects of the cluster that a plan needs. */
 import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
 import type { KubeObject, Node, Taint } from '../../../api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../api/labels.ts';
@@ -9,10 +9,10 @@ import { namesOf } from '../checks/objects.ts';
 import type { Autoscaler, Facts } from '../facts.ts';
 import { groupsOf, instanceIdOfNode, type OriginKind } from '../origins.ts';
 
-/** A group of nodes that is to go, or to stay. */
+/** Group of nodes that is removed or kept. */
 export interface LeavingGroup {
   readonly kind: 'managed-node-group' | 'auto-scaling-group';
-  /** Undefined where nothing tells. */
+  /** Undefined if the name is unknown. */
   readonly name: string | undefined;
   readonly nodes: readonly string[];
   readonly zones: readonly string[];
@@ -20,11 +20,11 @@ export interface LeavingGroup {
 
 export interface Found {
   readonly facts: Facts;
-  /** `$CLUSTER_NAME` where it is not known. */
+  /** `$CLUSTER_NAME` if the name is unknown. */
   readonly clusterName: string;
-  /** Of the controller; where there is none, where it is to go. */
+  /** Namespace of the controller, or the planned namespace if no controller is installed. */
   readonly namespace: string;
-  /** Of the controller. */
+  /** Helm release of the controller. */
   readonly release: string;
   readonly controller: FoundController | undefined;
   readonly autoscaler: Autoscaler | undefined;
@@ -37,7 +37,7 @@ export interface Found {
   /** Nodes of Provisioners. */
   readonly oldNodes: readonly string[];
   readonly groups: readonly LeavingGroup[];
-  /** The role of nodes, where a NodeClass names one. */
+  /** Role of nodes, if a NodeClass contains one. */
   readonly nodeRole: string | undefined;
 }
 
@@ -45,7 +45,7 @@ interface Provisioner extends KubeObject {
   readonly spec?: { readonly taints?: readonly Taint[] };
 }
 
-/** `groups`: names of Auto Scaling groups by instance, as far as AWS has told them. */
+/** @param groups names of Auto Scaling groups by instance, as far as AWS has returned them */
 export function foundIn(facts: Facts, groups: ReadonlyMap<string, string>): Found {
   const controller = facts.controllers.find(({ isKarpenter }) => isKarpenter) ?? facts.controllers[0];
   const nodes = facts.of<Node>('Node');
@@ -85,10 +85,13 @@ const byName = (nodes: readonly Node[], kind: OriginKind): readonly [string | un
 const managedGroups = (nodes: readonly Node[]): readonly LeavingGroup[] =>
   byName(nodes, 'managed-node-group').map(([name, own]) => groupOf('managed-node-group', name, own));
 
-/** `--nodes=1:10:shop-workers` of cluster-autoscaler. */
+/** Flag of cluster-autoscaler: `--nodes=1:10:shop-workers`. */
 const NODES_FLAG = /^--nodes=\d+:\d+:(?<name>.+)$/;
 
-/** By AWS's tags; else by what cluster-autoscaler is told. Labels of eksctl name no Auto Scaling group, but its own. */
+/**
+ * Finds Auto Scaling groups by the tags of AWS, or by the flags of cluster-autoscaler. eksctl's labels contain
+ * eksctl's group name instead of the Auto Scaling group's name.
+ */
 function scalingGroups(
   facts: Facts,
   nodes: readonly Node[],
@@ -103,7 +106,7 @@ function scalingGroups(
   );
   const [only] = told;
   return [...found].map(([name, own]) =>
-    // one name and one group of unknown name are the same
+    // a single configured name belongs to the single group with an unknown name
     groupOf('auto-scaling-group', name ?? (told.length === 1 && found.size === 1 ? only : undefined), own),
   );
 }

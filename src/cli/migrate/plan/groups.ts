@@ -1,4 +1,4 @@
-/** From groups of nodes, with or without cluster-autoscaler, to NodePools. */
+/** Plans the steps from node groups, with or without cluster-autoscaler, to NodePools. */
 
 import { shellQuoted } from '../../render/shell.ts';
 import { counted, inShort } from '../../render/table.ts';
@@ -7,21 +7,24 @@ import type { MigrationStep, Source } from './step.ts';
 
 type GroupSource = Extract<Source, 'cluster-autoscaler' | 'managed-node-groups'>;
 
-/** Stands for a group that nothing names. */
+/** Placeholder for a group without a known name. */
 const UNNAMED = 'GROUP';
 
 const nameOf = ({ name }: LeavingGroup): string => name ?? UNNAMED;
 const fileOf = (group: LeavingGroup): string => `${nameOf(group).replaceAll(/[^\w.-]/g, '-')}.json`;
 
 interface Sorted {
-  /** Holds the controller: nodes that Karpenter makes may not hold it. */
+  /** Group that runs the controller, which must not run on nodes that Karpenter launches. */
   readonly host: LeavingGroup | undefined;
   readonly leaving: readonly LeavingGroup[];
 }
 
 const HOST_NAME = /system|infra|core|control|mgmt|management|karpenter|addons?/i;
 
-/** A group of a telling name, else the smallest in two zones; the user is told to choose another, if that is wrong. */
+/**
+ * Selects the group that runs the controller: a group with a typical name, or the smallest group in two zones. The
+ * plan tells the user how to choose another.
+ */
 export function sorted(groups: readonly LeavingGroup[]): Sorted {
   const bySize = groups.toSorted((a, b) => a.nodes.length - b.nodes.length);
   const host =
@@ -49,7 +52,7 @@ const describeGroup = ({ clusterName }: Found, group: LeavingGroup): string =>
     ? `aws eks describe-nodegroup --cluster-name ${quotedName(clusterName)} --nodegroup-name ${shellQuoted(nameOf(group))} > ${fileOf(group)}`
     : `aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names ${shellQuoted(nameOf(group))} > ${fileOf(group)}`;
 
-/** A variable of the shell stays one. */
+/** Quotes a name. Shell variables are expanded. */
 const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : shellQuoted(name));
 
 const keep = (found: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
@@ -81,7 +84,7 @@ const crds = ({ namespace }: Found): MigrationStep => ({
   back: [`helm uninstall karpenter-crd -n ${namespace}, as long as there is no NodeClaim`],
 });
 
-/** Of examples/aws/cloudformation.yaml. */
+/** Policies in examples/aws/cloudformation.yaml. */
 const POLICIES = [
   'NodeLifecycle',
   'IAMIntegration',
@@ -138,7 +141,7 @@ const PRIORITIES = 'cluster-autoscaler-priority-expander';
 const hasPriorities = ({ autoscaler }: Found): boolean =>
   autoscaler?.flags?.some((flag) => /^--expander=.*priority/.test(flag)) ?? false;
 
-/** What makes the NodePools: by the flags of cluster-autoscaler, or by each kind of group alone. */
+/** Returns the commands that create NodePools, from the flags of cluster-autoscaler or from each kind of group. */
 function conversions(found: Found, leaving: readonly LeavingGroup[], from: GroupSource): readonly string[] {
   const filesOf = (groups: readonly LeavingGroup[]): string => groups.map((group) => ` -f ${fileOf(group)}`).join('');
   if (from === 'cluster-autoscaler' && found.autoscaler !== undefined) {

@@ -1,4 +1,4 @@
-/** Which way a cluster has to go, when nobody says it. */
+/** Guesses the migration path of a cluster if the user does not specify it. */
 import type { Node } from '../../../api/kubernetes.ts';
 import { stageIn } from '../checks/installation.ts';
 import type { Facts } from '../facts.ts';
@@ -10,7 +10,7 @@ interface Guess {
   readonly why: string;
 }
 
-/** @throws Error that says what was found, when no way begins there */
+/** @throws Error with the missing components if the cluster matches no migration path */
 export function guessSource(facts: Facts): Guess {
   const reasons = reasonsFor(facts);
   const found = ORDER.map((from) => ({ from, why: reasons[from] })).find(({ why }) => why !== undefined);
@@ -21,7 +21,7 @@ export function guessSource(facts: Facts): Guess {
   return { from: found.from, why: found.why };
 }
 
-/** @throws Error when the cluster has nothing of what the way begins with */
+/** @throws Error if the cluster does not match the migration path */
 export function expectSource(facts: Facts, from: Source): void {
   if (reasonsFor(facts)[from] !== undefined) return;
   const others = ORDER.filter((other) => reasonsFor(facts)[other] !== undefined);

@@ -1,4 +1,4 @@
-/** From any version of Karpenter: one version after the other, then this operator. */
+/** Plans the steps from any version of Karpenter: one version at a time, then this operator. */
 
 import { isOldWebhook } from '../../../aws/doctor/beta.ts';
 import { ALPHA_KINDS, adoptionCommands, ownedDefinitions } from '../checks/kinds.ts';
@@ -11,11 +11,11 @@ import { takeoverSteps } from './takeover.ts';
 
 const REPOSITORY = 'oci://public.ecr.aws/karpenter';
 
-/** @throws Error when the version is not known: no way can be said then */
+/** @throws Error if the version is unknown, because no path can be planned */
 export function karpenterSteps(found: Found): readonly MigrationStep[] {
   const text = found.controller?.version ?? '';
   const version = parseVersion(text);
-  // Provisioners without a controller that still reads them begin where they were read
+  // if Provisioners exist without a controller, the path starts at the version that reads them
   if (version === undefined && found.provisioners.length === 0)
     throw new Error(
       `the version of Karpenter is not known, its image says "${text}"; run it by a tag that is a version, then ask again`,
@@ -77,7 +77,7 @@ const lookStep = (): MigrationStep => ({
   ],
 });
 
-/** What the rights of a version are beyond those of the one before. */
+/** Permissions that a version needs in addition to the version before it. */
 const RIGHTS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
@@ -95,14 +95,15 @@ const RIGHTS: Readonly<Record<ApiStage, readonly string[]>> = {
 const isConverting = (stage: ApiStage): boolean => stage === 'beta' || stage === 'conversion';
 
 interface Place {
-  /** What runs before. */
+  /** API stage of the version before the hop. */
   readonly before: ApiStage;
   readonly isFirst: boolean;
 }
 
 function hopSteps(found: Found, hop: Hop, place: Place): readonly MigrationStep[] {
   const [crds, iam, chart] = [crdStep(found, hop, place), iamStep(found, hop), chartStep(found, hop, place)];
-  // reads fail between CRDs without conversion and a controller that expects it
+  // reads fail between the installation of CRDs without conversion and the upgrade of a controller that expects
+  // conversion
   return hop.stage === 'v1' ? [iam, crds, chart] : [crds, iam, chart];
 }
 
@@ -180,7 +181,7 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Mig
   };
 }
 
-/** What to know of a version before its chart is installed. */
+/** Changes to consider before the chart of a version is installed. */
 const NEWS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
@@ -237,7 +238,7 @@ function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFir
   };
 }
 
-/** What the version before has left behind. */
+/** Returns commands that remove leftovers of the version before. */
 function leftovers({ facts }: Found, stage: ApiStage): readonly string[] {
   if (stage === 'beta')
     return facts
@@ -253,7 +254,7 @@ function leftovers({ facts }: Found, stage: ApiStage): readonly string[] {
   );
 }
 
-/** Once 1.0 serves v1 and stores it. */
+/** Converts manifests after 1.0 serves and stores v1. */
 const manifestStep = ({ pools, nodeClasses }: Found): MigrationStep => ({
   title: 'Manifests of v1',
   text: [

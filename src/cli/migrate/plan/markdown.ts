@@ -1,9 +1,9 @@
-/** A plan as Markdown, on lines that fit a terminal; commands are on one line each, so that they can be copied. */
+/** Renders a plan as Markdown for a terminal. Each command is on one line, so that it can be copied. */
 import { commandOrText } from '../../render/shell.ts';
 import { indented } from '../../render/wrap.ts';
 import type { MigrationPlan, MigrationStep, Source } from './step.ts';
 
-/** Of text in a file or a pipe. */
+/** Width of text in a file or a pipe. */
 const WIDTH = 100;
 
 const TITLES: Readonly<Record<Source, string>> = {

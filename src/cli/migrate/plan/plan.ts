@@ -1,4 +1,4 @@
-/** A runbook for one cluster, in order. Nothing is changed by it. */
+/** Plans the migration of one cluster. Only reads, and changes nothing in the cluster. */
 import type { Facts } from '../facts.ts';
 import { type Found, foundIn } from './found.ts';
 import { groupSteps, sorted } from './groups.ts';
@@ -9,11 +9,11 @@ import type { MigrationPlan, Source } from './step.ts';
 interface PlanOptions {
   readonly from?: Source | undefined;
   readonly clusterName?: string | undefined;
-  /** Names of Auto Scaling groups by instance, as far as AWS has told them. */
+  /** Names of Auto Scaling groups by instance, as far as AWS has returned them. */
   readonly groups: ReadonlyMap<string, string>;
 }
 
-/** @throws Error when the way cannot be guessed, or does not begin in this cluster */
+/** @throws Error if the migration path cannot be guessed or does not match the cluster */
 export function planOf(facts: Facts, options: PlanOptions): MigrationPlan {
   try {
     return planFor(facts, options);
@@ -35,7 +35,7 @@ function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions)
   return { from, guessed: why, cluster: found.clusterName, open: openIn(found, isOfGroups), steps };
 }
 
-/** What the reader has to know better than the plan does. */
+/** Returns the points that the user must decide or verify. */
 function openIn(found: Found, isOfGroups: boolean): readonly string[] {
   const { facts, clusterName, groups } = found;
   const { host, leaving } = sorted(groups);

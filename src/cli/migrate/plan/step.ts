@@ -1,28 +1,28 @@
-/** The form of a plan, which is public. */
+/** Public format of a plan. */
 
 export const SOURCES = ['cluster-autoscaler', 'managed-node-groups', 'karpenter-alpha', 'karpenter'] as const;
 export type Source = (typeof SOURCES)[number];
 
 export interface MigrationStep {
   readonly title: string;
-  /** Sentences: what it does, and what to know before. */
+  /** Sentences that describe the step and its prerequisites. */
   readonly text: readonly string[];
-  /** What would go wrong, and cannot be taken back. */
+  /** Risks that cannot be undone. */
   readonly warnings?: readonly string[];
-  /** To type, in order. */
+  /** Commands in order. */
   readonly commands: readonly string[];
-  /** Commands that only look, and what they have to show. */
+  /** Read-only commands, with their expected output. */
   readonly check: readonly string[];
-  /** How to undo it; absent where nothing has to be. */
+  /** Instructions for undoing the step. Undefined if it needs none. */
   readonly back?: readonly string[];
 }
 
 export interface MigrationPlan {
   readonly from: Source;
-  /** Why that, when nobody has said it; null when it was said. */
+  /** Reason for a guessed path, or null if the user specified the path. */
   readonly guessed: string | null;
   readonly cluster: string;
-  /** What the plan has left open, for the reader to fill in. */
+  /** Open points that the user must complete. */
   readonly open: readonly string[];
   readonly steps: readonly MigrationStep[];
 }

@@ -1,4 +1,4 @@
-/** From Karpenter 1.1 or later to this operator, over the same release: docs/takeover.md in short. */
+/** Plans the takeover of the Helm release of Karpenter 1.1 or later by this operator, a summary of docs/takeover.md. */
 import type { Found } from './found.ts';
 import type { MigrationStep } from './step.ts';
 
