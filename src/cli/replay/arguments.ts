@@ -1,18 +1,19 @@
-/** Arguments of the operator, checked before anything is played with them. */
+/** Validates arguments of the operator before a replay starts. */
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '../../process/settings.ts';
 import { InputError } from '../objects/errors.ts';
 
-/** The operator asks for one; a replay's cluster has no name that anybody chose. */
+/** Required setting of the operator. The name of a replay's cluster has no meaning. */
 const ENVIRONMENT = { CLUSTER_NAME: 'replay' };
 
 const FLAGS: readonly string[] = Object.values(OPTIONS).map(({ flag }) => flag);
 
 /**
- * Answers what is to be said of arguments that can be used.
- * @param where they belong, such as `--compare ours`
- * @throws InputError that names the argument, and the flag that may be meant
+ * Checks arguments and returns notes about valid arguments that have no effect.
+ *
+ * @param where option that contains the arguments, such as `--compare ours`
+ * @throws InputError with the argument, and with a similar flag if there is one
  */
 export function checkArguments(args: readonly string[], where: string): readonly string[] {
   try {
@@ -29,7 +30,7 @@ export function checkArguments(args: readonly string[], where: string): readonly
 
 const helpOf = (args: readonly string[]): string => args.find((each) => /^--?h(?:elp)?$/.test(each)) ?? '--help';
 
-/** What is said of the first flag that there is not. */
+/** Suggests a similar flag for the first unknown flag. */
 function meant(args: readonly string[]): string {
   for (const argument of args) {
     const flag = /^--?([^-=][^=]*)/.exec(argument)?.[1];

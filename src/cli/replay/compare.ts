@@ -1,27 +1,29 @@
-/** What runs of a replay say about each other, in numbers and in plain sentences. */
+/** Compares the runs of a replay in numbers and in sentences. */
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { spanText } from './units.ts';
 
-/** Costs that differ by less are called the same. */
+/** Relative difference below which two costs are described as equal. */
 const SAME_SHARE = 0.0005;
 
-/** Runs of different lengths say nothing about each other. */
+/** Returns true if both runs have the same length, because only such runs can be compared. */
 const isComparable = (first: ReplayRun, other: ReplayRun): boolean => first.playedSeconds === other.playedSeconds;
 
-/** What a run costs more than the first, as a fraction; undefined where that cannot be told. */
+/**
+ * Returns the relative additional cost of a run compared with the first run, or undefined if they cannot be compared.
+ */
 export function costDifference(first: ReplayRun, other: ReplayRun): number | undefined {
   const base = first.cost.effectiveUsd;
   return isComparable(first, other) && base > 0 ? other.cost.effectiveUsd / base - 1 : undefined;
 }
 
-/** A sentence on each run after the first, and on each that is not finished. */
+/** Returns one sentence for each run after the first, and one for each unfinished run. */
 export const sentences = (result: ReplayResult): readonly string[] => {
   const [first, ...others] = result.runs;
   if (first === undefined) return ['Nothing was played.'];
   return [...others.map((other) => comparison(first, other)), ...unfinished(result)];
 };
 
-/** `ours was stopped after 3 h of 7 d: its figures are of that time alone.` */
+/** Returns a sentence for each run that was stopped early. */
 export const unfinished = ({ runs, trace }: ReplayResult): readonly string[] =>
   runs
     .filter(({ isComplete }) => !isComplete)
@@ -55,7 +57,7 @@ function evictionClause(first: number, other: number): string {
   return times === 1 ? 'evicts about as many pods' : `evicts ${times} times as many pods`;
 }
 
-/** Pods that wait half as long or twice as long are worth a word. */
+/** Ratio of waiting times above which a sentence mentions them. */
 const NOTABLE = 2;
 
 function waitingClause(first: ReplayRun, other: ReplayRun): string | undefined {

@@ -1,16 +1,19 @@
-/** What sets one cluster's objects apart from another's, in words. */
+/** Describes the differences between the objects of two clusters. */
 
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { identityOf } from '../objects/read.ts';
 
-/** Longer values are cut. */
+/** Maximum length of a value. Longer values are truncated. */
 const LONGEST = 60;
-/** More changes of one object are counted. */
+/** Maximum number of listed changes per object. Further changes are only counted. */
 const MOST = 8;
 
-/** A line for each object that is there in one alone, and for each field that differs: `NodePool web: spec.weight 1 → 5`. */
+/**
+ * Returns a line for each object that only one cluster has, and for each changed field: `NodePool web: spec.weight 1
+ * → 5`.
+ */
 export function objectDifferences(before: readonly KubeObject[], after: readonly KubeObject[]): readonly string[] {
   const known = new Map(before.map((object) => [identityOf(object), object]));
   const lines = after.flatMap((object) => {
@@ -39,7 +42,10 @@ function changesOf(before: unknown, after: unknown, path = ''): readonly string[
   );
 }
 
-/** Fields of an object, or of a list whose items have keys or names of their own, as requirements have. */
+/**
+ * Returns the fields of an object. A list whose items have keys or names, such as requirements, is treated as an
+ * object.
+ */
 function fieldsOf(value: unknown): JsonObject | undefined {
   if (!Array.isArray(value)) return isObject(value) ? value : undefined;
   const named = value.flatMap((item): readonly (readonly [string, unknown])[] => {

@@ -1,12 +1,12 @@
-/** Fewer points of a series, for eyes: each stands for a stretch of time. */
+/** Reduces the number of points of a series for display. */
 
 export type Downsampling = 'mean' | 'most';
 
-/** How many rows a point stands for, so that there are at most `points`. */
+/** Returns the number of rows per point, so that there are at most `points` points. */
 export const rowsPerPoint = (rows: number, points: number): number =>
   Math.max(1, Math.ceil(rows / Math.max(1, points)));
 
-/** The mean, or the most, of every so many rows; the last point may stand for fewer. */
+/** Returns the mean or the maximum of each group of rows. The last group may be smaller. */
 export function downsample(values: readonly number[], rows: number, keep: Downsampling = 'mean'): readonly number[] {
   if (rows <= 1) return values;
   return Array.from({ length: Math.ceil(values.length / rows) }, (_, index) => {

@@ -1,11 +1,11 @@
-/** The figures of a run that the summary and the page show, in their order, as text. */
+/** Figures of a run, in the order of the summary and the page. */
 import type { ReplayRun } from '../../replay/result.ts';
 import { costDifference } from './compare.ts';
 import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
 
 interface Figure {
   readonly label: string;
-  /** Of a run; `first` is the one that others are compared with. */
+  /** Formats the figure of a run. `first` is the run that the figure is compared with. */
   readonly of: (run: ReplayRun, first: ReplayRun) => string;
 }
 
@@ -14,7 +14,7 @@ interface FigureGroup {
   readonly figures: readonly Figure[];
 }
 
-/** Stands where there is nothing to say. */
+/** Text for a missing value. */
 const NONE = '–';
 
 const difference = (run: ReplayRun, first: ReplayRun): string => {
@@ -23,7 +23,7 @@ const difference = (run: ReplayRun, first: ReplayRun): string => {
   return fraction === undefined ? NONE : signedPercent(fraction);
 };
 
-/** Seconds of pods that were bound; nothing is known of the waiting of none. */
+/** Formats the waiting time of bound pods, in seconds. It is undefined if no pod was bound. */
 const waited =
   (name: 'p50' | 'p95' | 'p99' | 'longest') =>
   ({ waiting }: ReplayRun): string =>

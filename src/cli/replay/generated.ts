@@ -1,4 +1,4 @@
-/** `--trace generate:web-service?pods=500&duration=7d`: a trace that is made when it is played. */
+/** Generates the trace of an argument such as `--trace generate:web-service?pods=500&duration=7d`. */
 import { parseDuration } from '../../api/duration.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
@@ -22,7 +22,7 @@ const NAMES: readonly string[] = ['seed', 'pods', 'duration', 'start'];
 
 export const isGenerated = (source: string): boolean => source.startsWith(SCHEME);
 
-/** @throws InputError that names the kind or the option */
+/** @throws InputError with the kind or the option */
 export function generated(source: string): Trace {
   const where = `--trace ${source}`;
   const at = source.indexOf('?');

@@ -1,6 +1,6 @@
-/** Ctrl-C: once to stop and see what there is, twice to leave at once. */
+/** Handles Ctrl-C: the first stops the replay and shows the partial result, and the second exits immediately. */
 
-/** As shells count: 128 and the number of SIGINT. */
+/** Exit code of an interrupted process: 128 plus the number of SIGINT. */
 export const INTERRUPTED = 130;
 
 type Signal = 'SIGINT' | 'SIGTERM';
@@ -13,8 +13,9 @@ interface Signals {
 }
 
 /**
- * Runs something that can be stopped.
- * @param stopped says what to tell at the first signal
+ * Runs a task that can be stopped.
+ *
+ * @param stopped called at the first signal, to print a message
  */
 export async function stoppable<T>(
   run: (signal: AbortSignal) => Promise<T>,

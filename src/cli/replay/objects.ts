@@ -1,4 +1,4 @@
-/** The objects that are in the cluster before a trace begins, of manifests. */
+/** Reads the objects that exist before a trace starts from manifests. */
 import type { KubeObject, ObjectMeta, Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { InputError } from '../objects/errors.ts';
@@ -6,7 +6,10 @@ import type { Manifest } from '../objects/read.ts';
 import { stored } from '../objects/stored.ts';
 import { counted, inShort } from '../render/table.ts';
 
-/** What the operator and the cluster make themselves: the trace says which pods there are, and nodes come of them. */
+/**
+ * Kinds that a replay ignores, because the trace contains the pods, and the operator and the cluster create the
+ * remaining kinds.
+ */
 const MADE: ReadonlySet<string> = new Set([
   'CSINode',
   'ControllerRevision',
@@ -28,14 +31,15 @@ function isMade(object: KubeObject): boolean {
 
 interface Given {
   readonly objects: readonly KubeObject[];
-  /** What is left out, for the user to know. */
+  /** Notes for the user about ignored objects. */
   readonly notes: readonly string[];
 }
 
 /**
- * Objects as `kubectl create` would send them: what an API server wrote into those of a dump is taken out, and custom
- * resources have their defaults.
- * @throws InputError that names the document and everything that the API server would reject
+ * Returns objects as `kubectl create` would send them. Removes fields that an API server has added, and sets the
+ * defaults of custom resources.
+ *
+ * @throws InputError with the document and all reasons for which the API server would reject it
  */
 export function givenObjects(manifests: readonly Manifest[]): Given {
   const made = manifests.filter(({ object }) => isMade(object));
@@ -49,7 +53,7 @@ export function givenObjects(manifests: readonly Manifest[]): Given {
   };
 }
 
-/** Of metadata, what is the API server's, or another object's that may not be there. */
+/** Fields of metadata that the API server sets, or that refer to objects that may not exist. */
 const WRITTEN: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',
@@ -69,13 +73,13 @@ function fresh(object: KubeObject): KubeObject {
   return { ...rest, metadata: metadata as unknown as ObjectMeta };
 }
 
-/** Names of NodePools and NodeClasses that a trace begins with. */
+/** Names of the NodePools and NodeClasses at the start of a trace. */
 export interface Beginning {
   readonly nodePools: ReadonlySet<string>;
   readonly nodeClasses: ReadonlySet<string>;
 }
 
-/** @throws InputError when there is no NodePool, or one whose NodeClass is not there */
+/** @throws InputError if there is no NodePool, or if a NodePool's NodeClass is missing */
 export function checkNodePools(manifests: readonly Manifest[], beginning: Beginning, sources: string): void {
   const of = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
   const pools = of('NodePool');

@@ -1,4 +1,4 @@
-/** `-o`: what of a replay is printed and written, and where to. */
+/** Option `-o`: forms and destinations of a replay's output. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
@@ -9,11 +9,11 @@ export type Form = (typeof FORMS)[number];
 
 export interface Destination {
   readonly form: Form;
-  /** Absent: standard output. */
+  /** Output file. Undefined for standard output. */
   readonly file?: string;
 }
 
-/** Forms for people alone, which standard output would not do for. */
+/** Returns true for forms that cannot be printed on standard output. */
 const needsFile = (form: Form): boolean => form === 'html';
 
 /** @throws InvalidArgumentError */
@@ -40,11 +40,15 @@ export const destinationsOption = (): Option =>
     'summary, json or yaml, each to a file with =FILE, or html=FILE for a page with plots; repeatable; the summary is printed unless another form is',
   ).argParser(destination);
 
-/** With the summary, where nothing else goes to standard output. */
+/** Adds the summary if standard output is not used otherwise. */
 export const withSummary = (given: readonly Destination[] = []): readonly Destination[] =>
   given.some(({ file, form }) => file === undefined || form === 'summary') ? given : [{ form: 'summary' }, ...given];
 
-/** Before hours are played: @throws InputError when a file could not be written afterwards */
+/**
+ * Checks the output files before a long replay starts.
+ *
+ * @throws InputError if a file cannot be written
+ */
 export function checkWritable(destinations: readonly Destination[]): void {
   for (const { file } of destinations) {
     if (file === undefined) continue;

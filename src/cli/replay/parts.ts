@@ -1,4 +1,4 @@
-/** What the verb is made of beside what people see: who reads traces and worlds, and who plays. One place, so that tests bring their own. */
+/** Dependencies of the command: readers of traces and worlds, and the replay itself. Tests replace them. */
 import type { Replay } from '../../replay/replay.ts';
 import { readTrace } from '../../replay/trace/read.ts';
 import type { Trace, TraceHeader } from '../../replay/trace/trace.ts';
@@ -7,9 +7,13 @@ import { DEFAULT_WORLD, type WorldModel } from '../../replay/world-model/world-m
 import { generated, isGenerated } from './generated.ts';
 
 export interface ReplayParts {
-  /** @throws Error that names the file, the line and the field */
+  /** @throws Error with the file, the line and the field */
   readonly openTrace: (source: string) => Promise<Trace>;
-  /** Of a file, or the default without one, for the time of a trace. @throws Error that names the file and the field */
+  /**
+   * Reads a world for the time of a trace. Returns the default without a file.
+   *
+   * @throws Error with the file and the field
+   */
   readonly openWorld: (file: string | undefined, header: TraceHeader) => Promise<WorldModel>;
   readonly replay: Replay;
 }
@@ -17,6 +21,6 @@ export interface ReplayParts {
 export const PARTS: ReplayParts = {
   openTrace: async (source) => (isGenerated(source) ? generated(source) : readTrace(source)),
   openWorld: async (file, header) => (file === undefined ? DEFAULT_WORLD : readWorld(file, header)),
-  // loaded last: what is wrong with the input is said at once
+  // loaded last, so that errors in the input are reported without delay
   replay: async (options) => (await import('../../replay/replay.ts')).replay(options),
 };

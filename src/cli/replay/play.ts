@@ -1,4 +1,4 @@
-/** Reads what a replay needs, and plays it: everything that can be wrong with the input is said before anything is played. */
+/** Reads and validates the complete input of a replay before it starts. */
 
 import { availableParallelism } from 'node:os';
 import { readPriceBook } from '../../api/price-book/read.ts';
@@ -20,25 +20,24 @@ export interface PlayOptions {
   readonly sets?: string;
   readonly compare?: readonly string[];
   readonly priceBook?: string;
-  /** Milliseconds of the trace to play. */
+  /** Length of the replayed part of the trace, in milliseconds. */
   readonly until?: number;
-  /** Sets at a time; as many as the machine can when left out. */
+  /** Number of sets that run in parallel. By default limited by the machine. */
   readonly parallel?: number;
-  /** Bytes for all sets that are played at a time. */
+  /** Memory limit in bytes for all sets that run in parallel. */
   readonly memory?: number;
 }
 
-/** Something that can be played. */
 export interface PlayableSet {
   readonly startMs: number;
-  /** Of the trace. */
+  /** Length of the trace. */
   readonly seconds: number;
   readonly sets: readonly SettingsSet[];
   readonly notes: readonly string[];
   play(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<ReplayResult>;
 }
 
-/** @throws InputError that names the file, the place and the field */
+/** @throws InputError with the file, the place and the field */
 export async function preparePlay(options: PlayOptions, parts: ReplayParts): Promise<PlayableSet> {
   const manifests = readManifests(options.filename);
   refuseOldVersions(manifests);
@@ -69,20 +68,21 @@ export async function preparePlay(options: PlayOptions, parts: ReplayParts): Pro
   };
 }
 
-/** What a run takes of memory, by far the most of them less. */
+/** Memory of a run. Most runs need far less. */
 const RUN_BYTES = 1.25 * 2 ** 30;
 
 interface Machine {
   readonly cores: number;
-  /** Memory that is free. */
+  /** Free memory. */
   readonly freeBytes: number;
 }
 
 const thisMachine = (): Machine => ({ cores: availableParallelism(), freeBytes: process.availableMemory() });
 
 /**
- * As many as there are cores, and memory for.
- * @param mostBytes  what they may take together
+ * Returns the number of runs for which the machine has cores and memory.
+ *
+ * @param mostBytes memory limit of all runs
  */
 export const runsAtOnce = (
   mostBytes = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** How far a replay has come: one line in a terminal, in a pipe a plain line for every tenth. */
+/** Shows the progress of a replay: a live line in a terminal, or one line per tenth in a pipe. */
 import type { Progress } from '../../replay/replay.ts';
 import { usd } from '../render/cost.ts';
 import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
@@ -8,17 +8,17 @@ import { dateTime, spanText } from './units.ts';
 const BETWEEN_MS = 100;
 const BAR = 16;
 const STEPS = 10;
-/** Sooner, nobody can tell how long it takes. */
+/** Minimum progress for an estimate of the remaining time. */
 const SURE_SHARE = 0.02;
 
 interface ProgressLine {
   at(progress: Progress): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   done(): void;
 }
 
 interface ProgressOptions {
-  /** When the trace begins, milliseconds since the epoch, and how long it lasts. */
+  /** Start of the trace in milliseconds since the epoch. */
   readonly startMs: number;
   readonly seconds: number;
   readonly output?: LineOutput;
@@ -30,7 +30,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
   const { output = process.stderr, nowMs = () => performance.now() } = options;
   const startedMs = nowMs();
   let shownMs: number | undefined;
-  /** By the place of the set: several may be played at a time. */
+  /** Progress by index of the set, because several sets may run in parallel. */
   const shares = new Map<number, number>();
   const told = new Map<number, number>();
   return {
@@ -40,7 +40,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
       const now = nowMs();
       const left = leftText(progress, [...shares.values()], now - startedMs);
       if (output.isTTY === true) {
-        // there is room for one of them: the one that takes longest
+        // there is room for one set, so the slowest set is shown
         if ([...shares.values()].some((other) => other < share)) return;
         if (shownMs !== undefined && now - shownMs < BETWEEN_MS) return;
         shownMs = now;
@@ -59,7 +59,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
   };
 }
 
-/** `[#####-----------]`: of ASCII, which every terminal shows one column wide. */
+/** Returns `[#####-----------]`. ASCII characters are one column wide in every terminal. */
 function bar(share: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * BAR);
   return `[${'#'.repeat(filled)}${'-'.repeat(BAR - filled)}]`;
@@ -72,7 +72,7 @@ function lineText(progress: Progress, { startMs, seconds }: ProgressOptions, lef
   return `${name} ${Math.floor(share * 100)} % ${at} ${counted(nodes, 'node')} ${counted(pods, 'pod')} ${usd(spent)}${left}`;
 }
 
-/** Of all sets together: they take about as long as each other. */
+/** Estimates the remaining time of all sets, which take about the same time. */
 function leftText({ sets }: Progress, shares: readonly number[], elapsedMs: number): string {
   const done = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, sets);
   if (done < SURE_SHARE || done >= 1) return '';

@@ -1,4 +1,4 @@
-/** The file of `--sets`: a list of sets of settings; docs/replay-sets.md is its reference. */
+/** Reads the file of `--sets`, a list of sets of settings. See docs/replay-sets.md. */
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Field } from '../../lib/field.ts';
@@ -7,10 +7,10 @@ import { quoted } from '../../lib/quoted.ts';
 import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
-/** A merge patch (RFC 7386) of one object, or of all of a kind. */
+/** Merge patch (RFC 7386) for one object, or for all objects of a kind. */
 export interface Patch {
   readonly kind: string;
-  /** `*` for every object of the kind. */
+  /** Name of the object, or `*` for all objects of the kind. */
   readonly name: string;
   readonly namespace?: string;
   readonly patch: Readonly<Record<string, unknown>>;
@@ -19,10 +19,10 @@ export interface Patch {
 export interface DeclaredSet {
   readonly name: string;
   readonly args: readonly string[];
-  /** Files and folders with manifests that join those of all sets, or take their places. */
+  /** Files and folders with manifests that are added to the common manifests, or replace them. */
   readonly objects: readonly string[];
   readonly patch: readonly Patch[];
-  /** Where it was read, for messages. */
+  /** Place in messages. */
   readonly where: string;
 }
 
@@ -30,8 +30,8 @@ const FIELDS = ['name', 'args', 'objects', 'patch'];
 const PATCH_FIELDS = ['kind', 'name', 'namespace', 'patch'];
 
 /**
- * @param file its path; what it names is looked for from its folder
- * @throws InputError that names the file, the set and the field
+ * @param file path of the file; its paths are relative to its folder
+ * @throws InputError with the file, the set and the field
  */
 export function readSets(text: string, file: string): readonly DeclaredSet[] {
   const root = fieldIn(file, parsed(text, file), 'sets');
@@ -77,7 +77,7 @@ function patchOf(item: Field): Patch {
   };
 }
 
-/** Numbers and switches may stand without quotes: `args: [--packing=compatible, 5]` is text all the same. */
+/** Reads text. Also accepts numbers and booleans without quotes: `args: [--packing=compatible, 5]`. */
 function textOf(item: Field): string {
   const { value } = item.required();
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);

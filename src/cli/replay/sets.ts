@@ -1,4 +1,7 @@
-/** The sets of settings that a trace is played with: of `--sets` and `--compare`, over the manifests of `-f`. */
+/**
+ * Reads the sets of settings that a trace is played with, from `--sets` and `--compare`. The manifests of `-f` are
+ * common to all sets.
+ */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
@@ -12,21 +15,21 @@ import { type Beginning, checkNodePools, givenObjects } from './objects.ts';
 import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
 import { wordsOf } from './words.ts';
 
-/** What a set is called that nobody named. */
+/** Name of the set without settings. */
 const DEFAULT_SET = 'default';
 
 export interface SetsOptions {
   /** File of `--sets`. */
   readonly sets?: string;
-  /** Each `NAME=ARGS`. */
+  /** Arguments of `--compare`, each `NAME=ARGS`. */
   readonly compare?: readonly string[];
-  /** File of `--price-book`, for sets that do not name one. */
+  /** File of `--price-book`, for sets without their own. */
   readonly priceBook?: string;
-  /** Of `-f`. */
+  /** Manifests of `-f`. */
   readonly manifests: readonly Manifest[];
-  /** Where they come from, for messages. */
+  /** Place of the manifests in messages. */
   readonly source: string;
-  /** What the trace begins with. */
+  /** NodePools and NodeClasses at the start of the trace. */
   readonly beginning: Beginning;
 }
 
@@ -35,7 +38,7 @@ interface ReadSets {
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the file or option, the set and the field */
+/** @throws InputError with the file or option, the set and the field */
 export function setsOf(options: SetsOptions): ReadSets {
   const notes = new Set<string>();
   const declared = distinct(declaredBy(options));
@@ -60,7 +63,7 @@ const saysOf = (
   after: readonly KubeObject[],
 ): readonly string[] => [...args, ...objectDifferences(before, after)];
 
-/** One set of `--compare` is compared with the default, several are with each other. */
+/** Returns all sets. Adds the default set if there is only one set and it is from `--compare`. */
 function declaredBy({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {
   const compared = compare.map(comparedSet);
   const ofFile = sets === undefined ? [] : readSets(readText(sets), sets);

@@ -1,4 +1,6 @@
-/** The summary of a replay for a terminal: sentences, figures side by side, and how cost and nodes went over time. */
+/**
+ * Renders the summary of a replay for a terminal: sentences, figures side by side, and sparklines of cost and nodes.
+ */
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
@@ -8,13 +10,13 @@ import { FIGURES } from './figures.ts';
 import { amount, dateTime, dollars, spanText } from './units.ts';
 
 interface SummaryStyle {
-  /** Columns that it may take. */
+  /** Available columns. */
   readonly width: number;
-  /** Whether what is shown can be bold. */
+  /** Whether the output supports bold text. */
   readonly isStyled: boolean;
 }
 
-/** In a pipe, and at most: wider lines are hard to read. */
+/** Width in a pipe, and maximum width, because wider lines are hard to read. */
 export const SUMMARY_WIDTH = 80;
 
 const LABEL = 17;
@@ -22,7 +24,7 @@ const GAP = 2;
 const NARROWEST = 12;
 const WIDEST = 20;
 
-/** A text that ends with a line break. */
+/** Returns the summary. It ends with a newline. */
 export function summaryText(result: ReplayResult, { width, isStyled }: SummaryStyle): string {
   const bold = (text: string): string => (isStyled ? `\u001b[1m${text}\u001b[22m` : text);
   const { runs } = result;
@@ -49,7 +51,7 @@ function headText({ trace, world }: ReplayResult, width: number): string {
     .join('\n');
 }
 
-/** As many runs as fit beside each other. */
+/** Splits the runs into blocks that fit the width. */
 function blocks(runs: readonly ReplayRun[], width: number): readonly (readonly ReplayRun[])[] {
   const most = Math.max(1, Math.floor((width - LABEL) / (NARROWEST + GAP)));
   return Array.from({ length: Math.ceil(runs.length / most) }, (_, index) =>
@@ -111,7 +113,7 @@ function sparkTexts({ runs, trace }: ReplayResult, width: number): readonly stri
   const startMs = Date.parse(trace.start);
   const endMs = startMs + Math.min(trace.seconds, rows * (runs[0]?.series.stepSeconds ?? 0)) * 1000;
   return SPARKS.map(({ title, of, text, keep }) => {
-    // of one step, so that the same column is the same time
+    // all lines have the same step, so that a column is the same time in each line
     const lines = runs.map((run) => downsample(of(run), each, keep));
     const most = Math.max(0, ...lines.flat());
     const drawn = runs.map(({ name }, index) =>

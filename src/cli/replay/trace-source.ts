@@ -1,8 +1,8 @@
-/** A trace as the verb plays it: cut where it is to end, and what it begins with. */
+/** Reads a trace: cuts it at its end, and finds its initial objects. */
 import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
 import type { Beginning } from './objects.ts';
 
-/** The part of a trace up to `seconds`; the trace itself where it ends sooner. */
+/** Returns the first `seconds` of a trace. Returns a shorter trace unchanged. */
 export function until(trace: Trace, seconds: number | undefined): Trace {
   if (seconds === undefined || seconds >= trace.header.seconds) return trace;
   return {
@@ -19,7 +19,7 @@ export function until(trace: Trace, seconds: number | undefined): Trace {
 const nameIn = (event: TraceEvent, kind: string): readonly string[] =>
   'apply' in event && event.apply.kind === kind ? [event.apply.metadata.name] : [];
 
-/** NodePools and NodeClasses that are there as soon as the trace begins. */
+/** Returns the NodePools and NodeClasses at the start of the trace. */
 export async function beginningOf(trace: Trace): Promise<Beginning> {
   const nodePools = new Set<string>();
   const nodeClasses = new Set<string>();

@@ -1,13 +1,14 @@
-/** A line of arguments as a POSIX shell would take it apart: blanks between words, quotes, backslashes; nothing is expanded. */
+/** Splits arguments in the same way as a POSIX shell, with quotes and backslashes but without expansions. */
 import { InputError } from '../objects/errors.ts';
 
-/** In double quotes, a backslash stands for itself before other characters. */
+/** Characters that a backslash escapes in double quotes. Before other characters, the backslash is literal. */
 const ESCAPABLE = new Set(['"', '\\', '$', '`']);
 
 /**
- * The words of a line.
- * @param where the line belongs, for messages
- * @throws InputError when a quote is not closed
+ * Returns the words of a line.
+ *
+ * @param where place of the line in messages
+ * @throws InputError if a quote is not closed
  */
 export function wordsOf(line: string, where: string): readonly string[] {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-/** Prints and writes what a replay answered, in the forms that were asked for. */
+/** Prints and writes the result of a replay in the requested forms. */
 import { writeFileSync } from 'node:fs';
 import type { ReplayResult } from '../../replay/result.ts';
 import { formatted } from '../render/output.ts';
@@ -11,7 +11,7 @@ interface Terminal {
   readonly columns?: number;
 }
 
-/** @throws Error when a file cannot be written */
+/** @throws Error if a file cannot be written */
 export async function writeResult(
   result: ReplayResult,
   destinations: readonly Destination[],

@@ -1,4 +1,4 @@
-/** What the page's script reads: the values of the plots, for tooltips, and the log. */
+/** Data for the page's script: the values of the plots, for tooltips, and the log. */
 import type { ReplayResult } from '../../../replay/result.ts';
 import type { Log } from './log.ts';
 import { BOX, type Plot } from './plot.ts';
@@ -15,7 +15,10 @@ interface PageData {
 interface PlotData {
   readonly id: string;
   readonly unit: Plot['unit'];
-  /** Seconds between two points in time; or the seconds that each point is of, and its place, where the axis is no time. */
+  /**
+   * Seconds between two points if the axis shows time. Otherwise `at` contains the value in seconds and the place of
+   * each point.
+   */
   readonly step?: number;
   readonly at?: readonly (readonly [seconds: number, place: number])[];
   readonly lines: readonly (readonly [run: number, label: string, values: readonly number[]])[];

@@ -1,6 +1,6 @@
-/** HTML as text, in which everything is escaped that was not written here. */
+/** Builds HTML text and escapes all inserted values. */
 
-/** Markup: what a template made, or what is known to be safe. */
+/** Markup from a template or another safe source. */
 export class Html {
   readonly text: string;
 
@@ -19,10 +19,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** No document may hold them, and names that were made to harm do. */
+/** Characters that are not valid in HTML and may occur in malicious names. */
 const CONTROLS = /(?![\t\n\r])[\p{Cc}\ufffe\uffff]/gu;
 
-/** For text and for values of attributes in quotes. */
+/** Escapes text and values of quoted attributes. */
 const escaped = (text: string): string =>
   text.replace(CONTROLS, '\ufffd').replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 
@@ -33,11 +33,11 @@ function rendered(content: Content): string {
   return typeof content === 'number' ? String(content) : content.map(rendered).join('');
 }
 
-/** A template whose values are escaped, unless they are made by it. */
+/** Template tag that escapes values, except values of type {@link Html}. */
 export const html = (strings: TemplateStringsArray, ...values: readonly Content[]): Html =>
   new Html(strings.map((text, index) => text + rendered(values[index])).join(''));
 
-/** JSON within a `script` element, which nothing in it can end. */
+/** Renders JSON for a `script` element. The value cannot end the element. */
 export const json = (value: unknown): Html =>
   new Html(
     JSON.stringify(value).replace(

@@ -1,11 +1,11 @@
-/** The log of nodes: its first rows are there without a script, which searches and adds the others. */
+/** Log of nodes. Its first rows are visible without a script. The script adds the remaining rows and the search. */
 import type { ReplayResult } from '../../../replay/result.ts';
 import { amount, dateTime } from '../units.ts';
 import { type Html, html } from './html.ts';
 import type { Log, LogEntry } from './log.ts';
 
 const FIRST_ROWS = 30;
-/** Cells after the time and the run: the page's script makes the same. */
+/** Headings of the columns. The page's script creates the same cells. */
 const HEADINGS = [
   'Time (UTC)',
   'Run',

@@ -1,22 +1,22 @@
-/** Nodes that were bought and given back, as the page's script reads them: short, because there can be thousands. */
+/** Log of launched and terminated nodes in a compact form, because there may be thousands. */
 import type { NodeEvent, ReplayRun } from '../../../replay/result.ts';
 
-/** Of all runs together; a month of fifty nodes has about so many. */
+/** Maximum number of events of all runs together, which is enough for a month of fifty nodes. */
 const MOST_EVENTS = 4_000;
 
-/** Time in seconds, then places of the words in {@link Log.words}, and the price last: of run, what, pool, name and so on. */
+/** Time in seconds, run, indexes of words in {@link Log.words}, name, and price. */
 export type LogEntry = readonly [at: number, run: number, words: readonly number[], name: string, usdPerHour: number];
 
 export interface Log {
-  /** What events repeat: kinds of events, NodePools, types, zones, capacity types, reasons. */
+  /** Repeated texts: kinds of events, NodePools, instance types, zones, capacity types, reasons. */
   readonly words: readonly string[];
-  /** In the order of time. */
+  /** Events in order of time. */
   readonly entries: readonly LogEntry[];
-  /** Of all runs, those left out included. */
+  /** Number of events of all runs, including omitted events. */
   readonly total: number;
 }
 
-/** Each run has as many of its first events as the others; what they leave is not shown. */
+/** Builds the log. All runs have the same maximum number of events, and later events are omitted. */
 export function logOf(runs: readonly ReplayRun[]): Log {
   const each = Math.floor(MOST_EVENTS / Math.max(1, runs.length));
   const places = new Map<string, number>();

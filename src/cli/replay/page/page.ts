@@ -1,4 +1,7 @@
-/** One self-contained page about a replay: no request leaves it, and it works without a script but for tooltips and search. */
+/**
+ * Renders a replay as one self-contained HTML page. The page sends no requests. Only tooltips and search need its
+ * script.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ReplayResult } from '../../../replay/result.ts';
@@ -10,13 +13,13 @@ import { logSection } from './log-section.ts';
 import { timePlots, waitPlot } from './plots.ts';
 import { breakdowns, figureOf, headerOf, legendOf, settingsOf, summaryTable, verdictOf } from './sections.ts';
 
-/** Files that lie beside the sources and, in a bundle, beside the program. */
+/** Reads a file that is stored beside the sources and, in a bundle, beside the program. */
 const asset = (name: string): string => readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8');
 
-/** Colours that the style sheet has. */
+/** Number of colours in the style sheet. */
 const COLOURS = 6;
 
-/** What of the style depends on how many runs there are: their colours, and what the choices of the legend hide. */
+/** Returns the styles that depend on the number of runs: their colours, and the rules that hide deselected runs. */
 const runStyle = (runs: number): string =>
   Array.from(
     { length: runs },
@@ -27,7 +30,7 @@ const runStyle = (runs: number): string =>
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Nothing is loaded, and nothing runs but what was written here. */
+/** Returns a content security policy that allows no requests and only the page's own style and script. */
 const policyOf = (style: string, script: string): string =>
   [
     "default-src 'none'",
@@ -39,8 +42,9 @@ const policyOf = (style: string, script: string): string =>
   ].join('; ');
 
 /**
- * The page as a text.
- * @throws Error when the installation lacks its files
+ * Renders the page.
+ *
+ * @throws Error if files of the installation are missing
  */
 export function pageOf(result: ReplayResult): string {
   const style = `${asset('style.css')}${runStyle(result.runs.length)}`;

@@ -1,18 +1,18 @@
-/** A plot of lines over time, or over any other axis, as SVG. */
+/** Renders lines over time, or over another axis, as SVG. */
 import { type Html, html } from './html.ts';
 import { type Tick, valueTicks } from './scale.ts';
 
-/** How values are written: on the axis, in tooltips and in tables. */
+/** Unit of values on the axis, in tooltips and in tables. */
 export type Unit = 'usd' | 'count' | 'cores' | 'gib' | 'share';
 
 export interface PlotLine {
-  /** Place of the run among all, which decides its colour. */
+  /** Index of the run, which determines its colour. */
   readonly run: number;
-  /** What it shows of the run, where there are several lines of one: `spot`. */
+  /** Label if a run has several lines: `spot`. */
   readonly label?: string;
-  /** Drawn with gaps, to tell it from another line of the same run. */
+  /** Whether the line is dashed, so that it differs from another line of the same run. */
   readonly isDashed?: boolean;
-  /** One for each place on the x axis; fewer where the run ended sooner. */
+  /** Values by place on the x axis. Shorter if the run ended early. */
   readonly values: readonly number[];
 }
 
@@ -20,14 +20,14 @@ export interface Plot {
   readonly id: string;
   readonly title: string;
   readonly unit: Unit;
-  /** What an axis of the page's other plots would not say. */
+  /** Note on an axis that differs from the axes of the other plots. */
   readonly note?: string;
-  /** Places of the values, from 0 at the left to 1 at the right. */
+  /** Places of the values, from 0 (left) to 1 (right). */
   readonly places: readonly number[];
-  /** Ticks of the x axis, at such places. */
+  /** Ticks of the x axis. */
   readonly ticks: readonly Tick[];
   readonly lines: readonly PlotLine[];
-  /** Whether a value holds until the next place. */
+  /** Whether a value is valid until the next place. */
   readonly isStepped?: boolean;
 }
 
@@ -38,7 +38,7 @@ const RIGHT = 30;
 const TOP = 10;
 const BOTTOM = 26;
 
-/** The box that lines are drawn in; the page's script finds the pointer in it. */
+/** Area of the lines. The page's script uses it to convert the position of the pointer. */
 export const BOX = {
   left: LEFT,
   width: WIDTH - LEFT - RIGHT,
@@ -55,7 +55,7 @@ const SUFFIXES: readonly (readonly [least: number, suffix: string])[] = [
   [1e3, 'k'],
 ];
 
-/** `$1.5k`, `250`, `40 GiB`, `95 %`. */
+/** Formats a value for an axis: `$1.5k`, `250`, `40 GiB`, `95 %`. */
 function axisText(value: number, unit: Unit): string {
   if (unit === 'share') return `${Number((value * 100).toFixed(1))} %`;
   const [least, suffix] = SUFFIXES.find(([bound]) => value >= bound) ?? [1, ''];
@@ -84,7 +84,7 @@ function xTick({ at, label }: Tick): Html {
   return html`<path d="M${x} ${TOP + BOX.height}v4"/><text x="${x}" y="${HEIGHT - 8}" text-anchor="middle">${label}</text>`;
 }
 
-/** In steps from point to point, which is shorter than to name each place. */
+/** Returns a path with relative coordinates, which is shorter than a path with absolute coordinates. */
 function pathOf(
   values: readonly number[],
   { places, isStepped = false }: Plot,
@@ -94,7 +94,7 @@ function pathOf(
   let [lastX, lastY] = [0, 0];
   for (const [index, value] of values.entries()) {
     if (!Number.isFinite(value)) continue;
-    // in tenths, as whole numbers: rounded differences would add up
+    // whole numbers of tenths, because rounding errors of differences would accumulate
     const [x, y] = [Math.round(xOf(places[index] ?? 1) * 10), Math.round(yOf(value) * 10)];
     if (path === '') path = `M${x / 10} ${y / 10}`;
     else if (isStepped) path += `h${(x - lastX) / 10}v${(y - lastY) / 10}`;

@@ -1,10 +1,10 @@
-/** The plots of a replay's page. */
+/** Prepares the plots of a replay's page. */
 import type { ReplayResult, ReplaySeries, WaitingSummary } from '../../../replay/result.ts';
 import { type Downsampling, downsample, rowsPerPoint } from '../downsample.ts';
 import type { Plot, PlotLine, Unit } from './plot.ts';
 import { timeTicks, waitTicks } from './scale.ts';
 
-/** Of a line; fewer where many runs share a page. */
+/** Maximum number of points of a line. Lower if a page has many runs. */
 const MOST_POINTS = 600;
 const ALL_POINTS = 3600;
 
@@ -77,7 +77,7 @@ const PLOTS: readonly Declared[] = [
 
 interface Drawn {
   readonly plots: readonly Plot[];
-  /** Seconds that a point of the series stands for. */
+  /** Seconds per point of the series. */
   readonly stepSeconds: number;
 }
 
@@ -100,7 +100,10 @@ export function timePlots({ runs, trace }: ReplayResult): Drawn {
   return { plots, stepSeconds };
 }
 
-/** Of one run: which share of its pods waited at most so long. Of a replay without a distribution, four points are known. */
+/**
+ * Returns the shares of a run's pods by maximum waiting time. Uses four percentiles if the replay has no
+ * distribution.
+ */
 function sharesOf({ upTo, pods, p50, p95, p99, longest }: WaitingSummary): readonly (readonly [number, number])[] {
   if (pods === 0) return [];
   if (upTo !== undefined) return upTo.map(({ seconds, pods: count }) => [seconds, count / pods]);
@@ -112,7 +115,7 @@ function sharesOf({ upTo, pods, p50, p95, p99, longest }: WaitingSummary): reado
   ];
 }
 
-/** Shares of pods by how long they waited, on a logarithmic axis. Undefined where no pod was bound. */
+/** Plots the shares of pods by waiting time on a logarithmic axis. Returns undefined if no pod was bound. */
 export function waitPlot({
   runs,
 }: ReplayResult): { readonly plot: Plot; readonly seconds: readonly number[] } | undefined {

@@ -1,4 +1,4 @@
-/** Axes: where their ticks are, and what they say. */
+/** Computes the ticks of axes and their labels. */
 
 export interface Tick {
   readonly at: number;
@@ -7,7 +7,10 @@ export interface Tick {
 
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round numbers from 0 to the first one that is not below `most`, at most six; whole ones for what is counted. */
+/**
+ * Returns at most six round numbers, from 0 to the first number that is not less than `most`. Returns whole numbers
+ * for counts.
+ */
 export function valueTicks(most: number, isCounted = false): readonly number[] {
   if (!(most > 0)) return [0, 1];
   const rough = Math.max(most / 5, isCounted ? 1 : 0);
@@ -15,7 +18,7 @@ export function valueTicks(most: number, isCounted = false): readonly number[] {
   const isRound = (step: number): boolean => step >= rough * (1 - 1e-9) && (!isCounted || Number.isInteger(step));
   const step = STEPS.map((each) => each * power).find(isRound) ?? 10 * power;
   const count = Math.ceil(most / step - 1e-9);
-  // multiplied, so that no error adds up; rounded, so that 0.30000000000000004 is 0.3
+  // multiplication avoids accumulated errors, and rounding converts 0.30000000000000004 to 0.3
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
@@ -33,11 +36,11 @@ const MOST_TIMES = 8;
 const DAY_NAMES = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Times within a stretch, in seconds since its start: full hours or days of UTC. */
+/** Returns ticks at full hours or days in UTC, in seconds since the start. */
 export function timeTicks(startMs: number, seconds: number): readonly Tick[] {
   const step = TIME_STEPS.find((each) => seconds / each <= MOST_TIMES) ?? Math.ceil(seconds / MOST_TIMES / DAY) * DAY;
   const start = startMs / 1000;
-  // weeks begin on Mondays, and the first day of 1970 was a Thursday
+  // weeks start on Monday, and 1 January 1970 was a Thursday
   const origin = step % (7 * DAY) === 0 ? 4 * DAY : 0;
   const ticks: Tick[] = [];
   for (let at = Math.ceil((start - origin) / step) * step + origin; at <= start + seconds; at += step)
@@ -54,7 +57,7 @@ function timeLabel(date: Date, step: number): string {
   return date.toISOString().slice(11, 16);
 }
 
-/** Waits that people know, for a logarithmic axis: as many as lie between the shortest and the longest, both included. */
+/** Ticks of the logarithmic axis. Only ticks between the shortest and the longest wait are used. */
 const WAITS: readonly Tick[] = [
   [1, '1 s'],
   [3, '3 s'],

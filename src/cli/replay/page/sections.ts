@@ -1,4 +1,4 @@
-/** The sections of a replay's page. */
+/** Renders the sections of a replay's page. */
 import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
 import { costDifference, sentences, unfinished } from '../compare.ts';
 import { FIGURES } from '../figures.ts';
@@ -13,7 +13,7 @@ export function headerOf(result: ReplayResult): Html {
   return html`<header><p class="kind">Karpenter replay</p><h1>${trace.name}</h1><p class="soft">${dateTime(startMs)} to ${dateTime(startMs + trace.seconds * 1000)} UTC, ${spanText(trace.seconds)} · ${world.region} · ${runs.length === 1 ? '1 run' : `${runs.length} runs`}${trace.source === undefined ? '' : ` · ${trace.source}`}</p></header>`;
 }
 
-/** What it comes to, in words and in large figures. */
+/** Renders the result in sentences and in large figures. */
 export function verdictOf(result: ReplayResult): Html {
   const stopped = unfinished(result);
   const told = sentences(result).filter((sentence) => !stopped.includes(sentence));
@@ -40,7 +40,7 @@ function card(run: ReplayRun, { index, first }: Place): Html {
 
 const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">unfinished</span>`);
 
-/** Choices of the runs that plots show; without a script as well. */
+/** Renders checkboxes for the visible runs, which work without a script. */
 export const legendOf = (runs: readonly ReplayRun[]): Html =>
   html`<fieldset class="legend"><legend>Runs shown</legend>${runs.map(
     (run, index) =>
@@ -61,7 +61,7 @@ export function summaryTable(runs: readonly ReplayRun[]): Html {
   )}</table></div></section>`;
 }
 
-/** A plot with a legend of its lines, and the same in figures for who cannot see it. */
+/** Renders a plot with a legend, and its values as a table for screen readers. */
 export function figureOf(plot: Plot, runs: readonly ReplayRun[]): Html {
   const labels = [...new Map(plot.lines.map(({ label, isDashed }) => [label, isDashed])).entries()];
   const keys = labels.flatMap(([label, isDashed]) =>
@@ -138,7 +138,7 @@ const figuresOf = ([corner = '', ...headings]: readonly string[], rows: readonly
       html`<tr class="run-${run}"><th scope="row">${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`,
   )}</tbody></table></div></details>`;
 
-/** Where money and hours went. */
+/** Renders tables of costs and node hours. */
 export const breakdowns = (runs: readonly ReplayRun[]): Html => {
   const hours = (value: number): string => `${amount(value)} h`;
   const tables = [
@@ -174,7 +174,7 @@ export const breakdowns = (runs: readonly ReplayRun[]): Html => {
   return html`<div>${tables}</div>`;
 };
 
-/** What was played: settings of each run, the world, and what the operator complained of. */
+/** Renders the settings of each run, the world, and the warnings of the operator. */
 export const settingsOf = ({ runs, world }: ReplayResult): Html =>
   html`<h2>What was played</h2><div class="grid"><section aria-labelledby="settings-title"><h3 id="settings-title">Settings</h3>${runs.map(
     (run, index) =>

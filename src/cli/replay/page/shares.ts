@@ -1,4 +1,7 @@
-/** Tables of amounts by name, a bar for each run: hours by instance type, nodes by reason, cost by NodePool. */
+/**
+ * Renders tables of amounts by name, with a bar for each run: hours by instance type, nodes by reason, cost by
+ * NodePool.
+ */
 
 import { own } from '../../../lib/own.ts';
 import type { ReplayRun } from '../../../replay/result.ts';
@@ -7,17 +10,17 @@ import { type Html, html } from './html.ts';
 interface ShareTable {
   readonly id: string;
   readonly title: string;
-  /** What the names are: `Instance type`. */
+  /** Heading of the names: `Instance type`. */
   readonly noun: string;
   readonly of: (run: ReplayRun) => Readonly<Record<string, number>>;
   readonly text: (amount: number) => string;
 }
 
-/** More names are summed up. */
+/** Maximum number of rows. The remaining names are added up in one row. */
 const MOST_ROWS = 12;
 const OTHERS = 'others';
 
-/** Undefined where there is nothing to show. */
+/** Returns undefined if the table is empty. */
 export function shareTable({ id, title, noun, of, text }: ShareTable, runs: readonly ReplayRun[]): Html | undefined {
   const amounts = runs.map(of);
   const rows = rowsOf(amounts);
@@ -45,7 +48,7 @@ interface Row {
   readonly values: readonly number[];
 }
 
-/** Those with the largest amounts first, and the rest as one. */
+/** Returns rows with the largest amounts first, and one row for the rest. */
 function rowsOf(amounts: readonly Readonly<Record<string, number>>[]): readonly Row[] {
   const names = new Set(amounts.flatMap((each) => Object.keys(each)));
   const rows = [...names]

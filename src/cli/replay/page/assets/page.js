@@ -1,4 +1,4 @@
-/** Tooltips of the plots, and search in the log. Nothing that comes from a cluster is ever read as HTML. */
+/** Shows tooltips of the plots, and searches the log. Text from a cluster is never parsed as HTML. */
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
@@ -31,7 +31,7 @@ const spanText = (seconds) => {
 
 const isShown = (run) => document.getElementById(`show-${run}`)?.checked !== false;
 
-/** Where each point of a plot is, from 0 to 1, and what it is called. */
+/** Returns the place of each point of a plot, from 0 to 1, and its label. */
 const pointsOf = (plot) => {
   if (plot.at !== undefined)
     return plot.at.map(([seconds, place]) => ({ place, label: `at most ${spanText(seconds)}` }));
@@ -49,7 +49,7 @@ const nearest = (points, place) => {
   return best;
 };
 
-/** A line for each run that is shown and was played so far. */
+/** Returns a row for each visible run that has a value at this point. */
 const tipRows = ({ lines, unit }, at) =>
   lines
     .filter(([run, , values]) => isShown(run) && values[at] !== undefined)
@@ -113,7 +113,7 @@ class Tooltip {
   }
 }
 
-/** Rows of the log that are shown at first, and how many more each time. */
+/** Number of log rows that are shown first, and the number that each click adds. */
 const FIRST = 50;
 const MORE = 500;
 
