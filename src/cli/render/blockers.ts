@@ -1,4 +1,4 @@
-/** What keeps nodes, for people. */
+/** Renders blockers of nodes as text. */
 import type { Blocker, NodeBlockers } from '../../engine/blockers/blocker.ts';
 import { counted, inShort, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -18,7 +18,7 @@ export function blockersText(nodes: readonly NodeBlockers[], { all }: { readonly
   return `${[...shown.map(nodeText), totals(waiting), rest].filter((text) => text !== '').join('\n\n')}\n`;
 }
 
-/** The hours of the wait are paid already; the price is what each further hour costs. */
+/** Sums up the waiting nodes: the cost of each further hour, and the cost that is already paid. */
 function totals(waiting: readonly NodeBlockers[]): string {
   if (waiting.length === 0) return 'nothing keeps a node that is drained, drifted or consolidatable';
   const perHour = waiting.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
@@ -45,7 +45,7 @@ function nodeText(found: NodeBlockers): string {
   return [...lines, withoutEmptyColumns(found.blockers.map(row))].join('\n');
 }
 
-/** They would take room from the others in a narrow terminal. */
+/** Omits empty columns, because they would make the other columns narrower in a narrow terminal. */
 function withoutEmptyColumns(rows: readonly (readonly string[])[]): string {
   const isUsed = (_: string, column: number): boolean => rows.some((cells) => cells[column] !== '');
   return table(

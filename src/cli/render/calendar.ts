@@ -1,4 +1,4 @@
-/** A calendar of disruption budgets for people. */
+/** Renders a calendar of disruption budgets as text. */
 import type { PoolCalendar } from '../../engine/disruption/budgets/calendar.ts';
 import { counted, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -11,7 +11,7 @@ interface Calendar {
   readonly nodePools: readonly PoolCalendar[];
 }
 
-/** `timeZone`: name of the zone that times are told in. */
+/** @param timeZone time zone of the displayed times */
 export function calendarText({ from, until, nodePools }: Calendar, timeZone: string): string {
   const clock = clockOf(timeZone);
   const title = `From ${clock(from)} to ${clock(until)}, ${timeZone}; schedules of budgets are in UTC`;
@@ -21,7 +21,7 @@ export function calendarText({ from, until, nodePools }: Calendar, timeZone: str
 
 type Clock = (time: string) => string;
 
-/** `Wed 2026-06-03 14:00`, with seconds only where they are not zero. */
+/** Returns a formatter for times: `Wed 2026-06-03 14:00`. Seconds are shown if they are not zero. */
 function clockOf(timeZone: string): Clock {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
@@ -54,7 +54,7 @@ function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalend
 const namesOf = (group: PoolCalendar['reasons'], isAll: boolean): string =>
   isAll ? 'all' : group.map(({ reason }) => reason).join(', ');
 
-/** Reasons that have the same spans share their rows. */
+/** Returns the rows of reasons with equal spans. */
 function groupRows(group: PoolCalendar['reasons'], isAll: boolean, clock: Clock): readonly (readonly string[])[] {
   return (group[0]?.spans ?? []).map(({ from, until, allowed }, at) => [
     at === 0 ? namesOf(group, isAll) : '',

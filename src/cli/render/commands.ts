@@ -1,4 +1,4 @@
-/** Disruption commands in the form of `karpenter simulate --disruption -o json`, which is public, and for people. */
+/** Renders disruption commands as text, and in the public format of `karpenter simulate --disruption -o json`. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
 import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
@@ -11,14 +11,14 @@ import { counted, inShort, table, unknownText, usdPerHour } from './table.ts';
 export interface SimulatedReplacement {
   readonly nodePool: string;
   readonly pods: readonly string[];
-  /** Cheapest first; none where the NodePool alone decides. */
+  /** Instance types, cheapest first. Empty if the NodePool alone determines them. */
   readonly instanceTypes: readonly string[];
   readonly requirements: readonly Requirement[];
   readonly capacityTypes: readonly string[];
   readonly cheapest: string;
-  /** USD per hour. */
+  /** Price in USD per hour. */
   readonly cheapestPrice: number;
-  /** USD per hour that interruptions of it are expected to cost, which is not paid; absent when nothing. */
+  /** Expected cost of interruptions in USD per hour, which is not billed. Undefined if it is zero. */
   readonly spotRisk?: number;
   /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
   readonly surplusCredits?: number;
@@ -29,7 +29,7 @@ export interface SimulatedCommand {
   /** Names of nodes. */
   readonly candidates: readonly string[];
   readonly replacements: readonly SimulatedReplacement[];
-  /** USD per hour. */
+  /** Savings in USD per hour. */
   readonly savings: number;
 }
 
@@ -40,21 +40,21 @@ interface MethodResult {
 }
 
 export interface DisruptionAnswer {
-  /** The first method that has a command, in the operator's order. */
+  /** First method with a command, in the operator's order. */
   readonly first: MethodResult | null;
-  /** Every method on its own, with the nodes that it would consider and how many its budgets let go. */
+  /** Result of each method, with its candidate nodes and the number of nodes that its budgets allow. */
   readonly methods?: readonly (MethodResult & {
     readonly candidates: readonly string[];
     readonly budgets: Readonly<Record<string, number>>;
   })[];
-  /** What the answer depends on and cannot be known from manifests; absent when that is nothing. */
+  /** Unknown facts that affect the result. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
 
-/** `multi-node-consolidation`. */
+/** Returns the name of a method: `multi-node-consolidation`. */
 const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
 
-/** Prices are sums of list prices: more digits than this are noise of the addition. */
+/** Rounds a sum of list prices. Further digits are rounding errors. */
 const rounded = (usd: number): number => Number(usd.toFixed(6));
 
 function replacementOf(claim: PlannedClaim): SimulatedReplacement {
@@ -143,7 +143,7 @@ const section = ({ method, commands }: MethodResult, standing = ''): string =>
 
 type InFull = NonNullable<DisruptionAnswer['methods']>[number];
 
-/** How many nodes the method looks at, and how many the budgets of their NodePools let go. */
+/** Describes the number of candidates of a method, and the number that the budgets of their NodePools allow. */
 function standingOf({ candidates, budgets }: InFull): string {
   const limits = Object.entries(budgets).map(
     ([pool, count]) => `${pool} ${count === UNLIMITED ? 'any number' : count}`,

@@ -1,16 +1,16 @@
-/** Costs for people. */
+/** Renders costs as text. */
 import { IDLE } from '../../engine/cost/account.ts';
 import { type CostHistory, STEPS_MS } from '../cost/history.ts';
 import type { By, CostNow } from '../cost/now.ts';
 import { counted, table, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
-/** `$12.34`; cents are enough for sums over hours. */
+/** Formats a sum with cents: `$12.34`. */
 export const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
 /** Returns the part of a cost for surplus CPU credits as an item of a list, or an empty text if it is 0. */
 export const surplusPart = (amount: number, text: (amount: number) => string): string =>
   amount > 0 ? `, ${text(amount)} for surplus CPU credits` : '';
-/** Four places, as prices of small instances have them. */
+/** Formats a price with four decimals, which prices of small instances need. */
 export const rate = (amount: number): string => `$${amount.toFixed(4)}`;
 
 const HEADINGS: Readonly<Record<By, string>> = {
@@ -64,7 +64,7 @@ export function costText(cost: CostNow): string {
 
 const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE'];
 
-/** What the total is made of; parts that are nothing are left out. */
+/** Lists the parts of the total price. Omits parts that are zero. */
 function priceText({ price, total }: CostNow): string {
   const parts = [
     ['instances', price.instancesUsdPerHour],
@@ -91,7 +91,7 @@ function notCounted({ unpriced, otherNodes }: CostNow): readonly string[] {
 
 const BARS = '▁▂▃▄▅▆▇█';
 
-/** Draws a character for each value, from nothing to `most`, and a blank for values that are not known. */
+/** Draws a character for each value from 0 to `most`, and a blank for unknown values. */
 export function sparkline(
   values: readonly (number | undefined)[],
   most = Math.max(0, ...values.map((value) => value ?? 0)),
@@ -132,7 +132,7 @@ export function historyText(history: CostHistory): string {
 
 const SPENT = ['SPENT', 'IDLE', 'DAEMONSETS', 'LIST'];
 
-/** One value for each step from the first point to the last. */
+/** Returns one value for each step between the first and the last point. */
 function filled({ per, points }: CostHistory): readonly (number | undefined)[] {
   const known = new Map(
     points.map(({ at, usd: amount, hours }) => [Date.parse(at), hours > 0 ? amount / hours : amount]),
@@ -143,7 +143,7 @@ function filled({ per, points }: CostHistory): readonly (number | undefined)[] {
   return Array.from({ length: steps }, (_, step) => known.get(firstMs + step * STEPS_MS[per]));
 }
 
-/** Hours of which nothing is known, between those of which something is. */
+/** Counts hours without data between the first and the last known hour. */
 const missingHours = ({ per, points }: CostHistory): number =>
   per === 'hour'
     ? filled({ per, points } as CostHistory).filter((value) => value === undefined).length

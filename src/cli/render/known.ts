@@ -1,8 +1,8 @@
-/** How to say that something is not there: with what is, as far as it fits a line. */
+/** Formats messages about a missing name, with the existing names as far as they fit. */
 
 const MOST_NAMES = 10;
 
-/** `there is no NodePool "a" in now.yaml, only b, c and 3 more`. `where`: such as `in now.yaml`. */
+/** Formats `there is no NodePool "a" in now.yaml, only b, c and 3 more`. `where` is for example `in now.yaml`. */
 export function notAmong(
   noun: string,
   name: string,

@@ -1,4 +1,4 @@
-/** One line of a terminal that is overwritten in place. */
+/** Writes a line of a terminal that is overwritten in place. */
 import { escapeControls, writeControl } from '../../observe/control-characters.ts';
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -9,7 +9,7 @@ export interface LineOutput {
   readonly columns?: number;
 }
 
-/** Shows the text in place of the line, cut off at the edge of the terminal. */
+/** Replaces the line by a text, truncated at the width of the terminal. */
 export function showLine(output: LineOutput, text: string, style: (text: string) => string = (plain) => plain): void {
   writeControl(output, CLEAR_LINE + style(escapeControls(text).slice(0, (output.columns ?? 80) - 1)));
 }

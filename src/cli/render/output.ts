@@ -1,4 +1,4 @@
-/** The formats in which verbs print. */
+/** Output formats of commands. */
 import { Option } from 'commander';
 
 export type Format = 'table' | 'json' | 'yaml';
@@ -6,7 +6,7 @@ export type Format = 'table' | 'json' | 'yaml';
 export const outputOption = (): Option =>
   new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table');
 
-/** Writes a value as it is, or as `text` has it for people. */
+/** Prints a value as JSON or YAML, or as a table that `text` renders. */
 export async function printAs<T>(
   format: Format,
   value: T,

@@ -1,4 +1,4 @@
-/** A plan in the form of `karpenter simulate -o json`, which is public. */
+/** Plan in the public format of `karpenter simulate -o json`. */
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
@@ -11,11 +11,13 @@ export interface SimulatedClaim {
   readonly requirements: readonly Requirement[];
   readonly requests: Readonly<Record<string, string>>;
   readonly cheapest: string;
-  /** USD per hour: AWS's list price. */
+  /** List price in USD per hour. */
   readonly price: number;
-  /** What it adds to the bill instead, by the price book. */
+  /** Increase of the bill according to the price book. */
   readonly effectivePrice?: number;
-  /** USD per hour that interruptions of it are expected to cost, which counts in choosing and is not paid; absent when nothing. */
+  /**
+   * Expected cost of interruptions in USD per hour. It affects the choice but is not billed. Undefined if it is zero.
+   */
   readonly spotRisk?: number;
   /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
   readonly surplusCredits?: number;
@@ -25,21 +27,21 @@ export interface SimulationAnswer {
   readonly nodeClaims: readonly SimulatedClaim[];
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
   readonly unschedulable: Readonly<Record<string, string>>;
-  /** USD per hour of all new claims, by AWS's list prices. */
+  /** List price of all new claims in USD per hour. */
   readonly totalPrice: number;
-  /** What they add to the bill, by the price book; absent where that is the same. */
+  /** Increase of the bill according to the price book. Undefined if it equals the total price. */
   readonly effectivePrice?: number;
   readonly explanations?: Readonly<Record<string, PodRefusal>>;
-  /** What the answer depends on and cannot be known from manifests; absent when that is nothing. */
+  /** Unknown facts that affect the result. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
 
 const inOrder = (names: readonly string[]): readonly string[] => [...names].sort(compareText);
 
-/** Prices are sums of list prices: more digits than this are noise of the addition. */
+/** Rounds a sum of list prices. Further digits are rounding errors. */
 const rounded = (usd: number): number => Number(usd.toFixed(6));
 
-/** Names of instance types stand in a list of their own already. */
+/** Returns the requirements without instance types, because a separate list contains them. */
 const requirementsToShow = ({ requirements, instanceTypes }: PlannedClaim): readonly Requirement[] =>
   requirements.filter(({ key, values = [] }) => key !== INSTANCE_TYPE_LABEL || values.length < instanceTypes.length);
 
@@ -67,7 +69,7 @@ const effectivePriceOf = ({ usdPerHour, coveredUsdPerHour = 0 }: PlannedClaim): 
 const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) => number): number =>
   rounded(claims.reduce((sum, claim) => sum + priceOf(claim), 0));
 
-/** What `--explain` adds is the structured reason per pod and NodePool. */
+/** Converts a plan. `explain` adds the structured reason for each pod and NodePool. */
 export function simulationOf(
   plan: Plan,
   options: { readonly explain: boolean; readonly unknown: readonly string[] },

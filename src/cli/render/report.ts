@@ -1,4 +1,4 @@
-/** Reports, for people in a terminal and for pages in Markdown. */
+/** Renders reports for a terminal, and as Markdown. */
 
 import { rate, surplusPart, usd } from './cost.ts';
 import type { MoveSums, SupportReport, WastefulNode } from './support-report.ts';

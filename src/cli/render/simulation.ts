@@ -1,4 +1,4 @@
-/** A simulation for people. */
+/** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
@@ -41,10 +41,13 @@ function claimRows(
 
 const CLAIM_HEADINGS = ['NODEPOOL', 'CHEAPEST', 'OTHERS', 'ZONE', 'CAPACITY', 'PODS', 'CPU', 'MEMORY', 'PRICE'];
 
-/** What of a reason tells pods apart that are refused for one and the same: what they ask for. */
+/** Removes the requests of the pod from a reason, so that equal reasons of different pods can be grouped. */
 const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)/gm, '');
 
-/** Pods refused for the same reason together, the details those of the first: thousands of pods fail for one reason. */
+/**
+ * Groups pods with the same reason and shows the details of the first pod, because thousands of pods may fail for one
+ * reason.
+ */
 function grouped(pods: readonly (readonly [pod: string, reason: string])[]): readonly (readonly [string, string])[] {
   const alike = Map.groupBy(pods, ([, reason]) => withoutDetails(reason));
   return [...alike.values()].map((group) => {
@@ -60,7 +63,7 @@ const refusalLines = (unschedulable: SimulationAnswer['unschedulable']): readonl
     ([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`,
   );
 
-/** Pods with the same reasons under one heading. */
+/** Groups pods with the same reasons under one heading. */
 const explanationLines = (explanations: Readonly<Record<string, PodRefusal>>): readonly string[] =>
   grouped(Object.entries(explanations).map(([pod, refusal]) => [pod, reasonLines(refusal).join('\n')])).map(
     ([pods, reasons]) => `  ${pods}\n${reasons}`,

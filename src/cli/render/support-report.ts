@@ -7,19 +7,19 @@ import type { Bought, Deleted, Disrupted, Interrupted, LoggedDecision } from '..
 import type { HistoryView } from '../../process/history-view.ts';
 import { type CostHistory, costHistory } from '../cost/history.ts';
 
-/** Of public form. Amounts are USD. */
+/** Report in a public format. All amounts are in USD. */
 export interface SupportReport {
   /** RFC 3339. */
   readonly since: string;
   /** RFC 3339. */
   readonly until: string;
-  /** RFC 3339. The first decision of the time that is known; absent when there is none. */
+  /** Time of the first known decision, RFC 3339. Undefined if no decision is known. */
   readonly firstDecision?: string;
   readonly spent: CostHistory['total'];
   readonly purchases: {
     readonly nodes: number;
     readonly pods: number;
-    /** Nodes that replace others. */
+    /** Nodes that replaced other nodes. */
     readonly replacements: number;
     /** NodeClaims without an instance, and NodeClaims whose instance did not join. */
     readonly failed: number;
@@ -27,17 +27,17 @@ export interface SupportReport {
   readonly moves: MoveSums & { readonly byMethod: readonly (MoveSums & { readonly method: string })[] };
   /** NodeClaims that were deleted for other reasons. */
   readonly deletions: readonly { readonly reason: string; readonly nodes: number; readonly pods: number }[];
-  /** Nodes whose instance AWS took, and pods that moved in time. */
+  /** Nodes whose instance AWS interrupted, and pods that were moved in time. */
   readonly interruptions: {
     readonly nodes: number;
     readonly pods: number;
     readonly reasons: readonly { readonly reason: string; readonly nodes: number }[];
   };
-  /** Pods that had to move, whatever the reason. */
+  /** Pods that were moved for any reason. */
   readonly podsDisturbed: number;
-  /** What the nodes cost now, USD per hour. */
+  /** Current cost of the nodes in USD per hour. */
   readonly now: Pick<CostSums, 'nodes' | 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour'>;
-  /** Nodes with the most idle cost now, and why they stay. */
+  /** Nodes with the highest idle cost, and the reasons why they are not disrupted. */
   readonly wasteful: readonly WastefulNode[];
 }
 
@@ -45,17 +45,17 @@ export interface MoveSums {
   readonly moves: number;
   readonly nodes: number;
   readonly pods: number;
-  /** Consolidations whose savings are known: 30 minutes after them. */
+  /** Consolidations with known savings, which are measured for 30 minutes. */
   readonly ended: number;
   readonly undone: number;
   readonly predictedUsdPerHour: number;
-  /** In those 30 minutes. */
+  /** Savings in these 30 minutes. */
   readonly predictedUsd: number;
   readonly realisedUsd: number;
 }
 
 export interface WastefulNode extends NodeCost {
-  /** As docs/why-not.md lists the codes; absent while disruption has not looked at the node. */
+  /** Code as in docs/why-not.md. Undefined until the disruption controller has evaluated the node. */
   readonly code?: string;
   readonly why?: string;
   readonly nearestMiss?: string;
@@ -115,7 +115,7 @@ const sum = <T>(list: readonly T[], of: (each: T) => number): number =>
 
 const podsOf = ({ pods }: LoggedDecision): number => pods;
 
-/** Most first. */
+/** Groups by reason, largest group first. */
 const grouped = <T extends { readonly reason: string }>(
   list: readonly T[],
 ): readonly (readonly [string, readonly T[]])[] =>

@@ -1,11 +1,13 @@
-/** Text tables for people: columns as wide as their content, two blanks between, and no wider than the terminal. */
+/** Renders text tables with two blanks between columns, fitted to the width of the terminal. */
 import { indented, terminalWidth, wrapped } from './wrap.ts';
 
 const GAP = '  ';
-/** A column is not made narrower than this. */
+/** Minimum width of a wrapped column. */
 const NARROWEST = 12;
 
-/** Rows under their headings; empty when there are no rows. Cells that are too long for a terminal have several lines. */
+/**
+ * Renders rows with headings. Returns an empty text without rows. Cells that are too long for a terminal are wrapped.
+ */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -19,7 +21,7 @@ export function table(
   return [headings, ...rows].map((row) => rowText(row, widths)).join('\n');
 }
 
-/** Takes from the widest column until all fit, or none can be narrower. */
+/** Reduces the widest column until all columns fit or have their minimum width. */
 function fitted(natural: readonly number[], width: number): readonly number[] {
   const widths = [...natural];
   const total = (): number => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
@@ -42,22 +44,22 @@ function rowText(row: readonly string[], widths: readonly number[]): string {
   ).join('\n');
 }
 
-/** `$0.0136/h`. */
+/** Formats a price: `$0.0136/h`. */
 export const usdPerHour = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}/h`;
 
-/** `1 pod`, `3 pods`. */
+/** Formats a count: `1 pod`, `3 pods`. */
 export const counted = (count: number, noun: string): string => `${count} ${count === 1 ? noun : pluralOf(noun)}`;
 
-/** `NodePools`, `EC2NodeClasses`. */
+/** Returns the plural of a kind: `NodePools`, `EC2NodeClasses`. */
 export const pluralOf = (kind: string): string => `${kind}${kind.endsWith('s') ? 'es' : 's'}`;
 
 const MOST_NAMES = 3;
 
-/** `a, b, c and 4 more`. */
+/** Shortens a list of names: `a, b, c and 4 more`. */
 export const inShort = (names: readonly string[]): string =>
   `${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''}`;
 
-/** What an answer depends on and cannot be known, under a heading; empty when that is nothing. */
+/** Lists unknown facts that affect a result under a heading. Returns an empty text if the list is empty. */
 export const unknownText = (unknown: readonly string[] = []): string =>
   unknown.length === 0
     ? ''

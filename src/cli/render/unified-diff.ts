@@ -1,4 +1,4 @@
-/** The difference of two texts, as `diff -u` prints it. */
+/** Computes the difference of two texts in the format of `diff -u`. */
 
 interface Edit {
   readonly sign: ' ' | '-' | '+';
@@ -7,23 +7,23 @@ interface Edit {
 
 /** Lines of context around a change. */
 const CONTEXT = 3;
-/** The search takes time and memory by the square of it. What differs more is shown as replaced. */
+/** Maximum number of edits. The search is quadratic, so more edits are shown as a replacement of all lines. */
 const MOST_EDITS = 2000;
 
-/** Each with the line break that ends it. */
+/** Splits a text into lines, including their newline. */
 const linesOf = (text: string): readonly string[] => {
   const lines = text.split('\n');
   return lines.map((line, index) => (index < lines.length - 1 ? `${line}\n` : line)).filter((line) => line !== '');
 };
 
-/** How many lines were added and removed. */
+/** Counts added and removed lines. */
 export function changedLines(before: string, after: string): { readonly added: number; readonly removed: number } {
   const edits = editsOf(linesOf(before), linesOf(after));
   const count = (sign: Edit['sign']): number => edits.filter((edit) => edit.sign === sign).length;
   return { added: count('+'), removed: count('-') };
 }
 
-/** Empty when the texts are equal. */
+/** Returns an empty text if both texts are equal. */
 export function unifiedDiff(name: string, before: string, after: string): string {
   if (before === after) return '';
   const edits = editsOf(linesOf(before), linesOf(after));
@@ -41,7 +41,7 @@ function editsOf(before: readonly string[], after: readonly string[]): readonly 
   return [...kept(before.slice(0, head)), ...shortest(old, now), ...kept(before.slice(before.length - tail))];
 }
 
-/** Myers' search for the fewest edits. */
+/** Finds the shortest list of edits with Myers' algorithm. */
 function shortest(before: readonly string[], after: readonly string[]): readonly Edit[] {
   const trace: Map<number, number>[] = [];
   const reach = new Map([[1, 0]]);

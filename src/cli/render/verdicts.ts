@@ -1,4 +1,4 @@
-/** Verdicts on nodes for people. */
+/** Renders verdicts on nodes as text. */
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { inShort, table, usdPerHour } from './table.ts';
@@ -11,7 +11,7 @@ const objectText = (object: ObjectName | undefined): string =>
 
 const HEADINGS = ['NODE', 'NODEPOOL', 'VERDICT', 'IN THE WAY', 'NEAREST MISS'];
 
-/** A line per node. */
+/** Renders one line per node. */
 export function verdictsText(verdicts: readonly Verdict[]): string {
   if (verdicts.length === 0) return 'there are no nodes to look at\n';
   const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '' }) => [
@@ -27,7 +27,7 @@ export function verdictsText(verdicts: readonly Verdict[]): string {
 const commandText = ({ method, decision, nodes, savings }: NonNullable<Verdict['command']>): string =>
   `${method}: ${decision} ${inShort(nodes)}, which saves ${usdPerHour(savings)}`;
 
-/** Everything about one node. */
+/** Renders all details of one node. */
 export function verdictText({ node, nodePool, code, text, object, nearestMiss, command, methods }: Verdict): string {
   const facts = [
     ['NodePool', nodePool ?? ''],

@@ -1,10 +1,10 @@
-/** Lines that fit a terminal. */
+/** Wraps lines to fit a terminal. */
 
-/** Columns of the terminal that is written to; without one, as in a pipe, lines may be of any length. */
+/** Returns the columns of the terminal. Lines have unlimited length if there is no terminal, as in a pipe. */
 export const terminalWidth = (output: { readonly columns?: number } = process.stdout): number =>
   output.columns ?? Number.POSITIVE_INFINITY;
 
-/** Breaks a text at blanks into lines of at most `width` characters; a longer word is broken after its punctuation. */
+/** Wraps a text at blanks into lines of at most `width` characters. Splits longer words after punctuation. */
 export function wrapped(text: string, width: number): readonly string[] {
   if (text.length <= width) return [text];
   const lines: string[] = [];
@@ -19,22 +19,25 @@ export function wrapped(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** The text on lines of at most `width` characters, those after the first behind an indent. */
+/** Wraps a text and indents all lines except the first. */
 export function indented(text: string, indent: string, width: number): string {
   const [first = '', ...rest] = wrapped(text, Math.max(MOST_NARROW, width - indent.length));
   return [first, ...rest.map((line) => indent + line)].join('\n');
 }
 
-/** Below it, nothing is legible. */
+/** Minimum width that is legible. */
 const MOST_NARROW = 20;
 
 interface Piece {
   readonly text: string;
-  /** Goes on a word that an earlier piece begins. */
+  /** Whether the piece continues the word of the previous piece. */
   readonly glued: boolean;
 }
 
-/** A name such as that of an EC2 node is broken after dots and dashes, and in the middle only when it has none. */
+/**
+ * Splits a long word, such as the name of an EC2 node, after dots and dashes. Splits inside a part only if the part
+ * is too long.
+ */
 function pieces(word: string, width: number): readonly Piece[] {
   if (word.length <= width) return [{ text: word, glued: false }];
   const parts = word.split(/(?<=[-./,:=])(?![-./,:=])/).flatMap((part) => cut(part, width));
