@@ -1,7 +1,7 @@
 /**
- * Makes a trace of a Kubernetes audit log: JSON lines of audit.k8s.io/v1. At the level RequestResponse the log holds every
- * object that was written; at Request what was sent of it; at Metadata only that something was written. What is missing so
- * is counted by reason.
+ * Creates a trace from a Kubernetes audit log with JSON lines of audit.k8s.io/v1. The log contains complete objects
+ * at level RequestResponse, and only requests at level Request. At level Metadata, it contains only the fact that an
+ * object was written. Missing objects are counted by reason.
  */
 
 import { apiVersionOf, type Kind } from '../../api/kinds.ts';
@@ -20,10 +20,10 @@ const textAt = (fields: JsonObject, name: string): string => (typeof fields[name
 
 interface FromAudit {
   readonly history: AuditHistory;
-  /** Of the first and the last event, milliseconds since the epoch. */
+  /** Time of the first event, in milliseconds since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Lines of the logs, and those that changed something which a trace holds. */
+  /** Number of lines in the logs. `changes` counts the lines that changed an object of a trace. */
   readonly lines: number;
   readonly changes: number;
 }
@@ -35,11 +35,11 @@ interface AuditOptions {
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 const BY_RESOURCE = new Map(TRACE_KINDS.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
-/** Subresources that change what a trace holds. */
+/** Subresources that change an object of a trace. */
 const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'eviction']);
 
 /**
- * @param paths of logs, each in the order of time, earlier ones first
+ * @param paths paths of the logs, oldest first, each sorted by time
  * @throws InputError with file and line if a line is not an audit event, or if the logs contain no events
  */
 export async function fromAudit(paths: readonly string[], options: AuditOptions): Promise<FromAudit> {
@@ -110,7 +110,7 @@ class Reading {
     if (verb === 'deletecollection') this.#history.miss('deletecollection does not say which objects it deleted');
     else if (subresource === 'scale') this.#scale(change);
     else if (verb === 'delete') this.#history.remove(nameOf(change), ms);
-    // pods that are evicted are made again by their workload, and others end
+    // the workload replaces an evicted pod, and the end of any other pod is recorded separately
     else if (subresource !== 'eviction') this.#write(change);
   }
 
@@ -123,7 +123,7 @@ class Reading {
     }
     if (textAt(ref, 'subresource') === 'status') return;
     const level = textAt(event, 'level');
-    // what is patched may be the number of replicas alone
+    // a patch may change only the number of replicas
     if (textAt(event, 'verb') === 'patch' && this.#patchedReplicas(change)) return;
     this.#history.miss(
       level === 'Metadata'
@@ -158,7 +158,7 @@ interface Change {
 
 const namesOf = (ref: JsonObject): { readonly name: string; readonly namespace?: string } => {
   const namespace = textAt(ref, 'namespace');
-  // Namespaces have themselves as namespace
+  // the namespace of a Namespace is its own name
   return { name: textAt(ref, 'name'), ...(namespace === '' || ref.resource === 'namespaces' ? {} : { namespace }) };
 };
 
@@ -172,7 +172,7 @@ function replicasIn(object: JsonObject): number | undefined {
   return typeof replicas === 'number' ? replicas : undefined;
 }
 
-/** The whole object that was written: the answer, or what was sent to create or replace it. */
+/** Returns the complete written object from the response, or from the request if it creates or replaces the object. */
 function writtenObject({ event, kind, ref, ms }: Change): KubeObject | undefined {
   const response = fieldsAt(event, 'responseObject');
   const request = fieldsAt(event, 'requestObject');
@@ -190,7 +190,7 @@ function writtenObject({ event, kind, ref, ms }: Change): KubeObject | undefined
     metadata: {
       ...metadata,
       ...(namespace === undefined ? {} : { namespace }),
-      // what was sent has none yet
+      // objects of requests have no creation time
       creationTimestamp: textAt(metadata, 'creationTimestamp') || new Date(ms).toISOString(),
     },
   } as unknown as KubeObject;

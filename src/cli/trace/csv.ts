@@ -1,4 +1,7 @@
-/** Makes a trace of a CSV of tasks: when each was submitted, for how long it ran, how much it asked for, and how many equal ones. */
+/**
+ * Creates a trace from a CSV file of tasks, with the submit time, the duration, the requests and the number of equal
+ * tasks.
+ */
 
 import type { Pod } from '../../api/kubernetes.ts';
 import { InputError } from '../../lib/input-error.ts';
@@ -7,31 +10,31 @@ import { MOST_PODS, MOST_SECONDS } from '../../replay/trace/events.ts';
 import { type LineSource, openLines } from '../../replay/trace/source.ts';
 import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
 
-/** Columns, by names of the header or numbers from 1, and what one unit of each is. */
+/** Columns, by name in the header or by number starting at 1, and their units. */
 interface CsvColumns {
   readonly submit: string;
   readonly duration: string;
   readonly cpu: string;
   readonly memory: string;
-  /** Equal tasks; one when left out. */
+  /** Number of equal tasks. By default one. */
   readonly count?: string | undefined;
   readonly hasHeader: boolean;
-  /** Seconds in one unit of the times. */
+  /** Time unit in seconds. */
   readonly timeUnit: number;
-  /** Cores in one unit of CPU. */
+  /** CPU unit in cores. */
   readonly cpuUnit: number;
-  /** Bytes in one unit of memory. */
+  /** Memory unit in bytes. */
   readonly memoryUnit: number;
 }
 
 export interface CsvOptions extends CsvColumns {
   readonly name: string;
   readonly start: string;
-  /** Share of the lines that are taken, evenly: a sample of a large cluster. */
+  /** Share of the lines that are used, evenly distributed. Samples a large cluster. */
   readonly sample: number;
 }
 
-/** More rows do not fit into memory, where they are sorted. */
+/** Maximum number of rows that are sorted in memory. */
 const MOST_ROWS = 5_000_000;
 const MIB = 2 ** 20;
 const LEAST_CPU_MILLI = 1;
@@ -47,11 +50,11 @@ interface Row {
 interface FromCsv {
   readonly trace: Trace;
   readonly rows: number;
-  /** Rows without a duration or a submit time: public traces have those of tasks that never ended. */
+  /** Rows without a duration or a submit time. Public traces contain such rows for tasks that never ended. */
   readonly incomplete: number;
 }
 
-/** @throws InputError that names the file, the line, the column and the remedy */
+/** @throws InputError with the file, the line, the column and the remedy */
 export async function fromCsv(path: string, options: CsvOptions): Promise<FromCsv> {
   const source = await openLines(path);
   const { rows, incomplete } = await rowsOf(source, options);
@@ -101,7 +104,7 @@ async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: 
       if (options.hasHeader) continue;
     }
     seen += 1;
-    // evenly: each line that takes the sum over the next whole number
+    // evenly distributed: takes each line for which the sum reaches the next whole number
     if (Math.floor(seen * options.sample) === Math.floor((seen - 1) * options.sample)) continue;
     const row = rowOf(cells, columns, options, where);
     if (row === undefined) incomplete += 1;
@@ -115,13 +118,13 @@ async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: 
 type Column = 'submit' | 'duration' | 'cpu' | 'memory' | 'count';
 type Columns = Readonly<Partial<Record<Column, number>>>;
 
-/** The cells of a line; those in quotes may hold commas, and quotes that are doubled. */
+/** Splits a line into cells. Quoted cells may contain commas and doubled quotes. */
 function cellsOf(line: string): readonly string[] {
   const cells: string[] = [];
   let [cell, isQuoted] = ['', false];
   for (const part of line.replace(/^\uFEFF/, '').split(/([",])/)) {
     if (part === '"') {
-      // the second of two quotes in a row opens what the first has closed
+      // the second of two adjacent quotes reopens the quoted text that the first has closed
       if (!isQuoted && cell.trim() !== '') cell += '"';
       isQuoted = !isQuoted;
     } else if (part === ',' && !isQuoted) {

@@ -1,7 +1,7 @@
 /**
- * Makes a trace of what is seen of a cluster's objects: by watching it (`karpenter record`), or in its audit log
- * (`karpenter trace from-audit`). Workloads become `apply`, `scale` and `delete` events. Pods of workloads come from these;
- * all others, those of Jobs included, become single pods with the time for which they ran.
+ * Creates a trace from observed changes of a cluster's objects: from watches (`karpenter record`) or from an audit
+ * log (`karpenter trace from-audit`). Workloads become `apply`, `scale` and `delete` events, from which a replay
+ * creates their pods. Other pods, including pods of Jobs, become single pods with their duration.
  */
 import type { KubeObject, OwnerReference, Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
@@ -15,38 +15,38 @@ import { traceObject } from './redacted.ts';
 import { SelectorKeys } from './selector-keys.ts';
 
 interface HistoryOptions {
-  /** Milliseconds since the epoch: what existed before is at the start of the trace. */
+  /** Start in milliseconds since the epoch. Older objects exist at the start of the trace. */
   readonly startMs: number;
-  /** Bytes of text that are held at most. */
+  /** Maximum size of the events in bytes. */
   readonly limitBytes: number;
-  /** Objects of others are left out; all are taken when undefined. */
+  /** Namespaces to record. All namespaces if undefined. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
-/** Kinds whose pods come from their workload. */
+/** Kinds with pods that a replay creates from the workload. */
 const WORKLOADS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Deployment']);
-/** What runs in their stead is written: pods with their times, and volumes that are made anew. */
+/** Kinds that are not recorded. Pods of Jobs are recorded with their times, and a replay creates new volumes. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['Job', 'PersistentVolume', 'Service']);
 const TAKEN: ReadonlySet<string> = new Set(TRACE_KINDS.map(({ kind }) => kind).filter((kind) => !LEFT_OUT.has(kind)));
 
 interface Held {
   readonly at: number;
-  /** An event as JSON. */
+  /** Event as JSON. */
   readonly text: string;
 }
 
-/** What was seen last of an object that is there. */
+/** Last observed state of an existing object. */
 interface Seen {
   readonly ref: ObjectRef;
-  /** Its text without the number of replicas. */
+  /** Object as text, without its number of replicas. */
   readonly text: string;
   readonly replicas: number | undefined;
 }
 
 interface SeenPod {
-  /** As the trace has it. */
+  /** Pod in the form of the trace. */
   readonly pod: KubeObject;
-  /** Empty where an audit log does not say. */
+  /** Empty if an audit log does not contain it. */
   readonly uid: string;
   readonly life: PodLife;
 }
@@ -56,7 +56,7 @@ export class AuditHistory {
   readonly #held: Held[] = [];
   readonly #seen = new Map<string, Seen>();
   readonly #pods = new Map<string, SeenPod>();
-  /** Uids of pods that ended and are there still, by name. */
+  /** UIDs of ended pods that still exist, by name. */
   readonly #ended = new Map<string, string>();
   readonly #keys = new SelectorKeys();
   readonly #leftOut = new Map<string, number>();
@@ -67,7 +67,7 @@ export class AuditHistory {
     this.#options = options;
   }
 
-  /** Whether the limit is reached; nothing is taken from then on. */
+  /** Whether the limit is reached. No further events are recorded then. */
   get isFull(): boolean {
     return this.#isFull;
   }
@@ -76,17 +76,17 @@ export class AuditHistory {
     return this.#held.length + this.#pods.size;
   }
 
-  /** Objects that are not in the trace, by reason. */
+  /** Number of objects that are missing from the trace, by reason. */
   get leftOut(): ReadonlyMap<string, number> {
     return this.#leftOut;
   }
 
-  /** Counts something that is not in the trace. */
+  /** Counts an object that is missing from the trace. */
   miss(reason: string): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1);
   }
 
-  /** An object as it is since a moment, in milliseconds since the epoch. */
+  /** Records the state of an object at a time in milliseconds since the epoch. */
   put(object: KubeObject, ms: number): void {
     if (!this.#isTaken(object)) return;
     if (object.kind === 'Pod') this.#putPod(object as Pod, ms);
@@ -106,7 +106,7 @@ export class AuditHistory {
     this.#hold({ at: this.#at(ms), delete: seen.ref });
   }
 
-  /** A change of replicas alone, of an object that was seen before; answers whether it was. */
+  /** Records a change of replicas. Returns false if the object was not seen before. */
   scale(object: Pick<KubeObject, 'kind' | 'metadata'>, replicas: number, ms: number): boolean {
     const key = keyOf(object);
     const seen = this.#seen.get(key);
@@ -117,7 +117,7 @@ export class AuditHistory {
     return true;
   }
 
-  /** All events until a moment, in order; can be called several times. */
+  /** Returns all events until a time, in order. Can be called several times. */
   *until(endMs: number): Generator<TraceEvent> {
     const end = this.#at(endMs);
     const running = [...this.#pods.values()].map(({ pod, life }) =>
@@ -168,7 +168,7 @@ export class AuditHistory {
     if (owner !== undefined && (WORKLOADS.has(owner.kind) || owner.kind === 'Node')) return;
     const [key, uid] = [keyOf(pod), uidOf(pod)];
     if (this.#ended.get(key) === uid) return;
-    // an end of the one before that was not seen
+    // the end of the previous pod with this name was not observed
     if ((this.#pods.get(key)?.uid ?? uid) !== uid) this.#removePod(pod, ms);
     const known = this.#pods.get(key);
     const life = lifeOf(pod, known?.life, ms);
@@ -176,7 +176,7 @@ export class AuditHistory {
     if (apply === undefined) return;
     this.#pods.set(key, { pod: apply, life, uid });
     if (pod.metadata.deletionTimestamp !== undefined && life.endedMs === undefined) {
-      // what becomes of it until it is gone is the deletion's doing
+      // later changes are results of the deletion
       this.#removePod(pod, ms);
       this.#ended.set(key, uid);
       return;
@@ -184,12 +184,12 @@ export class AuditHistory {
     const { endedMs, startedMs } = life;
     if (endedMs === undefined) return;
     this.#ended.set(key, uid);
-    // what ran before the start of the trace is not played
+    // a replay does not include the time before the start of the trace
     const fromMs = Math.max(startedMs ?? life.createdMs, this.#options.startMs);
     this.#settle(key, { runsFor: Math.max(0, Math.round((endedMs - fromMs) / 100) / 10) });
   }
 
-  /** Undefined for what was over before the trace begins. */
+  /** Returns undefined for a pod that ended before the trace starts. */
   #newPod(pod: Pod, { createdMs, endedMs }: PodLife): KubeObject | undefined {
     const isOver = (endedMs ?? pod.metadata.deletionTimestamp) !== undefined;
     return isOver && createdMs < this.#options.startMs ? undefined : this.#readable(pod);
@@ -205,14 +205,14 @@ export class AuditHistory {
     this.#hold({ at: this.#at(ms), delete: { apiVersion: 'v1', kind: 'Pod', namespace, name } });
   }
 
-  /** Writes a pod whose end is known. */
+  /** Records a pod with a known end. */
   #settle(key: string, rest: { readonly runsFor?: number }): void {
     const known = this.#pods.get(key);
     this.#pods.delete(key);
     if (known !== undefined) this.#hold({ at: this.#at(known.life.createdMs), apply: known.pod, ...rest });
   }
 
-  /** The object as the trace has it; undefined when the trace's reader would refuse it. */
+  /** Converts an object to the form of a trace. Returns undefined if the reader of traces would reject it. */
   #readable(object: KubeObject): KubeObject | undefined {
     try {
       const found = readObject(objectField(traceObject(object), object.kind));

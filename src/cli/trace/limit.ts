@@ -1,4 +1,4 @@
-/** The bound on what is held of a trace while it is made. */
+/** Option for the maximum size of a trace. */
 import { Option } from 'commander';
 import { sizeFrom } from '../number-arguments.ts';
 

@@ -1,4 +1,4 @@
-/** What is to be said of a trace that was made of what happened. */
+/** Notes about a trace that was created from observations. */
 import { counted } from '../render/table.ts';
 import type { AuditHistory } from './history.ts';
 

@@ -1,4 +1,4 @@
-/** When a pod was created, ran and ended, by what its status says, in milliseconds since the epoch. */
+/** Times at which a pod was created, started and ended according to its status, in milliseconds since the epoch. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { isTerminal } from '../../engine/pods.ts';
 import { timeOf } from '../../lib/times.ts';
@@ -9,7 +9,7 @@ export interface PodLife {
   readonly endedMs?: number;
 }
 
-/** What a status says of containers when it came whole, as in an audit log. */
+/** Times of containers in a complete status, as in an audit log. */
 interface ContainerTimes {
   readonly state?: {
     readonly running?: { readonly startedAt?: string };
@@ -18,8 +18,8 @@ interface ContainerTimes {
 }
 
 /**
- * @param before what was known of it
- * @param seenMs when this was seen: the end of a pod that does not say when it ended
+ * @param before previously known times
+ * @param seenMs time of the observation, used as the end of a pod whose status contains no end time
  */
 export function lifeOf(pod: Pod, before: PodLife | undefined, seenMs: number): PodLife {
   const createdMs = before?.createdMs ?? orElse(timeOf(pod.metadata.creationTimestamp), seenMs);
@@ -39,7 +39,7 @@ const containersOf = ({ status }: Pod): readonly ContainerTimes[] =>
 
 const readyOf = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === 'Ready');
 
-/** When the first container ran, or the pod was Ready, or the kubelet took it. */
+/** Returns the time when the first container started, or the pod became Ready, or the kubelet accepted it. */
 function startOf(pod: Pod): number | undefined {
   const running = containersOf(pod)
     .map(({ state }) => timeOf(state?.terminated?.startedAt ?? state?.running?.startedAt))
@@ -52,7 +52,10 @@ function startOf(pod: Pod): number | undefined {
 
 const orUndefined = (ms: number): number | undefined => (Number.isNaN(ms) ? undefined : ms);
 
-/** When the last container ended; by the condition Ready, which becomes false then, where nothing is said of containers. */
+/**
+ * Returns the time when the last container ended. If the status has no container times, uses the condition Ready,
+ * which becomes false at the end.
+ */
 function endOf(pod: Pod): number {
   const ended = containersOf(pod)
     .map(({ state }) => timeOf(state?.terminated?.finishedAt))

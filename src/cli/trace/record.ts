@@ -1,4 +1,4 @@
-/** Records a live cluster: keeps stores of what a trace holds, and writes their changes. */
+/** Records a live cluster: watches the kinds of a trace and writes their changes. */
 
 import { type Kind, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -14,30 +14,34 @@ import { AuditHistory } from './history.ts';
 import { historyNotes } from './notes.ts';
 
 interface RecordOptions {
-  /** How long, in milliseconds. */
+  /** Duration in milliseconds. */
   readonly forMs: number;
   readonly limitBytes: number;
   readonly namespaces?: readonly string[] | undefined;
   readonly name: string;
   /** File of the trace. */
   readonly path: string;
-  /** Aborted: what was seen until then is written. */
+  /** Stops the recording. Changes that were observed before are written. */
   readonly signal: AbortSignal;
   readonly onProgress?: (events: number, secondsLeft: number) => void;
   readonly clock?: Clock;
-  /** Called when the trace has begun. */
+  /** Called when the recording has started. */
   readonly onStarted?: () => void;
 }
 
-/** A replay creates volumes itself, and Services have no effect there. */
+/** Kinds that are not recorded. A replay creates volumes itself, and Services have no effect. */
 const NOT_WATCHED: ReadonlySet<string> = new Set(['PersistentVolume', 'Service', 'Job']);
 const KINDS: readonly Kind[] = TRACE_KINDS.filter(({ kind }) => !NOT_WATCHED.has(kind));
 
 const PROGRESS_MS = 1_000;
-/** Time between two writings of the file: so much is lost when the process is killed. */
+/** Interval between writes of the file. If the process is killed, the changes since the last write are lost. */
 const SAVE_MS = 600_000;
 
-/** Returns notes for the user. @throws Error if the cluster cannot be read or the file cannot be written */
+/**
+ * Records a cluster and returns notes for the user.
+ *
+ * @throws Error if the cluster cannot be read or the file cannot be written
+ */
 export async function record(client: KubeReader, options: RecordOptions): Promise<readonly string[]> {
   const { clock = realClock(), signal, onStarted } = options;
   const ended = new AbortController();
@@ -66,7 +70,10 @@ const unread = (stores: readonly Store<KubeObject>[], trouble: ReadonlyMap<strin
         `${pluralOf(kind.kind)} are not in the trace (${trouble.get(kind.kind) ?? 'they could not be listed'})`,
     );
 
-/** Keeps the last complaint about each kind: failed lists are tried again, and are said once at the end. */
+/**
+ * Returns a logger that keeps the last error of each kind. Failed lists are retried, and their errors are reported
+ * once at the end.
+ */
 function collecting(trouble: Map<string, string>): Logger {
   const error = (message: string, fields: LogFields = {}): void => {
     trouble.set(String(fields.kind ?? ''), `${message}: ${messageOf(fields.error)}`);
@@ -95,7 +102,7 @@ class Recording {
     for (const store of stores) this.#follow(store);
   }
 
-  /** Until the time is over, the signal aborts, or the limit is reached; then the file is complete. */
+  /** Records until the time is over, the signal aborts, or the limit is reached. Then completes the file. */
   async run(): Promise<void> {
     const { forMs, signal, onProgress } = this.#options;
     const stop = AbortSignal.any([signal, this.#full.signal]);
@@ -133,7 +140,7 @@ class Recording {
   #follow(store: Store<KubeObject>): void {
     if (store.kind.kind === NODE_CLAIM.kind) {
       const known = new Set(store.list().map(({ metadata }) => metadata.name));
-      // those that are there come as well
+      // a new subscriber also receives the existing objects
       store.subscribe((event, { metadata }) => known.delete(metadata.name) || this.#count(event));
       return;
     }

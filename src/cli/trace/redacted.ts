@@ -1,6 +1,6 @@
 /**
- * A live object as a trace has it: what `karpenter snapshot` leaves out is left out here too, and besides what only a
- * cluster gives an object, and what its pods need but scheduling does not: images, schedulers, gates, devices.
+ * Redacts a live object for a trace. Removes everything that `karpenter snapshot` removes, fields that only a cluster
+ * sets, and fields that do not affect scheduling: images, scheduler names, scheduling gates, devices.
  */
 
 import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
@@ -11,10 +11,10 @@ import { put } from '../../lib/own.ts';
 import { kept } from '../snapshot/keep.ts';
 import { Redactor } from '../snapshot/redact.ts';
 
-/** No image is pulled in a replay. */
+/** Image of all containers, because a replay pulls no images. */
 const IMAGE = 'pause';
 
-/** Annotations that decide what happens to an object. */
+/** Annotations that affect decisions about an object. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   DO_NOT_DISRUPT_ANNOTATION,
   NODE_HOURLY_FEE_ANNOTATION,
@@ -23,12 +23,12 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
   'storageclass.kubernetes.io/is-default-class',
 ]);
 
-/** Kinds whose own labels select something. */
+/** Kinds with labels that selectors match. */
 const LABELLED: ReadonlySet<string> = new Set(['Pod', 'Namespace']);
 
 const ROLLING: Keep = { type: true, rollingUpdate: { maxSurge: true, maxUnavailable: true, partition: true } };
 
-/** What the controllers of a replay read besides what a snapshot keeps. */
+/** Fields that the controllers of a replay need in addition to the fields of a snapshot. */
 const MORE: Readonly<Record<string, Keep>> = {
   Deployment: { spec: { strategy: ROLLING, minReadySeconds: true } },
   StatefulSet: {
@@ -45,7 +45,7 @@ const MORE: Readonly<Record<string, Keep>> = {
   StorageClass: { reclaimPolicy: true },
 };
 
-/** Fields of a pod's spec that are another cluster's, or decided anew. */
+/** Fields of a pod's spec that are specific to its cluster, or that a replay decides again. */
 const NOT_IN_PODS: ReadonlySet<string> = new Set([
   'nodeName',
   'priority',
@@ -92,7 +92,7 @@ function annotationsOf(annotations: unknown): Record<string, string> | undefined
 function specOf(kind: string, spec: JsonObject): JsonObject {
   if (kind === 'Pod') return podSpec(spec);
   if (kind === 'PersistentVolumeClaim') return without(spec, ['volumeName']);
-  // made for the account and the images of the cluster; what it does to a node, nobody sees in a replay
+  // specific to the account and the images of the cluster, and without effect in a replay
   if (kind === 'EC2NodeClass') return without(spec, ['userData']);
   if (kind === 'NodePool' || !isObject(spec.template)) return spec;
   return { ...spec, template: templateOf(spec.template) };

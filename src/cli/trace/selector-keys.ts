@@ -1,4 +1,4 @@
-/** Labels that something selects by. Others are left out of a trace: they may say more than it should. */
+/** Label keys that selectors use. A trace omits all other labels, because they may contain confidential data. */
 
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
@@ -7,7 +7,7 @@ import { own } from '../../lib/own.ts';
 export class SelectorKeys {
   readonly #keys = new Set<string>();
 
-  /** Remembers the keys of all label selectors in an object. */
+  /** Collects the keys of all label selectors in an object. */
   add(value: unknown): void {
     if (Array.isArray(value)) {
       for (const item of value) this.add(item);
@@ -27,7 +27,7 @@ export class SelectorKeys {
     for (const key of keys) if (typeof key === 'string') this.#keys.add(key);
   }
 
-  /** The object with these labels alone, on itself and on its pods. */
+  /** Returns the object with only these labels, on itself and on its pods. */
   kept(object: KubeObject): KubeObject {
     const { metadata, ...rest } = object as KubeObject & JsonObject;
     const spec = rest.spec;

@@ -1,11 +1,11 @@
-/** A trace's summary for people. */
+/** Renders the summary of a trace as text. */
 import { formatDuration } from '../../api/duration.ts';
 import type { TraceSummary } from '../../replay/trace/summary.ts';
 import { counted, table } from '../render/table.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `7d`, `1d12h0m0s`. */
+/** Formats a duration: `7d`, `1d12h0m0s`. */
 function lasting(seconds: number): string {
   const days = Math.floor((seconds * 1000) / DAY_MS);
   const rest = seconds * 1000 - days * DAY_MS;
