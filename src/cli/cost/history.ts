@@ -1,10 +1,10 @@
-/** What was spent, hour by hour or day by day. */
+/** Computes the costs of past hours or days. */
 import { timeOf, timestamp } from '../../lib/times.ts';
 import type { HistoryView, HourView } from '../../process/history-view.ts';
 
 export type Per = 'hour' | 'day';
 
-/** USD over some time. */
+/** Amounts in USD for a period. */
 interface Spent {
   readonly usd: number;
   readonly listUsd: number;
@@ -15,22 +15,22 @@ interface Spent {
 }
 
 interface Point extends Spent {
-  /** RFC 3339. Its begin. */
+  /** Start of the period, RFC 3339. */
   readonly at: string;
-  /** Hours of it of which something is known: the others count nothing. */
+  /** Number of hours with data. Hours without data do not contribute to the amounts. */
   readonly hours: number;
 }
 
-/** Of public form. */
+/** Cost history in a public format. */
 export interface CostHistory {
   readonly per: Per;
-  /** RFC 3339. */
+  /** Time in RFC 3339 format. */
   readonly since: string;
-  /** RFC 3339. */
+  /** Time in RFC 3339 format. */
   readonly until: string;
-  /** Oldest first. Hours and days of which nothing is known are left out. */
+  /** Periods, oldest first. Periods without data are omitted. */
   readonly points: readonly Point[];
-  /** Dearest first; `__others__` are those that an hour did not keep apart. */
+  /** Costs by NodePool, highest first. `__others__` contains NodePools that an hour did not record separately. */
   readonly nodePools: readonly (Spent & { readonly nodePool: string })[];
   readonly total: Spent & { readonly hours: number };
 }
@@ -48,7 +48,7 @@ const plus = (a: Spent, b: Spent): Spent => ({
   surplusCreditsUsd: a.surplusCreditsUsd + b.surplusCreditsUsd,
 });
 
-/** To the millionth, which is what is kept. */
+/** Rounds amounts to a millionth of a dollar, which is the stored precision. */
 const rounded = <T extends Spent>(spent: T): T => {
   const micro = (amount: number): number => Number(amount.toFixed(6));
   const { usd, listUsd, idleUsd, daemonSetsUsd, surplusCreditsUsd } = spent;
@@ -62,11 +62,14 @@ const rounded = <T extends Spent>(spent: T): T => {
   };
 };
 
-/** An hour that is over counts whole, although the operator may have seen a part of it only; the latest as far as it has come. */
+/**
+ * Returns the length of an hour's data. A past hour counts as a full hour, even if the operator observed only a part
+ * of it. The latest hour counts as far as it has passed.
+ */
 const lengthOf = ({ samples }: HourView, isLatest: boolean): number =>
   isLatest ? Math.min(1, samples / SAMPLES_PER_HOUR) : 1;
 
-/** What the NodePools cost in an hour, by name. */
+/** Returns the costs of the NodePools in an hour, by name. */
 const spentIn = ({ nodePools }: HourView, hours: number): readonly (readonly [string, Spent])[] =>
   Object.entries(nodePools).map(([name, { effective, list, idle, daemonSets, surplusCredits = 0 }]) => [
     name,
@@ -79,7 +82,7 @@ const spentIn = ({ nodePools }: HourView, hours: number): readonly (readonly [st
     },
   ]);
 
-/** What was spent in the hours of a history. */
+/** Adds up the costs of the hours in a history. */
 export function costHistory(
   { hours: views }: Pick<HistoryView, 'hours'>,
   { per, sinceMs, untilMs }: { readonly per: Per; readonly sinceMs: number; readonly untilMs: number },

@@ -1,4 +1,4 @@
-/** A live cluster as manifests: what costs are computed of, and the history that its operator keeps. */
+/** Reads the objects of a live cluster that determine costs, and the history that its operator keeps. */
 import { CONFIG_MAP } from '../../api/kinds.ts';
 import type { KubeReader } from '../../kube/client.ts';
 import { textOf } from '../../kube/config-map-document.ts';
@@ -9,10 +9,10 @@ import type { Manifest } from '../objects/read.ts';
 import { READ_KINDS } from '../snapshot/kinds.ts';
 import { type Gaps, readCluster } from '../snapshot/read.ts';
 
-/** Kinds that say what nodes cost and who uses them. */
+/** Kinds that determine the costs of nodes and their users. */
 const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOverlay', 'NodeClaim', 'Node', 'Pod']);
 
-/** @throws Error when the cluster cannot be reached, its nodes may not be read, or it has objects of older versions */
+/** @throws Error if the cluster cannot be reached, its nodes cannot be read, or it has objects of older versions */
 export async function costManifests(
   client: Pick<HttpKubeReader, 'list' | 'raw'>,
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly unknown: readonly string[] }> {
@@ -37,7 +37,11 @@ export async function costManifests(
   return { manifests, unknown: refused.map(({ kind, why, effect }) => `${kind}s cannot be read (${why}): ${effect}`) };
 }
 
-/** What the operator has written, up to five minutes old. @throws Error that says what to do when there is none */
+/**
+ * Reads the operator's stored history, which is up to five minutes old.
+ *
+ * @throws Error with a remedy if the history does not exist
+ */
 export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<OperatorHistory> {
   const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
   const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });

@@ -1,4 +1,4 @@
-/** What is spent now, by one dimension. */
+/** Computes current costs, grouped by one dimension. */
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums } from '../../engine/cost/report.ts';
@@ -6,10 +6,10 @@ import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
 import { countedFee, type TypesFor } from '../scenario.ts';
 
-/** Hours of a month, as AWS's calculator has them. */
+/** Hours per month in AWS's pricing calculator. */
 const HOURS_PER_MONTH = 730;
 
-/** As `--by` names them. */
+/** Dimensions by the name that `--by` uses. */
 export const DIMENSIONS = {
   nodepool: 'nodePool',
   zone: 'zone',
@@ -21,22 +21,22 @@ export const DIMENSIONS = {
 
 export type By = keyof typeof DIMENSIONS;
 
-/** Of public form. */
+/** Current costs in a public format. */
 export interface CostNow extends Omit<CostReport, 'groups' | 'nodes' | 'total'> {
   readonly by: By;
   readonly total: CostSums & Monthly;
-  /** Dearest first. */
+  /** Groups, highest cost first. */
   readonly groups: readonly (CostGroup & Monthly)[];
-  /** What the amounts depend on and cannot be known here; absent when that is nothing. */
+  /** Unknown facts that affect the amounts. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
 
 interface Monthly {
-  /** At this rate, for 730 hours. */
+  /** Cost of 730 hours at the current rate. */
   readonly usdPerMonth: number;
 }
 
-/** To the cent: what is more exact is no forecast. */
+/** Adds the monthly cost, rounded to cents because it is a forecast. */
 const monthly = <T extends CostSums>(sums: T): T & Monthly => ({
   ...sums,
   usdPerMonth: Number((sums.usdPerHour * HOURS_PER_MONTH).toFixed(2)),
@@ -57,18 +57,18 @@ export const costNow = (
   ...(unknown.length === 0 ? {} : { unknown }),
 });
 
-/** What manifests never say of what an operator would count. */
+/** Note about amounts that manifests do not contain but an operator would include. */
 const NO_BOOK = "discounts and commitments of the operator's price book: they count nothing here without --price-book";
 
 interface CountingOptions {
   readonly types: TypesFor;
   readonly nowMs: number;
   readonly nodeHourlyFee?: number | undefined;
-  /** A file. */
+  /** Price book file. */
   readonly priceBook?: string | undefined;
 }
 
-/** @throws InputError that names the document and the field */
+/** @throws InputError with the document and the field */
 export async function costOfManifests(
   manifests: readonly Manifest[],
   { types, nowMs, nodeHourlyFee, priceBook }: CountingOptions,
