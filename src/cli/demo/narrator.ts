@@ -1,4 +1,4 @@
-/** Tells each step in the life of NodeClaims and nodes once, as it is seen. */
+/** Prints each step in the life of NodeClaims and nodes once, when it is observed. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -10,7 +10,7 @@ import type { View } from './view.ts';
 export interface Narrator {
   /** Seconds from the creation of the slowest pod of the last scale-up to its Ready condition, as the demo saw it. */
   slowestStartMs(): number;
-  /** Forgets pod timings, so that the next stage is measured alone. */
+  /** Resets pod timings, so that the next stage is measured separately. */
   startTiming(): void;
   readonly bought: number;
   readonly podsStarted: number;

@@ -1,4 +1,7 @@
-/** Runs the operator as a user's cluster would: its own process, its own entry point, settings from the environment. */
+/**
+ * Runs the operator in the same way as in a cluster: as a separate process with its own entry point, configured by
+ * environment variables.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, readFileSync } from 'node:fs';
@@ -7,15 +10,17 @@ import { fileURLToPath } from 'node:url';
 interface OperatorProcess {
   readonly pid: number;
   readonly logFile: string;
-  /** Rejects, with the end of the log, when the operator ends before `stop`. */
+  /** Rejects with the end of the log if the operator exits before `stop` is called. */
   readonly failed: Promise<never>;
   stop(): Promise<void>;
 }
 
-/** How long a graceful stop may take before it is forced. */
+/** Time limit for a graceful stop, after which the process is killed. */
 const STOP_MS = 10_000;
 
-/** The operator's entry point: its bundle beside that of the command line, TypeScript in a checkout. */
+/**
+ * Returns the operator's entry point: its bundle beside the bundle of the command line, or TypeScript in a checkout.
+ */
 const entry = (): string =>
   fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../program.ts' : '../operator/main.js', import.meta.url));
 
@@ -41,7 +46,7 @@ export function startOperatorProcess(env: Readonly<Record<string, string>>, logF
         );
     });
   });
-  // Whoever waits for a stage also waits for this; nobody waits between stages.
+  // Stages wait for this promise, too. Between stages a rejection has no handler.
   failed.catch(() => {});
 
   return {

@@ -1,19 +1,19 @@
-/** Prints the demo: plain lines in a pipe, one live line below them in a terminal. */
+/** Prints the demo. In a pipe, prints plain lines. In a terminal, shows a live line below them. */
 import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';
 
 export interface Screen {
   /** Opens a stage with a heading. */
   stage(title: string): void;
-  /** One finished line, after the time since the start. */
+  /** Prints a line with the time since the start. */
   line(text: string): void;
-  /** What is going on now. A terminal shows the latest; a pipe shows none. */
+  /** Shows the current activity. A terminal shows the latest text, and a pipe shows no progress. */
   progress(text: string): void;
-  /** Text without a time. */
+  /** Prints text without a time. */
   plain(text: string): void;
 }
 
-/** As wide as the time before a line. */
+/** Blank text with the width of the time before a line. */
 const STAMP = ' '.repeat(8);
 
 const BOLD = ['\u001b[1m', '\u001b[22m'] as const;
@@ -30,7 +30,7 @@ export function screen(output: LineOutput, elapsedMs: () => number): Screen {
     shown = false;
     output.write(`${text}\n`);
   };
-  /** Below the texts of the lines before, which begin with a word and blanks. */
+  /** Indents wrapped lines below the text of the first line, which starts with a word and blanks. */
   const hanging = (text: string, before: string): string => {
     const hang = /^\S+ {2,}/.exec(text)?.[0].length ?? 0;
     return indented(text, ' '.repeat(before.length + hang), terminalWidth(output));
@@ -53,7 +53,7 @@ export function screen(output: LineOutput, elapsedMs: () => number): Screen {
   };
 }
 
-/** Lays rows out in columns, two spaces apart; numbers align right. */
+/** Aligns rows in columns, two spaces apart. Numbers are right-aligned. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows)

@@ -1,4 +1,4 @@
-/** The demo's stages, in order. Each does what a user would do and waits until the cluster shows the effect. */
+/** Stages of the demo in order. Each stage performs a user's action and waits until the cluster shows the effect. */
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ export interface DemoStage {
 
 const REPLICAS = 20;
 const EXAMPLES = ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'];
-/** Real time after which a stage counts as failed. */
+/** Real time after which a stage fails. */
 const LIMIT_MS = 60_000;
 
 const exampleFile = (name: string): string => {
@@ -29,7 +29,7 @@ const exampleFile = (name: string): string => {
   return fileURLToPath(import.meta.url.endsWith('.ts') ? source : bundled);
 };
 
-/** `kubectl apply --server-side -f examples/` */
+/** Runs the equivalent of `kubectl apply --server-side -f examples/`. */
 export async function applyExamples({ world, view, screen }: DemoStage): Promise<void> {
   screen.stage('kubectl apply -f examples/');
   for (const file of EXAMPLES) {
@@ -59,7 +59,7 @@ export async function applyExamples({ world, view, screen }: DemoStage): Promise
 const scale = (world: World, replicas: number): Promise<unknown> =>
   world.kube.client.patch(DEPLOYMENT, { name: 'inflate', namespace: 'default' }, { spec: { replicas } });
 
-/** Scales the workload up from nothing: nodes are bought and pods start. */
+/** Scales the workload up from zero, so that nodes are launched and pods start. */
 export async function scaleUp({ world, view, screen, narrator }: DemoStage): Promise<void> {
   screen.stage(`kubectl scale deployment inflate --replicas=${REPLICAS}`);
   narrator.startTiming();
@@ -77,7 +77,7 @@ export async function scaleUp({ world, view, screen, narrator }: DemoStage): Pro
 
 const isAlive = (instance: LocalInstance): boolean => instance.state === 'pending' || instance.state === 'running';
 
-/** Interrupts a spot instance: its node is drained before the two minutes are over, and replaced. */
+/** Interrupts a spot instance, so that its node is replaced and drained within two minutes. */
 export async function interruptSpot({ world, view, screen, narrator }: DemoStage): Promise<void> {
   const victim = world.aws.instances.list().find((instance) => instance.capacityType === 'spot' && isAlive(instance));
   if (victim === undefined) {
@@ -100,7 +100,7 @@ export async function interruptSpot({ world, view, screen, narrator }: DemoStage
   );
 }
 
-/** Scales to zero: empty nodes are given back. */
+/** Scales to zero, so that the empty nodes are removed. */
 export async function scaleToZero({ world, view, screen }: DemoStage): Promise<void> {
   screen.stage('kubectl scale deployment inflate --replicas=0');
   const before = world.aws.spending.usdPerHour();

@@ -1,4 +1,4 @@
-/** What the demo bought, ran, spent and called. */
+/** Summarizes the launches, pods, costs and API calls of the demo. */
 import type { LocalInstance } from '../../local/aws/types.ts';
 import type { World } from '../../local/world.ts';
 import type { Narrator } from './narrator.ts';
@@ -6,7 +6,7 @@ import { columns, usd } from './screen.ts';
 
 const MINUTE_USD_DIGITS = 6;
 
-/** Dollars that the same machine-hours cost on demand, from each instance's spending and its two prices. */
+/** Returns the on-demand cost of the same machine hours in dollars, from each instance's cost and its two prices. */
 function onDemandUsd(world: World, instances: readonly LocalInstance[]): number {
   return instances.reduce((sum, instance) => {
     const listPrice = world.aws.catalogue.onDemandUsd(instance.type) ?? instance.usdPerHour;

@@ -1,4 +1,4 @@
-/** What the demo sees of the cluster: the same objects that `kubectl get -w` shows. */
+/** Watches the objects of the cluster, the same objects that `kubectl get -w` shows. */
 import { isTrue } from '../../api/conditions.ts';
 import { EVENT, type Kind, NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -11,20 +11,24 @@ import type { World } from '../../local/world.ts';
 export interface View {
   readonly pods: Cache<Pod>;
   readonly claims: Cache<NodeClaim>;
-  /** Pods of the demo's workload that are not on their way out. */
+  /** Returns the pods of the demo's workload that are not being deleted. */
   workload(): readonly Pod[];
   running(): readonly Pod[];
-  /** Nodes that the operator bought and that are still there. */
+  /** Returns the number of existing nodes that the operator launched. */
   nodeCount(): number;
   isReady(kind: Kind, name: string): boolean;
-  /** Latest text of a Warning event on an object, to explain a wait. */
+  /** Returns the text of the latest Warning event, which explains a wait. */
   lastWarning(): string | undefined;
-  /** Waits until `done` holds; checks at every change of anything watched. @throws Error after `limitMs` of real time */
+  /**
+   * Waits until `done` returns true. Checks at every change of a watched object.
+   *
+   * @throws Error after `limitMs` of real time
+   */
   until(what: string, done: () => boolean, limitMs: number, during?: () => void): Promise<void>;
 }
 
 const APP = 'inflate';
-/** How often a wait looks again when nothing changed, so that live progress moves. */
+/** Interval between checks if no object changes, so that the live progress is updated. */
 const TICK_MS = 100;
 
 const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running' && isTrue(pod, 'Ready');
