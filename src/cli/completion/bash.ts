@@ -1,8 +1,8 @@
-/** Completion of bash, from version 3.2 on, without the package bash-completion. */
+/** Renders the completion script for bash 3.2 and later. The script does not need the package bash-completion. */
 import type { CommandDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, flagsOf, PROGRAMS, steps, valueFlags } from './words.ts';
 
-/** For words within single quotes: none of ours has one. */
+/** Quotes words with single quotes, which the words themselves do not contain. */
 const words = (list: readonly string[]): string => `'${list.join(' ').replaceAll("'", '')}'`;
 
 export function bashScript(root: CommandDescription): string {

@@ -1,4 +1,4 @@
-/** Completion of fish. */
+/** Renders the completion script for fish. */
 import type { CommandDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, PROGRAMS, steps, valueFlags } from './words.ts';
 

@@ -1,16 +1,16 @@
-/** What all shells complete: the commands with their options, by the words that lead to them. */
+/** Common data of all completion scripts: commands with their options, by the words that select them. */
 import { type CommandDescription, everyCommand, type OptionDescription } from '../describe.ts';
 
-/** The programs that a script completes. */
+/** Programs that a script completes. */
 export const PROGRAMS: readonly string[] = ['karpenter', 'kubectl-karpenter'];
 
 export interface CompletedCommand {
-  /** `karpenter explain node`. */
+  /** Words of the command: `karpenter explain node`. */
   readonly path: string;
   readonly description: string;
   readonly options: readonly OptionDescription[];
   readonly commands: readonly CommandDescription[];
-  /** Words for the arguments, where there are choices. */
+  /** Choices of the arguments. */
   readonly words: readonly string[];
   /** Whether an argument is a file. */
   readonly takesFiles: boolean;
@@ -34,7 +34,10 @@ export const completedCommands = (root: CommandDescription): readonly CompletedC
     takesFiles: given.some(({ isFile }) => isFile),
   }));
 
-/** Steps from one command to the next: `[['karpenter explain', 'node', 'karpenter explain node'], …]`, aliases included. */
+/**
+ * Returns the transitions between commands, including aliases: `[['karpenter explain', 'node', 'karpenter explain
+ * node'], …]`.
+ */
 export const steps = (root: CommandDescription): readonly (readonly [from: string, word: string, to: string])[] =>
   everyCommand(root).flatMap(({ path, commands }) =>
     commands.flatMap((nested) =>
@@ -51,7 +54,7 @@ export const flagsOf = ({ short, long }: OptionDescription): readonly string[] =
 
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
-/** Flags that are followed by a value, of all commands. */
+/** Returns the flags of all commands that have a value. */
 export const valueFlags = (root: CommandDescription): readonly string[] => [
   ...new Set(
     everyCommand(root).flatMap(({ options }) =>

@@ -1,10 +1,10 @@
-/** Completion of zsh, by its own \`_arguments\`. */
+/** Renders the completion script for zsh with its function \`_arguments\`. */
 import type { CommandDescription, OptionDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, flagsOf, PROGRAMS, steps, valueFlags } from './words.ts';
 
-/** Within single quotes. */
+/** Quotes a text with single quotes. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-/** Within the description of `_arguments`, and of `_describe`. */
+/** Escapes a text for descriptions of `_arguments` and `_describe`. */
 const escaped = (text: string): string => firstLine(text).replace(/[[\]:\\]/g, (letter) => `\\${letter}`);
 
 export function zshScript(root: CommandDescription): string {
@@ -47,7 +47,10 @@ function branch({ path, options, commands, words, takesFiles }: CompletedCommand
   ].join('\n');
 }
 
-/** Any option may come again: those that may not are few, and say so themselves. */
+/**
+ * Returns the specification of an option. Every option may be repeated, because the few options that must not be
+ * repeated report an error.
+ */
 function optionSpec(option: OptionDescription): string {
   // -o json, --output json and --output=json
   const flags = flagsOf(option).map((flag) => (option.value !== undefined && flag === option.long ? `${flag}=` : flag));
