@@ -1,4 +1,4 @@
-/** What AWS's command line prints of Savings Plans and reserved instances, as entries of a price book. */
+/** Converts the output of AWS's command line for Savings Plans and reserved instances to entries of a price book. */
 import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/price-book/price-book.ts';
 import type { Field } from '../../lib/field.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
@@ -6,28 +6,31 @@ import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
 interface ImportOptions {
-  /** Keeps rates of this region alone, and says it of regional reserved instances, whose list does not. */
+  /**
+   * Keeps only rates of this region. Also sets the region of regional reserved instances, whose list does not contain
+   * it.
+   */
   readonly region?: string;
 }
 
-/** A plan without rates covers nothing: they come by a list of their own. */
+/** Savings Plan without rates, which a separate list contains. */
 type PlanWithoutRates = Omit<SavingsPlan, 'rates'> & { readonly id: string };
 
 export interface Imported {
   readonly plans: readonly PlanWithoutRates[];
-  /** By Savings Plan id. */
+  /** Rates by Savings Plan ID. */
   readonly rates: ReadonlyMap<string, readonly SavingsPlanRate[]>;
   readonly reserved: readonly (ReservedInstances & { readonly id: string })[];
   readonly notes: readonly string[];
 }
 
 interface Source {
-  /** For messages. */
+  /** Place in messages. */
   readonly where: string;
   readonly text: string;
 }
 
-/** @throws InputError that names the file and the field */
+/** @throws InputError with the file and the field */
 export function importedFrom(sources: readonly Source[], options: ImportOptions): Imported {
   const plans: PlanWithoutRates[] = [];
   const rates = new Map<string, readonly SavingsPlanRate[]>();
@@ -57,7 +60,7 @@ function keep<T>(found: T | string, list: T[], notes: string[]): void {
   else list.push(found);
 }
 
-/** Several answers may stand behind one another, as a pipe of several commands gives them. */
+/** Splits several concatenated responses, which a pipe of several commands can contain. */
 function documentsIn({ where, text }: Source): readonly { readonly where: string; readonly document: JsonObject }[] {
   const parts = text.split(/(?<=^\})\s*(?=^\{)/m).filter((part) => part.trim() !== '');
   if (parts.length === 0) throw new InputError(where, 'is empty');
@@ -81,7 +84,7 @@ const maybe = (answer: Field, name: string): string | undefined => {
 
 const text = (answer: Field, name: string): string => maybe(answer, name) ?? answer.at(name).fail('must be text');
 
-/** AWS gives most numbers as text. */
+/** Reads a number. AWS returns most numbers as text. */
 function number(answer: Field, name: string): number {
   const field = answer.at(name);
   const value = Number(field.value ?? Number.NaN);
@@ -97,7 +100,7 @@ function time(answer: Field, name: string): string | undefined {
 
 const list = (answer: Field, name: string): readonly Field[] => answer.at(name).required().items();
 
-/** The plan, or why it is left out. */
+/** Returns the Savings Plan, or the reason for omitting it. */
 function planOf(plan: Field): PlanWithoutRates | string {
   const id = text(plan, 'savingsPlanId');
   const type = text(plan, 'savingsPlanType');
@@ -121,7 +124,7 @@ function periodOf(entry: Field, from: string, to: string): { readonly start?: st
   return { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
 }
 
-/** Of Linux on shared hardware, as nodes run; of instances that run, not of reserved capacity that nobody uses. */
+/** Returns the rates of running Linux instances on shared hardware, but not of unused reserved capacity. */
 function ratesIn(answer: Field, { region: wanted }: ImportOptions): readonly SavingsPlanRate[] {
   const found = new Map<string, SavingsPlanRate>();
   for (const rate of list(answer, 'searchResults')) {
@@ -141,7 +144,7 @@ function ratesIn(answer: Field, { region: wanted }: ImportOptions): readonly Sav
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, rate]) => rate);
 }
 
-/** The reserved instances, or why they are left out. */
+/** Returns the reserved instances, or the reason for omitting them. */
 function reservedOf(entry: Field, { region }: ImportOptions): (ReservedInstances & { readonly id: string }) | string {
   const id = text(entry, 'ReservedInstancesId');
   const state = maybe(entry, 'State') ?? 'active';

@@ -1,19 +1,19 @@
-/** Puts imported entries into a price book, which keeps its comments and what else it says. */
+/** Merges imported entries into a price book. Keeps its comments and its other entries. */
 import { Document, isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
 import { PRICE_BOOK_KIND, type SavingsPlanRate } from '../../api/price-book/price-book.ts';
 import { readPriceBook } from '../../api/price-book/read.ts';
 import type { Imported } from './aws-answers.ts';
 
 export interface Merged {
-  /** The price book as YAML. */
+  /** Price book as YAML. */
   readonly text: string;
   readonly notes: readonly string[];
 }
 
 /**
- * @param existing the content of the book to merge into; a new one when undefined
- * @param file its name, for messages
- * @throws InputError when it is no price book
+ * @param existing content of the price book to merge into; undefined for a new one
+ * @param file name of the file in messages
+ * @throws InputError if the content is not a valid price book
  */
 export function mergeImported(imported: Imported, existing: string | undefined, file: string): Merged {
   const document = existing === undefined ? new Document({ ...PRICE_BOOK_KIND }) : documentOf(existing, file);
@@ -27,7 +27,7 @@ export function mergeImported(imported: Imported, existing: string | undefined, 
   for (const [id, rates] of imported.rates) notes.push(...addRates(document, id, rates, imported));
   for (const entry of imported.reserved) put(document, 'reservedInstances', entry);
   const text = document.toString({ lineWidth: 0 });
-  // what is written must be readable, whatever AWS has said
+  // the result is validated, because the responses of AWS may contain invalid values
   return { text, notes: [...notes, ...readPriceBook(text, file).problems] };
 }
 
@@ -40,7 +40,7 @@ function documentOf(content: string, file: string): Document {
   return parseDocument(content);
 }
 
-/** Rates of a plan that came without the plan itself. */
+/** Adds rates of a plan that was imported without the plan itself. */
 function addRates(
   document: Document,
   id: string,
@@ -69,7 +69,7 @@ function entryOf(document: Document, list: ListName, id: string): YAMLMap | unde
   return isMap(found) ? found : undefined;
 }
 
-/** Replaces the fields of the entry with the id, or adds an entry. Fields that the import does not have stay. */
+/** Updates the entry with the ID, or adds it. Keeps fields that the import does not contain. */
 function put(document: Document, list: ListName, entry: { readonly id: string }): void {
   const known = entryOf(document, list, entry.id);
   if (known !== undefined) {
