@@ -11,10 +11,10 @@ export function kept(value: unknown, keep: Keep): unknown {
   if (keep === 'digest') return digested(value);
   if (Array.isArray(value)) {
     const items = value.map((item) => kept(item, keep));
-    // items of other rules keep their places
+    // items with other rules keep their positions
     return keep === true ? items.filter((item) => item !== undefined) : items;
   }
-  // numbers in place of an object are no secrets, and show that the object is malformed
+  // numbers in place of an object are not confidential, and show that the object is malformed
   if (!isObject(value)) return keep === true || typeof value !== 'string' ? value : undefined;
   if (keep === true) return undefined;
   return mapped(value, (inner, field) => kept(inner, keep === 'map' ? true : (own(keep, field) ?? false)));

@@ -1,4 +1,4 @@
-/** What a snapshot reads: the kinds of the offline verbs, in the order in which they are written. */
+/** Kinds that a snapshot contains, in the order of the file. The offline commands use these kinds. */
 import {
   CAPACITY_BUFFER,
   CSI_NODE,
@@ -27,13 +27,13 @@ import {
   VOLUME_ATTACHMENT,
 } from '../../api/kinds.ts';
 
-/** One kind, in the versions in which a cluster may serve it. */
+/** Kind in the versions that a cluster may serve. */
 export interface ReadKind {
-  /** The first that is served is read. */
+  /** Versions by preference. The first served version is read. */
   readonly versions: readonly [Kind, ...Kind[]];
-  /** What answers cannot know when it may not be read. */
+  /** Effect on results if the kind cannot be read. */
   readonly effect: string;
-  /** Objects that are read; all when undefined. */
+  /** Selector of the objects to read. All objects if undefined. */
   readonly fieldSelector?: string;
 }
 
@@ -59,7 +59,7 @@ const ALPHA = 'whether nodes of alpha versions are left cannot be said';
 
 const only = (of: Kind, effect: string): ReadKind => ({ versions: [of], effect });
 
-/** NodePools come before the NodeClaims whose hashes are compared with theirs. */
+/** Kinds in order. NodePools are read before NodeClaims, whose hashes are compared with the hashes of NodePools. */
 export const READ_KINDS: readonly ReadKind[] = [
   { versions: [NODE_POOL, beta(NODE_POOL)], effect: BUYING },
   { versions: [EC2_NODE_CLASS, beta(EC2_NODE_CLASS)], effect: BUYING },
@@ -90,14 +90,14 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(POD, 'nodes seem empty, and nothing seems to wait'),
 ];
 
-/** Groups of custom resources: whether a kind of theirs is served has to be asked. */
+/** API groups of custom resources, which the cluster may not serve. */
 export const CUSTOM_GROUPS: ReadonlySet<string> = new Set(
   READ_KINDS.flatMap(({ versions }) => versions.map(({ group }) => group)).filter((group) =>
     /karpenter|x-k8s/.test(group),
   ),
 );
 
-/** CRDs that are read by name: all of a cluster's are many megabytes. */
+/** CRDs that are read by name, because all CRDs of a cluster are many megabytes. */
 export const DEFINITIONS: readonly string[] = [
   ...new Set(
     READ_KINDS.flatMap(({ versions: [{ group, plural }] }) => (CUSTOM_GROUPS.has(group) ? [`${plural}.${group}`] : [])),

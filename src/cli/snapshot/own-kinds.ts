@@ -16,17 +16,21 @@ import { kubeletFields } from '../../aws/kubelet/block-schema.ts';
 import { isObject } from '../../lib/json-object.ts';
 import { merged } from './keep.ts';
 
-/** Of a kubelet's configuration, texts that may hold a password: a URL, and the headers that are sent to it. */
+/** Kubelet fields that may contain a password: a URL, and the headers of its requests. */
 const KUBELET: Keep = merged(kubeletFields(), {
   staticPodURL: 'digest',
   staticPodURLHeader: 'digest',
   tracing: { endpoint: 'digest' },
 });
 
-/** Objects whose schema is open, by path. */
+/** Objects with an open schema, by path. */
 const OPEN: Readonly<Record<string, Keep>> = { 'EC2NodeClass.spec.kubelet': KUBELET };
 
-/** Returns the rule that keeps the fields of a schema. @throws Error if an object in it is open */
+/**
+ * Returns the rule that keeps the fields of a schema.
+ *
+ * @throws Error if the schema of an object in it is open
+ */
 export function keepOf(schema: OpenApiSchema, path: string): Keep {
   const known = OPEN[path];
   if (known !== undefined) return known;
@@ -42,7 +46,7 @@ export function keepOf(schema: OpenApiSchema, path: string): Keep {
 
 const isOpen = (schema: OpenApiSchema): boolean => schema['x-kubernetes-preserve-unknown-fields'] === true;
 
-/** By `apiVersion kind`. */
+/** Returns the rules by `apiVersion kind`. */
 function declared(): Record<string, Keep> {
   return Object.fromEntries(
     DECLARATIONS.map(({ group, version, kind, spec, status }) => [
@@ -113,7 +117,7 @@ function older(v1: Readonly<Record<string, Keep>>): Record<string, Keep> {
   };
 }
 
-/** Fields that an AWSNodeTemplate has in common with an EC2NodeClass. */
+/** Fields that AWSNodeTemplates and EC2NodeClasses share. */
 const FIELDS_OF_AWS = [
   'userData',
   'context',
@@ -124,7 +128,7 @@ const FIELDS_OF_AWS = [
   'detailedMonitoring',
 ];
 
-/** Of an AWSNodeTemplate, and of the inline provider of a Provisioner. */
+/** Returns the rule for an AWSNodeTemplate and for the inline provider of a Provisioner. */
 function awsSpec(nodeClass: Keep): Keep {
   const { spec } = nodeClass as { readonly spec: { readonly [field: string]: Keep } };
   return {
@@ -141,7 +145,7 @@ function awsSpec(nodeClass: Keep): Keep {
 
 let rules: Readonly<Record<string, Keep>> | undefined;
 
-/** By `apiVersion kind`; made when it is first needed. */
+/** Returns the rules by `apiVersion kind`. Creates them on first use. */
 export function ownKinds(): Readonly<Record<string, Keep>> {
   if (rules === undefined) {
     const v1 = declared();

@@ -1,14 +1,14 @@
-/** How far the reading has come, on a terminal: other verbs have a line that says no more than that they work. */
+/** Shows on a terminal how many objects have been read. Other commands only show that they are working. */
 import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 
-/** After this many milliseconds people wonder. */
+/** Time in milliseconds before the line is shown. */
 const PATIENCE_MS = 2_000;
 const BETWEEN_MS = 100;
 
 export interface Progress {
-  /** What is going on now. */
+  /** Shows the current activity. */
   at(text: string): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   done(): void;
 }
 

@@ -1,4 +1,7 @@
-/** Reads a cluster page by page, with GETs alone. What may not be read, or is not served, is told, and the rest goes on. */
+/**
+ * Reads a cluster page by page, with GET requests only. Records kinds that are forbidden or not served, and
+ * continues.
+ */
 import { apiVersionOf, EVENT, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
@@ -7,28 +10,28 @@ import { pageCount } from '../../kube/pages.ts';
 import type { NotRead } from '../objects/snapshot-info.ts';
 import { CUSTOM_GROUPS, DEFINITIONS, READ_KINDS, type ReadKind } from './kinds.ts';
 
-/** Objects of one kind, as many as a page has. */
+/** Objects of one kind in one page. */
 export interface Page {
   readonly kind: string;
   readonly objects: readonly KubeObject[];
 }
 
-/** What there was besides objects; complete when all pages have been read. */
+/** Kinds that were not read. Complete after all pages were read. */
 export interface Gaps {
   readonly notServed: string[];
   readonly notRead: NotRead[];
 }
 
 export interface ReadOptions {
-  /** Namespaced kinds are read in these alone; all when undefined. */
+  /** Namespaces to read for namespaced kinds. All namespaces if undefined. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Default: every kind of the offline verbs. */
+  /** Kinds to read. By default all kinds of the offline commands. */
   readonly kinds?: readonly ReadKind[];
 }
 
 type Client = Pick<HttpKubeReader, 'list' | 'raw'>;
 
-/** Objects in a page: what is held in memory at a time. */
+/** Maximum number of objects in a page, which limits the memory usage. */
 const PAGE = 500;
 const DEFINITION = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' } as const;
 const WEBHOOKS: readonly Kind[] = (['Mutating', 'Validating'] as const).map((type) => ({
@@ -41,7 +44,7 @@ const WEBHOOKS: readonly Kind[] = (['Mutating', 'Validating'] as const).map((typ
 
 export const REFUSED = 'what older versions left behind cannot be said';
 
-/** @throws Error when the API server cannot be reached, or breaks off */
+/** @throws Error if the API server cannot be reached, or the connection fails */
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {
   const served = await servedKinds(client);
   for (const { versions, effect, fieldSelector } of options.kinds ?? READ_KINDS) {
@@ -65,8 +68,8 @@ interface GroupList {
 }
 
 /**
- * `karpenter.sh/v1/nodepools` of the custom resources that the API server says it serves. It is asked, because the 404 of
- * a kind that is not served cannot be told from a proxy's.
+ * Returns the custom resources that the API server serves, in the form `karpenter.sh/v1/nodepools`. Uses API
+ * discovery, because the 404 of a kind that is not served looks like the 404 of a proxy.
  */
 async function servedKinds(client: Client): Promise<ReadonlySet<string>> {
   const { groups } = (await client.raw('/apis')) as GroupList;
@@ -89,7 +92,7 @@ interface Reading {
   readonly gaps: Gaps;
 }
 
-/** What the API server forbids is a gap; anything else that fails ends the reading. */
+/** Records a forbidden request as a gap. Any other error ends the reading. */
 async function* permitted(
   read: () => AsyncIterable<readonly KubeObject[]>,
   { kind, effect, gaps }: Reading,
@@ -135,14 +138,14 @@ async function* pagesIn(client: Client, kind: Kind, query: ListOptions): AsyncGe
     } while (next !== undefined);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 410)) throw error;
-    // the pages outlived the server's history: what is new since, and not given yet, comes at once
+    // the list outlived the server's history, so all objects are listed again and only new objects are returned
     yield fresh((await client.list(kind, query)).items);
   }
 }
 
 const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`;
 
-/** Those of Karpenter, of any version. */
+/** Reads the CRDs of Karpenter, of any version. */
 async function* definitions(client: Client): AsyncGenerator<readonly KubeObject[]> {
   for (const name of DEFINITIONS) {
     try {
@@ -156,7 +159,7 @@ async function* definitions(client: Client): AsyncGenerator<readonly KubeObject[
   }
 }
 
-/** A cluster has webhooks of many others. */
+/** Filters webhooks of Karpenter, because a cluster has webhooks of many products. */
 async function* karpenters(pages: AsyncIterable<readonly KubeObject[]>): AsyncGenerator<readonly KubeObject[]> {
   for await (const page of pages) yield page.filter(({ metadata }) => metadata.name.includes('karpenter'));
 }

@@ -19,10 +19,10 @@ import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { kept } from './keep.ts';
 import { ownKinds } from './own-kinds.ts';
 
-/** Groups of the product's custom resources, and of those before them. */
+/** API groups of this operator's custom resources, and of their predecessors. */
 const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
 
-/** Which versions of autoscalers run is told by their images. */
+/** Images of autoscalers, which contain the installed version. */
 const CONTROLLER_IMAGE = /(?:^|\/)(?:karpenter\/controller|cluster-autoscaler)(?:[:@]|$)/;
 
 interface Hashes {
@@ -30,7 +30,7 @@ interface Hashes {
   readonly after: string;
 }
 
-/** Remembers NodePools: their NodeClaims come after them. */
+/** Redacts objects. Stores the hashes of NodePools, because their NodeClaims follow them. */
 export class Redactor {
   readonly #hashes = new Map<string, Hashes>();
 
@@ -55,7 +55,7 @@ export class Redactor {
   }
 }
 
-/** Undefined where the operator cannot compute it either. */
+/** Returns undefined if the operator cannot compute the hash, either. */
 function hashOf(pool: NodePool): string | undefined {
   try {
     return nodePoolHash(pool);
@@ -92,7 +92,7 @@ function metadataOf(metadata: unknown): JsonObject {
 const withMetadata = (object: KubeObject, rest: JsonObject): KubeObject =>
   ({ apiVersion: object.apiVersion, kind: object.kind, metadata: metadataOf(object.metadata), ...rest }) as never;
 
-/** Of a built-in kind. */
+/** Returns the kept parts of an object of a built-in kind. */
 function parts(object: KubeObject): JsonObject {
   const found = (kept(object, own(KEPT_FIELDS, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
   const given = object as unknown as JsonObject;
@@ -110,7 +110,7 @@ function parts(object: KubeObject): JsonObject {
   return found;
 }
 
-/** Says of which version an autoscaler is that runs in the cluster. */
+/** Keeps images of autoscalers, which contain the version that runs in the cluster. */
 function keepImages(spec: unknown, given: unknown): void {
   if (!isObject(spec) || !isObject(given) || !Array.isArray(spec.containers) || !Array.isArray(given.containers))
     return;
@@ -120,7 +120,10 @@ function keepImages(spec: unknown, given: unknown): void {
   }
 }
 
-/** Of a custom resource: the fields of its schema, with digests of user data and of annotations of what it makes. */
+/**
+ * Returns the kept parts of a custom resource: the fields of its schema, with digests of user data and of the
+ * annotations of its nodes.
+ */
 function ownParts(object: KubeObject): JsonObject {
   const { apiVersion, kind } = object;
   const fields = kept(object, own(ownKinds(), `${apiVersion} ${kind}`) ?? {});
@@ -131,7 +134,7 @@ function ownParts(object: KubeObject): JsonObject {
   return found;
 }
 
-/** User data wherever it is, that of inline providers of alpha versions too. */
+/** Redacts user data, including user data of inline providers in alpha versions. */
 function withoutUserData(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutUserData);
   if (!isObject(value)) return value;
@@ -168,7 +171,10 @@ function pool(spec: JsonObject): JsonObject {
   return { ...spec, template: { ...template, metadata: { ...template.metadata, annotations } } };
 }
 
-/** Messages of NodePools and NodeClasses are what `explain` prints; those of claims are AWS's, and nobody reads them. */
+/**
+ * Keeps the messages of NodePools and NodeClasses, which `explain` prints. Removes the messages of NodeClaims, which
+ * may contain texts of AWS and are not used.
+ */
 function statusOf(kind: string, status: JsonObject): JsonObject {
   if (!Array.isArray(status.conditions)) return status;
   const conditions = status.conditions.map((condition: unknown) => {
@@ -180,7 +186,7 @@ function statusOf(kind: string, status: JsonObject): JsonObject {
   return { ...status, conditions };
 }
 
-/** A parser's complaint about user data shows some of it. */
+/** Removes the rest of a message after user data is mentioned, because a parser's error quotes a part of it. */
 function withoutQuotes(message: string): string {
   const at = message.search(/user ?data/i);
   const end = at < 0 ? -1 : message.indexOf(':', at);

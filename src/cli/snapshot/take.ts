@@ -1,4 +1,4 @@
-/** Takes a snapshot: reads a cluster, redacts it, and writes it, a page at a time. */
+/** Creates a snapshot: reads, redacts and writes the objects of a cluster page by page. */
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
@@ -14,20 +14,20 @@ export interface SnapshotOptions {
   readonly namespaces?: readonly string[];
   readonly redact: boolean;
   readonly output: ListFormat;
-  /** Of the command line. */
+  /** Version of the command line. */
   readonly version: string;
 }
 
 export interface Taken {
   readonly info: SnapshotInfo;
-  /** Objects by kind. */
+  /** Number of objects by kind. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** Without these there is nothing to answer by. */
+/** Kinds that results require. */
 const NEEDED = ['NodePool', 'Node', 'Pod'];
 
-/** @throws Error when the cluster cannot be reached, or none of its nodes, pods and NodePools may be read */
+/** @throws Error if the cluster cannot be reached, or if its nodes, pods or NodePools cannot be read */
 export async function takeSnapshot(
   client: HttpKubeReader,
   to: Writable,
@@ -64,5 +64,5 @@ export async function takeSnapshot(
   return { info, counts };
 }
 
-/** Who set which field is as long as the object, and nobody reads it. */
+/** Removes managed fields, which are as long as the object and are not used. */
 const light = (object: KubeObject): KubeObject => ({ ...object, metadata: withoutManagedFields(object.metadata) });

@@ -1,4 +1,4 @@
-/** Writes objects as one List, one after the other: a cluster is larger than the memory. */
+/** Writes objects one by one as a List, because a cluster may be larger than the memory. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -6,7 +6,7 @@ import { yamlText } from '../render/yaml.ts';
 
 export type ListFormat = 'yaml' | 'json';
 
-/** What opens a list, what stands between two items, and what closes it. */
+/** Texts before, between and after the items of a list. */
 interface Form {
   readonly head: string;
   readonly separator: string;
@@ -14,13 +14,13 @@ interface Form {
   readonly item: (object: KubeObject) => string;
 }
 
-/** `kind` comes last: a file that broke off has none, and no verb takes it for a whole one. */
+/** Forms of the list. `kind` is the last field, so that commands reject a truncated file, which has no kind. */
 const FORMS: Readonly<Record<ListFormat, Form>> = {
   yaml: {
     head: 'apiVersion: v1\nitems:\n',
     separator: '',
     foot: 'kind: List\nmetadata:\n  resourceVersion: ""\n',
-    // a folded line would break in the middle of a message
+    // long lines are not folded, because a fold would split messages
     item: (object) => yamlText([object], { lineWidth: 0 }),
   },
   json: {
@@ -41,7 +41,7 @@ export class ListWriter {
     this.#form = FORMS[format];
   }
 
-  /** Resolves when the reader has kept up. */
+  /** Resolves after the reader has consumed the objects. */
   async add(objects: readonly KubeObject[]): Promise<void> {
     for (const object of objects) {
       const before = this.#count === 0 ? this.#form.head : this.#form.separator;
