@@ -1,4 +1,4 @@
-/** What `--what-if` says: files with manifests, and changes in words. */
+/** Parses the values of `--what-if`: files with manifests, and changes in words. */
 import { existsSync } from 'node:fs';
 import { InputError } from '../objects/errors.ts';
 import { applied, type Manifest, readManifests } from '../objects/read.ts';
@@ -6,16 +6,20 @@ import { drained } from './drain.ts';
 import { priceChangeOf } from './prices.ts';
 import { scaled } from './scale.ts';
 
-/** As the help spells them. */
+/** Changes as shown in the help. */
 export const CHANGES = '"scale deploy/web=50", "drain NODE" or "spot+30%"';
 
-/** @throws InputError when a change cannot be made */
+/** @throws InputError if a change cannot be made */
 type Change = (manifests: readonly Manifest[], nowMs: number) => readonly Manifest[];
 
 const SCALE = /^scale\s+(?:(?<namespace>[^/\s]+)\/)?(?<kind>[^/\s]+)\/(?<name>[^/\s=]+)=(?<replicas>\d{1,6})$/;
 const DRAIN = /^drain\s+(?<node>\S+)$/;
 
-/** Undefined for what is no change of objects: a file, or a change of prices. @throws InputError for half a change */
+/**
+ * Returns undefined for a file or a change of prices, which do not change objects.
+ *
+ * @throws InputError if a change is incomplete
+ */
 function changeOf(text: string): Change | undefined {
   const where = `--what-if "${text}"`;
   const node = DRAIN.exec(text)?.groups?.node;
@@ -29,15 +33,16 @@ function changeOf(text: string): Change | undefined {
 }
 
 /**
- * What a cluster would hold with these changes made to it, one after the other.
- * @throws InputError that names the change, or the document and the field
+ * Returns the objects of a cluster after the changes, which are applied in order.
+ *
+ * @throws InputError with the change, or with the document and the field
  */
 export function changed(
   manifests: readonly Manifest[],
   whatIf: readonly string[],
   nowMs: number,
 ): { readonly manifests: readonly Manifest[]; readonly added: readonly Manifest[] } {
-  // all files first: they are one set of manifests, as -f is
+  // files are applied first, because all files are one set of manifests, as with -f
   const files = whatIf.filter((text) => changeOf(text) === undefined && priceChangeOf(text) === undefined);
   for (const file of files)
     if (file !== '-' && !existsSync(file))

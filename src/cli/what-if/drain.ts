@@ -1,4 +1,4 @@
-/** `--what-if "drain NODE"`: a node whose deletion has begun, so that its pods need another place. */
+/** Applies `--what-if "drain NODE"`: marks a node as being deleted, so that its pods must be rescheduled. */
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { timestamp } from '../../lib/times.ts';
@@ -7,13 +7,13 @@ import type { Manifest } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';
 
 interface Drain {
-  /** Name of the Node, of its NodeClaim, or of the Node up to the first dot. */
+  /** Name of the Node or its NodeClaim, or the part of the Node's name before the first dot. */
   readonly node: string;
   readonly nowMs: number;
   readonly where: string;
 }
 
-/** @throws InputError when there is no such node */
+/** @throws InputError if the node does not exist */
 export function drained(manifests: readonly Manifest[], { node: name, nowMs, where }: Drain): readonly Manifest[] {
   const named = manifests.find(({ object }) => isNamed(object, name));
   if (named === undefined) {

@@ -1,4 +1,4 @@
-/** More pods like those that a workload has: all pending, so that a place is looked for. */
+/** Adds pending pods to a workload by copying its existing pods. */
 import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { Manifest } from '../objects/read.ts';
@@ -9,11 +9,11 @@ interface Copies {
   readonly name: string;
   readonly count: number;
   readonly where: string;
-  /** Where the volume claims of the pods are found. */
+  /** Manifests that contain the volume claims of the pods. */
   readonly manifests: readonly Manifest[];
 }
 
-/** Of the youngest pod, whose template is the newest; with volume claims of their own where a StatefulSet makes them. */
+/** Copies the youngest pod, which has the latest template. Also copies the volume claims that a StatefulSet creates. */
 export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Manifest[] {
   const [youngest] = pods.toSorted(
     (a, b) => (timeOf(b.metadata.creationTimestamp) || 0) - (timeOf(a.metadata.creationTimestamp) || 0),
@@ -35,7 +35,7 @@ function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly 
     if (claimName === undefined || !claimName.endsWith(`-${pod.metadata.name}`)) return [volume];
     const renamed = `${claimName.slice(0, -pod.metadata.name.length)}${name}`;
     const claim = copyOfClaim(claimName, renamed, pod, manifests);
-    // a dump without volume claims does not say what they ask for
+    // the requests of a volume claim are unknown if the dump does not contain it
     if (claim === undefined) return [];
     claims.push({ object: claim, where: `${where}, PersistentVolumeClaim ${renamed}` });
     return [{ ...volume, persistentVolumeClaim: { ...volume.persistentVolumeClaim, claimName: renamed } }];
@@ -55,7 +55,7 @@ function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly 
   return [{ object: copy, where: `${where}, Pod ${name}` }, ...claims];
 }
 
-/** Not bound yet, as that of a pod that is new. */
+/** Copies an unbound volume claim for a new pod. */
 function copyOfClaim(
   name: string,
   renamed: string,

@@ -1,4 +1,4 @@
-/** `--what-if "spot+30%"`: other prices, of a capacity type or of instance types. */
+/** Applies `--what-if "spot+30%"`: changes prices of a capacity type or of instance types. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { InstanceType, Offering } from '../../engine/model.ts';
@@ -6,7 +6,7 @@ import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 
 interface PriceChange {
-  /** `--what-if "m5.*+20%"`, for messages. */
+  /** Place in messages: `--what-if "m5.*+20%"`. */
   readonly where: string;
   readonly factor: number;
   readonly isMeant: (type: InstanceType, offering: Offering) => boolean;
@@ -15,7 +15,11 @@ interface PriceChange {
 const PRICE = /^(?<what>[a-z0-9*][a-z0-9.*-]*)(?<sign>[+-])(?<percent>\d{1,4}(?:\.\d+)?)%$/;
 const CAPACITY_TYPES: readonly string[] = ['spot', 'on-demand', 'reserved'];
 
-/** Undefined when the text is no change of prices. @throws InputError when the prices would be negative */
+/**
+ * Returns undefined if the text is not a change of prices.
+ *
+ * @throws InputError if the prices would be negative
+ */
 export function priceChangeOf(text: string): PriceChange | undefined {
   const { what, sign = '', percent = '' } = PRICE.exec(text)?.groups ?? {};
   if (what === undefined) return undefined;
@@ -30,7 +34,7 @@ export function priceChangeOf(text: string): PriceChange | undefined {
   return { where, factor, isMeant };
 }
 
-/** Whether a name matches a pattern in which `*` stands for any letters. */
+/** Returns a matcher for a pattern in which `*` stands for any characters. */
 function named(pattern: string): (name: string) => boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
@@ -50,8 +54,10 @@ function named(pattern: string): (name: string) => boolean {
 type TypesOf = (nodePool: NodePool) => readonly InstanceType[];
 
 /**
- * Instance types at other prices. The same list of types stays one list, which the engine compiles once.
- * @throws InputError when a change is about types that no NodePool among the manifests sees
+ * Returns instance types with changed prices. Returns the same list for the same input, because the engine compiles
+ * each list once.
+ *
+ * @throws InputError if a change matches no instance type of the NodePools
  */
 export function atOtherPrices(
   types: TypesOf,
@@ -77,7 +83,7 @@ export function atOtherPrices(
   };
 }
 
-/** A NodePool that cannot be read is reported by who reads it. */
+/** Returns the instance types of a NodePool. Ignores errors, because the reader of NodePools reports them. */
 function readable(types: TypesOf, pool: NodePool): readonly (readonly InstanceType[])[] {
   try {
     return [types(pool)];

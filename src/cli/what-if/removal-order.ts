@@ -1,12 +1,14 @@
-/** Which pods of a workload go first when it shrinks, as its controller in kube-controller-manager chooses them. */
+/** Selects the pods that are removed when a workload is scaled down, as kube-controller-manager does. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { DELETION_COST_ANNOTATION } from '../../api/labels.ts';
 import { timeOf } from '../../lib/times.ts';
 
 /**
- * StatefulSets lose the highest ordinal first. ReplicaSets lose pods without a node first, then those that do not run, are
- * not ready, cost little to delete, share their node with most others, and are youngest.
+ * Returns the pods in the order of their removal. A StatefulSet removes the highest ordinal first. A ReplicaSet
+ * removes pods without a node first, then pods that are not running, pods that are not ready, and pods with a low
+ * deletion cost. After these, it removes pods that share their node with the most pods of the workload, and the
+ * youngest pods.
  */
 export function inOrderOfRemoval(pods: readonly Pod[], kind: string): readonly Pod[] {
   if (kind === 'StatefulSet') return pods.toSorted((a, b) => ordinalOf(b) - ordinalOf(a));
@@ -31,7 +33,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
-/** Of a pod of a StatefulSet; -1 for a name without one. */
+/** Returns the ordinal of a StatefulSet's pod, or -1 if its name contains none. */
 export function ordinalOf({ metadata }: Pod): number {
   const ordinal = /-(\d+)$/.exec(metadata.name)?.[1];
   return ordinal === undefined ? -1 : Number(ordinal);

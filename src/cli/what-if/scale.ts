@@ -1,4 +1,4 @@
-/** `--what-if "scale deploy/web=50"`: a workload with another number of pods. */
+/** Applies `--what-if "scale deploy/web=50"`: changes the number of pods of a workload. */
 import type { KubeObject, Pod, Workload } from '../../api/kubernetes.ts';
 import { isActive } from '../../engine/pods.ts';
 import { InputError } from '../objects/errors.ts';
@@ -24,14 +24,14 @@ type WorkloadKind = 'Deployment' | 'StatefulSet' | 'ReplicaSet';
 
 interface Scale {
   readonly namespace: string;
-  /** As the user has it, such as `deploy`. */
+  /** Kind as the user typed it, such as `deploy`. */
   readonly kind: string;
   readonly name: string;
   readonly replicas: number;
   readonly where: string;
 }
 
-/** @throws InputError when there is no such workload, neither itself nor by its pods */
+/** @throws InputError if neither the workload nor its pods exist */
 export function scaled(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
   const kind = Object.hasOwn(KINDS, scale.kind.toLowerCase()) ? KINDS[scale.kind.toLowerCase()] : undefined;
   if (kind === undefined)
@@ -55,11 +55,11 @@ const isWorkload = (object: KubeObject, { kind, namespace, name }: Omit<Target, 
 const isOwnedBy = ({ metadata }: KubeObject, kind: string, name: string): boolean =>
   (metadata.ownerReferences ?? []).some((owner) => owner.kind === kind && owner.name === name);
 
-/** The ReplicaSets of a Deployment, those too that are only known by the pods that they own. */
+/** Returns true for ReplicaSets of a Deployment. Also supports ReplicaSets that are only known as owners of pods. */
 function isReplicaSetOf(name: string, deployment: Target, manifests: readonly Manifest[]): boolean {
   const known = manifests.find(({ object }) => isWorkload(object, { ...deployment, kind: 'ReplicaSet', name }));
   if (known !== undefined) return isOwnedBy(known.object, 'Deployment', deployment.name);
-  // kubectl get pods alone shows no ReplicaSets; their names end in a hash of the pod template
+  // `kubectl get pods` does not include ReplicaSets, but their names end in a hash of the pod template
   return name.startsWith(`${deployment.name}-`) && /^[a-z0-9]+$/.test(name.slice(deployment.name.length + 1));
 }
 
@@ -78,7 +78,10 @@ function unknown(target: Target, manifests: readonly Manifest[]): InputError {
   return new InputError(where, notAmong(kind, `${namespace}/${name}`, { known, where: 'among the manifests' }));
 }
 
-/** Without pods of its own, the workload stands for them; ReplicaSets of a Deployment do not stand beside it. */
+/**
+ * Changes the replicas of a workload without pods in the manifests. Its pods are created from the workload, and not
+ * from its ReplicaSets.
+ */
 function standingFor(manifests: readonly Manifest[], target: Target): readonly Manifest[] {
   return manifests.map((manifest) => {
     const { object } = manifest;
@@ -101,7 +104,7 @@ const withReplicas = (workload: Workload, replicas: number): Workload => ({
   spec: { ...workload.spec, replicas },
 });
 
-/** Pods of a cluster stay where they are; some go, or copies of them join, which wait for a node. */
+/** Keeps the pods of a cluster on their nodes. Removes some of them, or adds pending copies. */
 function withPods(manifests: readonly Manifest[], own: readonly Manifest[], target: Target): readonly Manifest[] {
   const pods = own.map(({ object }) => object as Pod);
   const gone = new Set<KubeObject>(

@@ -1,4 +1,4 @@
-/** PodDisruptionBudgets right after a workload was scaled: new pods are not healthy yet. */
+/** Updates PodDisruptionBudgets for the moment after a workload was scaled, when new pods are not healthy yet. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import { desiredHealthy } from '../../api/pod-disruption-budget.ts';
@@ -6,11 +6,11 @@ import { selects } from '../../engine/selectors.ts';
 import type { Manifest } from '../objects/read.ts';
 
 interface Scaled {
-  /** Those that the workload had. */
+  /** Pods of the workload before the change. */
   readonly pods: readonly Pod[];
-  /** Of these, those that go. */
+  /** Removed pods. */
   readonly gone: readonly Pod[];
-  /** How many more pods there are to be. */
+  /** Change of the number of pods. */
   readonly grown: number;
 }
 
@@ -21,7 +21,10 @@ export const budgetsAfter = (manifests: readonly Manifest[], scaled: Scaled): re
     return object === manifest.object ? manifest : { ...manifest, object };
   });
 
-/** One without a status is left alone: nobody has counted its pods. */
+/**
+ * Updates the status of a budget. A budget without a status is not changed, because its controller has not counted
+ * its pods.
+ */
 function after(budget: PodDisruptionBudget, { pods, gone, grown }: Scaled): PodDisruptionBudget {
   const { status, spec } = budget;
   const [pod] = pods;
