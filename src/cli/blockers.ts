@@ -1,4 +1,7 @@
-/** `karpenter blockers`: what keeps nodes from being drained or disrupted now, since when, and what the wait costs. */
+/**
+ * Command `karpenter blockers`. Lists the reasons that prevent nodes from being drained or disrupted now, their
+ * start, and the cost of the wait.
+ */
 import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../api/node-hourly-fee.ts';
@@ -14,10 +17,10 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { instanceTypesOption, manifestsOf, nowOption, type TypesFor, typesNoting, writeNotes } from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
 
-/** Reasons of events that say of a Node or NodeClaim that something keeps it. */
+/** Reasons of events that report a blocked Node or NodeClaim. */
 const REPORTS: ReadonlySet<string> = new Set(['DisruptionBlocked', 'FailedDraining']);
 
-/** When events first said so, by the name of the Node or NodeClaim. */
+/** Returns the time of the first such event, by the name of the Node or NodeClaim. */
 function firstReports(manifests: readonly Manifest[]): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const { object } of manifests) {
@@ -37,7 +40,11 @@ export interface BlockersResult {
   readonly notes: readonly string[];
 }
 
-/** Of the nodes among some manifests. @throws InputError that names the document and the field */
+/**
+ * Finds the blockers of nodes in manifests.
+ *
+ * @throws InputError with the document and the field
+ */
 export async function blockersAmong(
   filename: readonly string[],
   { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
@@ -70,7 +77,7 @@ export async function blockersAmong(
 
 const WAITS: readonly NodeBlockers['waitsFor'][] = ['drain', 'drift', 'consolidation', 'nothing'];
 
-/** Drains first, and of equals what has cost most. */
+/** Sorts draining nodes first. Nodes in the same state are sorted by cost, highest first. */
 const inOrder = (nodes: readonly NodeBlockers[]): readonly NodeBlockers[] =>
   nodes.toSorted(
     (a, b) =>

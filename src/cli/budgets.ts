@@ -1,4 +1,7 @@
-/** `karpenter budgets`: how many nodes the NodePools' budgets let go, from when to when. */
+/**
+ * Command `karpenter budgets`. Shows the number of nodes that the budgets of NodePools allow to be disrupted, by
+ * time.
+ */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../api/duration.ts';
 import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
@@ -12,11 +15,11 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { manifestsOf, nowOption, whatIfOption, writeNotes } from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, sourceOf, withSource } from './source.ts';
 
-/** Of public form. */
+/** Calendar in a public format. */
 export interface BudgetCalendar {
-  /** RFC 3339. */
+  /** Time in RFC 3339 format. */
   readonly from: string;
-  /** RFC 3339. */
+  /** Time in RFC 3339 format. */
   readonly until: string;
   readonly nodePools: readonly PoolCalendar[];
 }
@@ -24,7 +27,11 @@ export interface BudgetCalendar {
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 366;
 
-/** `7d`, or a duration as Kubernetes has it, such as `36h`. @throws InvalidArgumentError */
+/**
+ * Parses `7d`, or a Kubernetes duration such as `36h`.
+ *
+ * @throws InvalidArgumentError
+ */
 export function period(text: string): number {
   const days = /^(\d{1,3})d$/.exec(text)?.[1];
   const ms = days === undefined ? readDuration(text) : Number(days) * DAY_MS;
@@ -50,7 +57,11 @@ function timeZone(text: string): string {
   }
 }
 
-/** NodePools among manifests, and how they stand. @throws InputError that names the document and the field */
+/**
+ * Reads NodePools and the current state of their budgets from manifests.
+ *
+ * @throws InputError with the document and the field
+ */
 export async function budgetsIn(
   given: { readonly filename: readonly string[]; readonly whatIf?: readonly string[] },
   nowMs: number,

@@ -1,4 +1,4 @@
-/** The live cluster that a verb reads. */
+/** Connects a command to a live cluster. */
 import { type Command, Option } from 'commander';
 import { connectReader, type HttpKubeReader } from '../kube/http.ts';
 import { realClock } from '../lib/clock.ts';
@@ -8,13 +8,17 @@ export interface ClusterFlags {
   readonly context?: string;
 }
 
-/** Adds the options that say which cluster. */
+/** Adds the options that select the cluster. */
 export const withCluster = (command: Command): Command =>
   command
     .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
     .option('--context <name>', 'context of the kubeconfig; default: its current one');
 
-/** Opens a connection for as long as `read` takes. @throws Error when the kubeconfig cannot be used */
+/**
+ * Opens a connection for the duration of `read`.
+ *
+ * @throws Error if the kubeconfig cannot be used
+ */
 export async function reading<T>(
   { kubeconfig, context }: ClusterFlags,
   userAgent: string,

@@ -1,4 +1,7 @@
-/** `karpenter completion`: scripts with which a shell completes verbs, options, their choices, and files. */
+/**
+ * Command `karpenter completion`. Prints scripts for the completion of commands, options, choices and files in a
+ * shell.
+ */
 import { Argument, Command } from 'commander';
 import { bashScript } from './completion/bash.ts';
 import { fishScript } from './completion/fish.ts';
@@ -11,7 +14,7 @@ const SCRIPTS: Readonly<Record<string, (root: CommandDescription) => string>> = 
   fish: fishScript,
 };
 
-/** `program`: the command line with all verbs. */
+/** @param program returns the command line with all commands */
 export const completionCommand = (program: () => Promise<Command>): Command =>
   withExamples(
     new Command('completion')

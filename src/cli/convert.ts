@@ -1,4 +1,4 @@
-/** `karpenter convert`: manifests of Karpenter's alpha and beta APIs as those of v1. */
+/** Command `karpenter convert`. Converts manifests of Karpenter's alpha and beta APIs to v1. */
 import { Command } from 'commander';
 import { readFiles } from './convert/documents.ts';
 import { groupCommands } from './convert/groups.ts';
@@ -36,11 +36,11 @@ Examples:
   karpenter convert -R -f clusters/dev --in-place
   kubectl get nodepools,ec2nodeclasses -o yaml | karpenter convert -f - | kubectl apply -f -`;
 
-/** Conversions of other things than manifests are subcommands. */
+/** Creates the command. Its subcommands convert other input than manifests. */
 export function convertCommand(): Command {
   const command = new Command('convert')
     .description('Convert manifests of older Karpenter APIs to karpenter.sh/v1 and karpenter.k8s.aws/v1')
-    // options after a subcommand are its own
+    // options after a subcommand belong to the subcommand
     .enablePositionalOptions()
     .addHelpText('after', EXAMPLES);
   for (const subcommand of [valuesCommand(), iamCommand(), ...groupCommands()]) command.addCommand(subcommand);

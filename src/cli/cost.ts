@@ -1,4 +1,4 @@
-/** `karpenter cost`: what the nodes cost now and who it is spent on, or what was spent. */
+/** Command `karpenter cost`. Shows the current costs of the nodes and their users, or past costs. */
 import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import { type HistoryView, historySince } from '../process/history-view.ts';
@@ -24,7 +24,7 @@ import {
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
 
 interface Flags extends SourceFlags {
-  /** Of the cluster to read, when either is said. */
+  /** Selects the cluster to read if either option is set. */
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace: string;
@@ -41,12 +41,12 @@ interface Flags extends SourceFlags {
 }
 
 const DAY_MS = 86_400_000;
-/** Up to this, a row for each hour is legible. */
+/** Maximum period that is shown by hour. */
 const HOURLY_MS = 2 * DAY_MS;
 
 const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== undefined || context !== undefined;
 
-/** Of the operator's own figures nothing is unknown. */
+/** Returns the current costs. The operator's own figures depend on no unknown facts. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
   const { filename, server, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
   if (filename.length === 0 && !isCluster(flags))
@@ -95,7 +95,7 @@ A node costs what its instance, surplus CPU credits, volumes, public address and
 its pods by what they request: the price is split over CPU, memory and accelerators as OpenCost does, and of each a pod
 pays its part. What nobody requests is IDLE. LIST is the same at AWS's list prices. docs/cost.md has the formula.`;
 
-/** Ends the process where the command line contradicts itself: something would be passed over in silence. */
+/** Exits if options contradict each other, because otherwise one of them would be ignored silently. */
 function refuse(command: Command, flags: Flags): void {
   refuseTwoSources(command, flags);
   if (isCluster(flags) && (flags.filename.length > 0 || flags.server !== undefined))
@@ -134,7 +134,7 @@ const withOptions = (command: Command): Command =>
     .addOption(outputOption())
     .addHelpText('after', HELP);
 
-/** `version`: of the product. */
+/** @param version version of the product */
 export function costCommand(version: string): Command {
   const userAgent = `karpenter-cost/${version}`;
   const command = new Command('cost').description(

@@ -1,4 +1,7 @@
-/** `karpenter demo`: the whole product on a laptop, from pending pods to nodes and back, in about a minute. */
+/**
+ * Command `karpenter demo`. Runs the whole product on one machine, from pending pods to nodes and back, in about a
+ * minute.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,10 +23,10 @@ interface DemoOptions {
   readonly machineSpeed: number;
 }
 
-/** A demo should take a minute. */
+/** Default speed, chosen so that the demo takes a minute. */
 const DEFAULT_MACHINE_SPEED = 5;
 
-/** As shells count: 128 and the number of SIGINT. */
+/** Exit code of an interrupted process: 128 plus the number of SIGINT. */
 const INTERRUPTED = 130;
 
 export function demoCommand(): Command {
@@ -39,7 +42,7 @@ export function demoCommand(): Command {
     });
 }
 
-/** Answers the exit code. */
+/** Returns the exit code. */
 async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
   const started = performance.now();
   const view = screen(process.stdout, () => performance.now() - started);
@@ -113,11 +116,11 @@ interface Stay {
   readonly failed: Promise<never>;
 }
 
-/** What kubectl and the aws command need: of the operator's environment the kubeconfig, and all of AWS. */
+/** Returns the environment variables for kubectl and aws: the kubeconfig and all variables of AWS. */
 export const clientEnvironment = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => name === 'KUBECONFIG' || name.startsWith('AWS_')));
 
-/** Tells how to look around and waits for Ctrl-C. */
+/** Prints commands for exploring the cluster, and waits for Ctrl-C. */
 async function stay(output: Screen, { env, metricsPort, livePage, signal, failed }: Stay): Promise<void> {
   output.stage('Still running: look around, then press Ctrl-C');
   for (const line of exportLines(clientEnvironment(env))) output.plain(line);

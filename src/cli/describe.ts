@@ -1,26 +1,26 @@
-/** The command line as data: what reference pages and shell completion are written from. */
+/** Describes the command line as data for reference pages and shell completion. */
 import type { EventEmitter } from 'node:events';
 import type { Argument, Command, Option } from 'commander';
 
 export interface OptionDescription {
-  /** `-o`, where there is one. */
+  /** Short flag: `-o`. Undefined if the option has no short flag. */
   readonly short?: string;
-  /** `--output`. */
+  /** Long flag: `--output`. */
   readonly long: string;
-  /** `format` of `--output <format>`; absent for an option without a value. */
+  /** Name of the value: `format` for `--output <format>`. Undefined for an option without a value. */
   readonly value?: string;
   readonly choices: readonly string[];
-  /** Whether the value names a file or a folder. */
+  /** Whether the value is a file or a folder. */
   readonly isFile: boolean;
   readonly description: string;
-  /** What holds when it is left out, in words. */
+  /** Description of the default. */
   readonly fallback?: string;
-  /** Environment variable that gives it as well. */
+  /** Environment variable with the same effect. */
   readonly variable?: string;
 }
 
 interface ArgumentDescription {
-  /** `[name]`, `<name>`, `<name...>`. */
+  /** Usage: `[name]`, `<name>` or `<name...>`. */
   readonly usage: string;
   readonly choices: readonly string[];
   readonly isFile: boolean;
@@ -28,7 +28,7 @@ interface ArgumentDescription {
 }
 
 export interface CommandDescription {
-  /** From the program on: `['karpenter', 'explain', 'node']`. */
+  /** Path from the program: `['karpenter', 'explain', 'node']`. */
   readonly path: readonly string[];
   readonly aliases: readonly string[];
   readonly description: string;
@@ -41,12 +41,12 @@ export interface CommandDescription {
 }
 
 export interface Example {
-  /** What it does, as a sentence without a full stop. */
+  /** Purpose, without a full stop. */
   readonly what: string;
   readonly command: string;
 }
 
-/** Names of values and arguments that stand for files. */
+/** Names of values and arguments that are files. */
 const FILES: ReadonlySet<string> = new Set(
   'path paths file files folder dir directory source config change manifest manifests'.split(' '),
 );
@@ -62,7 +62,7 @@ export function withExamples(command: Command, shown: readonly Example[]): Comma
 const exampleLines = (shown: readonly Example[]): readonly string[] =>
   shown.length === 0 ? [] : ['', 'Examples:', ...shown.flatMap(({ what, command }) => [`  # ${what}`, `  ${command}`])];
 
-/** Makes `--help` of a command, and of those below it, end with their examples. */
+/** Appends examples to the help of a command and its subcommands. */
 export function showExamples(command: Command): Command {
   const lines = exampleLines(examples.get(command) ?? []);
   if (lines.length > 0) command.addHelpText('after', lines.join('\n'));
@@ -84,19 +84,19 @@ export function describeCommand(command: Command, above: readonly string[] = [])
   };
 }
 
-/** Every command of a tree, each before those below it. */
+/** Returns all commands of a tree, each before its subcommands. */
 export const everyCommand = (root: CommandDescription): readonly CommandDescription[] => [
   root,
   ...root.commands.flatMap(everyCommand),
 ];
 
-/** Commander keeps texts after the help as listeners. */
+/** Returns the text after the help, which Commander stores as event listeners. */
 function notesOf(command: Command): string {
   let text = '';
   const write = (part: string): void => {
     text += part;
   };
-  // its types leave out that a command is an event emitter
+  // Commander's types do not declare that a command is an event emitter
   (command as Command & EventEmitter).emit('afterHelp', { error: false, command, write });
   return text.trim();
 }
@@ -126,10 +126,10 @@ function optionOf(option: Option): OptionDescription {
   };
 }
 
-/** A switch that is off by default needs no word. */
+/** Returns false for a flag that is off by default, because the default is obvious. */
 const isShown = (value: unknown): boolean => value !== undefined && value !== false;
 
-/** `FILE|DIR` as well. */
+/** Also supports alternatives such as `FILE|DIR`. */
 const isFileName = (name: string): boolean => name.split('|').some((part) => FILES.has(part.toLowerCase()));
 
 function argumentOf(argument: Argument): ArgumentDescription {

@@ -1,4 +1,4 @@
-/** `karpenter simulate --disruption`: which nodes of some manifests would be given back or replaced. */
+/** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
@@ -31,9 +31,9 @@ import {
   writeNotes,
 } from './scenario.ts';
 
-/** What a file of `--options` may set. */
+/** Settings in the file of `--options`. */
 export interface CaseOptions {
-  /** The time at which it plays. */
+  /** Time of the simulation. */
   readonly now?: string;
   readonly featureGates?: Readonly<Record<string, boolean>>;
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
@@ -42,13 +42,13 @@ export interface CaseOptions {
 
 const CASE_OPTIONS: readonly (keyof CaseOptions)[] = ['now', 'featureGates', 'preferencePolicy', 'minValuesPolicy'];
 
-/** What a file of `--options` sets that plays no part, for the user to know. */
+/** Returns notes on unknown settings in the file of `--options`. */
 const unknownOptions = (file: string, options: CaseOptions): readonly string[] =>
   Object.keys(options)
     .filter((name) => !CASE_OPTIONS.some((known) => known === name))
     .map((name) => `${file}: ${name}: unknown option, it has no effect; known are ${CASE_OPTIONS.join(', ')}`);
 
-/** @throws InputError that names the field */
+/** @throws InputError with the field */
 export function readCaseOptions(file: string): CaseOptions {
   const parsed = readJson(file);
   const options = fieldIn(file, parsed);
@@ -68,10 +68,10 @@ export function readCaseOptions(file: string): CaseOptions {
 export interface SceneOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
-  /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
+  /** Changes in words, and files that are read later and replace objects with the same name. */
   readonly whatIf?: readonly string[];
   readonly instanceTypes: TypesFor;
-  /** What `--instance-types` names. */
+  /** Value of `--instance-types`. */
   readonly operator?: string | undefined;
   readonly nowMs: number;
   readonly priceBook?: string | undefined;
@@ -89,7 +89,7 @@ interface Scene extends Pick<World, 'notes' | 'unknown'> {
   readonly methods: readonly Method[];
 }
 
-/** @throws InputError that names the document and the field */
+/** @throws InputError with the document and the field */
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const manifests = manifestsOf(options);
@@ -126,13 +126,13 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   return { pass, methods, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
 }
 
-/** How long the operator expects a pod on a node that it has found for it, by its default batch. */
+/** Time for which the operator nominates a node for a pod, with the default batch settings. */
 const NOMINATED_MS = 20_000;
 
 /**
- * With what provisioning finds room for on nodes that are there: the virtual pods of capacity buffers are counted. In a
- * cluster that runs, nodes for pods that wait, or whose node is going, are nominated as well: the operator looks again every
- * ten seconds, as long as they wait.
+ * Adds the placements of provisioning on existing nodes. The virtual pods of capacity buffers are always placed. In a
+ * running cluster, nodes are also nominated for pending pods and for pods of nodes that are being removed. The
+ * operator repeats the nominations every ten seconds while these pods are pending.
  */
 function withPlacements({ snapshot, leaving }: World, options: SolveOptions, runs: boolean): Snapshot {
   const virtual = snapshot.pendingPods.filter(isVirtual);
@@ -155,7 +155,7 @@ function withPlacements({ snapshot, leaving }: World, options: SolveOptions, run
   };
 }
 
-/** What the operator makes of NodePools that hold a fixed number of nodes while their feature gate is closed. */
+/** Returns notes on static NodePools, which the operator ignores without their feature gate. */
 const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
   pools
     .filter(({ nodePool }) => nodePool.spec.replicas !== undefined)
@@ -179,9 +179,9 @@ export async function reviewsOf(
 }
 
 export interface DisruptionOptions extends SceneOptions {
-  /** Ask every method, not only up to the first that has a command. */
+  /** Runs every method instead of stopping at the first method with a command. */
   readonly everyMethod: boolean;
-  /** What else the answer depends on. */
+  /** Further unknown facts that affect the result. */
   readonly unknown?: readonly string[];
 }
 
@@ -190,7 +190,7 @@ export interface DisruptionResult {
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the document and the field */
+/** @throws InputError with the document and the field */
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
   const { everyMethod } = options;
   const { notes, unknown, ...scene } = await sceneOf(options);
@@ -199,21 +199,21 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
   return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.pass.nodes)] };
 }
 
-/** What the command line says. */
+/** Options of the command line. */
 export interface DisruptionFlags extends ScenarioOptions {
   readonly explain?: boolean;
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
   readonly options?: string;
-  /** `Name=true,Other=false`. */
+  /** For example `Name=true,Other=false`. */
   readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
-  /** Whether to end with 2 when something would change. */
+  /** Whether to exit with code 2 if a node would be disrupted. */
   readonly exitCode?: boolean;
   readonly output: Format;
 }
 
-/** What the command line says goes before what the file of `--options` says. */
+/** Merges the options of the command line with the file of `--options`. The command line takes precedence. */
 export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): SceneOptions {
   const file = flags.options === undefined ? {} : readCaseOptions(flags.options);
   if (flags.options !== undefined) writeNotes(unknownOptions(flags.options, file));
@@ -239,7 +239,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
   };
 }
 
-/** Runs the verb and prints. */
+/** Runs the command and prints the result. */
 export async function runDisruption(flags: DisruptionFlags): Promise<void> {
   const { types, notes: ofTypes, unknown } = typesNoting(flags);
   const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false, unknown };

@@ -1,4 +1,7 @@
-/** `karpenter doctor`: what in the account or the cluster keeps nodes from being bought, and what to do about it. */
+/**
+ * Command `karpenter doctor`. Reports problems of the account or the cluster that prevent nodes from being launched,
+ * and their remedies.
+ */
 import { Command, Option } from 'commander';
 import { examine, type Finding } from '../aws/doctor/doctor.ts';
 import { withExamples } from './describe.ts';
@@ -7,7 +10,7 @@ import { counted } from './render/table.ts';
 
 const MARKS: Readonly<Record<Finding['level'], string>> = { ok: 'ok      ', warning: 'warning ', error: 'ERROR   ' };
 
-/** One line for each finding, and one below it for its fix; then the totals. */
+/** Renders each finding with its remedy, and the totals. */
 export function findingsText(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ level, subject, message, fix }) => [
     `${MARKS[level]}${subject}: ${message}`,
@@ -25,7 +28,7 @@ interface Flags {
   readonly output: Format;
 }
 
-/** `version`: of the product. */
+/** @param version version of the product */
 export function doctorCommand(version: string): Command {
   return withExamples(new Command('doctor'), [
     { what: 'the installation of the current context', command: 'karpenter doctor' },

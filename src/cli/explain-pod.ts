@@ -1,4 +1,7 @@
-/** `karpenter explain pod`: where a pod would go, and if nowhere, what every NodePool has against it. */
+/**
+ * Command `karpenter explain pod`. Shows the node on which a pod would be scheduled, or the reason why each NodePool
+ * rejects it.
+ */
 import { Command } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import { misfitText } from '../engine/solver/misfits.ts';
@@ -12,27 +15,27 @@ import { indented, terminalWidth } from './render/wrap.ts';
 import { notKnown, type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
 
-/** Of public form. */
+/** Verdict in a public format. */
 export interface PodVerdict {
-  /** `namespace/name`. */
+  /** Name of the pod: `namespace/name`. */
   readonly pod: string;
   /**
-   * `running`: on a node already. `held`: the operator leaves it out for a while. `not-held`: it does not, which is all
-   * that it was asked. `waiting`: kube-scheduler has not found it unschedulable. `fits`: on a node that is there.
-   * `bought`: on a new node.
+   * Code of the verdict. `running`: already on a node. `held`: the operator ignores the pod for some time.
+   * `not-held`: the operator does not ignore the pod; only this was checked. `waiting`: kube-scheduler has not marked
+   * the pod as unschedulable. `fits`: fits on an existing node. `bought`: needs a new node.
    */
   readonly code: 'running' | 'held' | 'not-held' | 'waiting' | 'fits' | 'bought' | 'unschedulable' | 'unknown';
   readonly text: string;
-  /** Begin and end of the time for which it is held. */
+  /** Start of the time for which the pod is held. */
   readonly since?: string;
   readonly until?: string;
-  /** What each NodePool has against it, in the order in which they were tried. */
+  /** Reason of each NodePool for rejecting the pod, in the order of evaluation. */
   readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
-  /** What the verdict depends on and manifests do not say; absent when that is nothing. */
+  /** Unknown facts that affect the verdict. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
 
-/** The verdict on the pod of that namespaced name. */
+/** Returns the verdict on the pod with the given namespaced name. */
 function podVerdict(
   pod: string,
   { simulation, snapshot, waiting }: Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>,
@@ -68,7 +71,7 @@ function podVerdict(
   return { pod, code: 'unschedulable', text: 'no NodePool can buy a node for it', nodePools };
 }
 
-/** Why the operator does not look at a pod that is on no node. */
+/** Returns the reason why the operator ignores a pod without a node. */
 function waitingText({ spec, status, metadata }: Pod): string {
   if (status?.nominatedNodeName) return `kube-scheduler makes room for it on node ${status.nominatedNodeName}`;
   const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
@@ -104,7 +107,7 @@ const nameOf = ({ namespace = 'default', name }: { readonly namespace?: string; 
 
 interface Flags extends ScenarioOptions {
   readonly namespace: string;
-  /** An operator that is asked whether it holds the pod back. */
+  /** Operator that reports whether it holds the pod. */
   readonly server?: string;
   readonly featureGates?: string;
   readonly now?: number;
@@ -139,7 +142,7 @@ export function explainPod(): Command {
       const options = { ...flags, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
       const { notes, ...found } = await simulate(options);
       const { snapshot, waiting, simulation } = found;
-      // Also when the pod is not found: the note of a Node that is left out says why those on it are.
+      // printed even if the pod is not found, because a note on an ignored Node explains why its pods are missing
       const { unknown } = simulation;
       writeNotes([...notes, ...notKnown(unknown ?? [])]);
       const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];

@@ -1,4 +1,4 @@
-/** `karpenter explain`: of nodes, whether they would be disrupted, and if not, what stands in the way. */
+/** Command `karpenter explain`. Shows whether nodes would be disrupted, or the reason why not. */
 import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { withExamples } from './describe.ts';
@@ -12,17 +12,21 @@ import { notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from '
 import { refuseTwoSources, serverOption, sourceOf } from './source.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
-  /** Where an operator serves its metrics; it is asked when there are no manifests. */
+  /** URL of an operator's metrics port. Used if no manifests are given. */
   readonly server?: string;
 }
 
-/** Of public form. */
+/** Verdict in a public format. */
 export interface ExplainedVerdict extends Verdict {
-  /** What the verdict depends on and manifests do not say; absent when that is nothing. */
+  /** Unknown facts that affect the verdict. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
 
-/** Verdicts on the nodes of some manifests. @throws InputError that names the document and the field */
+/**
+ * Returns the verdicts on nodes of manifests.
+ *
+ * @throws InputError with the document and the field
+ */
 export async function explainNodes(
   flags: ExplainFlags,
   instanceTypes: TypesFor,
@@ -44,7 +48,11 @@ async function verdictsFor(flags: ExplainFlags): Promise<readonly ExplainedVerdi
     : verdicts.map(({ unknown = [], ...verdict }) => ({ ...verdict, unknown: [...unknown, ...ofSales] }));
 }
 
-/** By the name of the Node, of its NodeClaim, or of the Node up to the first dot. @throws Error that tells known names */
+/**
+ * Finds a node by its name, by its NodeClaim's name, or by the part of its name before the first dot.
+ *
+ * @throws Error with the known names
+ */
 function verdictOn(name: string, verdicts: readonly ExplainedVerdict[], where: string): ExplainedVerdict {
   const found =
     verdicts.find(({ node }) => node === name) ??

@@ -1,9 +1,9 @@
-/** Ports for an operator that runs as a process of its own. */
+/** Finds ports for an operator in a separate process. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 
-/** A port of 127.0.0.1 that was free a moment ago: the operator's own choice would be its secret. */
+/** Returns a free port of 127.0.0.1. A port that the operator chooses itself would not be visible to its caller. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

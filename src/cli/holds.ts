@@ -1,7 +1,10 @@
-/** Pods that a running operator buys no nodes for now, though they wait: no object of the cluster shows them. */
+/**
+ * Reads pods for which a running operator currently launches no nodes. No object of the cluster contains this
+ * information.
+ */
 import { askOperator } from './operator.ts';
 
-/** What is read of a hold that `/debug/holds` serves. */
+/** Fields of a hold in the response of `/debug/holds`. */
 interface PublishedHold {
   readonly pod: string;
   readonly text: string;
@@ -9,13 +12,20 @@ interface PublishedHold {
   readonly until: string;
 }
 
-/** By namespaced name. @throws Error that says what to do, when the operator cannot be asked */
+/**
+ * Returns holds by namespaced name.
+ *
+ * @throws Error with a remedy if the operator cannot be reached
+ */
 export async function holdsAt(server: string): Promise<ReadonlyMap<string, PublishedHold>> {
   const holds = await askOperator<readonly PublishedHold[]>(server, '/debug/holds');
   return new Map(holds.map((hold) => [hold.pod, hold]));
 }
 
-/** Those of the operator that `--instance-types` names; none when it names a file, or nothing. */
+/**
+ * Returns the holds of the operator in `--instance-types`. Returns an empty map if the option is a file or is not
+ * set.
+ */
 export const holdsFor = async (instanceTypes: string | undefined): Promise<ReadonlyMap<string, PublishedHold>> =>
   instanceTypes !== undefined && isOperator(instanceTypes) ? holdsAt(instanceTypes) : new Map();
 

@@ -1,4 +1,4 @@
-/** Where `karpenter local` writes its kubeconfig: never over one whose cluster still runs. */
+/** Writes the kubeconfig of `karpenter local`. Never overwrites the kubeconfig of a running cluster. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -10,10 +10,10 @@ const LOOK_MS = 1_000;
 /**
  * Writes the kubeconfig of a local cluster.
  *
- * @param wanted the file that the user named; without one it is `karpenter-local.kubeconfig`, or has the port in its name
- *   when that belongs to another cluster that runs
- * @returns the path of the file
- * @throws Error when the user's file belongs to another cluster that runs, or cannot be written
+ * @param wanted file from the user; by default `karpenter-local.kubeconfig`, with the port in its name if the file
+ * belongs to another running cluster
+ * @returns path of the file
+ * @throws Error if the user's file belongs to another running cluster, or cannot be written
  */
 export async function writeLocalKubeconfig(
   wanted: string | undefined,
@@ -40,7 +40,7 @@ async function write(file: string, text: string): Promise<void> {
   }
 }
 
-/** The server that a kubeconfig names, when it answers. */
+/** Returns the server of a kubeconfig if it responds. */
 async function runningServer(file: string): Promise<string | undefined> {
   const server = await serverOf(file);
   if (server === undefined) return undefined;
@@ -56,7 +56,7 @@ interface Kubeconfig {
   readonly clusters?: readonly { readonly cluster?: { readonly server?: unknown } }[];
 }
 
-/** Undefined when there is no such file, or when it is no kubeconfig. */
+/** Returns undefined if the file does not exist or is not a kubeconfig. */
 async function serverOf(file: string): Promise<string | undefined> {
   try {
     const server = (parse(await readFile(file, 'utf8')) as Kubeconfig | null)?.clusters?.[0]?.cluster?.server;

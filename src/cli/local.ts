@@ -1,4 +1,4 @@
-/** `karpenter local`: a cluster and an AWS on loopback addresses, until it is interrupted. */
+/** Command `karpenter local`. Runs a cluster and a local AWS on loopback addresses until it is interrupted. */
 import { Command, InvalidArgumentError } from 'commander';
 import type { World } from '../local/world.ts';
 import { withExamples } from './describe.ts';
@@ -51,12 +51,12 @@ export function localCommand(): Command {
     .action(local);
 }
 
-/** Lines for `eval` or copying: the environment of kubectl, aws and the operator. */
+/** Returns `export` lines with the environment of kubectl, aws and the operator. */
 export function exportLines(environment: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuoted(value)}`);
 }
 
-/** No line is wider than 80 columns, so that none breaks inside a word. */
+/** Returns instructions with at most 80 columns, so that a terminal does not break words. */
 export const advice = ({ aws, kube }: Pick<World, 'aws' | 'kube'>, livePage: string): string => `
 The cluster answers at ${kube.url},
 AWS at ${aws.url}.

@@ -1,4 +1,4 @@
-/** How fast the local world's machines are. */
+/** Option for the speed of the local world's machines. */
 import { Option } from 'commander';
 import type { WorldOptions } from '../local/world.ts';
 import { positive } from './number-arguments.ts';
@@ -8,7 +8,7 @@ export const machineSpeedOption = (byDefault: number): Option =>
     .argParser(positive)
     .default(byDefault);
 
-/** Real machines need about half a minute from their launch to a node that is ready. */
+/** Returns the delays of machines. At speed 1, a node is ready about half a minute after its launch. */
 export const machinesAt = (speed: number): Required<Pick<WorldOptions, 'kubelets' | 'instances'>> => ({
   kubelets: { bootMs: 25_000 / speed, readyMs: 5_000 / speed },
   instances: { startDelayMs: 8_000 / speed, stopDelayMs: 15_000 / speed },

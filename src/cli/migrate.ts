@@ -1,4 +1,7 @@
-/** `karpenter migrate`: where a cluster is on its way here, and what the way is. Neither changes anything. */
+/**
+ * Command `karpenter migrate`. Shows the progress of a migration to this operator, and its plan. Changes nothing in
+ * the cluster.
+ */
 import { Command, Option } from 'commander';
 import type { Node } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
@@ -16,7 +19,7 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { terminalWidth } from './render/wrap.ts';
 import { filenameOption, writeNotes } from './scenario.ts';
 
-/** Something is left to do, or is not known: not a failure, and not the end. */
+/** Exit code if items are open or unknown, which is neither a failure nor the end of the migration. */
 const LEFT = 2;
 
 interface StatusFlags extends ClusterFlags, AccountFlags {
@@ -24,7 +27,7 @@ interface StatusFlags extends ClusterFlags, AccountFlags {
   readonly output: Format;
 }
 
-/** A live cluster, or with -f a snapshot of one. */
+/** Adds options for a live cluster, or for a snapshot with -f. */
 const withClusterOrFile = (command: Command): Command =>
   withCluster(command)
     .addOption(filenameOption())
@@ -83,7 +86,10 @@ interface PlanFlags extends ClusterFlags, AccountFlags {
   readonly output: 'markdown' | 'json';
 }
 
-/** Names of Auto Scaling groups by instance. No label tells them; without AWS the plan leaves a blank. */
+/**
+ * Returns the names of Auto Scaling groups by instance. Nodes have no label with this name, so without AWS the plan
+ * contains placeholders.
+ */
 async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
   const nodes = facts.of<Node>('Node').filter((node) => originOf(node).kind === 'auto-scaling-group');
   try {
@@ -135,7 +141,7 @@ const planCommand = (version: string): Command =>
       await printAs(format, found, (each) => planMarkdown(each, terminalWidth()));
     });
 
-/** `version`: of the product. */
+/** @param version version of the product */
 export const migrateCommand = (version: string): Command =>
   new Command('migrate')
     .description('Say where a cluster is on its way to this operator, and what the way is; nothing is changed')

@@ -1,4 +1,4 @@
-/** `karpenter moves`: what the operator consolidated, whether it lasted, and what it saved. */
+/** Command `karpenter moves`. Lists the operator's consolidations, whether they were undone, and their savings. */
 import { Command } from 'commander';
 import { withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -6,7 +6,7 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 
-/** What is printed of a move that `/debug/moves` serves. */
+/** Fields of a move in the response of `/debug/moves`. */
 export interface ToldMove {
   readonly startedAt: string;
   readonly method: string;
@@ -19,7 +19,7 @@ export interface ToldMove {
 
 const HEADINGS = ['STARTED', 'METHOD', 'STATE', 'PROMISED', 'SAVED', 'COMMAND'];
 
-/** Cents matter here, and so do fractions of them: a move counts for half an hour. */
+/** Formats an amount with four decimals, because the savings of a move count for only half an hour. */
 const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
 
 function stateOf({ state, undone }: ToldMove): string {
@@ -36,7 +36,7 @@ const rowOf = (move: ToldMove): readonly string[] => [
   move.command,
 ];
 
-/** The list is of consolidations alone; who misses a node should know where else to look. */
+/** Note that the list contains only consolidations, with places to search for other disruptions. */
 const OTHERS =
   'nodes that went for other reasons (drift, expiry, interruption, repair) are no moves and are not listed: ' +
   'see the events of their NodeClaims, and the metric karpenter_nodeclaims_disrupted_total by its reason';

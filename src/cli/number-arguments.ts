@@ -1,15 +1,15 @@
-/** Numbers on the command line. Each reader throws an InvalidArgumentError that says what is expected. */
+/** Parsers for numbers on the command line. Each parser throws an InvalidArgumentError with the expected value. */
 import { InvalidArgumentError } from 'commander';
 import { parseQuantity } from '../api/quantity.ts';
 
-/** A factor above 0. */
+/** Parses a factor greater than 0. */
 export function positive(text: string): number {
   const value = Number(text);
   if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number above 0.');
   return value;
 }
 
-/** Within bounds, both included. */
+/** Parses a number within inclusive bounds. */
 export function numberFrom(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = text.trim() === '' ? Number.NaN : Number(text);
@@ -19,7 +19,7 @@ export function numberFrom(least: number, most: number): (text: string) => numbe
   };
 }
 
-/** A size in bytes within bounds, both included, which are written as users write it: `64Ki`. */
+/** Parses a size in bytes within inclusive bounds, for example `64Ki`. */
 export function sizeFrom(least: string, most: string, example: string): (text: string) => number {
   const [from, to] = [parseQuantity(least), parseQuantity(most)];
   return (text) => {
@@ -27,14 +27,14 @@ export function sizeFrom(least: string, most: string, example: string): (text: s
     try {
       value = parseQuantity(text);
     } catch {
-      // said below
+      // reported below
     }
     if (value >= from && value <= to) return value;
     throw new InvalidArgumentError(`It must be a size from ${least} to ${most}, such as ${example}.`);
   };
 }
 
-/** A whole number within bounds, both included. */
+/** Parses a whole number within inclusive bounds. */
 export const wholeFrom =
   (least: number, most: number): ((text: string) => number) =>
   (text) => {

@@ -1,4 +1,7 @@
-/** `karpenter offerings`: which offerings the NodePools allow and cannot buy now, why, and until when. */
+/**
+ * Command `karpenter offerings`. Lists offerings that NodePools allow but that cannot be launched now, with the
+ * reason and the end of the time.
+ */
 import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
 import type { SpotPoolView } from '../aws/spot-risk/spot-risk.ts';
@@ -10,7 +13,7 @@ import { counted, table } from './render/table.ts';
 
 const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
 
-/** Offerings that differ in their zone alone share a line. */
+/** Groups offerings that differ only in their zone into one row. */
 function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
   const groups = Map.groupBy(out, ({ zone: _, ...rest }) => JSON.stringify(rest));
   return [...groups.values()].map((group) => {

@@ -1,13 +1,14 @@
-/** Asks a running operator for what it serves to look inside. */
+/** Reads debug data from a running operator. */
 
-/** Where `kubectl port-forward` puts the metrics port. */
+/** Default URL of the metrics port with `kubectl port-forward`. */
 export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
 const FORWARD = 'kubectl port-forward -n kube-system deployment/karpenter 8080';
 
 /**
- * What an operator serves at a path of its metrics port.
- * @param server URL of the metrics port; `http://` may be left out, and for a port of this machine the host as well
- * @throws Error that says what to do, when the operator cannot be asked
+ * Reads data from a path of an operator's metrics port.
+ *
+ * @param server URL of the metrics port; `http://` is optional, and so is the host for a port of this machine
+ * @throws Error with a remedy if the operator cannot be reached
  */
 export async function askOperator<T>(server: string, path: string): Promise<T> {
   const url = addressOf(server, path);
@@ -31,7 +32,10 @@ export async function askOperator<T>(server: string, path: string): Promise<T> {
   }
 }
 
-/** A number alone is a port on this machine: as a host, it would be an address such as 0.0.31.144. */
+/**
+ * Parses the address. A plain number is a port of this machine, because URL would read it as an address such as
+ * 0.0.31.144.
+ */
 function addressOf(server: string, path: string): URL {
   const isPort = /^\d+$/.test(server);
   const host = isPort ? `127.0.0.1:${server}` : server;

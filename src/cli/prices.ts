@@ -1,4 +1,4 @@
-/** `karpenter prices import`: makes a price book of what AWS's own commands print. */
+/** Command `karpenter prices import`. Creates a price book from the output of AWS's own commands. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { type Example, withExamples } from './describe.ts';
@@ -26,7 +26,7 @@ const EXAMPLES: readonly Example[] = [
   { what: 'what would be written', command: 'karpenter prices import plans.json rates.json' },
 ];
 
-/** @throws InputError, InputError */
+/** @throws InputError if a file cannot be read or is not valid */
 export function pricesFrom(files: readonly string[], { into, region }: Flags): Merged {
   const sources = files.map((file) => ({
     where: file === '-' ? 'standard input' : file,

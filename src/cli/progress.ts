@@ -1,21 +1,21 @@
 /**
- * What a verb that takes long shows meanwhile: a line on standard error, if that is a terminal. The engine works without a
- * pause, so that no timer of this thread would run: another thread writes the line.
+ * Shows the progress of a long command as a line on standard error, if this is a terminal. The engine blocks the main
+ * thread, so timers would not fire. Therefore another thread writes the line.
  */
 import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
-/** Who waits for less does not wonder. */
+/** Time before the line is shown. */
 const PATIENCE_MS = 2_000;
 const STDERR = 2;
 
-/** The places of the memory that both threads see. */
+/** Indexes in the memory that both threads share. */
 const STATE = 0;
 const SHOWN = 1;
-/** Whose turn it is to write: nobody's, the other thread's, or never again. */
+/** State of the line: free, being written by the other thread, or finished. */
 const [IDLE, WRITING, OVER] = [0, 1, 2];
 
-/** Runs in a thread of its own; plain JavaScript, because it is handed over as a text. */
+/** Program of the other thread. Plain JavaScript, because it is passed as text. */
 const PROGRAM = `
 const { writeSync } = require('node:fs');
 const { workerData: { memory, verb, patienceMs } } = require('node:worker_threads');
@@ -37,12 +37,13 @@ interface Terminal {
 
 let end = (): void => undefined;
 
-/** Takes the line away; nothing is shown from then on. */
+/** Removes the line and stops the display. */
 export const endProgress = (): void => end();
 
 /**
- * Shows the line after a while, up to the first text that the process writes itself.
- * @param verb what the line begins with
+ * Shows the line after some time, and until the process writes its first output.
+ *
+ * @param verb text at the start of the line
  */
 export function startProgress(verb: string, outputs: readonly Terminal[] = [process.stderr, process.stdout]): void {
   if (!outputs[0]?.isTTY) return;
@@ -52,7 +53,7 @@ export function startProgress(verb: string, outputs: readonly Terminal[] = [proc
     execArgv: [],
     workerData: { memory, verb, patienceMs: PATIENCE_MS },
   });
-  // a line that cannot be shown is no reason to fail
+  // a progress line that cannot be shown must not cause an error
   worker.on('error', () => undefined);
   worker.unref();
   const restore = outputs.map((output) => beforeWriting(output, endProgress));
@@ -65,7 +66,7 @@ export function startProgress(verb: string, outputs: readonly Terminal[] = [proc
   };
 }
 
-/** Calls `first` before the next text is written; answers how to give that up. */
+/** Calls `first` before the next output. Returns a function that restores the original output. */
 function beforeWriting(output: Terminal, first: () => void): () => void {
   const { write } = output;
   const restore = (): void => {

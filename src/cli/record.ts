@@ -1,4 +1,7 @@
-/** `karpenter record`: watches a live cluster, with GETs alone, and writes what happened to its workloads as a trace. */
+/**
+ * Command `karpenter record`. Watches a live cluster with GET requests only, and records the changes of its workloads
+ * as a trace.
+ */
 import { Command, Option } from 'commander';
 import { period } from './budgets.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** `karpenter replay`: a cluster's life in virtual time, under one or several sets of settings. */
+/** Command `karpenter replay`. Replays the life of a cluster in virtual time with one or several sets of settings. */
 import { Command, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
@@ -92,7 +92,7 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
       if (isStopped) process.exitCode = INTERRUPTED;
     });
 
-/** Plays with a line of progress, until it is over or stopped. */
+/** Plays with a progress line until the end or until the user stops it. */
 async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
   const progress = progressLine(prepared);
   let isStopped = false;
@@ -111,7 +111,10 @@ async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayR
   }
 }
 
-/** What of it was not played, on standard error: forms for machines say it in their data. */
+/**
+ * Returns messages for standard error about parts that were not played. Machine-readable forms contain this
+ * information as data.
+ */
 function leftText({ sets }: PlayableSet, result: ReplayResult): readonly string[] {
   const played = new Set(result.runs.map(({ name }) => name));
   const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);

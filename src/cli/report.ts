@@ -1,4 +1,7 @@
-/** `karpenter report`: what the operator did in the last days, what it saved, and which nodes are most idle now. */
+/**
+ * Command `karpenter report`. Shows the operator's actions in the last days, their savings, and the nodes with the
+ * highest idle cost.
+ */
 import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';

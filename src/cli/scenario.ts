@@ -1,4 +1,4 @@
-/** What the verbs that run the engine over manifests have in common: their options, and what they tell of the input. */
+/** Common options and notes of commands that run the engine on manifests. */
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
@@ -21,25 +21,25 @@ import { atOtherPrices, priceChangeOf } from './what-if/prices.ts';
 export interface ScenarioOptions {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
-  /** Files read after them, whose objects take the place of what has the same name, and changes in words. */
+  /** Changes in words, and files that are read later and replace objects with the same name. */
   readonly whatIf?: readonly string[];
-  /** In place of the built-in catalogue: a file, or the URL of an operator's metrics port. */
+  /** File, or URL of an operator's metrics port. Replaces the built-in catalogue. */
   readonly instanceTypes?: string;
-  /** File of the price book. */
+  /** Price book file. */
   readonly priceBook?: string;
-  /** The operator's setting of that name, or a file that holds it. */
+  /** Operator setting of the same name, or a file that contains it. */
   readonly schedulerConfig?: string;
-  /** The time at which it plays, milliseconds since the epoch. */
+  /** Time of the simulation, in milliseconds since the epoch. */
   readonly nowMs?: number;
-  /** The operator's setting of that name, USD per hour. */
+  /** Operator setting of the same name, in USD per hour. */
   readonly nodeHourlyFee?: number;
-  /** The operator's setting of that name. */
+  /** Operator setting of the same name. */
   readonly expectedCpuUtilization?: number;
 }
 
 type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
 
-/** The fee that counts: none where something is decided as Karpenter does. */
+/** Returns the hourly fee of nodes. Returns no fee if decisions must be the same as in Karpenter. */
 export const countedFee = (mode: Mode, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
   mode === 'compatible' ? {} : { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE };
 
@@ -61,13 +61,13 @@ function partOfCpu(text: string): number {
   return part;
 }
 
-/** Finds the instance types that the NodePools among some manifests see. */
+/** Returns the instance types of the NodePools in manifests. */
 export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
 
-/** Gathers the values of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-/** Milliseconds since the epoch. */
+/** Parses a time to milliseconds since the epoch. */
 export function time(text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
@@ -108,7 +108,7 @@ export const cpuUtilizationOption = (): Option =>
 export const priceBookOption = (): Option =>
   new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them');
 
-/** Adds the options of {@link ScenarioOptions} to a verb; `--now` arrives as `now`. */
+/** Adds the options of {@link ScenarioOptions} to a command. `--now` is stored as `now`. */
 export const withScenario = (command: Command): Command =>
   command
     .addOption(filenameOption())
@@ -120,7 +120,7 @@ export const withScenario = (command: Command): Command =>
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption());
 
-/** @throws InputError that names the document */
+/** @throws InputError with the document */
 export const manifestsOf = ({
   filename,
   whatIf = [],
@@ -133,7 +133,7 @@ export const manifestsOf = ({
   return manifests;
 };
 
-/** The catalogue of the local world is loaded only when it is needed. */
+/** Returns the instance types. Loads the local world's catalogue only if it is needed. */
 export async function typesFor(
   { instanceTypes: file, expectedCpuUtilization }: TypesOptions,
   manifests: readonly Manifest[],
@@ -164,7 +164,7 @@ async function listedTypes(
   return ({ metadata }) => found.nodePools.get(metadata.name) ?? found.instanceTypes;
 }
 
-/** What the built-in catalogue leaves open about a cluster that manifests were read from. */
+/** Note about the limits of the built-in catalogue for manifests of a cluster. */
 const SALES =
   "what AWS sells now, and at which price: the built-in catalogue stands in for it; the operator's own knowledge, " +
   'sold-out offerings, spot pools that were interrupted and pods that it holds back included, comes with --instance-types http://… (its metrics port)';
@@ -172,11 +172,11 @@ const SALES =
 interface NotedTypes {
   readonly types: TypesFor;
   readonly notes: readonly string[];
-  /** What answers that rest on the types cannot know. */
+  /** Unknown facts that affect results based on the instance types. */
   readonly unknown: readonly string[];
 }
 
-/** Instance types, and what is to be said of them once they have been asked for. */
+/** Returns a source of instance types, and notes that are complete after it was used. */
 export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   const notes: string[] = [];
   const unknown: string[] = [];
@@ -192,7 +192,7 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   return { types, notes, unknown };
 }
 
-/** @throws InputError that names the file, or SettingsError that names the field */
+/** @throws InputError with the file, or SettingsError with the field */
 export function defaultConstraintsOf({
   schedulerConfig,
 }: Pick<ScenarioOptions, 'schedulerConfig'>): readonly TopologySpreadConstraint[] {
@@ -208,14 +208,17 @@ export function defaultConstraintsOf({
   return parseSchedulerConfig(schedulerConfig).defaultConstraints;
 }
 
-/** With `--exit-code`, where nodes would be bought, replaced or given back, as `terraform plan -detailed-exitcode` has it. */
+/**
+ * Exit code of `--exit-code` if nodes would be launched, replaced or removed, as in `terraform plan
+ * -detailed-exitcode`.
+ */
 export const CHANGES_EXIT_CODE = 2;
 
-/** A note when there is none of what the verb is about. */
+/** Returns a note if the manifests contain no object of the command's kind. */
 export const noneOf = (what: string, found: readonly unknown[]): readonly string[] =>
   found.length === 0 ? [`there is no ${what} among the manifests`] : [];
 
-/** Notes on what an answer depends on and cannot be known. */
+/** Returns notes on unknown facts that affect a result. */
 export const notKnown = (unknown: readonly string[]): readonly string[] =>
   unknown.map((text) => `not known here: ${text}`);
 

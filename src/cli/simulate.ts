@@ -1,4 +1,7 @@
-/** `karpenter simulate`: which nodes would be bought for the pods in some manifests, without a cluster or an account. */
+/**
+ * Command `karpenter simulate`. Computes the nodes that would be launched for pods of manifests, without a cluster or
+ * an account.
+ */
 import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
@@ -28,25 +31,29 @@ export interface SimulateOptions extends ScenarioOptions {
   readonly preferencePolicy?: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
   readonly packing?: SolveOptions['packing'];
-  /** The operator's, as `Name=true,Other=false`. */
+  /** Operator setting, such as `Name=true,Other=false`. */
   readonly featureGates?: string;
 }
 
 export interface SimulateResult {
   readonly simulation: SimulationAnswer;
   readonly snapshot: Snapshot;
-  /** Pods of nodes that are going, for which a place is looked for as well. */
+  /** Pods of nodes that are being removed, which must also be placed. */
   readonly leaving: readonly Pod[];
-  /** Pods that wait, but for which no node is bought now. */
+  /** Pending pods for which no node is launched now. */
   readonly waiting: readonly Pod[];
   readonly notes: readonly string[];
 }
 
-/** @throws InputError that names the document and the field */
+/** @throws InputError with the document and the field */
 export const simulate = (options: SimulateOptions): Promise<SimulateResult> =>
   simulateManifests(manifestsOf(options), options);
 
-/** The same over manifests that were read, or made, already. @throws InputError that names the document and the field */
+/**
+ * Simulates manifests that were already read or created.
+ *
+ * @throws InputError with the document and the field
+ */
 export async function simulateManifests(
   manifests: readonly Manifest[],
   options: Omit<SimulateOptions, 'filename' | 'whatIf'>,
@@ -93,7 +100,9 @@ interface Flags extends SimulateOptions {
   readonly options?: string;
 }
 
-/** Policies that were not asked for on the command line are left to the file of `--options`. */
+/**
+ * Runs the disruption simulation. If a policy is not set on the command line, the file of `--options` determines it.
+ */
 async function runDisruption(command: Command, parsed: Flags): Promise<void> {
   const { now, preferencePolicy, minValuesPolicy, ...flags } = parsed;
   const isSet = (name: string): boolean => command.getOptionValueSource(name) === 'cli';

@@ -1,4 +1,7 @@
-/** `karpenter snapshot`: the objects of a live cluster, without its secrets, as one file for every verb that takes `-f`. */
+/**
+ * Command `karpenter snapshot`. Writes the objects of a live cluster, without secrets, to one file for all commands
+ * with `-f`.
+ */
 import { Command, Option } from 'commander';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
@@ -16,7 +19,7 @@ interface Flags extends ClusterFlags {
   readonly output: ListFormat;
 }
 
-/** The rights, as the rules of a ClusterRole name them. */
+/** Returns the required permissions in the form of ClusterRole rules. */
 const rights = (): readonly string[] => {
   const groups = Map.groupBy(
     READ_KINDS.flatMap(({ versions }) => versions.slice(0, 1)),
@@ -75,7 +78,7 @@ export function snapshotNotes({
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
-/** `version`: of the product. */
+/** @param version version of the product */
 export const snapshotCommand = (version: string): Command =>
   withExamples(
     withCluster(

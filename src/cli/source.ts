@@ -1,4 +1,4 @@
-/** What verbs have in common that answer over a dump of a cluster, or ask its operator. */
+/** Common options of commands that read a dump of a cluster, or data from its operator. */
 import { type Command, Option } from 'commander';
 import { DEFAULT_SERVER } from './operator.ts';
 import { filenameOption } from './scenario.ts';
@@ -6,7 +6,7 @@ import { filenameOption } from './scenario.ts';
 export interface SourceFlags {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
-  /** Where an operator serves its metrics; it is asked when there are no manifests. */
+  /** URL of an operator's metrics port. Used if no manifests are given. */
   readonly server?: string;
 }
 
@@ -16,15 +16,15 @@ export const serverOption = (): Option =>
     `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
   );
 
-/** Ends the process where both sources are named: one of them would be passed over in silence. */
+/** Exits if both sources are given, because otherwise one of them would be ignored silently. */
 export function refuseTwoSources(command: Command, { filename, server }: SourceFlags): void {
   if (filename.length > 0 && server !== undefined)
     command.error('error: name either manifests with -f or an operator with --server');
 }
 
-/** Adds the options of {@link SourceFlags} to a verb. */
+/** Adds the options of {@link SourceFlags} to a command. */
 export const withSource = (command: Command): Command => command.addOption(filenameOption()).addOption(serverOption());
 
-/** For messages: where something was looked for. */
+/** Describes the source in messages. */
 export const sourceOf = ({ filename, server = DEFAULT_SERVER }: SourceFlags): string =>
   filename.length === 0 ? `known to the operator at ${server}` : `in ${filename.join(', ')}`;

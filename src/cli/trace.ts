@@ -1,4 +1,4 @@
-/** `karpenter trace`: makes traces for `karpenter replay`, and looks at them. */
+/** Command `karpenter trace`. Creates traces for `karpenter replay`, and summarizes them. */
 import { Argument, Command, Option } from 'commander';
 import { timestamp } from '../lib/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
