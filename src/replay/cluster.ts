@@ -1,4 +1,4 @@
-/** A local cluster without ports, whose time stands still while anybody works. */
+/** Local cluster without network ports, whose time stands still while work remains to be done. */
 import { customResourceDefinitions } from '../api/crds.ts';
 import type { OpenAws } from '../local/aws/options.ts';
 import type { Caches } from '../local/cache.ts';
@@ -17,7 +17,7 @@ import type { VirtualClock } from './virtual-clock.ts';
 interface ClusterOptions {
   readonly clock: VirtualClock;
   readonly clusterName: string;
-  /** What machines are told to be the address of the API server. */
+  /** Address of the API server in the user data of instances. */
   readonly endpoint: string;
   readonly aws: OpenAws;
   readonly kubelets: Partial<KubeletOptions>;
@@ -32,7 +32,7 @@ interface Cluster {
   readonly caches: Caches;
 }
 
-/** Nobody resumes a watch. */
+/** History limit of the API server. A replay never resumes a watch. */
 const NO_HISTORY = 0;
 
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
@@ -58,7 +58,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   return { api, client, caches };
 }
 
-/** Kubelets that are never asked for a sign of life. */
+/** Kubelet options that disable heartbeats. */
 const SILENT: Partial<KubeletOptions> = {
   leaseMs: Number.POSITIVE_INFINITY,
   statusMs: Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 /**
- * EC2NodeClasses as the account of a replay can serve them. A trace's cluster has subnets, security groups, roles and
- * images of its own, which no replay knows: the selectors of a NodeClass are exchanged for those of the account that is
- * played, and everything else of it stays.
+ * EC2NodeClasses that match the account of a replay. The subnets, security groups, roles and images of the recorded
+ * cluster do not exist in this account. The selectors of a NodeClass are therefore replaced, and all other fields stay
+ * the same.
  */
 
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
@@ -13,7 +13,7 @@ const DEFAULT_ALIAS = 'al2023@latest';
 const isNodeClass = (object: KubeObject): object is EC2NodeClass =>
   object.kind === EC2_NODE_CLASS.kind && object.apiVersion.startsWith(`${EC2_NODE_CLASS.group}/`);
 
-/** The object itself, unless it is an EC2NodeClass. */
+/** Returns an EC2NodeClass with selectors for the account of the replay. Other objects are returned unchanged. */
 export function fitted<T extends KubeObject>(object: T, clusterName: string): T {
   if (!isNodeClass(object)) return object;
   const {

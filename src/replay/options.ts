@@ -1,25 +1,25 @@
-/** What a replay is played with. */
+/** Options of a replay. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Trace } from './trace/trace.ts';
 import type { WorldModel } from './world-model/world-model.ts';
 
-/** Settings that one run is played with. */
+/** Settings of one run. */
 export interface SettingsSet {
   readonly name: string;
-  /** For who reads the result: what sets it apart from the others. */
+  /** Differences from the other sets, as text for reports. */
   readonly says: readonly string[];
-  /** Of the operator, as on its command line: `--consolidation=compatible`. */
+  /** Command-line arguments of the operator, for example `--consolidation=compatible`. */
   readonly args: readonly string[];
-  /** NodePools, EC2NodeClasses and everything else that is there before the trace begins. */
+  /** NodePools, EC2NodeClasses and all other objects that exist before the trace begins. */
   readonly objects: readonly KubeObject[];
 }
 
 export interface ReplayProgress {
-  /** Name of the set, its place among them from 0, and how many there are. */
+  /** Name of the set, its index from 0, and the number of sets. */
   readonly set: string;
   readonly index: number;
   readonly sets: number;
-  /** Share of the trace that was played, 0 to 1. */
+  /** Share of the trace that was played, from 0 to 1. */
   readonly share: number;
   readonly nodes: number;
   readonly pods: number;
@@ -30,12 +30,12 @@ export interface ReplayOptions {
   readonly trace: Trace;
   readonly world: WorldModel;
   readonly sets: readonly SettingsSet[];
-  /** How many sets are played at a time, each in a thread of its own; 1 when left out. */
+  /** Number of sets that are played at the same time, each in its own thread. Default: 1. */
   readonly parallel?: number;
-  /** What all threads together may take; three quarters of what the machine has, or its container, when left out. */
+  /** Memory limit of all threads together. Default: three quarters of the memory of the machine or its container. */
   readonly memoryBytes?: number;
-  /** Aborted: what was played until then is answered. */
+  /** Stops the replay when it aborts. The result then covers the part that was played. */
   readonly signal?: AbortSignal;
-  /** Called several times a second of real time. */
+  /** Called several times per second of real time. */
   readonly onProgress?: (progress: ReplayProgress) => void;
 }

@@ -1,11 +1,11 @@
-/** Does to a cluster what a trace says, through its API server, whatever carries the requests. */
+/** Applies the events of a trace to a cluster through any client of its API server. */
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject, Pod, PodSpec } from '../api/kubernetes.ts';
 import { isConflict, isGone, type ObjectClient } from '../local/client.ts';
 import { TRACE_KINDS } from './trace/kinds.ts';
 import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
 
-/** An event that a cluster does not take; the rest of the trace is played. */
+/** Error for an event that the cluster rejects. The rest of the trace is still played. */
 export class Refused extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** @throws Refused with what was refused and why */
+/** @throws Refused with the object and the reason */
 export async function play(client: ObjectClient, event: TraceEvent): Promise<void> {
   const about = 'apply' in event ? event.apply : 'scale' in event ? event.scale : event.delete;
   try {
@@ -63,7 +63,7 @@ async function put(client: ObjectClient, kind: Kind, object: KubeObject): Promis
 
 const NAMESPACE = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
-/** A trace need not say that the namespaces of its objects exist. */
+/** Creates the namespace of an object if it is missing, because a trace may omit Namespaces. */
 async function ensureNamespace(client: ObjectClient, name: string): Promise<void> {
   if ((await client.find(NAMESPACE, { name })) !== undefined) return;
   try {
@@ -73,7 +73,7 @@ async function ensureNamespace(client: ObjectClient, name: string): Promise<void
   }
 }
 
-/** Longer than any trace. */
+/** Duration that is longer than any trace. */
 const FOR_EVER_SECONDS = 100 * 365 * 86_400;
 
 const podSpecOf = (object: KubeObject): PodSpec | undefined =>
@@ -82,13 +82,18 @@ const podSpecOf = (object: KubeObject): PodSpec | undefined =>
     : (object as KubeObject & { readonly spec?: { readonly template?: { readonly spec?: PodSpec } } }).spec?.template
         ?.spec;
 
-/** Whether its pods may come to an end, which a trace leaves to whoever deletes them where it says nothing. */
+/**
+ * Returns true if the pods of an object may end. If the trace has no duration for them, they run until they are
+ * deleted.
+ */
 const mayEnd = (object: KubeObject): boolean => {
   const policy = podSpecOf(object)?.restartPolicy;
   return policy === 'Never' || policy === 'OnFailure';
 };
 
-/** The workload, or the pod, whose pods end by themselves: the local kubelets run what a container's `sleep` says. */
+/**
+ * Returns the workload or pod with containers that run `sleep`. The local kubelets end such containers after this time.
+ */
 function ending(object: KubeObject, seconds: number): KubeObject {
   const pod = object as Pod;
   if (object.kind === 'Pod') return { ...pod, spec: endingSpec(pod.spec, seconds) } as KubeObject;
@@ -125,7 +130,7 @@ async function remove(client: ObjectClient, { delete: ref }: Delete): Promise<vo
   }
 }
 
-/** Kinds that a trace may create: everything that decides where pods may run, and nothing that controllers derive from it. */
+/** Kinds that a trace may create: they affect where pods may run, and no controller derives them from other objects. */
 const KINDS_BY_NAME = new Map(TRACE_KINDS.map((each) => [`${apiVersionOf(each)} ${each.kind}`, each]));
 
 const playableKind = ({

@@ -14,8 +14,8 @@ export type { ReplayOptions, ReplayProgress as Progress, SettingsSet } from './o
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 
 /**
- * Runs of the same trace, each in a world of its own that is made of the same seed; they do not depend on each other.
- * Each has a thread of its own, whose heap has a limit.
+ * Plays the trace once for each set. The runs are independent of each other, and their worlds use the same seed. Each
+ * run has its own thread with a limited heap.
  */
 export const replay: Replay = async ({ trace, world, sets, signal, onProgress, parallel = 1, memoryBytes }) => {
   const runs: (ReplayRun | undefined)[] = [];
@@ -30,7 +30,7 @@ export const replay: Replay = async ({ trace, world, sets, signal, onProgress, p
     try {
       runs[index] = await runInThread({ trace, world, set, signal: ended, onProgress: progress }, memory);
     } catch (error) {
-      // the others would be played in vain
+      // the result would be discarded, so the other runs can stop
       failed.abort();
       throw error;
     }

@@ -1,8 +1,10 @@
-/** What a replay answers: what the same trace led to under one or several sets of settings. Plain data, as JSON has it. */
+/**
+ * Result of a replay: the outcome of one trace for one or several sets of settings. Plain data that JSON can represent.
+ */
 
 export interface ReplayResult {
   readonly trace: { readonly name: string; readonly start: string; readonly seconds: number; readonly source?: string };
-  /** Of the world that was played: boot times, prices, interruptions … */
+  /** World of the replay: boot times, prices, interruptions and other parameters. */
   readonly world: WorldSummary;
   readonly runs: readonly ReplayRun[];
 }
@@ -10,40 +12,45 @@ export interface ReplayResult {
 export interface WorldSummary {
   readonly region: string;
   readonly seed: number;
-  /** A line for each part that departs from the default, such as `interruptions: 5 % of spot nodes a day`. */
+  /**
+   * One line for each parameter that differs from the default, for example `interruptions: 5 % of spot nodes a day`.
+   */
   readonly says: readonly string[];
 }
 
-/** One life of the cluster, under one set of settings. */
+/** One run of the trace with one set of settings. */
 export interface ReplayRun {
   readonly name: string;
-  /** What sets it apart, for who reads it: arguments of the operator, objects that were changed. */
+  /** Differences from the other sets, for reports: arguments of the operator and changed objects. */
   readonly settings: readonly string[];
-  /** Seconds of the trace that were played; less than it has when the replay was interrupted. */
+  /**
+   * Seconds of the trace that were played. The number is smaller than the length of the trace if the replay was
+   * interrupted.
+   */
   readonly playedSeconds: number;
   readonly isComplete: boolean;
   readonly cost: CostSummary;
   readonly waiting: WaitingSummary;
-  /** Pods that lost their node before they were done: by the operator's own evictions, and by interruptions. */
+  /** Pods that lost their node before they finished, through evictions of the operator or interruptions. */
   readonly evictions: number;
   readonly nodes: NodeSummary;
   readonly interruptions: InterruptionSummary;
-  /** Share of what the nodes offered over time that no pod had requested, 0 to 1. */
+  /** Share of the nodes' allocatable resources over time that pods did not request, from 0 to 1. */
   readonly idle: { readonly cpu: number; readonly memory: number };
   readonly series: ReplaySeries;
-  /** Every node that was bought or given back, in order. */
+  /** Every node that was launched or removed, in order of time. */
   readonly log: readonly NodeEvent[];
-  /** Errors and warnings that the operator logged, by message, the most frequent first; at most 50. */
+  /** Errors and warnings of the operator by message, in descending order of their count; at most 50. */
   readonly complaints: readonly { readonly message: string; readonly count: number; readonly example: string }[];
-  /** Real seconds that the run took, and the highest resident memory of the process in bytes. */
+  /** Duration of the run in real seconds, and the highest resident memory of the process in bytes. */
   readonly took: { readonly seconds: number; readonly rssBytes: number };
 }
 
-/** In USD over the time that was played. */
+/** Cost in USD over the time that was played. */
 interface CostSummary {
-  /** Instances at the prices of list and spot market. */
+  /** Instances at list and spot prices. */
   readonly instancesUsd: number;
-  /** Volumes and public addresses. */
+  /** Volumes and public IP addresses. */
   readonly extrasUsd: number;
   /** Surplus CPU credits of burstable instances. */
   readonly surplusCreditsUsd: number;
@@ -53,50 +60,53 @@ interface CostSummary {
   readonly byNodePool: Readonly<Record<string, number>>;
 }
 
-/** Seconds from a pod's creation until it was bound to a node, of all pods that were bound. */
+/** Seconds from the creation of a pod until it was bound to a node, over all bound pods. */
 export interface WaitingSummary {
   readonly pods: number;
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly longest: number;
-  /** Pods that waited still when the replay ended. */
+  /** Pods that were still waiting when the replay ended. */
   readonly stillWaiting: number;
-  /** The distribution, by growing seconds, at most a few dozen: how many of all pods waited at most so long. */
+  /**
+   * Distribution in ascending order of seconds, with at most a few dozen entries: the number of pods that waited at
+   * most this long.
+   */
   readonly upTo?: readonly { readonly seconds: number; readonly pods: number }[];
 }
 
 export interface NodeSummary {
   readonly bought: number;
   readonly givenBack: number;
-  /** Nodes that ran at the same time, at most and on average. */
+  /** Maximum and average number of nodes at the same time. */
   readonly most: number;
   readonly average: number;
-  /** Nodes given back, by reason: Empty, Underutilized, Drifted, Expired, Interrupted … */
+  /** Removed nodes by reason: Empty, Underutilized, Drifted, Expired, Interrupted and others. */
   readonly byReason: Readonly<Record<string, number>>;
-  /** Hours of nodes by instance type, the most first. */
+  /** Node hours by instance type, in descending order. */
   readonly hoursByType: Readonly<Record<string, number>>;
 }
 
 export interface InterruptionSummary {
-  /** Spot instances that were taken back. */
+  /** Interrupted spot instances. */
   readonly count: number;
-  /** Of these, nodes whose pods were all on their way before the instance was gone. */
+  /** Interrupted nodes whose pods had all left the node before the instance was reclaimed. */
   readonly survived: number;
-  /** Launches that failed for want of capacity. */
+  /** Launches that failed because of insufficient capacity. */
   readonly capacityErrors: number;
 }
 
-/** Columns of equal length, one row every `stepSeconds`, the first at the start of the trace. */
+/** Columns of equal length. They have one row every `stepSeconds`, beginning at the start of the trace. */
 export interface ReplaySeries {
   readonly stepSeconds: number;
-  /** What the nodes cost by the hour at that moment, as `CostSummary.effectiveUsd` has it. */
+  /** Current cost of the nodes in USD per hour, computed like `CostSummary.effectiveUsd`. */
   readonly usdPerHour: readonly number[];
   readonly nodes: readonly number[];
   readonly spotNodes: readonly number[];
   readonly runningPods: readonly number[];
   readonly waitingPods: readonly number[];
-  /** Cores and GiB. */
+  /** CPU columns are in cores, memory columns in GiB. */
   readonly cpuRequested: readonly number[];
   readonly cpuAllocatable: readonly number[];
   readonly memoryRequested: readonly number[];
@@ -108,12 +118,12 @@ export interface NodeEvent {
   readonly at: number;
   readonly what: 'bought' | 'given back' | 'interrupted' | 'launch failed';
   readonly nodePool: string;
-  /** Of the NodeClaim. */
+  /** Name of the NodeClaim. */
   readonly name: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
   readonly usdPerHour: number;
-  /** Of a node that was given back. */
+  /** Reason for the removal of the node. */
   readonly reason?: string;
 }

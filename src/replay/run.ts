@@ -1,4 +1,4 @@
-/** One life of a cluster: a trace, a world, and an operator with its settings. */
+/** One run of a trace in a world, with an operator and its settings. */
 
 import type { Deps } from '../controllers/deps.ts';
 import { poolInputs } from '../controllers/pool-inputs.ts';
@@ -19,15 +19,15 @@ export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly onProgress: (progress: RunProgress) => void;
 }
 
-/** For NodeClasses and NodePools to become Ready before anything else happens. */
+/** Time in which NodeClasses and NodePools become ready before the trace begins. */
 const SETTLING_MS = 60_000;
-/** Rows of a series: as many as a plot can show. */
+/** Number of rows of a time series, which a plot can show. */
 const ROWS = 600;
 const SHORTEST_STEP_SECONDS = 60;
-/** Real time between two reports of how far it is. */
+/** Interval between progress reports, in real time. */
 const REPORT_MS = 200;
 
-/** @throws SettingsError on arguments that the operator does not take */
+/** @throws SettingsError if the operator does not accept the arguments */
 export const run = (options: RunOptions): Promise<ReplayRun> => new Run(options).play();
 
 class Run {
@@ -39,7 +39,7 @@ class Run {
   readonly #startedMs = performance.now();
   #reportedMs = 0;
   #nextSampleMs: number;
-  /** What was paid of a dollar of list prices when it was last looked at. */
+  /** Share of the list prices that was paid at the last sample. */
   #paid = 1;
   #highestRss = 0;
 
@@ -79,7 +79,7 @@ class Run {
     await this.#reached(this.#endMs, world);
   }
 
-  /** Lets the time of the trace come, taking samples on the way. Answers false when the replay is to end. */
+  /** Advances the virtual time and takes samples. Returns false if the replay was aborted. */
   async #reached(untilMs: number, world: ReplayWorld): Promise<boolean> {
     const { signal } = this.#options;
     while (this.#clock.now() < untilMs && !signal?.aborted) {
@@ -138,7 +138,7 @@ class Run {
 const played = (client: ObjectClient, event: TraceEvent): Promise<void> =>
   play(client, 'apply' in event ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);
 
-/** Of one dollar at the prices of list and spot market, for the nodes that there are now; 1 without a price book. */
+/** Returns the share of list and spot prices that is paid for the current nodes, or 1 without a price book. */
 async function paidShare(deps: Deps): Promise<number> {
   const { cloud, cluster, settings } = deps;
   if (settings.priceBook === '') return 1;
@@ -146,7 +146,7 @@ async function paidShare(deps: Deps): Promise<number> {
   let [listed, paid] = [0, 0];
   for (const price of nodePrices(cluster.nodes(), pools, cloud.commitments?.()).values()) {
     const { usdPerHour, listUsdPerHour = usdPerHour, coveredUsdPerHour = 0, extras } = price;
-    // the fee is no money that is paid to the cloud
+    // the fee is not paid to AWS
     const charged = (extras?.volumesUsdPerHour ?? 0) + (extras?.publicIpv4UsdPerHour ?? 0);
     listed += listUsdPerHour + charged;
     paid += usdPerHour - coveredUsdPerHour + charged;

@@ -1,19 +1,19 @@
-/** Time of a replay: it stands still while anything is left to be done, and then jumps to the next timer. */
+/** Clock of a replay. The time stands still while work remains, and then jumps to the next timer. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 
 interface Timer {
   readonly dueMs: number;
-  /** Timers that are due at once fire in the order in which they were set. */
+  /** Serial number. Timers with the same due time fire in the order in which they were set. */
   readonly serial: number;
   fire: (() => void) | undefined;
 }
 
-/** Work that the event loop still has to do at this moment; timers and sockets are others' business. */
+/** Returns true for pending work of the event loop at this moment. Timers and sockets do not count. */
 const isWork = (resource: string): boolean =>
   resource === 'Immediate' || resource.startsWith('FSReq') || resource === 'CloseReq';
 
-/** Lets everything run that needs no time to pass. */
+/** Waits until all work that does not need time is finished. */
 async function settle(): Promise<void> {
   do await nextTurn();
   while (process.getActiveResourcesInfo().some(isWork));
@@ -69,7 +69,7 @@ export class VirtualClock implements Clock {
     return sleepers;
   }
 
-  /** Moves time on until `untilMs`, or until the signal aborts; what falls due fires in order, each moment at once. */
+  /** Advances the time to `untilMs`, or until the signal aborts. Timers fire in order of their due time. */
   async runUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
     await settle();
     while (!signal?.aborted) {
@@ -83,15 +83,16 @@ export class VirtualClock implements Clock {
     if (!signal?.aborted) this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
-  /** Timers that have not fired. */
+  /** Number of timers that have not fired. */
   get waiting(): number {
     return this.#timers.size;
   }
 }
 
 /**
- * Those who sleep under a signal: one listener for all, because a signal looks for a new listener among all that it has.
- * None while nobody sleeps: Node keeps a signal of `AbortSignal.any` for as long as it has a listener.
+ * Sleeps that one signal can end. They share one listener, because adding a listener to a signal takes longer if it
+ * already has many. The listener is removed when no sleep remains, because Node keeps a signal of `AbortSignal.any`
+ * while it has a listener.
  */
 class Sleepers {
   readonly #signal: AbortSignal;
@@ -101,7 +102,7 @@ class Sleepers {
     this.#signal = signal;
   }
 
-  /** @param stop  ends a sleep early */
+  /** @param stop ends a sleep early */
   add(stop: () => void): void {
     if (this.#stops.size === 0) this.#signal.addEventListener('abort', this.#wake);
     this.#stops.add(stop);
@@ -122,10 +123,10 @@ class Sleepers {
 const isEarlier = (one: Timer, other: Timer): boolean =>
   one.dueMs < other.dueMs || (one.dueMs === other.dueMs && one.serial < other.serial);
 
-/** Cancelled timers stay until their time comes, or until they are the larger part. */
+/** Cancelled timers stay in the heap until they are due, or until they are the larger part of it. */
 const FEW_CANCELLED = 1_000;
 
-/** A binary heap, the earliest first. */
+/** Binary heap, ordered by due time. */
 class TimerHeap {
   #heap: Timer[] = [];
   #cancelled = 0;
@@ -165,13 +166,13 @@ class TimerHeap {
     return undefined;
   }
 
-  /** Takes out the first timer that is due then. */
+  /** Removes and returns the first timer that is due at this time. */
   takeDue(dueMs: number): { fire(): void } | undefined {
     const nextMs = this.nextDueMs();
     const first = this.#heap[0];
     if (nextMs === undefined || nextMs > dueMs || first?.fire === undefined) return undefined;
     const { fire } = first;
-    // from now on cancelling it means nothing
+    // a cancellation has no effect from now on
     first.fire = undefined;
     this.#removeFirst();
     return { fire };

@@ -1,4 +1,4 @@
-/** A cluster with its AWS and its operator, all in this process and in virtual time. */
+/** Cluster with its AWS and its operator, all in this process and in virtual time. */
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { cpuCreditsOf } from '../aws/instancetypes/cpu-credits.ts';
@@ -19,23 +19,23 @@ import { kubeletsOf } from './world-model/boot-times.ts';
 import { awsOf, startWorldModel } from './world-model/start-world-model.ts';
 import type { WorldModel } from './world-model/world-model.ts';
 
-/** Name of the cluster that is played. */
+/** Name of the cluster in every replay. */
 export const CLUSTER = 'replay';
 const ENDPOINT = 'https://replay.invalid';
 const KUBERNETES = '1.34';
-/** Instances that are gone stay visible for this long: garbage collection is to meet some. */
+/** Time for which terminated instances remain visible, so that garbage collection encounters some. */
 const VISIBLE_MS = 15 * 60_000;
 
 interface WorldOptions {
   readonly clock: VirtualClock;
   readonly model: WorldModel;
-  /** When the trace begins. */
+  /** Start of the trace. */
   readonly startMs: number;
-  /** Between two rows of the series. */
+  /** Interval between two rows of the time series. */
   readonly stepSeconds: number;
-  /** Of the operator. */
+  /** Command-line arguments of the operator. */
   readonly args: readonly string[];
-  /** Ends everything. */
+  /** Stops all parts of the world when it aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -94,7 +94,9 @@ export async function openWorld({
   return { client, operator, measure };
 }
 
-/** What instances cost at a moment: spot prices move, and volumes and addresses are those of their NodePool. */
+/**
+ * Current prices of instances. Spot prices change over time; volumes and public IP addresses depend on the NodePool.
+ */
 class InstancePrices {
   operator: ReplayOperator | undefined;
   readonly #aws: OpenAws;
@@ -118,7 +120,9 @@ class InstancePrices {
   }
 }
 
-/** Of a NodePool whose NodeClass cannot be read nothing is known, and nothing is bought. */
+/**
+ * Returns the charges of a NodePool. If its NodeClass cannot be read, charges are unknown and no nodes are launched.
+ */
 function chargesOf(cloud: CloudProvider, pool: NodePool) {
   try {
     return cloud.charges?.(pool) ?? NO_CHARGES;

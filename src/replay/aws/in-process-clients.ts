@@ -1,6 +1,8 @@
 /**
- * The operator's SDK clients, answered by an AWS in the same process: nothing is signed, encoded, sent or parsed. What
- * the SDK and the operator do around each attempt stays: retries, names of calls in errors.
+ * SDK clients of the operator, connected to the local AWS in the same process. Requests are not signed, encoded, sent
+ * or parsed.
+ * The steps of the SDK and of the operator around each attempt remain, for example retries and the names of calls in
+ * errors.
  */
 
 import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/client-sqs';
@@ -12,16 +14,25 @@ import { openFence } from '../../kube/fence.ts';
 import type { CallAnswer, OpenAws } from '../../local/aws/options.ts';
 import { serviceError } from './service-errors.ts';
 
-/** Each command brings this step, which finds the endpoint. Nothing is sent there, but other steps stand beside it. */
+/**
+ * Step that each command adds to find its endpoint. No request is sent to the endpoint, but other steps are placed
+ * relative to this one.
+ */
 const ENDPOINT = 'endpointV2Middleware';
-/** Given all of them, nobody looks for any in the environment or in files, which would take real time. */
+/**
+ * Fixed settings for every client. Without them the SDK would look for settings in the environment and in files, which
+ * takes real time.
+ */
 const ENDPOINTS: ServiceEndpoints = {
   endpoint: 'http://in-process.invalid',
   useFipsEndpoint: false,
   useDualstackEndpoint: false,
 };
 
-/** Steps of the SDK's and of our own that make an HTTP request of the input, and an output of the HTTP response. */
+/**
+ * Steps of the SDK and of the operator that build the HTTP request from the input and the output from the HTTP
+ * response.
+ */
 const OF_THE_WIRE = [
   'httpAuthSchemeMiddleware',
   'serializerMiddleware',
@@ -32,11 +43,11 @@ const OF_THE_WIRE = [
   'httpSigningMiddleware',
   'deserializerMiddleware',
   'wholeAndFormed',
-  // Answers of the local AWS need no check but where a fault empties them, and then it is done here.
+  // Responses of the local AWS need this check only if a fault empties them. `received` runs the check in this case.
   'usable',
 ] as const;
 
-/** What is needed of any SDK client. */
+/** Part of an SDK client that this module needs. */
 interface Stacked {
   readonly middlewareStack: Stack;
 }
@@ -47,13 +58,13 @@ interface Stack {
     at: { readonly step: 'serialize' | 'deserialize'; readonly name: string; readonly priority: 'low' | 'normal' },
   ): void;
   remove(name: string): boolean;
-  /** These steps with those of a command. */
+  /** Returns a stack with these steps and the steps of a command. */
   concat(ofCommand: Stack): Stack;
 }
 
 type Answering = (args: { readonly input: object }) => Promise<Answered>;
 
-/** What the SDK says of a command. */
+/** Context of a command, as the SDK sets it. */
 interface Context {
   readonly clientName?: string;
   readonly commandName?: string;
@@ -66,8 +77,8 @@ interface Answered {
 }
 
 /**
- * The clients of `aws`. Pauses between attempts follow the clock that is given; no zone is ever shifted away from.
- * @throws Error when the SDK's clients are made of other steps than is known here
+ * Creates the SDK clients for `aws`. Pauses between attempts follow the given clock. Zonal shifts are disabled.
+ * @throws Error if the SDK's clients do not consist of the expected steps
  */
 export function inProcessClients(aws: OpenAws, options: Pick<ClientOptions, 'clock' | 'random'>): Clients {
   const clients: Clients = {
@@ -112,7 +123,7 @@ const answering =
     };
   };
 
-/** A long poll to which no message came: whoever made it would only make it anew, at the same moment. */
+/** Returns true for a long poll that received no message. The operator would repeat the poll at the same moment. */
 const isInVain = (operation: string, input: object, { output, error, broken }: CallAnswer): boolean =>
   operation === 'ReceiveMessage' &&
   Boolean((input as ReceiveMessageRequest).WaitTimeSeconds) &&
@@ -120,7 +131,7 @@ const isInVain = (operation: string, input: object, { output, error, broken }: C
   broken === undefined &&
   (output as ReceiveMessageResult).Messages === undefined;
 
-/** @throws what the SDK or a check would throw */
+/** @throws the error of the SDK or of a failed check */
 function received(call: Call, answer: CallAnswer): Answered {
   const { requestId, output, error, broken } = answer;
   if (error !== undefined) throw serviceError(call.service, error, requestId);
@@ -133,6 +144,6 @@ function received(call: Call, answer: CallAnswer): Answered {
 
 const aborted = (): Error => Object.assign(new Error('Request aborted'), { name: 'AbortError' });
 
-/** As Node reports it, and the SDK names it. */
+/** Returns a connection reset, with the code of Node and the name of the SDK. */
 const reset = (): Error =>
   Object.assign(new Error('read ECONNRESET'), { name: 'TimeoutError', code: 'ECONNRESET', syscall: 'read' });

@@ -1,4 +1,4 @@
-/** Errors of AWS services, of the classes and with the members that SDK clients give them. */
+/** Errors of AWS services, with the classes and members of the SDK clients. */
 import * as ec2 from '@aws-sdk/client-ec2';
 import * as eks from '@aws-sdk/client-eks';
 import * as iam from '@aws-sdk/client-iam';
@@ -13,10 +13,10 @@ interface Metadata {
   readonly requestId: string;
 }
 
-/** A class for one error of a service: it knows its name and whose fault it is. */
+/** Class for one error of a service. The class sets its name and its fault. */
 type ModelledError = new (facts: { readonly message: string; readonly $metadata: Metadata }) => Error;
 
-/** The class for all others. */
+/** Class for errors without a class of their own. */
 type AnyError = new (facts: {
   readonly name: string;
   readonly $fault: 'client' | 'server';
@@ -29,7 +29,7 @@ interface Service {
   readonly exported: Readonly<Record<string, unknown>>;
 }
 
-/** By the name of the client's class. A bundle hands a CommonJS package over as its default export alone. */
+/** Services by the prefix of the client's class name. In a bundle, a CommonJS package has only a default export. */
 const SERVICES: Readonly<Record<string, Service>> = {
   EC2: { base: ec2.EC2ServiceException, exported: { ...ec2 } },
   EKS: { base: eks.EKSServiceException, exported: { ...eks } },
@@ -40,8 +40,8 @@ const SERVICES: Readonly<Record<string, Service>> = {
 };
 
 /**
- * IAM alone has codes that are not the names of its errors.
- * @param service  as in the client's name: `EC2`
+ * Creates the error that an SDK client would throw. Only IAM has codes that differ from the names of its errors.
+ * @param service prefix of the client's class name, for example `EC2`
  */
 export function serviceError(service: string, error: CallError, requestId: string): Error {
   const { code, shownCode, message, status, details } = error;

@@ -1,4 +1,4 @@
-/** The columns of a run, and what follows from them. */
+/** Time series of a run, and the values that are computed from them. */
 import type { Pod } from '../../api/kubernetes.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
 import { isTerminal } from '../../engine/pods.ts';
@@ -6,7 +6,7 @@ import { amountIn, podRequests } from '../../engine/resources.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { ReplayRun, ReplaySeries } from '../result.ts';
 
-/** What is counted at a moment, beside the resources of nodes. */
+/** Counts at one moment, in addition to the resources of nodes. */
 interface Counts {
   readonly usdPerHour: number;
   readonly nodes: number;
@@ -62,7 +62,7 @@ export class Columns {
     return { stepSeconds: this.#stepSeconds, ...this.#columns };
   }
 
-  /** Over all moments together. */
+  /** Idle shares over the whole run. */
   get idle(): ReplayRun['idle'] {
     const { cpuRequested, cpuAllocatable, memoryRequested, memoryAllocatable } = this.#columns;
     return { cpu: idleShare(cpuRequested, cpuAllocatable), memory: idleShare(memoryRequested, memoryAllocatable) };
@@ -71,7 +71,10 @@ export class Columns {
 
 const requestsOf = remembering((pod: Pod): Resources => podRequests(pod));
 
-/** Of all pods of a node, whose list is another one after each change. */
+/**
+ * Sums the requests of all pods of a node. The result is cached by the list of pods, because each change creates a new
+ * list.
+ */
 const requestedBy = remembering((pods: readonly Pod[]): { readonly cpu: number; readonly memory: number } => {
   const sums = { cpu: 0, memory: 0 };
   for (const pod of pods) {
@@ -90,5 +93,5 @@ function idleShare(requested: readonly number[], offered: readonly number[]): nu
   return total === 0 ? 0 : Math.max(0, 1 - sum(requested) / total);
 }
 
-/** Six digits are more than anybody reads. */
+/** Limits a value to six significant digits, which is enough for every report. */
 const rounded = (value: number): number => Number(value.toPrecision(6));

@@ -1,16 +1,16 @@
 /**
- * What the operator complained about in a replay: its errors, counted by message, and once for each object that they are
- * about, such as a pod without a node, which is tried again and again. Nothing else is kept of its log.
+ * Errors that the operator logs during a replay, counted by message. A message counts once for each object, because the
+ * operator tries again and again, for example to schedule a pod. The rest of the log is discarded.
  */
 import type { LogFields, Logger } from '../../observe/logger.ts';
 import type { ReplayRun } from '../result.ts';
 
-/** Messages that are told. */
+/** Maximum number of messages in the result. */
 const MOST_MESSAGES = 50;
-/** Messages that are counted; further ones are not told apart. */
+/** Maximum number of messages with a count of their own. Further messages share one count. */
 const MOST_COUNTED = 1_000;
 const OTHERS = 'other errors';
-/** Objects that are remembered for each message; further ones count each time. */
+/** Maximum number of distinct objects for each message. Further objects count each time. */
 const MOST_OBJECTS = 20_000;
 
 interface Complaint {
@@ -26,7 +26,7 @@ export class Complaints {
     return this.#with({});
   }
 
-  /** The most frequent first. */
+  /** Messages in descending order of their count. */
   get told(): ReplayRun['complaints'] {
     return [...this.#counts]
       .map(([message, { count, example }]) => ({ message, count, example }))
@@ -56,7 +56,7 @@ export class Complaints {
   }
 }
 
-/** Who it was about and what went wrong, in a line. */
+/** Returns the object and the cause of an error in one line. */
 function exampleOf(fields: LogFields): string {
   const { error } = fields;
   const cause = error instanceof Error ? error.message : error === undefined ? '' : String(error);

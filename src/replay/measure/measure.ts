@@ -1,4 +1,4 @@
-/** Looks at a cluster that is played, and sums up what became of it. */
+/** Observes the cluster of a replay and summarizes the run. */
 import { NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
@@ -17,18 +17,18 @@ import { type CreditsOf, type RateOf, SpendingMeter } from './spending.ts';
 
 interface MeasureOptions {
   readonly clock: Clock;
-  /** When the trace begins. */
+  /** Start of the trace. */
   readonly startMs: number;
   readonly stepSeconds: number;
   readonly caches: Caches;
   readonly instances: LocalInstances;
   readonly rateOf: RateOf;
   readonly creditsOf?: CreditsOf;
-  /** Ends the subscriptions. */
+  /** Ends the subscriptions when it aborts. */
   readonly signal: AbortSignal;
 }
 
-/** What a run led to, as far as it was measured. */
+/** Result of a run, as far as it is measured here. */
 type Measured = Omit<ReplayRun, 'name' | 'settings' | 'playedSeconds' | 'isComplete' | 'took'>;
 
 export class Measure {
@@ -38,7 +38,7 @@ export class Measure {
   readonly spending: SpendingMeter;
   readonly #options: MeasureOptions;
   readonly #columns: Columns;
-  /** Instances that the cloud has warned of. */
+  /** Instances with an interruption warning. */
   readonly #warned = new Set<string>();
 
   constructor(options: MeasureOptions) {
@@ -63,7 +63,7 @@ export class Measure {
     signal.addEventListener('abort', unsubscribe, { once: true });
   }
 
-  /** The cloud is about to take this instance back. */
+  /** Records the interruption warning of an instance. */
   warned(instanceId: string): void {
     this.#warned.add(instanceId);
   }
@@ -90,7 +90,10 @@ export class Measure {
       .some((pod) => pod.spec.nodeName === privateDnsName && !isTerminal(pod) && !isOwnedByDaemonSet(pod));
   }
 
-  /** Takes a row of the series. @param paid of one dollar of list prices, as `Spending.settle` has it */
+  /**
+   * Adds a row to the time series.
+   * @param paid share of the list prices that is paid, as in `SpendingMeter.settle`
+   */
   sample(cluster: ClusterState, paid: number): void {
     const { clock } = this.#options;
     this.spending.settle(clock.now(), paid);
@@ -107,7 +110,7 @@ export class Measure {
     );
   }
 
-  /** @param paid as of `sample`, for what has run since the last one */
+  /** @param paid as in `sample`, for the time since the last sample */
   result(playedSeconds: number, paid: number): Measured {
     this.spending.settle(this.#options.clock.now(), paid);
     const { nodeHours, most, hoursByType, ...cost } = this.spending.totals;

@@ -1,4 +1,4 @@
-/** Every node that the operator of a replay bought or lost, and why. */
+/** Every node that the operator of a replay launched or lost, with the reason. */
 import { getCondition } from '../../api/conditions.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -8,23 +8,23 @@ import type { InterruptionSummary, NodeEvent, NodeSummary } from '../result.ts';
 
 type Facts = Omit<NodeEvent, 'at' | 'what' | 'reason'>;
 
-/** Entries that are kept: some hundred bytes each. */
+/** Maximum number of entries. An entry takes a few hundred bytes. */
 const MOST_ENTRIES = 200_000;
 const INTERRUPTED = 'Interrupted';
 
 interface NodeLogOptions {
-  /** Seconds since the start of the trace. */
+  /** Returns the seconds since the start of the trace. */
   readonly now: () => number;
-  /** USD per hour of the instance with this provider id, at its launch. */
+  /** Returns the price of the instance at its launch, in USD per hour. */
   readonly priceOf: (providerId: string) => number;
 }
 
 export class NodeLog {
   readonly entries: NodeEvent[] = [];
   readonly #options: NodeLogOptions;
-  /** Claims with an instance, by name. */
+  /** NodeClaims with an instance, by name. */
   readonly #bought = new Map<string, Facts>();
-  /** Why claims go, by name, as the operator told it. */
+  /** Reasons for the removal of NodeClaims, by name, from the operator's decisions. */
   readonly #reasons = new Map<string, string>();
   readonly #byReason = new Map<string, number>();
   #nodesBought = 0;
@@ -37,7 +37,7 @@ export class NodeLog {
     this.#options = options;
   }
 
-  /** Where the operator tells what it decides. */
+  /** Log to which the operator writes its decisions. */
   readonly decisions: DecisionLog = new TappedLog((entry) => this.#decided(entry));
 
   changed(claim: NodeClaim): void {
@@ -74,7 +74,7 @@ export class NodeLog {
     this.#enter('given back', facts, reason);
   }
 
-  /** An instance was taken back by the cloud; `isEmpty` when every pod had left it before. */
+  /** Records an interruption. `isEmpty` is true if every pod had left the node before the instance was reclaimed. */
   takenBack(isEmpty: boolean): void {
     this.#interrupted += 1;
     if (isEmpty) this.#survived += 1;
@@ -103,7 +103,7 @@ export class NodeLog {
   }
 }
 
-/** A log that somebody listens to. */
+/** Decision log that passes each entry to a listener. */
 class TappedLog extends DecisionLog {
   readonly #tap: (entry: LoggedDecision) => void;
 
@@ -118,6 +118,6 @@ class TappedLog extends DecisionLog {
   }
 }
 
-/** `insufficient_capacity` as conditions write it. */
+/** Converts a reason such as `insufficient_capacity` to the form of condition reasons. */
 const camelCase = (reason: string): string =>
   reason.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -1,4 +1,4 @@
-/** How long pods wait for a node in a replay, and how many lose theirs before they are done. */
+/** Waiting times of pods in a replay, and the number of pods that lose their node before they finish. */
 import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
@@ -12,17 +12,17 @@ interface Life {
 
 const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
 const isOver = (pod: Pod): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
-/** Pods of DaemonSets come with their node and go with it. */
+/** Pods of DaemonSets are not counted, because they start and end with their node. */
 const isCounted = (pod: Pod): boolean => !isOwnedByDaemonSet(pod);
 
 export class PodLives {
   readonly #lives = new Map<string, Life>();
-  /** Milliseconds, of every pod that was bound. */
+  /** Waiting times of all bound pods, in milliseconds. */
   readonly #waits: number[] = [];
   #evictions = 0;
   #running = 0;
 
-  /** Takes in a pod as it is now, at a moment of the replay's time. */
+  /** Records the state of a pod at a moment of the replay's time. */
   changed(pod: Pod, nowMs: number): void {
     if (!isCounted(pod)) return;
     const uid = pod.metadata.uid ?? '';
@@ -55,7 +55,7 @@ export class PodLives {
     return this.#evictions;
   }
 
-  /** Pods that have a node. */
+  /** Number of pods that are bound to a node. */
   get running(): number {
     return this.#running;
   }
@@ -80,17 +80,17 @@ export class PodLives {
   }
 }
 
-/** Somebody else than its owner ended it: an eviction, a taint, or a node that went away under it. */
+/** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node. */
 const hasLostNode = (pod: Pod): boolean => getCondition(pod, 'DisruptionTarget')?.status === 'True';
 
 type Distribution = NonNullable<WaitingSummary['upTo']>;
 
-/** Bounds of each factor of ten: finer where most waits are told apart. */
+/** Bounds in each factor of ten, finer where most waiting times differ. */
 const MANTISSAS = [1, 1.5, 2, 3, 4, 5, 6, 7, 8];
 
 /**
- * How many waits are at most so long, by growing bounds up to the longest.
- * @param sorted milliseconds, the shortest first
+ * Counts the waiting times up to each bound, in ascending order up to the longest waiting time.
+ * @param sorted milliseconds in ascending order
  */
 export function distribution(sorted: ArrayLike<number>): Distribution {
   const entries: Distribution[number][] = [];

@@ -1,14 +1,14 @@
-/** What the instances of a replay cost, by the second from running until they shut down. */
+/** Cost of the instances of a replay, by the second from the running state until shutdown. */
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { type CpuCredits, surplusUsdPerHour } from '../../engine/cpu-credits.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** USD per hour. */
+/** Price in USD per hour. */
 export interface Rate {
   readonly instance: number;
-  /** Volumes and public addresses. */
+  /** Volumes and public IP addresses. */
   readonly extras: number;
 }
 
@@ -20,7 +20,7 @@ interface Account {
   sinceMs: number;
 }
 
-/** The price of an instance at this moment: spot prices move while it runs. */
+/** Returns the price of an instance at a moment, because the spot price changes while the instance runs. */
 export type RateOf = (instance: LocalInstance, atMs: number) => Rate;
 
 /** Returns the CPU credits of an instance, or undefined if its type is not burstable. */
@@ -40,9 +40,9 @@ export class SpendingMeter {
   #instancesUsd = 0;
   #extrasUsd = 0;
   #surplusCreditsUsd = 0;
-  /** Instances and extras, less what commitments cover, up to the last `settle`. */
+  /** Cost of instances and extras after commitments, up to the last `settle`. */
   #effectiveUsd = 0;
-  /** At list prices, up to the last `settle`. */
+  /** Cost at list prices, up to the last `settle`. */
   #settledUsd = 0;
   #nodeHours = 0;
   #most = 0;
@@ -79,8 +79,8 @@ export class SpendingMeter {
   }
 
   /**
-   * Charges what has run up to now, and looks at the prices again.
-   * @param paid what is paid of one dollar of list prices from the last call until now: commitments make it less
+   * Charges all instances up to now and updates their prices.
+   * @param paid share of the list prices that was paid since the last call; commitments make it smaller than 1
    */
   settle(nowMs: number, paid = 1): void {
     for (const account of this.#open.values()) {
@@ -113,7 +113,9 @@ export class SpendingMeter {
     return surplusUsdPerHour({ cpuCredits }, this.#requestedCpu.get(instance.privateDnsName) ?? 0);
   }
 
-  /** Returns the current cost in USD per hour. Commitments do not cover surplus CPU credits. @param paid as of `settle` */
+  /**
+   * Returns the current cost in USD per hour. Commitments do not cover surplus CPU credits. @param paid as in `settle`
+   */
   usdPerHour(paid = 1): number {
     let usd = 0;
     for (const account of this.#open.values()) {

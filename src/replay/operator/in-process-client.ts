@@ -1,4 +1,4 @@
-/** The operator's client and informers on an API server in the same process. */
+/** Client and informers of the operator for an API server in the same process. */
 import { apiVersionOf, type Kind, POD } from '../../api/kinds.ts';
 import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
@@ -8,7 +8,7 @@ import { answered, connectInProcess, nameOf, refOf } from '../../local/in-proces
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { Logger } from '../../observe/logger.ts';
 
-/** A client whose requests are answered in the next turn of the event loop's microtasks. */
+/** Returns a client whose requests are answered in the next microtask. */
 export function inProcessClient({ objects, core }: Api): KubeClient {
   const { find, create, patch } = connectInProcess({ objects });
   const list = <T extends KubeObject>(kind: Kind<T>, namespace?: string): readonly T[] =>
@@ -44,7 +44,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
   };
 }
 
-/** Who would select gets nothing else than all: better none than too many. */
+/** Refuses selectors, because lists are not filtered: an error is better than a list with too many objects. */
 function checkSelectors(kind: Kind, { labelSelector, fieldSelector }: Selectors): void {
   const selector = labelSelector ?? fieldSelector;
   if (selector === undefined) return;
@@ -57,7 +57,7 @@ interface Selectors {
 }
 
 const NO_SPEC: PodSpec = { containers: [] };
-/** The trimmed specs of pods by those of the API server, which writes of the status do not make anew. */
+/** Trimmed specs of pods by the specs of the API server. An update of the status keeps the spec object. */
 const trimmedSpecs = new WeakMap<PodSpec, PodSpec>();
 
 function trimmed(kind: Kind, object: KubeObject): KubeObject {
@@ -70,7 +70,10 @@ function trimmed(kind: Kind, object: KubeObject): KubeObject {
   return light;
 }
 
-/** Informers that show every write before its answer comes. They hold objects as the operator's own do, trimmed. */
+/**
+ * Creates informers that show each write before its request returns. Like the operator's informers, they store trimmed
+ * objects.
+ */
 export function inProcessInformers({ objects, core }: Api, log: Logger, signal: AbortSignal): Informers {
   const stores = new Map<string, ObjectStore<KubeObject>>();
   const open = (kind: Kind): ObjectStore<KubeObject> => {
@@ -90,7 +93,7 @@ export function inProcessInformers({ objects, core }: Api, log: Logger, signal: 
       const key = `${apiVersionOf(kind)}/${kind.plural}`;
       const store = stores.get(key) ?? open(kind as unknown as Kind);
       stores.set(key, store);
-      // the entry was made for this kind, so its objects are of this type
+      // the entry was created for this kind, so its objects have this type
       const typed = store as unknown as ObjectStore<T>;
       typed.addIndexes(indexes);
       return typed;

@@ -1,9 +1,9 @@
-/** Metrics of an operator that nobody scrapes. */
+/** Metrics that discard all values, because a replay is not scraped. */
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import type { Metrics } from '../../observe/metrics.ts';
 
 const ignore = (): void => {};
-/** Everything that is called on a metric of any type. */
+/** Methods of metrics of all types. */
 const metric = {
   inc: ignore,
   dec: ignore,

@@ -1,4 +1,4 @@
-/** The operator's controllers on a cluster and an AWS in the same process. */
+/** Controllers of the operator, for a cluster and an AWS in the same process. */
 
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
@@ -26,27 +26,27 @@ interface OperatorOptions {
   readonly api: Api;
   readonly clients: Clients;
   readonly clock: Clock;
-  /** Of the operator, as on its command line. */
+  /** Command-line arguments of the operator. */
   readonly args: readonly string[];
   readonly clusterName: string;
-  /** Of the API server, as nodes are told. */
+  /** Address of the API server in the user data of nodes. */
   readonly endpoint: string;
-  /** `major.minor`. */
+  /** Version in the form `major.minor`. */
   readonly kubernetesVersion: string;
   readonly log: Logger;
   readonly decisions: DecisionLog;
-  /** Numbers in [0, 1) for names and for waits after failures. */
+  /** Returns numbers in [0, 1) for names and for back-off after failures. */
   readonly random: () => number;
   readonly signal: AbortSignal;
 }
 
 export interface ReplayOperator {
   readonly deps: Deps;
-  /** Settles when everything in hand is finished after the signal. */
+  /** Resolves after the signal aborts, when all work in progress is finished. */
   readonly done: Promise<void>;
 }
 
-/** Nobody scrapes a replay, reads its events or its history, and it has nobody to compete with. */
+/** Settings of every replay. A replay has no scraper, no history and no competing operator. */
 const SETTINGS = [
   '--disable-cluster-state-observability=true',
   '--cost-history=false',
@@ -54,7 +54,7 @@ const SETTINGS = [
   '--log-level=error',
 ];
 
-/** Controllers that only tell: they decide nothing, and nobody listens. */
+/** Controllers that only report: they take no decisions, and a replay does not use their reports. */
 const UNHEARD: ReadonlySet<string> = new Set([
   'cloudprovider.metrics',
   'disruption.verdicts',
@@ -63,20 +63,20 @@ const UNHEARD: ReadonlySet<string> = new Set([
   'node.hydration',
 ]);
 
-/** Controllers of what does not happen in a replay. */
+/** Controllers for events that do not occur in a replay. */
 const IDLE: ReadonlySet<string> = new Set([
-  // NodeClasses are played without their reservations
+  // NodeClasses are replayed without their capacity reservations
   'capacityreservation.capacitytype',
   'capacityreservation.expiration',
-  // no model of the world lets a machine fail its checks, or plans its maintenance
+  // no world model contains failed status checks or planned maintenance
   'interruption.instancestatus',
-  // informers show a claim before the answer to its creation comes
+  // informers show a NodeClaim before its creation returns
   'state.nodeclaimgc',
 ]);
 
 const NO_EVENTS: EventRecorder = { publish: () => {} };
 
-/** @throws SettingsError on arguments that the operator does not take */
+/** @throws SettingsError if the operator does not accept the arguments */
 const settingsOf = (
   { clusterName, endpoint }: Pick<OperatorOptions, 'clusterName' | 'endpoint'>,
   args: readonly string[],
@@ -92,7 +92,7 @@ const settingsOf = (
     {},
   );
 
-/** Starts the controllers; nothing happens before the clock moves. */
+/** Starts the controllers. They do no work before the clock advances. */
 export async function startReplayOperator(options: OperatorOptions): Promise<ReplayOperator> {
   const { api, clients, clock, log, decisions, random, signal } = options;
   const settings = settingsOf(options, options.args);
@@ -113,7 +113,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
   const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions, random };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  // how long a solve takes on this machine decides nothing
+  // the duration of a solve on this machine must not affect decisions
   const now = (): number => clock.now();
   const simulations = pacedSimulations(now);
   const all = [

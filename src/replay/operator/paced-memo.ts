@@ -1,4 +1,4 @@
-/** Minimum intervals between disruption's searches in a replay, where each search costs real time. */
+/** Minimum intervals between disruption searches in a replay, where each search costs real time. */
 import { isTrue } from '../../api/conditions.ts';
 import type { DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
 import { DecisionMemo, type RunOutcome } from '../../controllers/disruption/snapshots.ts';
@@ -11,12 +11,12 @@ import type { ClusterState } from '../../state/cluster.ts';
 
 /** Largest number of nodes at which a replay searches as often as the operator. */
 export const FEW_NODES = 15;
-/** Searches for swaps take longest and save least. */
+/** Interval of swap searches, which take longest and save least. */
 const SWAPS_EVERY_MS = 30 * 60_000;
 const LEAST_MS = 10_000;
 const PER_NODE_MS = 600;
 
-/** Interval between a search that found nothing and the method's next search. */
+/** Returns the interval between a search without a command and the method's next search. */
 const pauseMs = ({ consolidationType }: Method, nodes: number): number =>
   consolidationType === 'swap' && nodes > FEW_NODES ? SWAPS_EVERY_MS : Math.max(LEAST_MS, nodes * PER_NODE_MS);
 
@@ -63,7 +63,7 @@ export class PacedMemo extends DecisionMemo {
   }
 }
 
-/** Other methods need a node that is empty or drifted. */
+/** Returns true for consolidation methods. Other methods need a node that is empty or drifted. */
 const isConsolidation = ({ isSearch, consolidationType }: Method): boolean =>
   isSearch === true && consolidationType !== '';
 

@@ -9,10 +9,10 @@ import { FEW_NODES } from './paced-memo.ts';
 /** Interval in a cluster of many nodes. */
 const KNOWN_FOR_MS = 30 * 60_000;
 
-/** Reasons why a node stays although a command was found for it. */
+/** Reasons for which a node is not disrupted although a command was found. */
 const WITH_COMMAND: ReadonlySet<DeclineCode | undefined> = new Set(['unbalanced', 'churn']);
 
-/** Simulates as an operator without engine workers does, but spares clusters of many nodes repeated simulations. */
+/** Simulates like an operator without engine workers, but avoids repeated simulations in clusters of many nodes. */
 export function pacedSimulations(now: () => number): SimulationRunner {
   const local = localSimulationRunner({ now });
   const tried = new TriedSets(KNOWN_FOR_MS);
@@ -31,7 +31,7 @@ export function pacedSimulations(now: () => number): SimulationRunner {
 }
 
 interface Sparing {
-  /** Input that makes no simulation for a node that was tried. */
+  /** Input that skips the simulation of nodes that were already tried. */
   readonly input: MethodInput;
   /** Nodes of the simulations that were made. */
   readonly simulated: readonly Candidate[];

@@ -1,4 +1,4 @@
-/** What a replay may take of memory, and what each of its threads may. */
+/** Memory limits of a replay and of each of its threads. */
 import { totalmem } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { forgetHeapFlags } from '../../process/heap-flags.ts';
@@ -6,29 +6,35 @@ import { type HeapLimits, memoryLimit } from '../../process/memory-budget.ts';
 
 const MIB = 2 ** 20;
 
-/** The rest is for others on the machine, and for what the kernel keeps of files. */
+/** Share of the memory that a replay may use. The rest is for other processes and the page cache. */
 const SHARE = 0.75;
-/** For the thread that reads the trace and writes the result. */
+/** Memory for the thread that reads the trace and writes the result. */
 const MAIN_MB = 96;
-/** Of each thread, beside its heap: code, stacks, buffers, and what the collector needs while it works. */
+/** Memory of each thread outside its heap: code, stacks, buffers, and the garbage collector's working memory. */
 const OFF_HEAP_MB = 160;
-/** V8 takes three semi-spaces of 16 MiB for it. Replays are not slower than with the 192 MiB that it would take. */
+/**
+ * Young generation, which V8 divides into three semi-spaces of 16 MiB. Replays are not slower than with V8's default of
+ * 192 MiB.
+ */
 const YOUNG_MB = 48;
-/** A thread with less cannot load its program. */
+/** A thread with a smaller heap cannot load its program. */
 const LEAST_OLD_MB = 32;
-/** By how much a heap may grow beyond what was alive in it before it is collected again; V8 may allow three times as much. */
+/**
+ * Growth of a heap after a collection, relative to its live objects, before it is collected again. V8 may allow three
+ * times as much.
+ */
 const GROWTH_PERCENT = 100;
 
 export interface ReplayMemory {
-  /** All together. */
+  /** Limit of all threads together. */
   readonly bytes: number;
-  /** Threads at a time. */
+  /** Number of threads at the same time. */
   readonly threads: number;
-  /** Of each. */
+  /** Heap limits of each thread. */
   readonly heap: HeapLimits;
 }
 
-/** @param bytes  a share of what the machine has, or its container, when left out */
+/** @param bytes default: a share of the memory of the machine or its container */
 export function replayMemory(threads: number, bytes = SHARE * machineBytes()): ReplayMemory {
   const each = Math.floor((bytes / MIB - MAIN_MB) / threads);
   const oldMb = Math.max(LEAST_OLD_MB, each - OFF_HEAP_MB - YOUNG_MB);
@@ -38,8 +44,8 @@ export function replayMemory(threads: number, bytes = SHARE * machineBytes()): R
 const machineBytes = (): number => memoryLimit(0, process.constrainedMemory(), totalmem()).bytes;
 
 /**
- * Has threads that start from now on keep their limits, and collect early: a heap that may grow to many GiB, because a large
- * cluster needs them, would else take a GiB of a small one's garbage.
+ * Makes threads that start from now on keep their limits and collect early. Otherwise, a heap with a limit of many GiB
+ * for large clusters would keep one GiB of garbage for a small cluster.
  */
 export function collectEarly(): void {
   forgetHeapFlags();

@@ -1,25 +1,25 @@
-/** What a replay's thread and the one that started it tell each other. */
+/** Messages between the thread of a run and the thread that starts it. */
 import type { ReplayProgress, SettingsSet } from '../options.ts';
 import type { ReplayRun } from '../result.ts';
 import type { TraceEvent, TraceHeader } from '../trace/trace.ts';
 import type { WorldModel } from '../world-model/world-model.ts';
 
-/** What a thread is started with. */
+/** Initial data of a thread. */
 export interface ThreadData {
   readonly header: TraceHeader;
   readonly world: WorldModel;
   readonly set: SettingsSet;
 }
 
-/** To the thread: the next events of the trace, `isLast` with the last of them; or the order to stop. */
+/** Message to the thread: the next events of the trace, or the order to stop. `isLast` marks the last events. */
 export type ThreadOrder = { readonly events: readonly TraceEvent[]; readonly isLast: boolean } | 'stop';
 
-/** From the thread. After `more` it waits for events; after `run` or `error` it ends. */
+/** Message from the thread. After `more` the thread waits for events; after `run` or `error` it ends. */
 export type ThreadReport =
   | 'more'
   | { readonly progress: RunProgress }
   | { readonly run: ReplayRun }
   | { readonly error: unknown };
 
-/** How far one run is, whatever others there are. */
+/** Progress of one run, without its position among the sets. */
 export type RunProgress = Omit<ReplayProgress, 'set' | 'index' | 'sets'>;

@@ -1,4 +1,4 @@
-/** The program of a replay's thread: plays one set of settings. */
+/** Program of a replay's thread, which plays one set of settings. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { run } from '../run.ts';
 import type { TraceEvent } from '../trace/trace.ts';
@@ -10,7 +10,7 @@ let supply: ((order: Exclude<ThreadOrder, 'stop'>) => void) | undefined;
 
 const report = (message: ThreadReport): void => parentPort?.postMessage(message);
 
-/** Asks for events as they are needed: a trace may be larger than memory. */
+/** Requests events when they are needed, because a trace may be larger than memory. */
 async function* events(): AsyncGenerator<TraceEvent> {
   for (;;) {
     const answer = new Promise<Exclude<ThreadOrder, 'stop'>>((resolve) => {

@@ -1,4 +1,4 @@
-/** One run of a replay in a thread of its own. */
+/** Runs one set of a replay in its own thread. */
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../lib/error-message.ts';
 import type { ReplayRun } from '../result.ts';
@@ -7,15 +7,15 @@ import type { Trace, TraceEvent } from '../trace/trace.ts';
 import { heapMib, type ReplayMemory } from './memory.ts';
 import type { ThreadData, ThreadOrder, ThreadReport } from './protocol.ts';
 
-/** Beside this file in the sources, beside the entry points in the bundle. */
+/** File of the thread's program. It is beside this file in the sources and beside the entry points in the bundle. */
 const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './replay-thread.ts' : './replay-thread.js', import.meta.url);
 
-/** Events that are sent at a time. */
+/** Number of events per message. */
 const BATCH = 500;
 
 /**
- * As `run` answers, from a thread of its own.
- * @throws Error when the trace cannot be read, or with what the run failed with, or when the thread runs out of memory
+ * Returns the result of `run` from a separate thread.
+ * @throws Error if the trace cannot be read, the run fails, or the thread runs out of memory
  */
 export async function runInThread(options: RunOptions, memory: ReplayMemory): Promise<ReplayRun> {
   const { trace, world, set, signal, onProgress } = options;
@@ -58,7 +58,7 @@ function failure(error: unknown, memory: ReplayMemory): string {
   return `it needs more than a heap of ${heapMib(memory)} MiB; raise --memory, now ${Math.round(bytes / 2 ** 20)}Mi${share}`;
 }
 
-/** The trace in portions, the last of which may be short. */
+/** Divides the trace into batches. The last batch may be shorter. */
 async function* batchesOf(trace: Trace): AsyncGenerator<Exclude<ThreadOrder, 'stop'>> {
   let events: TraceEvent[] = [];
   for await (const event of trace.events()) {

@@ -1,4 +1,4 @@
-/** A binary heap: hands out what comes first. */
+/** Binary heap that returns the first item of an order. */
 export class EarliestFirst<T> {
   readonly #items: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;
@@ -7,7 +7,7 @@ export class EarliestFirst<T> {
     this.#isBefore = isBefore;
   }
 
-  /** What would be handed out next. */
+  /** Next item, which stays in the heap. */
   get first(): T | undefined {
     return this.#items[0];
   }
@@ -37,7 +37,7 @@ export class EarliestFirst<T> {
     }
   }
 
-  /** Swaps two items if the lower one comes first; answers whether it did. */
+  /** Swaps two items if the lower item comes first. Returns true if they were swapped. */
   #swapIf(lower: number, upper: number): boolean {
     const [low, high] = [this.#items[lower], this.#items[upper]];
     if (low === undefined || high === undefined || !this.#isBefore(low, high)) return false;

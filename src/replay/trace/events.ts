@@ -1,4 +1,4 @@
-/** Reads the header and the events of a trace from values that came as JSON. */
+/** Reads the header and the events of a trace from parsed JSON values. */
 import type { Field } from '../../lib/field.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { checkNames, lineObject, numberOf, textOf, wholeOf } from './fields.ts';
@@ -6,9 +6,9 @@ import { ENDING_KINDS, SCALED_KINDS } from './kinds.ts';
 import { MOST_REPLICAS, readObject, readRef } from './objects.ts';
 import type { TraceEvent, TraceHeader } from './trace.ts';
 
-/** Ten years, in seconds: longer than what anybody plays. */
+/** Maximum duration of a trace: ten years, in seconds. */
 export const MOST_SECONDS = 10 * 366 * 86_400;
-/** Pods that one line may make. */
+/** Maximum number of pods that one line may create. */
 export const MOST_PODS = 10_000;
 
 const VERSION = 'karpenter/v1';
@@ -37,7 +37,7 @@ export function readHeader(value: unknown): TraceHeader {
 }
 
 /**
- * @param notBefore the time of the event before
+ * @param notBefore time of the previous event
  * @throws FieldFault
  */
 export function readEvent(value: unknown, { seconds }: TraceHeader, notBefore: number): TraceEvent {

@@ -1,9 +1,9 @@
-/** Reads the fields of a line of a trace. Each message names the field and what it must be. */
+/** Reads the fields of a line of a trace. Each message contains the field and the expected value. */
 import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
 
-/** Far deeper than any object of Kubernetes. */
+/** Maximum nesting depth, far deeper than any Kubernetes object. */
 const MOST_LEVELS = 100;
 
 const typeOf = (value: unknown): string => {
@@ -22,7 +22,7 @@ const WORDING: Wording = {
   error: (path, problem) => new FieldFault(path, problem),
 };
 
-/** @param name of the object in messages; its fields are named without it */
+/** @param name name of the object in messages; names of its fields do not include it */
 export function lineObject(value: unknown, name: string): Field {
   checkTree(value);
   objectField(value, name);
@@ -31,7 +31,7 @@ export function lineObject(value: unknown, name: string): Field {
 
 export const objectField = (value: unknown, path: string): Field => new Field(value, WORDING, path).object();
 
-/** @param most characters */
+/** @param most maximum number of characters */
 export function textOf(field: Field, most = 253): string {
   const value = field.text();
   if (value === '') field.fail('is empty; it must be a text');
@@ -41,7 +41,7 @@ export function textOf(field: Field, most = 253): string {
 export interface Range {
   readonly from: number;
   readonly to: number;
-  /** `seconds`, for the message. */
+  /** Unit in messages, for example `seconds`. */
   readonly of: string;
 }
 
@@ -57,7 +57,7 @@ export function wholeOf(field: Field, range: Range): number {
   return value;
 }
 
-/** Refuses fields that have no meaning, most of which are misspelt. */
+/** Refuses unknown fields, because most of them are misspelt. */
 export function checkNames(object: Field, names: readonly string[]): void {
   for (const name of object.keys()) {
     if (names.includes(name)) continue;
@@ -69,7 +69,7 @@ export function checkNames(object: Field, names: readonly string[]): void {
   }
 }
 
-/** Refuses values that are nested too deeply to be worked on, and keys that would change what an object inherits. */
+/** Refuses values that are nested too deeply, and keys that would change the prototype of an object. */
 function checkTree(value: unknown): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -1,4 +1,4 @@
-/** The kinds that a trace may hold: those that a replay's cluster acts on. */
+/** Kinds of objects in a trace, all of which the cluster of a replay handles. */
 import {
   apiVersionOf,
   CAPACITY_BUFFER,
@@ -27,7 +27,7 @@ import { own } from '../../lib/own.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { textOf } from './fields.ts';
 
-/** In the order in which they are applied: what others refer to comes first. */
+/** Kinds in the order in which objects are applied: an object comes after the objects that it refers to. */
 export const TRACE_KINDS: readonly Kind[] = [
   NAMESPACE,
   PRIORITY_CLASS,
@@ -49,12 +49,12 @@ export const TRACE_KINDS: readonly Kind[] = [
   POD,
 ];
 
-/** Kinds whose pods a `scale` event changes in number. */
+/** Kinds whose number of pods a `scale` event changes. */
 export const SCALED_KINDS: ReadonlySet<string> = new Set(
   [DEPLOYMENT, REPLICA_SET, STATEFUL_SET].map(({ kind }) => kind),
 );
 
-/** Kinds whose objects hold a pod template at `spec.template`. */
+/** Kinds with a pod template at `spec.template`. */
 export const TEMPLATE_KINDS: ReadonlySet<string> = new Set(
   [DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, JOB].map(({ kind }) => kind),
 );
@@ -62,7 +62,7 @@ export const TEMPLATE_KINDS: ReadonlySet<string> = new Set(
 /** Kinds whose pods end by themselves. */
 export const ENDING_KINDS: ReadonlySet<string> = new Set([POD, JOB].map(({ kind }) => kind));
 
-/** Why other kinds are not played, and what to write in their place. */
+/** Remedies for kinds that a replay does not play. */
 const NOT_PLAYED: Readonly<Record<string, string>> = {
   CronJob: 'write the Jobs that it made, each at its time',
   HorizontalPodAutoscaler: 'write what it did, as scale events',
@@ -77,7 +77,7 @@ const BY_NAME = new Map(TRACE_KINDS.map((kind) => [kind.kind, kind]));
 
 /**
  * Returns the kind of an object or reference.
- * @throws FieldFault when objects of the kind cannot be in a trace
+ * @throws FieldFault if a trace cannot contain objects of the kind
  */
 export function kindOf(object: Field): Kind {
   const [apiVersion, name] = [textOf(object.at('apiVersion')), textOf(object.at('kind'))];

@@ -1,25 +1,25 @@
-/** The lines of a text file, one after the other, however large it is. */
+/** Reads the lines of a text file of any size. */
 
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
 
 export interface Line {
   readonly text: string;
-  /** From 1. */
+  /** Line number from 1. */
   readonly number: number;
-  /** Whether it ends with a line break; one that does not is the last. */
+  /** True if the line ends with a line break. Only the last line may end without one. */
   readonly isWhole: boolean;
 }
 
-/** Bytes of one line: an object of Kubernetes has at most 1.5 MiB. */
+/** Maximum size of one line in bytes. A Kubernetes object has at most 1.5 MiB. */
 const MOST_BYTES = 4 * 2 ** 20;
-/** Bounds what a small compressed file can expand to. */
+/** Limits the expansion of a small compressed file. */
 const MOST_LINES = 50_000_000;
 const BREAK = 0x0a;
 
 /**
- * @param source for messages
- * @throws InputError that names the line when it is too long, is not UTF-8, or cannot be read
+ * @param source name of the source in messages
+ * @throws InputError with the line if it is too long, is not UTF-8, or cannot be read
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>, source: string): AsyncGenerator<Line> {
   const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -1,6 +1,6 @@
 /**
- * Checks an object of a trace as far as it can be told without a cluster, and leaves out what only a cluster gives it:
- * status, uid, version. What else is wrong with a spec is said by the replay's API server.
+ * Checks an object of a trace as far as possible without a cluster, and removes fields that only a cluster sets:
+ * status, uid and resource version. The API server of the replay reports other problems of a spec.
  */
 
 import { JOB, type Kind, POD } from '../../api/kinds.ts';
@@ -14,7 +14,7 @@ import { textOf, wholeOf } from './fields.ts';
 import { kindOf, TEMPLATE_KINDS } from './kinds.ts';
 import type { ObjectRef } from './trace.ts';
 
-/** More than any cluster has of one workload. */
+/** Maximum number of replicas, higher than in any real workload. */
 export const MOST_REPLICAS = 100_000;
 
 /** Namespace of objects that do not name one. */
@@ -43,7 +43,7 @@ function namesOf(object: Field, { kind, namespaced }: Kind): Pick<ObjectRef, 'na
   return namespace ? namespace.fail(`is given, and a ${kind} has none; leave it out`) : { name };
 }
 
-/** @param most characters */
+/** @param most maximum number of characters */
 function domainOf(field: Field, most?: number): string {
   const text = textOf(field, most);
   const [wrong] = subdomainErrors(text);

@@ -1,4 +1,4 @@
-/** Reads traces: JSON lines, checked line by line while they are read. */
+/** Reads traces of JSON lines and checks each line. */
 
 import { messageOf } from '../../lib/error-message.ts';
 import { FieldFault } from '../../lib/field.ts';
@@ -10,10 +10,10 @@ import { type LineSource, openLines } from './source.ts';
 import type { Trace, TraceEvent, TraceHeader } from './trace.ts';
 
 /**
- * Opens a trace. Its header is read at once, its events each time that they are iterated.
+ * Opens a trace and reads its header. The events are read each time that they are iterated.
  *
  * @param path a file, plain or compressed with gzip, or `-` for standard input
- * @throws InputError that names file, line, field and remedy; iterating the events throws it as well
+ * @throws InputError with the file, line, field and remedy, also while the events are iterated
  */
 export async function readTrace(path: string): Promise<Trace> {
   const source = await openLines(path);
@@ -38,7 +38,7 @@ async function* eventsOf(source: LineSource, header: TraceHeader, headerLine: nu
   }
 }
 
-/** @param remedy what to do when the line is no JSON */
+/** @param remedy remedy if the line is not valid JSON */
 function parsed<T>(
   { name }: LineSource,
   { text, number, isWhole }: Line,
@@ -57,7 +57,7 @@ function parsed<T>(
   }
 }
 
-/** What to do with a file that is no trace, by its first line. */
+/** Returns the remedy for a file that is not a trace, based on its first line. */
 function foreignRemedy(text: string): string | undefined {
   if (/"apiVersion"\s*:\s*"audit\.k8s\.io\//.test(text))
     return 'this is a Kubernetes audit log; make a trace of it with `karpenter trace from-audit`';

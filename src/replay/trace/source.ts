@@ -1,4 +1,4 @@
-/** Where lines come from: a file, plain or compressed with gzip, a pipe, or standard input. */
+/** Sources of lines: a file, plain or compressed with gzip, a pipe, or standard input. */
 
 import { createReadStream, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -9,19 +9,19 @@ import { InputError } from '../../lib/input-error.ts';
 import { type Line, linesOf } from './lines.ts';
 
 export interface LineSource {
-  /** For messages. */
+  /** Name of the source in messages. */
   readonly name: string;
-  /** From the start, each time that it is called. */
+  /** Reads the lines from the start with each call. */
   lines(): AsyncIterable<Line>;
 }
 
-/** What can be read only once is kept in memory. */
+/** Limit for a source that can be read only once, and therefore stays in memory. */
 const MOST_KEPT_BYTES = 512 * 2 ** 20;
 const STDIN = 0;
 
 /**
  * @param path a file, or `-` for standard input
- * @throws InputError when it cannot be opened, or is a folder
+ * @throws InputError if the file cannot be opened or is a folder
  */
 export async function openLines(path: string): Promise<LineSource> {
   if (path === '-') return inMemory('standard input', createReadStream('', { fd: STDIN, autoClose: false }));
@@ -53,7 +53,7 @@ async function beginning(path: string): Promise<Buffer> {
 
 const isGzip = (bytes: Buffer | undefined): boolean => bytes?.[0] === 0x1f && bytes[1] === 0x8b;
 
-/** Of a pipe, which cannot be read again. */
+/** Reads a pipe into memory, because it cannot be read again. */
 async function inMemory(name: string, stream: AsyncIterable<Buffer>): Promise<LineSource> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -72,6 +72,8 @@ async function inMemory(name: string, stream: AsyncIterable<Buffer>): Promise<Li
   return { name, lines: () => linesOf(isCompressed ? plain(Readable.from(chunks), true) : chunks, name) };
 }
 
-/** Ends the file's stream when the reader stops early, and brings its errors to the reader. */
+/**
+ * Decompresses a stream. The pipeline closes the file if the reader stops early, and passes its errors to the reader.
+ */
 const plain = (stream: Readable, isCompressed: boolean): AsyncIterable<Buffer> =>
   isCompressed ? pipeline(stream, createGunzip(), () => undefined) : stream;

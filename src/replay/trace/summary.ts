@@ -1,6 +1,6 @@
 /**
- * What a trace holds, in numbers: as if each pod started at once and ended when the trace says so. What nodes and waiting
- * make of it is what a replay shows.
+ * Summary of a trace in numbers. It assumes that each pod starts immediately and ends as the trace defines. A replay
+ * shows the effects of nodes and waiting times.
  */
 import type { KubeObject, Pod, PodSpec, Workload } from '../../api/kubernetes.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
@@ -14,17 +14,17 @@ export interface TraceSummary {
   readonly seconds: number;
   readonly source?: string;
   readonly events: number;
-  /** Objects that were applied, by kind; each is counted once. */
+  /** Applied objects by kind. Each object counts once. */
   readonly objects: Readonly<Record<string, number>>;
-  /** Pods that start, those of DaemonSets left out. */
+  /** Number of pods that start, without pods of DaemonSets. */
   readonly podStarts: number;
-  /** Pods that run at the same time, at most and on average over the trace. */
+  /** Maximum and average number of running pods over the trace. */
   readonly pods: { readonly most: number; readonly average: number };
-  /** Requests of the running pods, at most and on average: cores and GiB. */
+  /** Maximum and average requests of the running pods, in cores and GiB. */
   readonly cpu: { readonly most: number; readonly average: number };
   readonly memoryGib: { readonly most: number; readonly average: number };
   readonly gpus: { readonly most: number; readonly average: number };
-  /** What a replay passes over: changes of objects that are not there; at most ten. */
+  /** Events that a replay ignores, because they change objects that do not exist; at most ten. */
   readonly warnings: readonly string[];
 }
 
@@ -32,13 +32,13 @@ const MOST_WARNINGS = 10;
 const GIB = 2 ** 30;
 const GPUS: readonly string[] = ['nvidia.com/gpu', 'amd.com/gpu', 'aws.amazon.com/neuron'];
 
-/** Pods of one object, all alike. */
+/** Equal pods of one object. */
 interface Running {
   readonly pods: number;
   readonly cpu: number;
   readonly memory: number;
   readonly gpus: number;
-  /** Of the template. */
+  /** Serialized pod template. */
   readonly likeness: string;
   readonly isEnding: boolean;
 }
@@ -46,11 +46,11 @@ interface Running {
 interface End {
   readonly at: number;
   readonly key: string;
-  /** What ends, unless it was replaced since. */
+  /** Pods that end, unless they were replaced in the meantime. */
   readonly running: Running;
 }
 
-/** A quantity over time. */
+/** Quantity over time. */
 class Level {
   #level = 0;
   #since = 0;
@@ -72,7 +72,7 @@ class Level {
 
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
-/** @throws InputError, where the trace is read from a file */
+/** @throws InputError if the trace is read from a file that is invalid */
 export async function summaryOf(trace: Trace): Promise<TraceSummary> {
   const counting = new Counting();
   for await (const event of trace.events()) counting.add(event);
@@ -84,7 +84,7 @@ class Counting {
   readonly #running = new Map<string, Running>();
   readonly #known = new Set<string>();
   readonly #objects = new Map<string, number>();
-  /** Of what ends by itself; what was deleted before is looked up in vain. */
+  /** Ends of pods with a duration. Entries of pods that were deleted earlier have no effect. */
   readonly #ends = new EarliestFirst<End>((a, b) => a.at < b.at);
   readonly #pods = new Level();
   readonly #cpu = new Level();
@@ -124,7 +124,7 @@ class Counting {
     const next = runningOf(event);
     if (next === undefined) return;
     const before = this.#running.get(key);
-    // a Job or a Pod that is applied again is the same one: its pods cannot change
+    // a Job or Pod that is applied again is unchanged, because its pods cannot change
     if (before?.isEnding) return;
     const isReplaced = before !== undefined && before.likeness !== next.likeness;
     this.#starts += isReplaced ? next.pods : Math.max(0, next.pods - (before?.pods ?? 0));
@@ -145,7 +145,7 @@ class Counting {
 
   #delete(ref: ObjectRef, at: number): void {
     const key = keyOf(ref);
-    // what ended by itself may be deleted later
+    // a trace may delete objects that ended by themselves
     if (!this.#known.delete(key) && !ENDING_KINDS.has(ref.kind))
       this.#warn(`${textOf(ref)} is deleted at ${at}, and is not there`);
     this.#set(key, undefined, at);
@@ -185,7 +185,7 @@ const keyOf = (of: KubeObject | ObjectRef): string => {
 const textOf = ({ kind, namespace, name }: ObjectRef): string =>
   `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 
-/** Undefined for what has no pods, or has them on every node. */
+/** Returns undefined for objects without pods and for DaemonSets. */
 function runningOf({ apply, runsFor, count = 1 }: Apply): Running | undefined {
   const isPod = apply.kind === 'Pod';
   if (!isPod && (!TEMPLATE_KINDS.has(apply.kind) || apply.kind === 'DaemonSet')) return undefined;
@@ -199,7 +199,7 @@ function runningOf({ apply, runsFor, count = 1 }: Apply): Running | undefined {
   };
 }
 
-/** Pods that run at the same time. Those of a Job are counted as if none waited for another. */
+/** Returns the number of pods that run at the same time. The pods of a Job count as if they all ran in parallel. */
 function podsOf({ kind, spec }: Workload): number {
   if (kind !== 'Job') return spec.replicas ?? 1;
   return Math.min(spec.parallelism ?? 1, spec.completions ?? Number.POSITIVE_INFINITY);

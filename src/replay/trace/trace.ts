@@ -1,10 +1,10 @@
 /**
- * A trace: what happened to the workloads of a cluster, in the order of time. Its text form is JSON lines, a header and
- * then one event a line; docs/replay-traces.md is the reference.
+ * Trace: changes to the workloads of a cluster in order of time. Its text form is JSON lines with a header and one
+ * event per line. The reference is docs/replay-traces.md.
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
 
-/** What an event is about. */
+/** Object of an event. */
 export interface ObjectRef {
   readonly apiVersion: string;
   readonly kind: string;
@@ -14,22 +14,26 @@ export interface ObjectRef {
 }
 
 interface At {
-  /** Seconds since the start of the trace; never less than that of the event before. */
+  /** Seconds since the start of the trace, in ascending order. */
   readonly at: number;
 }
 
 /**
- * Creates or replaces an object, as `kubectl apply` would: a workload, a pod, or anything else that decides where pods may
- * run (PodDisruptionBudget, PriorityClass, PersistentVolumeClaim, StorageClass, NodePool, EC2NodeClass, NodeOverlay …).
+ * Creates or replaces an object, like `kubectl apply`. The object is a workload, a pod, or an object that affects where
+ * pods may run: PodDisruptionBudget, PriorityClass, PersistentVolumeClaim, StorageClass, NodePool, EC2NodeClass,
+ * NodeOverlay and others.
  */
 export interface Apply extends At {
   readonly apply: KubeObject;
   /**
-   * Seconds for which each pod made of it runs before it succeeds, from the moment that its containers start; absent: until
-   * somebody deletes it.
+   * Seconds that each pod of the object runs before it succeeds, from the start of its containers. Without it, the pods
+   * run until they are deleted.
    */
   readonly runsFor?: number;
-  /** Of a Pod: how many equal ones are made, named `NAME-0`, `NAME-1` …; absent: one, under its own name. */
+  /**
+   * Number of equal Pods to create, named `NAME-0`, `NAME-1` and so on. Without it, one Pod is created under its own
+   * name.
+   */
   readonly count?: number;
 }
 
@@ -38,7 +42,7 @@ export interface Scale extends At {
   readonly replicas: number;
 }
 
-/** Deletes an object and what it owns; nothing happens when it is gone already. */
+/** Deletes an object and its dependents. An object that no longer exists is ignored. */
 export interface Delete extends At {
   readonly delete: ObjectRef;
 }
@@ -46,19 +50,19 @@ export interface Delete extends At {
 export type TraceEvent = Apply | Scale | Delete;
 
 export interface TraceHeader {
-  /** Version of the form. */
+  /** Version of the format. */
   readonly trace: 'karpenter/v1';
   readonly name: string;
-  /** RFC 3339: when the trace begins. */
+  /** Start of the trace, in RFC 3339 format. */
   readonly start: string;
-  /** Seconds from its start to its end, which may be later than its last event. */
+  /** Duration of the trace in seconds. It may end later than its last event. */
   readonly seconds: number;
-  /** Where it comes from, for who reads it: `generated web-service seed 7`, `recorded from cluster prod`. */
+  /** Origin of the trace for the reader: `generated web-service seed 7`, `recorded from cluster prod`. */
   readonly source?: string;
 }
 
 export interface Trace {
   readonly header: TraceHeader;
-  /** In order; may be read again from the start by each run. */
+  /** Events in order of time. Each run may read them again from the start. */
   events(): AsyncIterable<TraceEvent> | Iterable<TraceEvent>;
 }

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { TraceEvent, TraceHeader } from './trace.ts';
 
-/** Characters that are handed over at a time: writing line by line takes several times as long. */
+/** Number of characters per write. Writing each line separately takes several times as long. */
 const CHUNK = 64 * 1024;
 
 async function* textOf(
@@ -24,8 +24,8 @@ async function* textOf(
 }
 
 /**
- * Writes a trace; compressed with gzip when the path ends in `.gz`. A file appears when it is complete, in place of the
- * one before.
+ * Writes a trace, compressed with gzip if the path ends in `.gz`. The file replaces an earlier file only when it is
+ * complete.
  *
  * @param path a file, or `-` for standard output
  */
@@ -55,7 +55,7 @@ export async function writeTrace(
   }
 }
 
-/** Pipes and devices are written to where they are. */
+/** Returns false for pipes and devices, which are written directly. */
 function isReplaceable(path: PathLike): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
 }

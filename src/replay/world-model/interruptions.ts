@@ -1,4 +1,4 @@
-/** Spot instances that are taken back, with EC2's warning of two minutes. */
+/** Interruptions of spot instances, with EC2's warning of two minutes. */
 import type { Clock } from '../../lib/clock.ts';
 import { poolDepth } from '../../local/aws/catalogue/pool-depth.ts';
 import type { AwsAccount } from '../../local/aws/options.ts';
@@ -16,18 +16,21 @@ interface InterruptionOptions {
   readonly onInterrupted?: ((instance: LocalInstance) => void) | undefined;
 }
 
-/** How often a pool's instances are interrupted, where 1 is the mean of all pools. The depth is from 0 to 1. */
+/** Returns the relative interruption rate of a pool. The mean of all pools is 1. The depth is from 0 to 1. */
 export function pace(depth: number, unevenness: number): number {
   if (unevenness === 1) return 1;
   const root = Math.sqrt(unevenness);
   return (unevenness ** (0.5 - depth) * Math.log(unevenness)) / (root - 1 / root);
 }
 
-/** Follows the account's instances; answers the function that ends it. The nth instance waits for a draw of its own. */
+/**
+ * Schedules the interruptions of the account's instances and returns a function that stops it. Each instance has its
+ * own random wait.
+ */
 export function startInterruptions({ model, aws, clock, onInterrupted }: InterruptionOptions): () => void {
   const { interruptionsPerDay, unevenness } = model.spot;
   if (interruptionsPerDay === 0) return () => undefined;
-  // of instances that all have the same rate, the share that is taken back within a day
+  // at this rate, the expected share of instances is interrupted within a day
   const ratePerDay = -Math.log(1 - interruptionsPerDay);
   const timers = new Map<string, () => void>();
   const forget = (id: string): void => {

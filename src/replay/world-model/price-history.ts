@@ -1,4 +1,4 @@
-/** Spot prices of the past: what `aws ec2 describe-spot-price-history` answers, as JSON or as CSV with a header. */
+/** Past spot prices: the output of `aws ec2 describe-spot-price-history`, as JSON or as CSV with a header. */
 
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
@@ -8,24 +8,24 @@ import { standardZones } from '../../local/aws/open-account.ts';
 import type { SpotPrice } from './world-model.ts';
 
 interface HistoryFile {
-  /** What errors name: the file of the world, and that of the prices as it is written there. */
+  /** Path of the world file, and of the price file as the world file names it. Errors include both. */
   readonly world: string;
   readonly file: string;
   readonly region: string;
-  /** The moment of the history at which the trace starts. */
+  /** Moment of the history at which the trace starts. */
   readonly startMs: number;
-  /** How long the trace is. */
+  /** Duration of the trace. */
   readonly seconds: number;
 }
 
 const FIELDS = ['AvailabilityZone', 'InstanceType', 'ProductDescription', 'SpotPrice', 'Timestamp'] as const;
 type Row = Readonly<Partial<Record<(typeof FIELDS)[number], unknown>>>;
-/** Prices of other operating systems are left out. */
+/** Product descriptions to keep. Prices of other operating systems are ignored. */
 const LINUX = /^Linux\/UNIX/;
 
 /**
- * Prices in the order of time. Of those before the trace the last of each pool stays.
- * @throws InputError if it cannot be parsed, or has no prices for the region and the time of the trace
+ * Returns prices in order of time. For the time before the trace, only the last price of each pool remains.
+ * @throws InputError if the text cannot be parsed, or has no prices for the region and the time of the trace
  */
 export function readPriceHistory(text: string, history: HistoryFile): readonly SpotPrice[] {
   const wrong = (detail: string): InputError =>
@@ -78,7 +78,7 @@ function priceOf(row: Row, at: number, startMs: number, wrong: Wrong): SpotPrice
   return { at: (atMs - startMs) / 1000, instanceType, zone, usdPerHour };
 }
 
-/** A history of another time would make the prices of the replay stand still. */
+/** Refuses a history of another time, because the prices of the replay would never change. */
 function checkTime(prices: readonly SpotPrice[], { startMs, seconds }: HistoryFile, wrong: Wrong): void {
   const [first, last] = [prices[0]?.at ?? 0, prices.at(-1)?.at ?? 0];
   if (first < seconds && last > 0) return;
@@ -89,7 +89,7 @@ function checkTime(prices: readonly SpotPrice[], { startMs, seconds }: HistoryFi
   );
 }
 
-/** What held at the start counts as of then. */
+/** Sets the time of prices before the start to the start, and keeps only the last of them for each pool. */
 function current(prices: readonly SpotPrice[]): readonly SpotPrice[] {
   const before = new Map<string, SpotPrice>();
   for (const price of prices) if (price.at <= 0) before.set(`${price.instanceType}/${price.zone}`, { ...price, at: 0 });

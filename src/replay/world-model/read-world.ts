@@ -1,4 +1,4 @@
-/** Reads what a file says of the world of a replay. */
+/** Reads the file that describes the world of a replay. */
 
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -15,10 +15,10 @@ import { readPriceHistory } from './price-history.ts';
 import { WORLD_FILE, type WorldFile } from './world-file.ts';
 import { DEFAULT_WORLD, type WorldModel } from './world-model.ts';
 
-/** When the trace is, which decides what of a price history counts. */
+/** Start and duration of the trace, which determine the relevant part of a price history. */
 export type TraceTimes = Pick<TraceHeader, 'start' | 'seconds'>;
 
-/** @throws InputError that names the file, the field and the remedy */
+/** @throws InputError with the file, the field and the remedy */
 export async function readWorld(path: string, span: TraceTimes): Promise<WorldModel> {
   const file = worldIn(await textOf(path, path, 'the world'), path);
   const { pricesFrom } = file.spot ?? {};
@@ -72,7 +72,7 @@ function withDefaults(file: WorldFile): WorldModel {
   };
 }
 
-/** What no field shows by itself. */
+/** Checks constraints between several fields. */
 function checkTogether({ bootSeconds: { p50, p95 } }: WorldModel, path: string): void {
   if (p95 < p50)
     throw new InputError(

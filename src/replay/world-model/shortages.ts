@@ -1,4 +1,4 @@
-/** Pools that are sold out for a while. */
+/** Pools without capacity for a limited time. */
 
 import { chance } from '../../local/aws/random.ts';
 import type { Pool } from '../../local/aws/types.ts';
@@ -7,16 +7,16 @@ import type { WorldModel } from './world-model.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** When a pool changes, in turn; the first entry is the end of what it was at the start. */
+/** Times at which a pool changes between the two states. The first entry is the end of the initial state. */
 interface Changes {
   readonly beganSoldOut: boolean;
   readonly at: number[];
 }
 
 /**
- * Whether a pool is sold out at a moment; undefined when none ever is. Times of both kinds are exponential, so that the
- * share of the model holds from the start on. Reserved capacity is never sold out. The answer depends on the seed, the
- * pool and the moment alone.
+ * Returns a function that reports if a pool is sold out at a moment, or undefined if pools are never sold out. The
+ * durations of both states are exponential, so the share of the model applies from the start. Reserved capacity is
+ * never sold out. The result depends only on the seed, the pool and the moment.
  */
 export function shortages(
   { soldOut, seed }: Pick<WorldModel, 'soldOut' | 'seed'>,

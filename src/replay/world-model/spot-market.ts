@@ -1,23 +1,24 @@
-/** Spot prices over time: those that are given, else a walk around the catalogue's price of each pool. */
+/** Spot prices over time: prices from a file, or a random walk around the catalogue's price of each pool. */
 import type { Catalogue } from '../../local/aws/options.ts';
 import { chance, randomStream } from '../../local/aws/random.ts';
 import { normalOf } from './draws.ts';
 import type { SpotModel, SpotPrice, WorldModel } from './world-model.ts';
 
 const HOUR_MS = 3_600_000;
-/** How long a price takes to lose most of its distance from the mean. */
+/** Time constant in which a price approaches the mean. */
 const REVERSION_HOURS = 120;
-/** Of the distance from the mean, what is left after an hour. */
+/** Share of the distance from the mean that remains after an hour. */
 const KEPT = Math.exp(-1 / REVERSION_HOURS);
-/** Standard deviation of the distance itself, where that of its change in a day is 1. */
+/** Standard deviation of the distance, relative to the standard deviation of its daily change. */
 const SPREAD = 1 / Math.sqrt(2 * (1 - KEPT ** 24));
 
-/** Dollars of a pool by the hour since the start. */
+/** Returns the price of a pool in USD at an hour since the start. */
 type Walk = (hour: number) => number;
 
 /**
- * The catalogue with the model's spot prices, which change on the hour; the same catalogue when the model has none. What a
- * price is depends on the seed, the pool and the hour alone. Before the start prices are those of the start.
+ * Returns a catalogue with the model's spot prices, which change on the hour, or the same catalogue if the model has no
+ * spot prices. A price depends only on the seed, the pool and the hour. Before the start, the prices of the start
+ * apply.
  */
 export function spotMarket(
   base: Catalogue,
@@ -55,7 +56,10 @@ function givenPrices(prices: NonNullable<SpotModel['prices']>): ReadonlyMap<stri
   return Map.groupBy(inOrder, ({ instanceType, zone }) => `${instanceType}/${zone}`);
 }
 
-/** The price in force when an hour begins; the first one held before, too. In the order of time. */
+/**
+ * Returns the price at the beginning of an hour. The first price also applies to earlier hours. @param prices in order
+ * of time
+ */
 function steps(prices: readonly SpotPrice[]): Walk {
   const hours: number[] = [];
   let next = 0;
@@ -69,8 +73,8 @@ function steps(prices: readonly SpotPrice[]): Walk {
 }
 
 /**
- * The logarithm reverts to that of the mean. Hours are made in their order, however they are asked for, from a stream of
- * the pool's own.
+ * Returns a random walk whose logarithm reverts to the logarithm of the mean. The prices are always generated in order
+ * of the hours, from a random stream of the pool.
  */
 function randomWalk(mean: number, most: number, volatility: number, seed: number): Walk {
   const { next } = randomStream(seed);
@@ -80,7 +84,7 @@ function randomWalk(mean: number, most: number, volatility: number, seed: number
   let distance = spread * normalOf(next(), next());
   return (hour) => {
     while (prices.length <= hour) {
-      // of a log-normal value, whose mean is above its median
+      // correction for the log-normal distribution, whose mean is above its median
       const usd = mean * Math.exp(distance - spread ** 2 / 2);
       prices.push(Number(Math.min(most, usd).toFixed(6)));
       distance = KEPT * distance + change * normalOf(next(), next());

@@ -1,4 +1,4 @@
-/** Makes an AWS in process, and what runs in it, behave as a model of the world says. */
+/** Connects a world model to an in-process AWS. */
 import type { Clock } from '../../lib/clock.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import { standardZones } from '../../local/aws/open-account.ts';
@@ -18,8 +18,9 @@ type WorldAws = Pick<
 >;
 
 /**
- * What the account is opened with. A model whose parts are all zero gives the account that the local AWS has anyhow.
- * @param startMs  when the trace begins, on the world's clock
+ * Returns the options of the account. If all parameters of the model are zero, the account behaves like the default
+ * local AWS.
+ * @param startMs start of the trace on the world's clock
  */
 export function awsOf(model: WorldModel, startMs: number): WorldAws {
   const { region, seed } = model;
@@ -37,14 +38,14 @@ export function awsOf(model: WorldModel, startMs: number): WorldAws {
 
 interface RunningModel {
   readonly model: WorldModel;
-  /** An account that was opened with `awsOf`. */
+  /** Account that was opened with the options of `awsOf`. */
   readonly aws: AwsAccount;
   readonly clock: Clock;
-  /** Called when an instance's warning is sent. */
+  /** Called when the interruption warning of an instance is sent. */
   readonly onInterrupted?: (instance: LocalInstance) => void;
 }
 
-/** Starts interruptions and the rotation of images; answers the function that ends both. */
+/** Starts interruptions and the rotation of images. Returns a function that stops both. */
 export function startWorldModel({ model, aws, clock, onInterrupted }: RunningModel): () => void {
   const ends = [startInterruptions({ model, aws, clock, onInterrupted }), startRotation(model, aws, clock)];
   return () => {

@@ -1,15 +1,15 @@
-/** The form of a file that describes the world of a replay. Every field may be left out. */
+/** Schema of the file that describes the world of a replay. Every field is optional. */
 import { Type } from 'typebox';
 import { type Declared, integer, list, object, optional, text, time } from '../../api/schema/declare.ts';
 
-/** Larger files of prices belong into one of their own, which is read faster. */
+/** Maximum number of prices. More prices belong in a separate file, which is read faster. */
 const MOST_PRICES = 100_000;
 const LONGEST_SECONDS = 86_400;
 const DEAREST_USD = 10_000;
 
 const seconds = (description: string) => Type.Number({ description, minimum: 0, maximum: LONGEST_SECONDS });
 const share = (description: string) => Type.Number({ description, minimum: 0, maximum: 1 });
-/** Of what would never end otherwise. */
+/** Schema of a share below one, because a process with a share of one would never end. */
 const shareBelowOne = (description: string) => Type.Number({ description, minimum: 0, maximum: 0.99 });
 
 const PRICE = object({

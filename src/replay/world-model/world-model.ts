@@ -1,29 +1,34 @@
-/** How the world outside of the cluster behaves in a replay: machines, prices, shortages. The same seed makes the same world. */
+/**
+ * Behaviour of the environment of the cluster in a replay: machines, prices and shortages. The same seed creates the
+ * same world.
+ */
 import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 
 export interface WorldModel {
   readonly region: string;
   readonly seed: number;
-  /** Seconds from launch until the node is Ready: log-normal, by its median and 95th percentile. */
+  /** Seconds from the launch until the node is ready: log-normal, by its median and 95th percentile. */
   readonly bootSeconds: { readonly p50: number; readonly p95: number };
-  /** Seconds from a pod's binding until its containers run. */
+  /** Seconds from the binding of a pod until its containers run. */
   readonly podStartSeconds: number;
-  /** Part of the requested CPU that pods use, 0 to 1. Determines the surplus CPU credits of burstable instances. */
+  /**
+   * Part of the requested CPU that pods use, from 0 to 1. It determines the surplus CPU credits of burstable instances.
+   */
   readonly cpuUtilization: number;
   readonly spot: SpotModel;
   readonly soldOut: SoldOutModel;
-  /** Days between two new images of each family; 0: images stay. */
+  /** Days between new images of each family. 0: images do not change. */
   readonly imageRotationDays: number;
 }
 
 export interface SpotModel {
-  /** Prices given by the hour, USD; what they do not name follows `volatility`. */
+  /** Prices in USD per hour. Pools without such a price follow `volatility`. */
   readonly prices?: readonly SpotPrice[];
-  /** Standard deviation of the daily change of a pool's price, as a fraction; 0: prices stay. */
+  /** Standard deviation of the daily change of a pool's price, as a fraction. 0: prices do not change. */
   readonly volatility: number;
-  /** Share of running spot instances that are taken back in a day; 0: none. */
+  /** Share of running spot instances that are interrupted per day. 0: no interruptions. */
   readonly interruptionsPerDay: number;
-  /** How much more often pools with little spare capacity are interrupted than others; 1: all alike. */
+  /** Ratio between the interruption rates of the pools with the least and the most spare capacity. 1: equal rates. */
   readonly unevenness: number;
 }
 
@@ -36,10 +41,10 @@ export interface SpotPrice {
 }
 
 export interface SoldOutModel {
-  /** Share of spot pools, and of on-demand pools, that are sold out at a moment, 0 to 1. */
+  /** Shares of spot pools and of on-demand pools that are sold out at a moment, from 0 to 1. */
   readonly spot: number;
   readonly onDemand: number;
-  /** Hours for which a pool stays sold out, on average. */
+  /** Average number of hours for which a pool stays sold out. */
   readonly hours: number;
 }
 

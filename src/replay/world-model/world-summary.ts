@@ -1,10 +1,10 @@
-/** A model of the world in a few lines, for who reads a result. */
+/** Summary of a world model in a few lines of text. */
 import type { WorldSummary } from '../result.ts';
 import { DEFAULT_WORLD, type SpotModel, type WorldModel } from './world-model.ts';
 
 const percent = (share: number): string => `${Number((100 * share).toFixed(2))} %`;
 
-/** A line for each part that departs from the default. */
+/** Returns a summary with one line for each parameter that differs from the default. */
 export function worldSummary(model: WorldModel): WorldSummary {
   const { region, seed } = model;
   const says = LINES.filter(({ part }) => JSON.stringify(part(model)) !== JSON.stringify(part(DEFAULT_WORLD)));
@@ -12,7 +12,7 @@ export function worldSummary(model: WorldModel): WorldSummary {
 }
 
 interface Line {
-  /** What of a model it is about. */
+  /** Returns the parameters of the line. */
   part(model: WorldModel): unknown;
   line(model: WorldModel): string;
 }

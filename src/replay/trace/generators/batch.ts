@@ -1,4 +1,4 @@
-/** Batch work: bursts of continuous integration in working hours, and Jobs of all sizes around the clock. */
+/** Generates batch work: bursts of continuous integration in working hours, and Jobs of all sizes around the clock. */
 import { type Curve, WORKING_HOURS } from './calendar.ts';
 import { type JobFamily, jobStreams } from './jobs.ts';
 import { namespace, type Size, sizeOf } from './objects.ts';

@@ -1,21 +1,21 @@
-/** How load follows the hours of a day and the days of a week. Hours and days are those of UTC. */
+/** Daily and weekly patterns of load. Hours and days are in UTC. */
 
 export const HOUR = 3_600;
 export const DAY = 24 * HOUR;
 
-/** Load over time, 1 on average over the trace. */
+/** Load over time, with a mean of 1 over the trace. */
 export interface Curve {
-  /** Hour of the day at which it is highest. */
+  /** Hour of the day with the highest load. */
   readonly peakHour: number;
-  /** How far it swings around the mean, 0 to 1. */
+  /** Amplitude of the load around its mean, from 0 to 1. */
   readonly swing: number;
-  /** Power that makes the day's peak steeper; 1 when left out. */
+  /** Exponent that makes the daily peak steeper. Default: 1. */
   readonly steepness?: number;
-  /** Load on Saturdays and Sundays, as a share of that of other days. */
+  /** Load on Saturdays and Sundays, as a share of the load on weekdays. */
   readonly weekend: number;
 }
 
-/** When the trace takes place. */
+/** Period of the trace. */
 export interface Span {
   /** Milliseconds since the epoch. */
   readonly startMs: number;
@@ -24,12 +24,12 @@ export interface Span {
 
 const SUNDAY = 0;
 const SATURDAY = 6;
-/** A second wave makes the night longer than the peak of the day. */
+/** Amplitude of a second wave, which makes the night longer than the daily peak. */
 const SECOND_WAVE = 0.25;
 /** Seconds between the points over which a curve is averaged. */
 const STEP = 900;
 
-/** Hour of the day, with a fraction. */
+/** Returns the hour of the day with its fraction. */
 export const hourOf = ({ startMs }: Span, at: number): number => ((startMs / 1000 + at) % DAY) / HOUR;
 
 export function isWeekend({ startMs }: Span, at: number): boolean {
@@ -43,7 +43,7 @@ function shape(span: Span, { peakHour, swing, steepness = 1, weekend }: Curve, a
   return Math.max(0.02, 1 + swing * wave) ** steepness * (isWeekend(span, at) ? weekend : 1);
 }
 
-/** Load at a moment, in seconds since the start of the trace: 1 on average over the trace. */
+/** Returns the load at a number of seconds since the start of the trace, with a mean of 1 over the trace. */
 export function curveOf(span: Span, curve: Curve): (at: number) => number {
   let sum = 0;
   let count = 0;
@@ -52,10 +52,10 @@ export function curveOf(span: Span, curve: Curve): (at: number) => number {
   return (at) => shape(span, curve, at) / mean;
 }
 
-/** Who works from nine to six on weekdays, and a little at other times. */
+/** Load of working hours from nine to six on weekdays, and a little at other times. */
 export const WORKING_HOURS: Curve = { peakHour: 14, swing: 0.95, steepness: 2, weekend: 0.12 };
 
-/** Times of events that come independently of each other, more often when the curve is higher. */
+/** Yields the times of independent events, which occur more often if the curve is higher. */
 export function* arrivals(
   span: Span,
   load: (at: number) => number,
@@ -70,7 +70,7 @@ interface Draw {
   chance(share: number): boolean;
 }
 
-/** The highest value of a load. */
+/** Returns the highest value of a load. */
 export function highestOf(span: Span, load: (at: number) => number): number {
   let most = 0;
   for (let at = 0; at < span.seconds; at += STEP) most = Math.max(most, load(at));

@@ -1,4 +1,4 @@
-/** Generates traces from a seed: pure, so that the same options make the same trace wherever and whenever. */
+/** Generates traces from a seed. The functions are pure, so the same options always result in the same trace. */
 import { formatDuration } from '../../../api/duration.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Trace } from '../trace.ts';
@@ -25,7 +25,7 @@ const mix = (options: GeneratorOptions): Streams => [
   ...machineLearning(share(options, 0.04)),
 ];
 
-/** Each kind of trace, with a line for the help. */
+/** Kinds of traces, each with a line for the help. */
 export const GENERATORS = {
   'web-service': [webService, 'services with autoscaling that follow day and week, and stores behind them'],
   batch: [batch, 'bursts of continuous integration in working hours, and Jobs around the clock'],
@@ -36,10 +36,10 @@ export const GENERATORS = {
 
 export type GeneratorKind = keyof typeof GENERATORS;
 
-/** Monday. */
+/** A Monday. */
 export const DEFAULT_START = '2026-01-05T00:00:00Z';
 
-/** Agents that run on each node of any cluster. */
+/** Agents that run on each node of every cluster. */
 const AGENTS: Streams = [
   [
     {
@@ -69,7 +69,7 @@ function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOption
 export const generateTrace = (kind: GeneratorKind, options: GeneratorOptions): Trace =>
   traceOf(kind, options, GENERATORS[kind][0](options));
 
-/** Services of the benchmarks change less often: ten pods start in a week for each that runs. */
+/** Tuning of the benchmarks, whose services change less often: for each running pod, ten pods start in a week. */
 const STEADY_WEB: WebTuning = { noise: 0.03, burstsPerDay: 0.05, rolloutsPerWeek: 1.5 };
 
 const steady = (options: GeneratorOptions, ends: number): Streams => [
@@ -78,13 +78,13 @@ const steady = (options: GeneratorOptions, ends: number): Streams => [
   ...pipeline(share(options, ends)),
 ];
 
-/** A week of a cluster of about 500 nodes: about 5,000 pods run, and about 50,000 start. */
+/** Generates a week of a cluster of about 500 nodes: about 5,000 pods run, and about 50,000 start. */
 export function benchmarkWeek(seed: number): Trace {
   const options = { seed, pods: 5_000, startMs: Date.parse(DEFAULT_START), seconds: 7 * DAY };
   return traceOf('benchmark-week', options, steady(options, 0.0015));
 }
 
-/** A month of a cluster of about 50 nodes: about 450 pods run, and about 25,000 start. */
+/** Generates a month of a cluster of about 50 nodes: about 450 pods run, and about 25,000 start. */
 export function month50(seed: number): Trace {
   const options = { seed, pods: 450, startMs: Date.parse(DEFAULT_START), seconds: 30 * DAY };
   return traceOf('month-50', options, steady(options, 0.005));

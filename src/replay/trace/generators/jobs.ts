@@ -1,4 +1,4 @@
-/** Jobs that come at random times, each with some pods that run for a while. */
+/** Generates Jobs at random times, each with some pods that run for a limited time. */
 import type { TraceEvent } from '../trace.ts';
 import { arrivals, type Curve, curveOf, highestOf } from './calendar.ts';
 import { job, type PodShape, pod, type Size } from './objects.ts';
@@ -7,18 +7,18 @@ import { type LogNormal, meanOf, Random } from './random.ts';
 
 export interface JobFamily {
   readonly namespace: string;
-  /** Of its Jobs, which get a number each. */
+  /** Name prefix of the Jobs, which are numbered. */
   readonly name: string;
-  /** Share of all families' pods, as a weight. */
+  /** Weight of this family's share of all pods. */
   readonly weight: number;
   readonly curve: Curve;
   readonly sizes: readonly (readonly [size: Size, weight: number])[];
-  /** Pods of one Job. */
+  /** Number of pods of one Job. */
   readonly pods: readonly (readonly [pods: number, weight: number])[];
   /** Seconds for which each pod runs. */
   readonly runsFor: LogNormal;
   readonly doNotDisrupt: boolean;
-  /** A single Pod that nothing owns, in place of a Job. */
+  /** Creates a single Pod without an owner in place of a Job. */
   readonly isBare?: boolean;
 }
 
@@ -42,7 +42,7 @@ const meanPods = ({ pods }: JobFamily): number =>
 export function jobStreams(families: readonly JobFamily[], options: GeneratorOptions): Streams {
   const weights = families.reduce((sum, { weight }) => sum + weight, 0);
   return families.map((family) => {
-    // Little's law: what runs is what comes in a second, times how long it stays
+    // Little's law: the number of running pods is the arrival rate times the duration
     const running = (options.pods * family.weight) / weights;
     const meanGap = (meanPods(family) * meanOf(family.runsFor)) / running;
     return { [Symbol.iterator]: () => eventsOf(family, options, meanGap) };

@@ -1,4 +1,4 @@
-/** Machine learning: models that answer, training for hours that must not be disturbed, and notebooks by day. */
+/** Generates machine learning work: inference, training for hours that must not be disrupted, and notebooks by day. */
 import { WORKING_HOURS } from './calendar.ts';
 import { type JobFamily, jobStreams } from './jobs.ts';
 import { namespace, type Size } from './objects.ts';

@@ -1,18 +1,18 @@
-/** Merges streams of events that are each in the order of time. */
+/** Merges streams of events that are sorted by time. */
 import { EarliestFirst } from '../earliest-first.ts';
 import type { TraceEvent } from '../trace.ts';
 
 interface Head {
   readonly event: TraceEvent;
   readonly stream: Iterator<TraceEvent>;
-  /** Of two events of the same time, that of the earlier stream comes first. */
+  /** Index of the stream. For events at the same time, the event of the earlier stream comes first. */
   readonly index: number;
 }
 
 const isBefore = (a: Head, b: Head): boolean =>
   a.event.at < b.event.at || (a.event.at === b.event.at && a.index < b.index);
 
-/** All events in the order of time. Of each stream, one event is held at a time. */
+/** Yields all events in order of time. At most one event of each stream is in memory. */
 export function* merged(streams: readonly Iterable<TraceEvent>[]): Generator<TraceEvent> {
   const heads = new EarliestFirst<Head>(isBefore);
   const pull = (stream: Iterator<TraceEvent>, index: number): void => {

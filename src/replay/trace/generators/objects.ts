@@ -1,9 +1,9 @@
-/** The objects that generated traces hold. */
+/** Objects of generated traces. */
 import type { KubeObject, PodSpec, Toleration, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, HOSTNAME_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { Random } from './random.ts';
 
-/** What a pod requests. */
+/** Resource requests of a pod. */
 export interface Size {
   readonly cpuMilli: number;
   readonly memoryMi: number;
@@ -14,29 +14,29 @@ export interface PodShape {
   readonly namespace: string;
   readonly name: string;
   readonly size: Size;
-  /** Changes with each new version that is rolled out. */
+  /** Number that changes with each rollout. */
   readonly version?: number;
   readonly spread?: 'zone-hard' | 'zone-soft' | 'host';
   readonly doNotDisrupt?: boolean;
   readonly graceSeconds?: number;
 }
 
-/** No image is pulled in a replay. */
+/** A replay does not pull images. */
 const IMAGE = 'pause';
 /** Finished Jobs are deleted after this many seconds. */
 const TTL_SECONDS = 300;
 const GPU = 'nvidia.com/gpu';
 const GPU_TOLERATION: Toleration = { key: GPU, operator: 'Exists', effect: 'NoSchedule' };
-/** Requests for memory are whole multiples of this many MiB. */
+/** Memory requests are multiples of this many MiB. */
 const MEMORY_STEP_MI = 64;
 
-/** Memory of a size that people would write. */
+/** Rounds an amount of memory to a size that people would write. */
 export const roundedMi = (mebibytes: number): number =>
   Math.max(MEMORY_STEP_MI, Math.round(mebibytes / MEMORY_STEP_MI) * MEMORY_STEP_MI);
 
 /**
- * A size for `cpuMilli`, with an amount of memory around so many GiB per core.
- * @param spread 95th percentile of the ratio by its median
+ * Returns a size with `cpuMilli` and an amount of memory around `gibPerCore` for each core.
+ * @param spread 95th percentile of the ratio, divided by its median
  */
 export function sizeOf(random: Random, cpuMilli: number, gibPerCore: number, spread = 2): Size {
   const gib = random.logNormal({ p50: gibPerCore, p95: gibPerCore * spread }) * (cpuMilli / 1000);
@@ -96,7 +96,7 @@ export const deployment = (shape: PodShape, replicas: number): Made => ({
   spec: { replicas, selector: { matchLabels: { app: shape.name } }, template: templateOf(shape) },
 });
 
-/** @param volumeGi of the volume that each pod has */
+/** @param volumeGi size of the volume of each pod */
 export const statefulSet = (shape: PodShape, replicas: number, volumeGi: number): Made => ({
   apiVersion: 'apps/v1',
   kind: 'StatefulSet',
@@ -119,7 +119,7 @@ export const statefulSet = (shape: PodShape, replicas: number, volumeGi: number)
   },
 });
 
-/** Runs `pods` pods at the same time, each to its end. */
+/** Returns a Job that runs `pods` pods at the same time until each of them succeeds. */
 export const job = (shape: PodShape, pods: number): Made => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
@@ -150,7 +150,7 @@ export const disruptionBudget = ({ namespace, name }: PodShape, maxUnavailable: 
 
 export const namespace = (name: string): Made => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 
-/** An agent on every node. */
+/** Returns a DaemonSet of an agent on every node. */
 export const daemonSet = (shape: PodShape): Made => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',

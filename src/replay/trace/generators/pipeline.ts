@@ -1,4 +1,4 @@
-/** Data pipelines: every night stages that follow one another, most of them with much memory. */
+/** Generates data pipelines: consecutive stages every night, most of them with much memory. */
 import type { TraceEvent } from '../trace.ts';
 import { DAY, HOUR, isWeekend } from './calendar.ts';
 import { job, namespace, type Size, sizeOf } from './objects.ts';
@@ -6,17 +6,17 @@ import { type GeneratorOptions, nameAt, type Streams, tenths, within } from './o
 import { Random } from './random.ts';
 
 const NAMESPACE = 'pipelines';
-/** Seconds that a stage leaves for the pods of the one before to start. */
+/** Seconds between stages, in which the pods of the previous stage start. */
 const SLACK = 180;
-/** On weekends more is computed: sums of the week. */
+/** Additional work on weekends, for weekly sums. */
 const WEEKEND_FACTOR = 1.3;
-/** Weekdays and weekends together. */
+/** Mean factor of weekdays and weekends. */
 const MEAN_FACTOR = (5 + 2 * WEEKEND_FACTOR) / 7;
 
 interface Stage {
   readonly name: string;
   readonly size: Size;
-  /** Pods in proportion to those of the largest stage. */
+  /** Number of pods in proportion to the largest stage. */
   readonly share: number;
   readonly seconds: number;
 }
@@ -42,11 +42,11 @@ function pipelineAt(index: number, { seed }: GeneratorOptions): Pipeline {
   return { name, startHour: random.between(0, 5), weight: random.logNormal({ p50: 1, p95: 3 }), stages };
 }
 
-/** Seconds of pods in one night, for each pod of the largest stage. */
+/** Returns the pod seconds of one night for each pod of the largest stage. */
 const podSeconds = ({ stages }: Pipeline): number =>
   MEAN_FACTOR * stages.reduce((sum, { share, seconds }) => sum + share * seconds, 0);
 
-/** @param pods of the largest stage */
+/** @param pods number of pods of the largest stage */
 function* eventsOf(pipeline: Pipeline, options: GeneratorOptions, pods: number): Generator<TraceEvent> {
   const random = new Random(options.seed, `${NAMESPACE}/${pipeline.name}/nights`);
   const firstMidnight = (DAY - ((options.startMs / 1000) % DAY)) % DAY;

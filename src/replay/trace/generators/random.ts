@@ -1,22 +1,24 @@
-/** Random numbers of a generator: the same for the same seed and name, whatever other parts of the trace draw. */
+/** Random numbers of a generator. They depend only on the seed and the name, not on other parts of the trace. */
 
 import { pseudoRandom } from '../../../engine/pseudo-random.ts';
 import { hashText } from '../../../lib/fnv.ts';
 
-/** A distribution of positive numbers whose logarithm is normal, by its median and 95th percentile. */
+/** Log-normal distribution of positive numbers, defined by its median and 95th percentile. */
 export interface LogNormal {
   readonly p50: number;
   readonly p95: number;
 }
 
-/** The 95th percentile of the standard normal distribution. */
+/** 95th percentile of the standard normal distribution. */
 const Z95 = 1.6448536;
-/** Draws beyond this many standard deviations are cut off: one run of a month would be a third of a small trace. */
+/**
+ * Limit of draws in standard deviations. Without it, a single run could last a month and be a third of a small trace.
+ */
 const MOST_DEVIATIONS = 3;
 
 const sigmaOf = ({ p50, p95 }: LogNormal): number => Math.log(p95 / p50) / Z95;
 
-/** Mean of a log-normal distribution. */
+/** Returns the mean of a log-normal distribution. */
 export const meanOf = (distribution: LogNormal): number => distribution.p50 * Math.exp(sigmaOf(distribution) ** 2 / 2);
 
 export class Random {
@@ -26,7 +28,7 @@ export class Random {
     this.#next = pseudoRandom(Number(hashText(`${seed}/${name}`) & 0xffffffffn));
   }
 
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number {
     return this.#next();
   }
@@ -35,7 +37,7 @@ export class Random {
     return from + this.#next() * (to - from);
   }
 
-  /** A whole number, both ends included. */
+  /** Returns an integer between both bounds, inclusive. */
   whole(from: number, to: number): number {
     return from + Math.floor(this.#next() * (to - from + 1));
   }
@@ -44,7 +46,7 @@ export class Random {
     return this.#next() < share;
   }
 
-  /** One of some items, by their weights. */
+  /** Returns one of the items, chosen by weight. */
   weighted<T>(items: readonly (readonly [item: T, weight: number])[]): T {
     let left = this.#next() * items.reduce((sum, [, weight]) => sum + weight, 0);
     for (const [item, weight] of items) {
@@ -56,9 +58,9 @@ export class Random {
     return last[0];
   }
 
-  /** Of the standard normal distribution. */
+  /** Returns a number of the standard normal distribution. */
   normal(): number {
-    // 1 - x: the logarithm of 0 is infinite
+    // 1 - x, because the logarithm of 0 is infinite
     return Math.sqrt(-2 * Math.log(1 - this.#next())) * Math.cos(2 * Math.PI * this.#next());
   }
 
@@ -67,7 +69,7 @@ export class Random {
     return distribution.p50 * Math.exp(sigmaOf(distribution) * deviations);
   }
 
-  /** Time until the next of independent events that come so often on average. */
+  /** Returns the time until the next independent event, with the given mean. */
   exponential(mean: number): number {
     return -mean * Math.log(1 - this.#next());
   }

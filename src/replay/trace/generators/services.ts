@@ -1,6 +1,7 @@
 /**
- * Deployments whose replicas follow a load, as a HorizontalPodAutoscaler would set them: every minute, up at once and down
- * only to the highest number wanted in the last five minutes, and not at all for less than a tenth.
+ * Generates Deployments whose replicas follow a load in the same way as with a HorizontalPodAutoscaler. Replicas are
+ * set every minute. They increase immediately, but decrease only to the highest number of the last five minutes.
+ * Changes of less than a tenth are ignored.
  */
 import type { TraceEvent } from '../trace.ts';
 import { arrivals, type Curve, curveOf, DAY, highestOf, WORKING_HOURS } from './calendar.ts';
@@ -10,28 +11,28 @@ import { Random } from './random.ts';
 
 export interface Service {
   readonly shape: PodShape;
-  /** Share of all services' pods, as a weight. */
+  /** Weight of this service's share of all pods. */
   readonly weight: number;
   readonly curve: Curve;
   readonly least: number;
   /** Standard deviation of the load around its curve, as a fraction. */
   readonly noise: number;
-  /** Bursts of load a day. */
+  /** Bursts of load per day. */
   readonly burstsPerDay: number;
-  /** New versions in a week of seven days. */
+  /** New versions per week of seven days. */
   readonly rolloutsPerWeek: number;
-  /** Of its PodDisruptionBudget, when it has one. */
+  /** Value for the PodDisruptionBudget of the service. Undefined: it has no PodDisruptionBudget. */
   readonly maxUnavailable?: number | string;
 }
 
 const LOOK_SECONDS = 60;
 const TOLERANCE = 0.1;
-/** Looks over which the highest wish counts before replicas go. */
+/** Number of evaluations whose highest result limits the decrease of replicas. */
 const STABLE_LOOKS = 5;
-/** Seconds in which the noise forgets what it was. */
+/** Time constant of the noise, in seconds. */
 const NOISE_MEMORY = 1_800;
 const DAYS_OF_WEEK = 7;
-/** Times that the load is corrected until replicas are as many as wanted: floors and rounding add some. */
+/** Number of corrections of the load towards the wanted number of pods, because minimums and rounding add pods. */
 const CORRECTIONS = 3;
 
 interface Step {
@@ -39,7 +40,7 @@ interface Step {
   readonly replicas: number;
 }
 
-/** Load on one service around 1, with noise and bursts. */
+/** Returns the load on one service with noise and bursts, around a mean of 1. */
 function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: GeneratorOptions): Load {
   const random = new Random(options.seed, `${shape.namespace}/${shape.name}/load`);
   const expected = curveOf(options, curve);
@@ -59,12 +60,14 @@ function loadOf({ shape, curve, noise, burstsPerDay }: Service, options: Generat
   };
 }
 
-/** Loads that are remembered for all services together: corrections of longer traces work them out each time. */
+/**
+ * Maximum number of stored loads of all services together. The corrections of longer traces compute the loads again.
+ */
 const MOST_REMEMBERED = 4_000_000;
 
 type Load = (at: number) => number;
 
-/** Makes a load that is the same each time that it is asked for the same moments. */
+/** Returns a function that creates the same load for the same moments each time. */
 function remembered(load: Load): () => Load {
   const values: number[] = [];
   return () => {
@@ -82,14 +85,14 @@ function loadsOf(services: readonly Service[], options: GeneratorOptions): reado
   return services.map((service) => (isShort ? remembered(loadOf(service, options)) : () => loadOf(service, options)));
 }
 
-/** What the autoscaler sets, the first number at 0. @param pods at a load of 1 */
+/** Yields the numbers of replicas that the autoscaler sets, beginning at time 0. @param pods at a load of 1 */
 function* stepsOf(
   service: Service,
   options: GeneratorOptions,
   pods: number,
   load = loadOf(service, options),
 ): Generator<Step> {
-  // autoscalers do not look at all services at the same time
+  // autoscalers do not evaluate all services at the same time
   const phase = new Random(options.seed, `${service.shape.name}/phase`).between(0, LOOK_SECONDS);
   const wishes: number[] = [];
   const wishAt = (at: number): number => Math.max(service.least, Math.ceil(pods * load(at) - 0.5));
@@ -116,7 +119,7 @@ function averageOf(service: Service, options: GeneratorOptions, pods: number, lo
   return (sum + last.replicas * (options.seconds - last.at)) / options.seconds;
 }
 
-/** Pods of each service at a load of 1, such that all together are as many as asked for. */
+/** Returns the pods of each service at a load of 1, so that their total matches the options. */
 function podsOf(services: readonly Service[], options: GeneratorOptions): readonly number[] {
   const weights = services.reduce((sum, { weight }) => sum + weight, 0);
   const loads = loadsOf(services, options);

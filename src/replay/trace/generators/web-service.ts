@@ -1,4 +1,4 @@
-/** Web services: Deployments that follow the day and the week, new versions of them, and some StatefulSets behind them. */
+/** Generates web services: Deployments that follow the day and the week, their rollouts, and some StatefulSets. */
 import { disruptionBudget, namespace, type PodShape, sizeOf, statefulSet } from './objects.ts';
 import { type GeneratorOptions, nameAt, type Streams, within } from './options.ts';
 import { Random } from './random.ts';
@@ -7,10 +7,10 @@ import { type Service, serviceStreams } from './services.ts';
 const NAMESPACE = 'web';
 /** Share of the pods that are databases, caches and queues. */
 const STATEFUL_SHARE = 0.06;
-/** Clusters with fewer pods keep their data elsewhere. */
+/** Minimum number of pods for StatefulSets. Smaller clusters store their data elsewhere. */
 const LEAST_FOR_STATE = 40;
 
-/** What services differ in; the benchmark has others. */
+/** Parameters that differ between the usual web service and the benchmark. */
 export interface WebTuning {
   readonly noise: number;
   readonly burstsPerDay: number;
