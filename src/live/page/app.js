@@ -1,4 +1,4 @@
-/** Keeps the state that the operator sends, and shows it. */
+/** Stores the state that the operator sends, and shows it. */
 import { showDetails, showFound } from './details.js';
 import { byId } from './dom.js';
 import { showNodes } from './nodes.js';
@@ -6,16 +6,16 @@ import { showBlocked, showCosts, showDecisions, showPending, showSummary } from 
 
 const MOST_DECISIONS = 500;
 const MOST_COSTS = 12 * 120;
-/** Ages are written again this often, and what is looked at closely is asked for again. */
+/** Interval at which ages are updated and the details are loaded again. */
 const AGES_MS = 10_000;
-/** After a refusal, such as of one page too many. */
+/** Minimum wait after the server refused a connection, for example because too many pages are open. */
 const AGAIN_MS = 10_000;
 
 const nodes = new Map();
 let pending = [];
 let decisions = [];
 let costs = [];
-/** What the operator's clock is ahead of this one. */
+/** Difference between the operator's clock and the browser's clock. */
 let aheadMs = 0;
 let query = '';
 
@@ -70,7 +70,10 @@ function onChange({ data }) {
   }
 }
 
-/** After an error, the browser connects again by itself and gets the whole state, unless the server refused it. */
+/**
+ * Opens the event stream. After an error the browser reconnects and receives the whole state, unless the server refused
+ * the connection.
+ */
 function watch() {
   const events = new EventSource('/api/events');
   events.addEventListener('state', onState);

@@ -1,4 +1,4 @@
-/** One node or pod, and what a search found. */
+/** Details of one node or pod, and search results. */
 import { byId, el, link } from './dom.js';
 import { amountText, spanText, surplusText, usdText } from './format.js';
 import { line } from './panels.js';
@@ -9,13 +9,13 @@ const ask = async (path, parameters) => {
   return answer.json();
 };
 
-/** Shows what `#/node/NAME` or `#/pod/NAMESPACE/NAME` names; closes it for anything else. */
+/** Shows the object of `#/node/NAME` or `#/pod/NAMESPACE/NAME`. Hides the details for other addresses. */
 export async function showDetails(hash, nowMs, { focus = false } = {}) {
   const place = byId('details');
   const [, kind, name] = /^#\/(node|pod)\/(.+)$/.exec(hash) ?? [];
   place.hidden = kind === undefined;
   if (kind === undefined) return place.replaceChildren();
-  // somebody reads in it
+  // do not replace the content while the user reads it
   const isInUse = place.contains(document.activeElement) && document.activeElement !== place;
   if (isInUse && !focus && place.dataset.shown === hash) return;
   const wanted = decodeURIComponent(name);
@@ -120,7 +120,7 @@ const more = (title, lines) =>
     ? undefined
     : el('details', {}, el('summary', {}, `${title} (${lines.length})`), el('pre', {}, lines.join('\n')));
 
-/** Pods too, which the page does not hold. */
+/** Shows search results. They include pods, which the page does not store. */
 export async function showFound(query) {
   const place = byId('found');
   place.hidden = query.trim() === '';

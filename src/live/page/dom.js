@@ -1,4 +1,4 @@
-/** Elements, made with text and attributes alone: nothing that comes from a cluster is ever read as HTML. */
+/** Creates elements from text and attributes only. Data of the cluster is never parsed as HTML. */
 
 /** @param {string} name @param {Record<string, unknown>} attributes @param {...(Node | string | undefined)} children */
 export const el = (name, attributes = {}, ...children) => {

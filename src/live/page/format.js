@@ -1,4 +1,4 @@
-/** Numbers and times as text. Pure: tested without a browser. */
+/** Formats numbers and times as text. The functions are pure and can be tested without a browser. */
 
 /** @param {number | undefined} usd per hour */
 export const usdText = (usd) => {
@@ -12,7 +12,7 @@ export const usdText = (usd) => {
 export const surplusText = ({ surplusCreditsUsdPerHour: usd = 0 }) =>
   usd > 0 ? ` (${usdText(usd)} for surplus CPU credits)` : '';
 
-/** How long ago, or how long, in its largest unit. @param {number} ms */
+/** Returns a duration in its largest unit. @param {number} ms */
 export const spanText = (ms) => {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -23,7 +23,7 @@ export const spanText = (ms) => {
 
 const BINARY = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** Amounts as the operator counts them: `cpu` in thousandths, memory in bytes, the rest by number. */
+/** Formats an amount in the operator's unit: `cpu` in thousandths, memory in bytes, and other resources as numbers. */
 export const amountText = (resource, amount) => {
   if (resource === 'cpu') return trimmed(amount / 1000);
   if (resource !== 'memory' && !resource.startsWith('hugepages-')) return trimmed(amount);
@@ -35,13 +35,13 @@ export const amountText = (resource, amount) => {
 
 const trimmed = (value) => String(Number(value.toFixed(value >= 10 ? 1 : 2)));
 
-/** `nvidia.com/gpu` is `gpu` in a narrow column. */
+/** Shortens the name of a resource for a narrow column: `nvidia.com/gpu` becomes `gpu`. */
 export const resourceName = (resource) => resource.slice(resource.lastIndexOf('/') + 1);
 
-/** 0 to 1. @param {readonly [number, number]} share */
+/** Returns the share as a number from 0 to 1. @param {readonly [number, number]} share */
 export const shareOf = ([requested, allocatable]) => (allocatable > 0 ? Math.min(1, requested / allocatable) : 0);
 
-/** Whether a node is meant by what was typed. */
+/** Returns true if the node matches the search text. */
 export const matches = (node, query) => {
   const wanted = query.trim().toLowerCase();
   if (wanted === '') return true;
@@ -49,7 +49,7 @@ export const matches = (node, query) => {
   return words.some((word) => word?.toLowerCase().includes(wanted));
 };
 
-/** NodePools by name, each with its nodes by name; nodes of nobody's come last. */
+/** Groups nodes by NodePool. NodePools and nodes are sorted by name; nodes without a NodePool come last. */
 export const byPool = (nodes) => {
   const pools = Map.groupBy([...nodes].sort(inOrder), ({ nodePool }) => nodePool);
   return [...pools].sort(([a], [b]) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1));
@@ -57,7 +57,7 @@ export const byPool = (nodes) => {
 
 const inOrder = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-/** What keeps nodes, most frequent first: `[code, number of nodes, example]`. */
+/** Counts the reasons for which nodes are not disrupted, in descending order, each with an example. */
 export const blockers = (nodes) => {
   const kept = nodes.filter(({ verdict }) => verdict !== undefined && !['chosen', 'next'].includes(verdict.code));
   const groups = Map.groupBy(kept, ({ verdict }) => verdict.code);
@@ -67,7 +67,8 @@ export const blockers = (nodes) => {
 };
 
 /**
- * A path through the samples in a box of 100 by 30, zero at the bottom; empty for fewer than two.
+ * Returns an SVG path through the samples in a box of 100 by 30, with zero at the bottom. Returns an empty path for
+ * fewer than two samples.
  * @param {readonly (readonly [number, number])[]} samples
  */
 export const chartPath = (samples) => {

@@ -1,14 +1,14 @@
-/** The nodes, a table for each NodePool. Rows are kept and only what changed is written again. */
+/** Tables of the nodes, one for each NodePool. Rows are reused, and only changed cells are written again. */
 import { byId, el, link } from './dom.js';
 import { amountText, byPool, matches, resourceName, shareOf, spanText, usdText } from './format.js';
 
-/** Rows that are made before the browser gets its turn. */
+/** Number of rows between two pauses, in which the browser can do other work. */
 const ROWS_A_STEP = 60;
 const HEADINGS = ['Node', 'Machine', 'Requested', 'Pods', 'USD/h', 'Age', 'Why it stays'];
 
-/** By the name of the node: its row, and what the row shows. */
+/** Rows and their shown data, by the name of the node. */
 const rows = new Map();
-/** By the name of the NodePool. */
+/** Sections by the name of the NodePool. */
 const pools = new Map();
 let turn = 0;
 
@@ -25,7 +25,7 @@ export async function showNodes(nodes, query, nowMs) {
     for (let from = 0; from < members.length; from += ROWS_A_STEP) {
       showRows(pool.body, members, { from, nowMs });
       await new Promise((resolve) => setTimeout(resolve));
-      // somebody has begun anew meanwhile
+      // a later call has started in the meantime
       if (turn !== mine) return;
     }
   }
@@ -42,7 +42,7 @@ function removeOthers(body, members) {
   for (const row of [...body.children]) if (!present.has(row.dataset.name)) row.remove();
 }
 
-/** A step of the rows, each in its place. */
+/** Shows one batch of rows, each at its position. */
 function showRows(body, members, { from, nowMs }) {
   for (const [index, node] of members.slice(from, from + ROWS_A_STEP).entries()) {
     const row = rowOf(node, nowMs);
@@ -83,7 +83,10 @@ function poolOf(name) {
   return pool;
 }
 
-/** NodePools stand by name, and nodes of no NodePool last. */
+/**
+ * Returns the section before which a NodePool is inserted. NodePools are sorted by name, and nodes without a NodePool
+ * come last.
+ */
 function elementAfter(name) {
   const later = [...pools.keys()].filter((other) => other !== name && name !== '' && (other === '' || other > name));
   const [first] = later.sort((a, b) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1));

@@ -1,8 +1,8 @@
-/** What happens: totals, cost, pending pods, what keeps nodes, interruptions and decisions. */
+/** Panels of the page: totals, cost, pending pods, reasons for which nodes stay, interruptions and decisions. */
 import { byId, el, link } from './dom.js';
 import { blockers, chartPath, spanText, surplusText, usdText } from './format.js';
 
-/** Lines of each list; the operator keeps more. */
+/** Maximum number of lines of each list. The operator stores more. */
 const MOST = 100;
 
 export function showSummary(summary) {
@@ -50,7 +50,7 @@ export function showCosts(samples) {
   place.replaceChildren(svg, el('span', { class: 'soft' }, text));
 }
 
-/** Who had the focus in the list has it on the same link afterwards. */
+/** Replaces the items of a list. The focus stays on the same link. */
 function fill(id, items, empty) {
   const list = byId(id);
   const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
@@ -79,7 +79,7 @@ export function showBlocked(nodes) {
   fill('blocked', items, 'Nothing is known yet.');
 }
 
-/** Oldest first as they come, latest first as they are read. */
+/** Shows decisions with the latest first. The operator sends the oldest first. */
 export function showDecisions(decisions, nowMs) {
   const latest = [...decisions].sort((a, b) => b.id - a.id);
   const isInterruption = ({ topic }) => topic === 'interruption';
