@@ -1,10 +1,10 @@
-/** Reads AWS's table of branch network interfaces, and writes the operator's. */
+/** Reads the table of branch network interfaces from AWS's source code, and formats the operator's table. */
 import { compareSizes } from '../src/engine/instance-sizes.ts';
 
-/** An entry of the map in `limits.go`: gofmt gives each field a line of its own. */
+/** An entry of the map in `limits.go`. gofmt writes each field on a separate line. */
 const ENTRY = /^\t"([a-z0-9-]+)\.([a-z0-9-]+)": \{\n([\s\S]*?)^\t\},$/gm;
 
-/** Limits of the instance types that are compatible with trunking, by family and size. */
+/** Returns the limits of instance types that are compatible with trunking, by family and size. */
 export function branchLimits(source: string): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const families = new Map<string, Map<string, number>>();
   for (const [, family = '', size = '', fields = ''] of source.matchAll(ENTRY)) {
@@ -15,7 +15,10 @@ export function branchLimits(source: string): ReadonlyMap<string, ReadonlyMap<st
   return families;
 }
 
-/** `version`: of amazon-vpc-resource-controller-k8s, or another name for where the limits come from. */
+/**
+ * Formats the table. @param version version of amazon-vpc-resource-controller-k8s, or another name for the source of
+ * the limits
+ */
 export function branchTable(limits: ReadonlyMap<string, ReadonlyMap<string, number>>, version: string): string {
   const rows = [...limits].sort(([a], [b]) => (a < b ? -1 : 1)).map(([family, sizes]) => row(family, sizes));
   return `/**

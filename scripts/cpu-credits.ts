@@ -1,7 +1,7 @@
-/** Reads AWS's table of CPU credits, and writes the operator's. */
+/** Reads the table of CPU credits from AWS's documentation, and formats the operator's table. */
 import { compareSizes } from '../src/engine/instance-sizes.ts';
 
-/** A row of the table without its markup: the instance type, and the credits that it earns in an hour. */
+/** A row of the table without its markup: the instance type and its credits per hour. */
 const ROW = /\b(t\d[a-z]*)\.([a-z0-9]+)[\s|]+(\d+(?:\.\d+)?)(?=[\s|])/g;
 
 /** Returns the credits that instance types earn in an hour, by family and size. The page may be HTML or Markdown. */
@@ -12,7 +12,7 @@ export function earnedCredits(page: string): ReadonlyMap<string, ReadonlyMap<str
   return families;
 }
 
-/** @param source where the credits come from, for the head of the table */
+/** @param source source of the credits, for the header of the table */
 export function creditTable(credits: ReadonlyMap<string, ReadonlyMap<string, number>>, source: string): string {
   const rows = [...credits].sort(([a], [b]) => (a < b ? -1 : 1)).map(([family, sizes]) => row(family, sizes));
   return `/**

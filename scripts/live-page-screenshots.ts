@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: pictures of the live page for docs/images, of the local world with some nodes, pods that fit
- * nowhere and an interruption. Needs a Chromium (see test/browser/chromium.ts).
+ * `npm run screenshots` creates the images of the live page for docs/images. They show the local world with some nodes,
+ * pods that cannot be scheduled and an interruption. The script needs Chromium (see test/browser/chromium.ts).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,9 +19,9 @@ import { deployment } from '../test/operator/harness.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SIZE = { width: 1400, height: 900 };
-/** Instances of the local world join sooner by this factor. */
+/** Factor by which instances of the local world join faster. */
 const MACHINE_SPEED = 5;
-/** For samples of the cost, and for what disruption says of new nodes. */
+/** Wait for cost samples and for the disruption verdicts of new nodes. */
 const SETTLE_MS = 100_000;
 
 async function applyExamples({ kube }: World): Promise<void> {

@@ -1,10 +1,10 @@
 /**
- * Reads AWS's public price list of EC2, as the Pricing API's bulk files have it: on-demand prices of Linux in USD per
- * hour by instance type. `index.json` is read whole; `index.csv`, of which one region has hundreds of megabytes, line by
- * line.
+ * Reads AWS's public price list of EC2 from the bulk files of the Pricing API. The result is the on-demand price of
+ * Linux in USD per hour for each instance type. `index.json` is read as a whole. `index.csv` is read line by line,
+ * because one region has hundreds of megabytes.
  */
 
-/** What the operator asks the Pricing API for too, see src/aws/pricing/ondemand.ts. */
+/** Filters that the operator also uses for the Pricing API, see src/aws/pricing/ondemand.ts. */
 const WANTED: Readonly<Record<string, readonly string[]>> = {
   instanceType: [],
   operatingSystem: ['Linux'],
@@ -13,13 +13,13 @@ const WANTED: Readonly<Record<string, readonly string[]>> = {
   marketoption: ['OnDemand'],
 };
 
-/** Bare metal is listed as dedicated. */
+/** Tenancy by product family. Bare metal is listed as dedicated. */
 const TENANCY: Readonly<Record<string, string>> = {
   'Compute Instance': 'Shared',
   'Compute Instance (bare metal)': 'Dedicated',
 };
 
-/** The columns of the CSV form, by the attributes of the JSON form. */
+/** Columns of the CSV form, by the attributes of the JSON form. */
 const COLUMNS: Readonly<Record<string, string>> = {
   instanceType: 'Instance Type',
   operatingSystem: 'Operating System',
@@ -68,18 +68,18 @@ export function pricesInJson(text: string): ReadonlyMap<string, number> {
   return prices;
 }
 
-/** A free item is no offer of an instance. */
+/** Adds a price. Ignores items with a price of zero, because they are not offers of an instance. */
 function add(prices: Map<string, number>, instanceType: string | undefined, price: string | undefined): void {
   const usd = Number(price);
   if (instanceType !== undefined && Number.isFinite(usd) && usd > 0) prices.set(instanceType, usd);
 }
 
-/** @throws Error when there is no row of column names */
+/** @throws Error if the file has no row of column names */
 export async function pricesInCsv(lines: AsyncIterable<string>): Promise<ReadonlyMap<string, number>> {
   const prices = new Map<string, number>();
   let at: ReadonlyMap<string, number> | undefined;
   for await (const line of lines) {
-    // Lines before the column names tell of the file.
+    // Lines before the column names describe the file.
     if (at === undefined && !line.startsWith('"SKU"')) continue;
     const cells = cellsOf(line);
     if (at === undefined) {
@@ -96,6 +96,6 @@ export async function pricesInCsv(lines: AsyncIterable<string>): Promise<Readonl
   return prices;
 }
 
-/** Every cell is quoted; a quote within one is doubled. */
+/** Returns the cells of a line. Every cell is quoted, and a quote within a cell is doubled. */
 const cellsOf = (line: string): readonly string[] =>
   [...line.matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(([, cell = '']) => cell.replaceAll('""', '"'));

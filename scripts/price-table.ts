@@ -1,10 +1,10 @@
-/** Writes the operator's built-in price table, src/aws/pricing/price-table.ts. */
+/** Formats the operator's built-in price table, src/aws/pricing/price-table.ts. */
 import { compareSizes } from '../src/engine/instance-sizes.ts';
 
-/** Macs are priced by the dedicated host; no node runs on them. */
+/** Mac instances are priced by dedicated host and cannot run nodes. */
 const LEFT_OUT = /^mac/;
 
-/** `source`: where the prices come from and of when, for the head of the file. */
+/** Formats the file. @param source source and date of the prices, for the header of the file */
 export function priceTable(prices: ReadonlyMap<string, number>, source: string): string {
   const families = new Map<string, [size: string, usd: number][]>();
   for (const [instanceType, usd] of prices) {

@@ -1,16 +1,16 @@
 /**
- * Renews the operator's table of branch network interfaces from AWS's, of one release of its controller:
+ * Updates the operator's table of branch network interfaces from one release of AWS's controller:
  *
  *   npm run renew:branch-interfaces -- v1.8.2 https://raw.githubusercontent.com/aws/amazon-vpc-resource-controller-k8s/v1.8.2/pkg/aws/vpc/limits.go
  *
- * The second argument is an address or a file; the first one goes into the head of the table.
+ * The second argument is a URL or a file. The first argument is the version in the header of the table.
  */
 import { writeFileSync } from 'node:fs';
 import { branchLimits, branchTable } from './branch-interfaces.ts';
 import { textAt } from './sources.ts';
 
 const TABLE = new URL('../src/aws/instancetypes/branchinterfacetable.ts', import.meta.url);
-/** Fewer families are not the whole table. */
+/** Minimum number of families in a complete table. */
 const FEWEST = 100;
 
 const [version, source] = process.argv.slice(2);

@@ -1,9 +1,9 @@
 /**
- * Renews the operator's built-in price table from AWS's public price list of EC2 in us-east-1:
+ * Updates the operator's built-in price table from AWS's public price list of EC2 in us-east-1:
  *
  *   npm run renew:prices -- https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current/us-east-1/index.csv
  *
- * The argument is an address or a file, of the CSV or the JSON form. The CSV form takes less memory.
+ * The argument is a URL or a file in the CSV or JSON form. The CSV form takes less memory.
  */
 import { writeFileSync } from 'node:fs';
 import { pricesInCsv, pricesInJson } from './price-list.ts';
@@ -11,7 +11,7 @@ import { priceTable } from './price-table.ts';
 import { linesAt, textAt } from './sources.ts';
 
 const TABLE = new URL('../src/aws/pricing/price-table.ts', import.meta.url);
-/** Fewer are no price list of a whole region. */
+/** Minimum number of prices in a complete price list of a region. */
 const FEWEST = 500;
 
 const pricesAt = async (source: string): Promise<ReadonlyMap<string, number>> =>

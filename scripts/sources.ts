@@ -1,11 +1,11 @@
-/** What generators read: files, or what an address answers. */
+/** Sources of generators: files and URLs. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ReadableStream } from 'node:stream/web';
 
-/** @param source an address or the path of a file */
+/** @param source a URL or the path of a file */
 async function open(source: string): Promise<Readable> {
   if (!/^https?:/.test(source)) return createReadStream(source);
   const response = await fetch(source);

@@ -1,11 +1,11 @@
-/** Reference pages of the custom resources, written from their declarations. */
+/** Reference pages of the custom resources, generated from their declarations. */
 
 import { type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
 import type { ResourceDeclaration } from '../../src/api/schema/resource.ts';
 import { isObject } from '../../src/lib/json-object.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 
-/** The page of a kind in Markdown. `schema` is the schema of the whole object. */
+/** Returns the page of a kind in Markdown. @param schema schema of the whole object */
 export function referencePage(resource: ResourceDeclaration, schema: OpenApiSchema): string {
   const { group, version, kind, shortNames = [], scope, description } = resource;
   const also = shortNames.length > 0 ? `, or ${shortNames.map(code).join(', ')} for short` : '';
@@ -51,7 +51,7 @@ function fieldsOf(schema: OpenApiSchema, path: string): string[][] {
   });
 }
 
-/** Conditions look alike in every kind and have a page of their own in every Kubernetes manual. */
+/** Returns the rows of nested fields. Omits the fields of conditions, because they are the same in every kind. */
 const innerFields = (schema: OpenApiSchema, path: string): string[][] =>
   path === 'status.conditions' ? [] : fieldsOf(schema.items ?? schema, schema.items ? `${path}[]` : path);
 

@@ -1,4 +1,4 @@
-/** Reference pages of metrics, events and settings, written from their declarations. */
+/** Reference pages of metrics, events and settings, generated from their declarations. */
 
 import { EVENT_AREAS } from '../../src/observe/events/catalogue.ts';
 import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from '../../src/observe/events/declaration.ts';
@@ -19,7 +19,7 @@ const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 
 const codes = (names: readonly string[]): string => names.map(code).join(', ');
 
-/** More buckets than this are shown by the first, the last and their number. */
+/** Maximum number of buckets in a full list. Longer lists show the first bucket, the last bucket and the count. */
 const SHOWN_BUCKETS = 15;
 
 export function metricsPage(): string {
@@ -56,7 +56,7 @@ function labelsOf({ labels }: MetricDeclaration): string {
 
 const meaningOf = (metric: MetricDeclaration): string => `${measuredBy(metric)}${shareText(metric)}`;
 
-/** What the default view serves of it, where that is not all. */
+/** Returns the part of the metric that the default view serves, if it is not the whole metric. */
 function shareText({ share }: MetricDeclaration): string {
   switch (share?.kind) {
     case undefined:

@@ -1,19 +1,19 @@
-/** Reference pages of the verbs, written from their declarations. */
+/** Reference pages of the verbs, generated from their declarations. */
 
 import type { CommandDescription, OptionDescription } from '../../src/cli/describe.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 
-/** A form that a verb prints as JSON and YAML. */
+/** Format that a verb prints as JSON and YAML. */
 export interface DescribedOutput {
-  /** File of its JSON Schema, without the ending. */
+  /** File name of the JSON Schema, without its extension. */
   readonly name: string;
-  /** `explain node`. */
+  /** Name of the verb, for example `explain node`. */
   readonly verb: string;
-  /** When a verb has several. */
+  /** Condition under which the verb prints this format, if it has several formats. */
   readonly when?: string;
 }
 
-/** Of one verb, with the verbs below it. `summary`: that of the overview. */
+/** Returns the page of a verb and its subcommands. @param outputs formats that the verbs print */
 export function verbPage(verb: CommandDescription, outputs: readonly DescribedOutput[]): string {
   const title = verb.path.join(' ');
   return `${[...heading(title, 'the declarations in src/cli'), ...sections(verb, 2, outputs)].join('\n').trimEnd()}\n`;
@@ -53,7 +53,7 @@ const usageOf = ({ path, options, arguments: given, commands }: CommandDescripti
     ...given.map(({ usage }) => usage),
   ].join(' ');
 
-/** Lines of the help as markdown, which joins the lines of a paragraph; those that are indented are commands. */
+/** Converts the lines of the help to Markdown paragraphs. Indented lines are commands. */
 function paragraphs(text: string): readonly string[] {
   const lines: string[] = [];
   let isCode = false;
@@ -96,7 +96,7 @@ function outputLines({ path }: CommandDescription, outputs: readonly DescribedOu
   return [`\`-o json\` and \`-o yaml\` print what this JSON Schema describes: ${links.join(', ')}.`, ''];
 }
 
-/** What lists the verbs. `verbs`: with the line that the overview of the help has for each. */
+/** Returns the page that lists the verbs. @param verbs names and summaries from the overview of the help */
 export const indexPage = (verbs: readonly (readonly [name: string, summary: string])[]): string =>
   `${[
     ...heading('The command line', 'the verbs in src/cli.ts'),

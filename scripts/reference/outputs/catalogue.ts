@@ -1,4 +1,4 @@
-/** The forms in which verbs print JSON and YAML, by JSON Schemas. They are public. */
+/** JSON Schemas of the JSON and YAML output of verbs. The output formats are public. */
 import type { TSchema } from 'typebox';
 import type { Declared } from '../../../src/api/schema/declare.ts';
 import type { Finding } from '../../../src/aws/doctor/doctor.ts';
@@ -48,10 +48,10 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'replay', verb: 'replay', schema: REPLAY },
 ];
 
-/** Does not compile where values of a type need not be as a schema says. */
+/** Type that does not compile if values can differ from the schema. */
 type Fitting<Schema extends TSchema, Value extends Declared<Schema>> = Value;
 
-/** What is printed, held against its schema. */
+/** Types of the output, checked against their schemas. */
 export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
   | Fitting<typeof POD_VERDICT, PodVerdict>
@@ -69,6 +69,6 @@ export type Printed =
   | Fitting<typeof DISRUPTION, DisruptionAnswer>
   | Fitting<typeof REPLAY, ReplayResult>;
 
-/** The text of a schema's file. */
+/** Returns the text of a schema's file. */
 export const schemaText = ({ name, verb, schema }: Output): string =>
   `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: `karpenter ${verb} -o json`, $comment: `Written by npm run generate; change scripts/reference/outputs instead. File ${name}.json`, ...schema }, null, 2)}\n`;

@@ -1,4 +1,4 @@
-/** Schemas of what is said of money. */
+/** Schemas of output about costs. */
 import { Type } from 'typebox';
 import { count, text, time, UNKNOWN, usd } from './parts.ts';
 

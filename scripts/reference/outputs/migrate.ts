@@ -1,4 +1,4 @@
-/** Schemas of what is said of a migration, and of snapshots. */
+/** Schemas of output about migrations and snapshots. */
 import { Type } from 'typebox';
 import { count, text, texts } from './parts.ts';
 

@@ -1,4 +1,4 @@
-/** Schemas of what is said of nodes that are there. */
+/** Schemas of output about existing nodes. */
 import { Type } from 'typebox';
 import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd } from './parts.ts';
 

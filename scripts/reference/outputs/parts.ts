@@ -1,4 +1,4 @@
-/** What the schemas of several outputs have in common. */
+/** Parts that the schemas of several outputs share. */
 import { Type } from 'typebox';
 
 export const time = (description: string) => Type.String({ format: 'date-time', description });

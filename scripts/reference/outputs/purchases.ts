@@ -1,4 +1,4 @@
-/** Schemas of what is said of nodes to buy, and of what would come of disruption. */
+/** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
 import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd } from './parts.ts';
 

@@ -1,4 +1,4 @@
-/** Schema of what came of a replay. */
+/** Schema of the result of a replay. */
 import { Type } from 'typebox';
 import { count, text, texts, time, usd } from './parts.ts';
 

@@ -1,4 +1,4 @@
-/** Schema of what is said of traces. */
+/** Schema of the summary of a trace. */
 import { Type } from 'typebox';
 import { count, text, texts, time } from './parts.ts';
 
