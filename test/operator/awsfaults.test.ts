@@ -1,4 +1,4 @@
-/** AWS in bad shape: whatever it does, nothing is bought twice, nothing is left behind, and work goes on afterwards. */
+/** AWS faults: launches happen exactly once, instances do not leak, and the operator recovers afterwards. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
 import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
@@ -10,7 +10,7 @@ const PODS = 3;
 const PATIENCE_MS = 60_000;
 
 let scenario: Scenario;
-/** Instances that were ever bought in this test. */
+/** All instances that this test launched so far. */
 let bought: Set<string>;
 let stopCounting: () => void;
 
@@ -49,7 +49,7 @@ const expectOneNodeEach = async (): Promise<void> => {
   expect(await leaks(scenario)).toEqual([]);
 };
 
-describe('AWS that answers now and then', () => {
+describe('AWS with intermittent faults', () => {
   it.each<{ readonly how: string; readonly rules: readonly FaultRule[]; readonly code: string | undefined }>([
     { how: 'late', rules: [{ kind: 'latency', ms: 4_000 }], code: undefined },
     { how: 'with throttles', rules: [{ kind: 'throttle', rate: 0.4 }], code: 'RequestLimitExceeded' },
@@ -67,7 +67,7 @@ describe('AWS that answers now and then', () => {
       ],
       code: 'unanswered',
     },
-  ])('$how: buys one node each, and gives all of them back', async ({ rules, code }) => {
+  ])('$how: launches one node per pod and terminates all nodes afterwards', async ({ rules, code }) => {
     await begin(...rules);
     await scenario.until('trouble', () => codes().has(code), PATIENCE_MS);
     await expectOneNodeEach();
@@ -77,7 +77,7 @@ describe('AWS that answers now and then', () => {
   }, 300_000);
 });
 
-describe('AWS that does not answer', () => {
+describe('AWS that does not respond', () => {
   const launchFailure = async () =>
     (await scenario.claims())
       .map((claim) => getCondition(claim, 'Launched'))
@@ -85,7 +85,7 @@ describe('AWS that does not answer', () => {
   const errorsWith = (text: string) =>
     scenario.log.filter((line) => line.level === 'ERROR' && JSON.stringify(line).includes(text));
 
-  it('for a purchase that it makes is asked again for what it sold', async () => {
+  it('is retried with the same client token, so each launch happens once', async () => {
     await begin({ kind: 'reset', action: 'CreateFleet' });
     const condition = await scenario.until('a failed launch', launchFailure, PATIENCE_MS);
     expect(condition.message).toBe('Error creating fleet request: Instance launch failed');
@@ -94,7 +94,7 @@ describe('AWS that does not answer', () => {
     await expectOneNodeEach();
   }, 300_000);
 
-  it('because credentials expired says so, and is asked again when there are new ones', async () => {
+  it('because credentials expired is logged, and is retried with new credentials', async () => {
     await begin({ kind: 'expired-credentials' });
     await scenario.until('the reason in the log', () => errorsWith('RequestExpired').length > 0, PATIENCE_MS);
     expect(bought.size).toBe(0);
@@ -113,15 +113,15 @@ describe('AWS that does not answer', () => {
   }, 300_000);
 });
 
-describe('AWS that does not show what it sold', () => {
-  it('for a while, nor its tags, is believed in the end', async () => {
+describe('AWS with eventual consistency', () => {
+  it('launches one node per pod if instances and their tags become visible late', async () => {
     await begin({ kind: 'invisible', ms: 20_000 }, { kind: 'late-tags', ms: 20_000 });
     await expectOneNodeEach();
     await scenario.pass(45_000, 20);
     expect(await leaks(scenario)).toEqual([]);
   }, 300_000);
 
-  it('while its NodeClaim is deleted already, gives it back', async () => {
+  it('terminates an instance that is not visible yet if its NodeClaim is deleted', async () => {
     await begin({ kind: 'invisible', ms: 20_000 });
     await scenario.until('a purchase', () => bought.size === PODS, PATIENCE_MS);
     await scenario.scale('web', 0);

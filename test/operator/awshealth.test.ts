@@ -1,4 +1,4 @@
-/** What EC2 tells of machines that work already: failing status checks, and reservations that it takes back. */
+/** EC2 health signals for running instances: failed status checks and interrupted capacity reservations. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
@@ -34,8 +34,8 @@ const replaced = (id: string) => async (): Promise<boolean> =>
   scenario.instances().length === 1 && onlyInstance() !== id && (await isRunning());
 const labels = async () => (await scenario.nodes()).map(({ metadata }) => metadata.labels ?? {});
 
-describe('a machine', () => {
-  it('whose reservation is taken back moves, and the reservation is not tried again', async () => {
+describe('an instance', () => {
+  it('is replaced if its capacity reservation is interrupted, and the reservation is not used again', async () => {
     expect(await labels()).toMatchObject([
       { [CAPACITY_TYPE_LABEL]: 'reserved', [CAPACITY_RESERVATION_ID_LABEL]: reservation },
     ]);
@@ -61,7 +61,7 @@ describe('a machine', () => {
     await scenario.until('nothing left behind', async () => (await leaks(scenario)).length === 0, PATIENCE_MS);
   }, 300_000);
 
-  it.each(['instance', 'system'] as const)('that fails its %s check for two minutes is replaced', async (check) => {
+  it.each(['instance', 'system'] as const)('is replaced if its %s check fails for two minutes', async (check) => {
     const id = onlyInstance();
     scenario.world.aws.faults.impair(id, check);
     await scenario.pass(MINUTE);

@@ -1,4 +1,4 @@
-/** The Balanced policy: a node goes when the money saved is worth the pods that have to move. */
+/** The Balanced policy: a node is disrupted if the savings justify the pods that must move. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -11,8 +11,9 @@ const SHAPE: PoolShape = { cpus: [2, 4, 8], consolidationPolicy: 'Balanced' };
 const SMALL = 6;
 
 /**
- * Two nodes of 8 vCPUs that are full with one pod each, and a third with six pods of 0.6. To exchange it for one of half
- * the size would save a sixth of what the pool costs, for seven elevenths of the disturbance that is possible in it.
+ * Starts two nodes of 8 vCPUs that are filled by one pod each, and a third with six pods of 0.6 vCPU. Replacing the
+ * third node with one of half the size saves a sixth of the pool's cost. It causes seven elevenths of the possible
+ * disturbance.
  */
 async function begin(): Promise<void> {
   scenario = await startScenario({ ...BRISK, argv: ['--log-level=debug'] });
@@ -43,7 +44,7 @@ const moves = async (decision: string): Promise<number> => {
 };
 
 describe('a NodePool with the Balanced policy', () => {
-  it('keeps a node while too many pods would have to move for it, and gives it up when there are fewer', async () => {
+  it('keeps a node while too many pods would have to move, and replaces it when fewer pods are left', async () => {
     await begin();
     await scenario.until('a rejected move', async () => (await moves('rejected')) > 0, 60_000);
     expect(await scenario.metrics()).toMatch(

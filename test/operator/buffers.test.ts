@@ -1,4 +1,4 @@
-/** Capacity buffers: room for pods that do not exist yet, so that new ones start at once. */
+/** Capacity buffers: room for future pods, so that they start immediately. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { CapacityBufferSpec } from '../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../src/api/conditions.ts';
@@ -45,7 +45,7 @@ const nodesOf = (count: number): Promise<true> =>
   );
 
 describe('a CapacityBuffer', () => {
-  it('of a PodTemplate keeps empty nodes, which consolidation leaves alone until it is deleted', async () => {
+  it('with a PodTemplate keeps empty nodes that consolidation does not remove until the buffer is deleted', async () => {
     await begin();
     await scenario.kube.create(POD_TEMPLATE, {
       apiVersion: 'v1',
@@ -65,7 +65,7 @@ describe('a CapacityBuffer', () => {
     await nodesOf(0);
   }, 300_000);
 
-  it('of a Deployment gives its room to the next replica, and gets as much again', async () => {
+  it('with a Deployment makes room for the next replica and is then refilled', async () => {
     await begin();
     await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);

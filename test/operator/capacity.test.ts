@@ -1,4 +1,4 @@
-/** What the operator does when EC2 does not sell what was planned. */
+/** Launches for which EC2 has no capacity. */
 import type { CreateFleetCommandInput } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 const MINUTE = 60_000;
-/** The capacity pools that a CreateFleet call allowed. */
+/** Returns the capacity pools that a CreateFleet call allowed. */
 const poolsOf = ({ input }: RecordedCall): readonly string[] =>
   (input as Partial<CreateFleetCommandInput>).LaunchTemplateConfigs?.flatMap(({ Overrides = [] }) =>
     Overrides.map(({ InstanceType, AvailabilityZone }) => `${InstanceType} in ${AvailabilityZone}`),
@@ -25,8 +25,8 @@ const poolsOf = ({ input }: RecordedCall): readonly string[] =>
 const typesOf = async (): Promise<(string | undefined)[]> =>
   (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
 
-describe('a shortage', () => {
-  it('of the cheapest offering leads to the next best, and is remembered for three minutes', async () => {
+describe('a capacity shortage', () => {
+  it('in the cheapest offering leads to the next best, and excludes that offering for three minutes', async () => {
     const { world } = await begin();
     await scenario.apply(deployment('probe', 1));
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
@@ -35,13 +35,13 @@ describe('a shortage', () => {
     await scenario.scale('probe', 0);
     await scenario.until('no instance', () => scenario.instances().length === 0);
 
-    // Every pool of the type that was cheapest runs dry.
+    // Every capacity pool of the cheapest type is exhausted.
     world.aws.faults.add({ kind: 'capacity', instanceType: first.type });
     await scenario.scale('probe', 1);
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
     expect(await typesOf()).not.toContain(first.type);
 
-    // Capacity is back, but the shortage is still remembered: another node for the same pods avoids it, too.
+    // Capacity is back, but the shortage is still cached: the next node for the same pods must avoid it, too.
     world.aws.faults.clear();
     const fleets = world.aws.calls.recorded('CreateFleet').length;
     await scenario.apply(deployment('second', 1, apart('probe')));
@@ -60,7 +60,7 @@ describe('a shortage', () => {
     expect(await typesOf()).toContain(first.type);
   }, 300_000);
 
-  it('of everything removes the claim, says why, and succeeds when capacity is back', async () => {
+  it('in every offering deletes the NodeClaim, reports the reason, and launches when capacity is back', async () => {
     const { world } = await begin();
     const fault = world.aws.faults.add({ kind: 'capacity' });
     await scenario.apply(deployment('web', 2));
@@ -82,7 +82,7 @@ describe('a shortage', () => {
 });
 
 describe('throttling', () => {
-  it('delays a launch and loses nothing', async () => {
+  it('delays a launch and loses no pods', async () => {
     const { world } = await begin();
     world.aws.faults.add({ kind: 'throttle', action: 'CreateFleet', times: 3 });
     world.aws.faults.add({ kind: 'throttle', action: 'DescribeInstances', times: 2 });
@@ -93,7 +93,7 @@ describe('throttling', () => {
 });
 
 describe('a missing service-linked role for spot', () => {
-  it('is named on the claim and in the log', async () => {
+  it('is reported in the log', async () => {
     const { world } = await begin();
     world.aws.faults.add({ kind: 'no-spot-role' });
     await scenario.apply(deployment('web', 1));
@@ -107,13 +107,13 @@ describe('a missing service-linked role for spot', () => {
   }, 300_000);
 });
 
-describe('an instance that never joins', () => {
-  it('is removed by the registration time-out, and its pods get another', async () => {
+describe('an instance that never registers', () => {
+  it('is removed after the registration timeout, and its pods get another node', async () => {
     const { world } = await begin();
     world.aws.faults.add({ kind: 'never-joins', times: 1 });
     await scenario.apply(deployment('web', 1));
     const [lost] = await scenario.until('an instance', () => scenario.instances().length > 0 && scenario.instances());
-    // Liveness gives up on a registration after 15 minutes.
+    // The liveness controller deletes a NodeClaim that is not registered after 15 minutes.
     await scenario.pass(15.5 * MINUTE);
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
     expect(scenario.instances().map((instance) => instance.id)).not.toContain(lost?.id);

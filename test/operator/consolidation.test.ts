@@ -1,4 +1,4 @@
-/** Pods leave, and the nodes that are left too large are given back or replaced by cheaper ones. */
+/** Consolidation of nodes that became too large because pods were deleted: deletion or replacement by cheaper nodes. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
 import { present } from '../support/present.ts';
@@ -17,7 +17,7 @@ const begin = async (nodes: number, small: number, shape: PoolShape, options: Sc
   await outgrow(scenario, shape, { nodes, small });
 };
 
-/** Waits for something, and counts all the while how many pods of the app run at the least. */
+/** Waits for a condition and returns the smallest number of pods of the app that ran during the wait. */
 async function leastRunning(app: string, what: string, holds: () => Promise<boolean>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   await scenario.until(
@@ -31,7 +31,7 @@ async function leastRunning(app: string, what: string, holds: () => Promise<bool
   return least;
 }
 
-/** Nothing is drained before every replacement of the first command is initialised. */
+/** Expects that no node is drained before every replacement of the first command is initialized. */
 function expectReplacementFirst(): void {
   const messages = scenario.log.slice(scenario.log.findIndex((line) => line.message === 'disrupting node(s)'));
   const at = (message: string): number => messages.findIndex((line) => line.message === message);
@@ -53,7 +53,7 @@ describe('scaling down', () => {
       { decision: 'replace', 'disrupted-node-count': 2, 'replacement-node-count': 1 },
     ]);
     expectReplacementFirst();
-    // The pods' own budget lets one be away at a time.
+    // The pods' own disruption budget allows one unavailable pod at a time.
     expect(least).toBeGreaterThanOrEqual(2);
     expect(scenario.world.aws.spending.usdPerHour()).toBeLessThan(before);
     await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
@@ -78,7 +78,7 @@ describe('scaling down', () => {
     expect((await scenario.events('DisruptionTerminating')).length).toBeGreaterThan(0);
   }, 300_000);
 
-  it('deletes a node whose pods fit on the others', async () => {
+  it('deletes a node whose pods fit on other nodes', async () => {
     await begin(2, 3, { cpus: [8] });
     await leastRunning('small', 'one node', async () => {
       const running = await scenario.running('small');
@@ -88,7 +88,7 @@ describe('scaling down', () => {
     await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0);
   }, 300_000);
 
-  it('leaves nodes alone that are not empty when the policy says so', async () => {
+  it('keeps nodes that are not empty if the policy is WhenEmpty', async () => {
     await begin(1, 1, { cpus: [2, 4, 8], consolidationPolicy: 'WhenEmpty' });
     await scenario.until('an explanation', async () =>
       (await scenario.events('Unconsolidatable')).some((event) => event.message.includes('policy WhenEmpty')),
@@ -102,7 +102,7 @@ describe('scaling down', () => {
 });
 
 describe('an interruption during a consolidation', () => {
-  it('of the node to be replaced neither loses pods nor leaks a node', async () => {
+  it('loses no pods and leaks no node if the candidate is interrupted', async () => {
     await begin(
       2,
       3,
@@ -126,12 +126,12 @@ describe('an interruption during a consolidation', () => {
     for (const claim of await scenario.claims()) expect(claim.metadata.labels?.[CAPACITY_TYPE_LABEL]).toBe('spot');
   }, 300_000);
 
-  it('of the replacement puts the marks of the old nodes back, and moves no pod before there is another', async () => {
+  it('rolls the candidates back if the replacement is interrupted, and moves no pod before another replacement is ready', async () => {
     await begin(
       2,
       3,
       { cpus: [2, 4, 8], capacityTypes: ['spot'] },
-      // machines slow enough for the interruption to come before they are ready
+      // instances boot so slowly that the interruption arrives before they are ready
       { argv: ['--feature-gates=SpotToSpotConsolidation=true'], kubelets: { bootMs: 60_000, readyMs: 2_000 } },
     );
     const old = new Set(scenario.instances().map(({ id }) => id));
@@ -146,7 +146,7 @@ describe('an interruption during a consolidation', () => {
         ({ message }) => message === 'failed terminating nodes while executing a disruption command',
       );
     await scenario.until('the command to be taken back', () => takenBack() >= 0, 60_000);
-    // nothing was drained by then; what is decided afterwards is another matter
+    // no node was drained before the rollback; later decisions may drain nodes
     expect(scenario.log.slice(0, takenBack()).map(({ message }) => message)).not.toContain('tainted node');
     await scenario.until(
       'a tidy world with all pods',

@@ -1,4 +1,7 @@
-/** Pods that care where they run get the nodes that they need, in one go, and the world's scheduler binds them there. */
+/**
+ * Pods with scheduling constraints get suitable nodes from one scheduling pass, and the local world's scheduler binds
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../../src/api/kinds.ts';
 import type { KubeObject, Node, StorageClass } from '../../src/api/kubernetes.ts';
@@ -10,7 +13,7 @@ const spreadOverZones = (app: string) => ({
   topologySpreadConstraints: [
     {
       maxSkew: 1,
-      // Before there are nodes in all three, none takes more than one pod.
+      // Until there are nodes in all three zones, each zone takes at most one pod.
       minDomains: 3,
       topologyKey: ZONE_LABEL,
       whenUnsatisfiable: 'DoNotSchedule',
@@ -30,13 +33,13 @@ const prefers = (...wishes: readonly (readonly [weight: number, key: string, val
   },
 });
 
-/** Pods that run on a pool of their own: a scheduler grants a wish only while there is nothing else. */
+/** Gives pods a pool of their own. A scheduler satisfies a preference only if other nodes do not suit as well. */
 const onOwnPool = (app: string) => ({
   nodeSelector: { [NODEPOOL_LABEL]: app },
   tolerations: [{ key: 'dedicated', operator: 'Equal', value: app, effect: 'NoSchedule' }],
 });
 
-/** A volume that is made in zone b once its pod has a node. */
+/** Storage class whose volumes are created in zone b once their pod has a node. */
 const STORAGE: Pick<StorageClass, 'provisioner' | 'volumeBindingMode' | 'allowedTopologies'> = {
   provisioner: 'ebs.csi.aws.com',
   volumeBindingMode: 'WaitForFirstConsumer',
@@ -48,7 +51,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
   ['apart', 3, apart('apart'), { cpu: '500m' }],
   ['stateful', 1, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] }, { cpu: '500m' }],
   ['learner', 2, {}, { cpu: '2', 'nvidia.com/gpu': '1' }],
-  // There is such a zone, so the wish is granted; there is no such architecture, so that one is given up.
+  // The zone exists, so this preference is satisfied. The architecture does not exist, so that one is relaxed.
   [
     'picky',
     2,
@@ -58,7 +61,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
   ['steady', 1, { ...onOwnPool('steady'), ...prefers([1, CAPACITY_TYPE_LABEL, 'on-demand']) }, { cpu: '500m' }],
 ];
 
-/** A pool whose settings for nodes are changed. */
+/** Returns a NodePool with changed settings in the spec of its template. */
 function poolWith(shape: PoolShape, settings: object): KubeObject {
   const made = pool(shape) as KubeObject & { spec: { template: { spec: object } } };
   Object.assign(made.spec.template.spec, settings);
@@ -69,7 +72,7 @@ const EITHER: PoolShape = { cpus: [4, 8], capacityTypes: ['spot', 'on-demand'], 
 const ownPool = (app: string): KubeObject =>
   poolWith({ ...EITHER, name: app }, { taints: [{ key: 'dedicated', value: app, effect: 'NoSchedule' }] });
 
-/** Machines with graphics processors, for pods that ask for one. */
+/** Returns a NodePool of GPU instances, for pods that request a GPU. */
 const gpuPool = (): KubeObject =>
   poolWith(
     { name: 'gpu', consolidateAfter: 'Never' },
@@ -81,7 +84,7 @@ const gpuPool = (): KubeObject =>
     },
   );
 
-describe('pods that care where they run', () => {
+describe('pods with scheduling constraints', () => {
   let scenario: Scenario;
   let nodes: ReadonlyMap<string, Node>;
 
@@ -124,7 +127,7 @@ describe('pods that care where they run', () => {
     await scenario.stop();
   }, 60_000);
 
-  /** The values of a label on the nodes that an app's pods run on, one per pod. */
+  /** Returns the values of a label on the nodes of an app's pods, one per pod. */
   const places = async (app: string, key: string): Promise<readonly (string | undefined)[]> =>
     (await scenario.running(app)).map(({ spec }) => nodes.get(spec.nodeName ?? '')?.metadata.labels?.[key]).sort();
 
@@ -133,11 +136,11 @@ describe('pods that care where they run', () => {
     expect(await places('spread', ZONE_LABEL)).toEqual(zones.flatMap((zone) => [zone, zone]));
   });
 
-  it('keep apart from their likes', async () => {
+  it('run apart from each other if they have anti-affinity', async () => {
     expect(new Set(await places('apart', HOSTNAME_LABEL)).size).toBe(3);
   });
 
-  it('run where their volume can be, which is made there', async () => {
+  it('run in the zone of their volume, which is created there', async () => {
     expect(await places('stateful', ZONE_LABEL)).toEqual(['us-west-2b']);
     const [volume, ...others] = (await scenario.kube.list(PERSISTENT_VOLUME)).items;
     expect(others).toEqual([]);
@@ -145,12 +148,12 @@ describe('pods that care where they run', () => {
     expect(JSON.stringify(volume?.spec.nodeAffinity)).toContain('us-west-2b');
   });
 
-  it('get the devices that they ask for', async () => {
+  it('get nodes with the devices that they request', async () => {
     const makers = await places('learner', 'karpenter.k8s.aws/instance-gpu-manufacturer');
     expect(makers).toEqual(['nvidia', 'nvidia']);
   });
 
-  it('have wishes granted that can be, and others given up', async () => {
+  it('have satisfiable preferences respected and other preferences relaxed', async () => {
     expect(await places('picky', ZONE_LABEL)).toEqual(['us-west-2c', 'us-west-2c']);
     expect(await places('steady', CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
   });

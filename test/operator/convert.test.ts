@@ -1,4 +1,4 @@
-/** Manifests of the alpha API, converted, work: the NodePool becomes Ready and buys nodes. */
+/** Converted manifests of the alpha API: the NodePool becomes Ready and launches nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { isTrue } from '../../src/api/conditions.ts';
@@ -48,7 +48,7 @@ describe('converted manifests', () => {
     await scenario.stop();
   });
 
-  it('are accepted, and the NodePool is Ready and gets nodes for pods', async () => {
+  it('are accepted, and the NodePool becomes Ready and launches nodes for pods', async () => {
     await scenario.until('a Ready NodePool', async () => {
       const pool = await scenario.kube.find(NODE_POOL, { name: 'apps' });
       return pool !== undefined && isTrue(pool, 'Ready');

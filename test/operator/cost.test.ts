@@ -1,4 +1,4 @@
-/** What a user sees of costs: `/debug/cost`, `karpenter cost` and `karpenter report`, over HTTP, and after a restart. */
+/** User-visible costs: `/debug/cost`, `karpenter cost` and `karpenter report`, over HTTP, and after a restart. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const start = async (): Promise<void> => {
   port = (await scenario.startOperator()).metricsPort;
 };
 
-/** What a command line prints as JSON. */
+/** Returns the JSON output of a command. */
 async function printed<T>(command: Command, ...args: readonly string[]): Promise<T> {
   const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -61,11 +61,11 @@ async function printed<T>(command: Command, ...args: readonly string[]): Promise
 const asking = (): readonly string[] => ['--server', `http://127.0.0.1:${port}`];
 const served = (): Promise<CostReport> => scenario.debug('cost') as Promise<CostReport>;
 const history = (): Promise<HistoryView> => scenario.debug('history') as Promise<HistoryView>;
-/** The scenario's clock is ahead of the machine's. */
+/** The scenario's clock is ahead of the system clock. */
 const AHEAD = ['--now', '2027-06-01T00:00:00Z', '--since', '366d'];
 
-describe('what the nodes cost', () => {
-  it('is the same for the world, the operator, and who reads the cluster alone', async () => {
+describe('the cost of nodes', () => {
+  it('is the same in the local world, in the operator, and for a client that reads only the cluster', async () => {
     await scenario.apply(pool({ cpus: [2, 4] }), deployment('web', 5, {}, { cpu: '700m', memory: '1Gi' }));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 5);
     const report = await scenario.until('a cost with all pods', async () => {
@@ -138,7 +138,7 @@ it('includes the same surplus CPU credits of a burstable node in every view', as
 }, 120_000);
 
 describe('the history', () => {
-  it('outlives the operator, and a report tells of a consolidation', async () => {
+  it('survives a restart of the operator, and a report contains a consolidation', async () => {
     await outgrow(scenario, { cpus: [2, 4, 8] }, { nodes: 2, small: 3 }, async () => {
       await scenario.restartOperator(() => scenario.apply(pool({ cpus: [2, 4, 8] })));
     });
@@ -151,7 +151,7 @@ describe('the history', () => {
       const found = (await scenario.debug('history')) as HistoryView;
       return found.decisions.some(({ kind }) => kind === 'disrupted') && found;
     });
-    // bought before the restart within outgrow, and replaced after it
+    // launched before the restart within `outgrow`, and replaced after it
     expect(before.decisions.map(({ kind }) => kind)).toEqual(['bought', 'bought', 'bought', 'disrupted']);
     expect(before.decisions.at(-1)).toMatchObject({ decision: 'replace', nodes: 2, replacements: 1, pods: 3 });
 
@@ -195,7 +195,7 @@ describe('the history', () => {
     expect(written).toEqual(spent.points.map(({ at }) => at).slice(0, written.length));
   }, 300_000);
 
-  it('that is broken is said once, and stops nothing', async () => {
+  it('is logged once and started afresh if its document is corrupt', async () => {
     await scenario.stop();
     scenario = await startScenario({ ...BRISK, operator: false });
     const metadata = { name: NAME, namespace: 'kube-system', labels: { [DOCUMENT_LABEL]: NAME } };

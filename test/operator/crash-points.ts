@@ -1,8 +1,8 @@
-/** Where operators are killed: at these requests, before they arrive or after they were answered. */
+/** Requests at which operators are killed, either before the request arrives or after the response is sent. */
 import type { CrashPoint } from './crashable-operator.ts';
 import type { Moment, SeenRequest } from './cuttable-proxy.ts';
 
-/** What operators are killed by at the requests that match. */
+/** Returns a crash point for the matching requests at this moment. */
 export const at =
   (wanted: Moment, matches: (request: SeenRequest) => boolean): CrashPoint =>
   (request, moment) =>

@@ -1,4 +1,4 @@
-/** Operators that can be killed in the middle of a request, and what the world saw of them. */
+/** Operators that can be killed in the middle of a request, with a record of the effects that the world observed. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,27 +8,27 @@ import type { Operator } from '../../src/main.ts';
 import { type Moment, type SeenRequest, startCuttableProxy } from './cuttable-proxy.ts';
 import type { Scenario } from './harness.ts';
 
-/** Whether a request, at this moment, is where the operator shall die. */
+/** Reports whether the operator must be killed at this request and moment. */
 export type CrashPoint = (request: SeenRequest, moment: Moment) => boolean;
 
 export interface CrashableOperator {
-  /** Starts an operator, which dies by the trap; without one it lives until `kill`. */
+  /** Starts an operator that is killed at the trap. Without a trap it runs until `kill`. */
   start(trap?: CrashPoint): Promise<void>;
-  /** Sets or replaces the trap of the operator that runs. */
+  /** Sets or replaces the trap of the running operator. */
   arm(trap: CrashPoint): void;
-  /** Cuts the operator off from the API server at this request, for this much of the scenario's time; it lives on. */
+  /** Disconnects the operator from the API server at this request, for this duration on the scenario's clock. */
   cutOff(at: CrashPoint, forMs: number): void;
   /** Resolves when the operator of the last `start` or `arm` is dead. */
   readonly died: Promise<void>;
   kill(): Promise<void>;
-  /** Evictions that were asked for while no node stood ready to take the pod. */
+  /** Evictions that the operator requested while no other node was ready to take the pod. */
   readonly hasty: readonly string[];
   close(): Promise<void>;
 }
 
 const isEviction = ({ method, url }: SeenRequest): boolean => method === 'POST' && url.includes('/eviction');
 
-/** @param scenario one without an operator */
+/** @param scenario a scenario without an operator */
 export async function crashableOperator(scenario: Scenario): Promise<CrashableOperator> {
   const { world } = scenario;
   const kube = await startCuttableProxy(world.kube.url, world.kube.certificate);
@@ -45,7 +45,7 @@ export async function crashableOperator(scenario: Scenario): Promise<CrashableOp
   const die = (): void => {
     kube.cut();
     aws.cut();
-    // It cannot reach anybody any more; this only ends its timers.
+    // The operator is already disconnected from its servers; this call only stops its timers.
     const last = operator;
     operator = undefined;
     void Promise.resolve(last?.stop()).then(death.resolve, death.reject);
@@ -103,7 +103,7 @@ export async function crashableOperator(scenario: Scenario): Promise<CrashableOp
   };
 }
 
-/** @throws Error when the operator does not come to its end in time */
+/** @throws Error if the operator is not killed in time */
 export async function untilDead(scenario: Scenario, operator: CrashableOperator): Promise<void> {
   let isDead = false;
   void operator.died.then(() => {
@@ -112,7 +112,7 @@ export async function untilDead(scenario: Scenario, operator: CrashableOperator)
   await scenario.until('death of the operator', () => isDead, 60_000);
 }
 
-/** Nodes and claims that still show marks of a disruption. */
+/** Returns the nodes and NodeClaims that still carry a taint or condition of a disruption. */
 export async function marks(scenario: Scenario): Promise<readonly string[]> {
   const [nodes, claims] = [await scenario.nodes(), await scenario.claims()];
   return [

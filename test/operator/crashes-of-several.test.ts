@@ -1,4 +1,4 @@
-/** The operator is killed at each step of replacing several nodes by one, and started again: as in crashes.test.ts. */
+/** The operator is killed and restarted at each step of replacing several nodes by one, as in crashes.test.ts. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { at, considers, creates, deletes, taints } from './crash-points.ts';
 import { type CrashableOperator, type CrashPoint, crashableOperator, untilDead } from './crashable-operator.ts';
@@ -37,7 +37,7 @@ describe('an operator that is killed while it replaces several nodes by one', ()
       });
       await untilDead(scenario, operator);
       await operator.start();
-      // In the end the small pods are alone on one small node, by whatever way.
+      // At the end, the small pods must run alone on one small node. Any sequence of steps is allowed.
       await scenario.until(
         'one cheap node with all pods, and nothing else',
         async () =>

@@ -1,4 +1,4 @@
-/** The operator is killed at each step of replacing a node, and started again: nothing is lost, doubled or left behind. */
+/** The operator is killed and restarted at each step of replacing a node: nothing is lost, duplicated or leaked. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
@@ -30,7 +30,7 @@ const edit = (): Promise<void> => {
   return scenario.apply(pool({ cpus: [4], labels: { tier: `t${tier}` } }));
 };
 
-/** One node of the present tier, all pods on it, and nothing else. */
+/** Waits for one node of the present tier with all pods on it, and no other node. */
 const renewed = (): Promise<true> =>
   scenario.until(
     'one renewed node with all pods, and nothing else',
@@ -39,7 +39,7 @@ const renewed = (): Promise<true> =>
       return (
         nodes.length === 1 &&
         nodes[0]?.metadata.labels?.tier === `t${tier}` &&
-        // a replacement that is on its way has a claim, but no node yet
+        // a replacement that is being launched has a NodeClaim, but no Node yet
         (await scenario.claims()).length === 1 &&
         (await leaks(scenario)).length === 0 &&
         (await scenario.running('web')).length === PODS
@@ -103,7 +103,7 @@ describe('an operator that is killed while it replaces a node', () => {
     300_000,
   );
 
-  it('while it takes a command back whose replacement is gone', async () => {
+  it('completes the replacement after a crash during the rollback of a command whose replacement is gone', async () => {
     const old = onlyOne(await scenario.nodes());
     const claim = onlyOne(await scenario.claims());
     const isReplacement = ({ metadata }: NodeClaim): boolean => metadata.name !== claim.metadata.name;
@@ -115,7 +115,7 @@ describe('an operator that is killed while it replaces a node', () => {
     );
     await scenario.kube.delete(NODE_CLAIM, replacement.metadata);
     await untilDead(scenario, operator);
-    // the taint is gone, what the claim says is not
+    // the taint is removed, but the condition of the NodeClaim is not
     expect(await marks(scenario)).toEqual([claim.metadata.name]);
     await operator.start();
     await renewed();
@@ -126,7 +126,7 @@ describe('an operator that is killed while it replaces a node', () => {
     ['when only the taint was set', at('after', taints)],
     ['when the replacement was there already', at('after', creates)],
   ])(
-    'takes the marks back if there is no reason any more, %s',
+    'removes the marks if the reason no longer applies, %s',
     async (_, trap) => {
       const [old] = scenario.instances();
       const uids = async (): Promise<readonly string[]> =>
@@ -136,8 +136,8 @@ describe('an operator that is killed while it replaces a node', () => {
       await edit();
       await untilDead(scenario, operator);
       expect(await marks(scenario)).not.toEqual([]);
-      // Meanwhile the user takes the edit back. The budget keeps the next operator from acting on what it has yet to
-      // see, which it may; cleaning up is not bound to budgets.
+      // Meanwhile the user reverts the edit. The next operator may act on objects that it has not received yet. The
+      // budget prevents that. The cleanup of marks is not limited by budgets.
       tier -= 1;
       const shape = { cpus: [4], labels: { tier: `t${tier}` }, consolidationPolicy: 'WhenEmpty' };
       await scenario.apply(pool({ ...shape, budgets: [{ nodes: '0' }] }));
@@ -151,7 +151,7 @@ describe('an operator that is killed while it replaces a node', () => {
       });
       expect(await uids()).toEqual(pods);
 
-      // From now on nothing but a needless replacement may go.
+      // From here on, only a needless replacement could remove the node.
       await scenario.apply(pool(shape));
       await renewed();
       expect(scenario.instances().map(({ id }) => id)).toEqual([old?.id]);

@@ -1,6 +1,6 @@
 /**
- * The wire between an operator and one of its servers, to be cut at a chosen request. What an operator does after the
- * cut reaches nobody, and what it would have learned does not reach it: to the world this is a SIGKILL.
+ * Proxy between an operator and one of its servers, which drops the connection at a chosen request. Afterwards no
+ * request or response passes. To the rest of the world this is equivalent to a SIGKILL.
  */
 import { once } from 'node:events';
 import * as http from 'node:http';
@@ -9,24 +9,24 @@ import type { AddressInfo, Socket } from 'node:net';
 
 export interface SeenRequest {
   readonly method: string;
-  /** With the query. */
+  /** Path and query. */
   readonly url: string;
   readonly body: string;
 }
 
-/** `before`: the request is not served any more. `after`: it is served, but the answer gets lost. */
+/** `before`: the request does not reach the server. `after`: the server processes it, but the response is lost. */
 export type Moment = 'before' | 'after';
 
-/** Called for each request at both moments; true cuts the wire. */
+/** Called for each request at both moments. If it returns true, the connection is cut. */
 export type CutAt = (request: SeenRequest, moment: Moment) => boolean | Promise<boolean>;
 
 export interface CuttableProxy {
-  /** To be used instead of the server's. */
+  /** URL to use instead of the server's URL. */
   readonly url: string;
-  /** Replaces what decides on the cut. */
+  /** Replaces the function that decides on the cut. */
   watch(scissors: CutAt): void;
   cut(): void;
-  /** Lets requests through again. */
+  /** Lets requests pass again. */
   mend(): void;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ async function bodyOf(message: http.IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** What a server over TLS proves itself with, as PEM; the certificate's authority included. */
+/** TLS key and certificate of a server, as PEM. The certificate includes its authority. */
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
@@ -45,7 +45,7 @@ export interface Certificate {
 
 /**
  * @param target the server's URL
- * @param certificate the server's own when it speaks TLS: clients cannot tell this end of the wire from it
+ * @param certificate the server's own certificate if it uses TLS, so that clients trust the proxy
  */
 export async function startCuttableProxy(target: string, certificate?: Certificate): Promise<CuttableProxy> {
   const { hostname, port, protocol } = new URL(target);
@@ -61,7 +61,7 @@ export async function startCuttableProxy(target: string, certificate?: Certifica
     isCut = true;
     for (const socket of sockets) socket.destroy();
   };
-  /** Whether the wire is cut, now if not before. */
+  /** Reports whether the connection is cut, now or earlier. */
   const cutAt = async (seen: SeenRequest, moment: Moment): Promise<boolean> => {
     if (!isCut && (await decide(seen, moment))) cut();
     return isCut;
@@ -85,7 +85,7 @@ export async function startCuttableProxy(target: string, certificate?: Certifica
     answer.pipe(to);
   }
 
-  /** The answer names the server; the operator shall go on through this wire. */
+  /** Replaces the server's URL in the response, so that the operator continues to use this proxy. */
   async function answerOwnUrl(answer: http.IncomingMessage, to: http.ServerResponse): Promise<void> {
     const text = (await bodyOf(answer)).toString('utf8').replaceAll(new URL(target).origin, cable.url);
     to.writeHead(answer.statusCode ?? 502, { 'content-type': answer.headers['content-type'] ?? 'application/json' });

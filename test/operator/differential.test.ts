@@ -1,6 +1,7 @@
 /**
- * What the command line says over a dump equals what the operator does with that cluster: on random clusters, as many as
- * a minute allows. `npm run test:differential` plays thousands, and any seed that disagrees again.
+ * Compares the command line's results for a snapshot with the operator's decisions in that cluster, on random
+ * clusters. The number of clusters depends on the time limit. `npm run test:differential` runs thousands, and repeats
+ * seeds that failed.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomCluster } from './differential/clusters.ts';
@@ -9,7 +10,7 @@ import { Differential } from './differential/differential.ts';
 const FIRST_SEED = 1;
 const MOST = 40;
 const LIMIT_MS = 60_000;
-/** Slow machines play at least these. */
+/** Minimum number of clusters, for slow machines. */
 const LEAST = 12;
 
 describe('the command line and the operator', () => {
@@ -19,13 +20,13 @@ describe('the command line and the operator', () => {
   });
   afterAll(() => differential.stop());
 
-  it('say the same of random clusters', async () => {
+  it('decide the same for random clusters', async () => {
     const startedMs = performance.now();
     for (let played = 0; played < MOST && (played < LEAST || performance.now() - startedMs < LIMIT_MS); played++) {
       const seed = FIRST_SEED + played;
       expect({ seed, differences: await differential.play(randomCluster(seed)) }).toEqual({ seed, differences: [] });
     }
-    // a comparison of nothing with nothing shows nothing
+    // an empty comparison would prove nothing
     const { nodes, refusals, disruptions } = differential.compared;
     expect(Math.min(nodes, refusals, disruptions)).toBeGreaterThan(0);
   });

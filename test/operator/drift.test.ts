@@ -1,4 +1,4 @@
-/** Nodes that no longer look as their NodePool and node class want them, or that are too old, are replaced. */
+/** Replacement of nodes that drifted from their NodePool or node class, or that expired. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { getCondition, isTrue } from '../../src/api/conditions.ts';
 import { NODE_POOL } from '../../src/api/kinds.ts';
@@ -6,7 +6,7 @@ import type { Budget } from '../../src/api/nodepool.ts';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
 
-/** For waits of half an hour and more. */
+/** Time scale for waits of half an hour and more. */
 const HURRY = 180;
 
 let scenario: Scenario;
@@ -19,14 +19,16 @@ const begin = async (shape: PoolShape, options: ScenarioOptions = {}): Promise<v
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(shape));
 };
 
-/** One pod to a node. */
+/** Starts the given number of nodes with one pod each. */
 const spreadOut = async (nodes: number): Promise<void> => {
   await scenario.apply(deployment('web', nodes, apart('web')));
   await scenario.until('running pods', async () => (await scenario.running('web')).length === nodes);
   expect(await scenario.nodes()).toHaveLength(nodes);
 };
 
-/** How many nodes count against a budget: those whose machine is already going do not. */
+/**
+ * Returns the number of nodes that count against a budget. Nodes whose instance is already terminating do not count.
+ */
 const leaving = async (): Promise<number> => {
   const tainted = await taintedNodes(scenario);
   const claims = await scenario.claims();
@@ -44,7 +46,7 @@ const settled = (pods: number): Promise<true> =>
   );
 
 describe('an edit of a NodePool', () => {
-  it('replaces its nodes one after the other when its budget lets one go at a time', async () => {
+  it('replaces its nodes one after the other if its budget allows one at a time', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '1' }] });
     await spreadOut(3);
     const old = new Set(instanceIds());
@@ -72,7 +74,7 @@ describe('an edit of a NodePool', () => {
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
   }, 300_000);
 
-  it('that only concerns disruption, limits or weight drifts nothing', async () => {
+  it('causes no drift if it only changes disruption, limits or weight', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     await scenario.kube.patch(
@@ -85,7 +87,7 @@ describe('an edit of a NodePool', () => {
     expect((await scenario.claims()).map((claim) => getCondition(claim, 'Drifted'))).toEqual([undefined]);
   }, 300_000);
 
-  it('of its requirements drifts the nodes that no longer meet them', async () => {
+  it('drifts the nodes that no longer meet its requirements', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     await scenario.apply(pool({ cpus: [4] }));
@@ -107,7 +109,7 @@ describe('an edit of a NodePool', () => {
 });
 
 describe('a newer image behind the alias', () => {
-  it('drifts the nodes of the older one', async () => {
+  it('drifts the nodes with the older image', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     const [before] = scenario.instances();
@@ -117,7 +119,7 @@ describe('a newer image behind the alias', () => {
       const name = String(input.Name);
       if (name.includes('/x86_64/standard/')) seed.parameter(name, image);
     }
-    // The value is remembered for a day; a new process asks again.
+    // The value is cached for a day; a new process reads it again.
     await scenario.restartOperator();
     await scenario.until(
       'a reason',
@@ -135,7 +137,7 @@ describe('a newer image behind the alias', () => {
 });
 
 describe('an image that becomes deprecated', () => {
-  it('drifts its nodes once there is another behind the alias', async () => {
+  it('drifts its nodes once the alias resolves to another image', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     const [before] = scenario.instances();
@@ -145,7 +147,7 @@ describe('an image that becomes deprecated', () => {
       const name = String(input.Name);
       if (name.includes('/x86_64/standard/')) seed.parameter(name, image);
     }
-    // What the alias stands for is remembered for a day, unless that image is deprecated: then for half an hour.
+    // The value of the alias is cached for a day, or for half an hour if the image is deprecated.
     await scenario.pass(3 * 60_000);
     expect(instanceIds()).toEqual([before?.id]);
 
@@ -166,12 +168,12 @@ describe('an image that becomes deprecated', () => {
   }, 300_000);
 });
 
-describe('expiry', () => {
-  it('replaces nodes that have reached their age, whatever the budgets say', async () => {
+describe('expiration', () => {
+  it('replaces nodes that reach their maximum age, regardless of budgets', async () => {
     await begin({ cpus: [2], expireAfter: '5m', budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     const old = new Set(instanceIds());
-    // How old claims were when they were deleted, in milliseconds, as far as anybody looked in time.
+    // Age of NodeClaims at their deletion, in milliseconds, as far as this loop observed it in time.
     const ages = new Map<string, number>();
     await scenario.until(
       'new nodes',
@@ -192,12 +194,12 @@ describe('expiry', () => {
   }, 300_000);
 });
 
-describe('budgets', () => {
-  it('of zero keep every node, and say so on the NodePool', async () => {
+describe('disruption budgets', () => {
+  it('of zero keep every node and are reported in an event on the NodePool', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '0' }], labels: { tier: 'gold' } }));
-    // Other reasons are blocked as well and may be told first.
+    // Other reasons are blocked as well and may be reported first.
     await scenario.until(
       'an event on the NodePool about drift',
       async () =>
@@ -211,7 +213,7 @@ describe('budgets', () => {
     await scenario.pass(2 * 60_000);
     expect(commands(scenario)).toEqual([]);
     expect(await taintedNodes(scenario)).toEqual([]);
-    // The nodes go as soon as the budget lets them.
+    // The nodes are replaced as soon as the budget allows it.
     await scenario.apply(pool({ cpus: [2], labels: { tier: 'gold' } }));
     await scenario.until(
       'new nodes',
@@ -224,7 +226,7 @@ describe('budgets', () => {
     await settled(2);
   }, 300_000);
 
-  it('of a schedule close their window for the time that they name, and to the reasons that they name', async () => {
+  it('with a schedule apply for their duration and for their reasons', async () => {
     await begin({ cpus: [2] });
     await spreadOut(2);
     // A window that began three minutes ago and lasts eight.
@@ -244,7 +246,7 @@ describe('budgets', () => {
     await scenario.scale('web', 1);
     await scenario.until('two commands', () => commands(scenario).length === 2, 60_000);
     const [first, second] = commands(scenario);
-    // empty nodes may go all the time
+    // the budget does not apply to empty nodes
     expect(first?.command).toMatch(/^Empty\//);
     expect(Date.parse(String(first?.time))).toBeLessThan(ends);
     expect(second?.command).toMatch(/^Drifted\//);
@@ -253,7 +255,7 @@ describe('budgets', () => {
     await settled(1);
   }, 300_000);
 
-  it('for one reason do not hold back another', async () => {
+  it('for one reason do not block other reasons', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0', reasons: ['Drifted'] }] });
     await spreadOut(1);
     await scenario.apply(

@@ -1,12 +1,12 @@
-/** NodePools that come and go. */
+/** NodePools that are created and deleted. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 
-/** 98 take two and a half minutes; see `test/unit/controllers/metrics/ended-series.test.ts` for as many. */
+/** A run with 98 takes two and a half minutes; see `test/unit/controllers/metrics/ended-series.test.ts` for as many. */
 const POOLS = 24;
-/** In the scenario's time, after which the series of an object that is gone end. */
+/** Time on the scenario's clock after which the series of a deleted object end. */
 const GRACE_MS = 10 * 60_000;
 
 let scenario: Scenario | undefined;

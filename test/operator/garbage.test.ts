@@ -1,4 +1,6 @@
-/** Instances without a NodeClaim: they are held for a human, terminated in the end, and ignored if they are another cluster's. */
+/**
+ * Instances without a NodeClaim: they are held for an hour and then terminated. Those of another cluster are ignored.
+ */
 import { CreateTagsCommand, DeleteTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Kind, NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
@@ -11,7 +13,7 @@ import { apart, BRISK, pool } from './pools.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** One more than may be collected at once. */
+/** One instance more than may be collected at once. */
 const NODES = 3;
 
 let scenario: Scenario;
@@ -38,7 +40,7 @@ const ids = (): string[] => scenario.instances().map(({ id }) => id);
 const tagged = (Value: string) =>
   ec2.send(new CreateTagsCommand({ Resources: ids(), Tags: [{ Key: CLUSTER_UID_TAG, Value }] }));
 
-/** Without finalizers; Nodes go with their NodeClaims. */
+/** Removes an object including its finalizers. Nodes are deleted with their NodeClaims. */
 async function takeAway(kind: Kind, { name }: ObjectMeta): Promise<void> {
   try {
     await scenario.kube.patch(kind, { name }, { metadata: { finalizers: null } });
@@ -48,7 +50,7 @@ async function takeAway(kind: Kind, { name }: ObjectMeta): Promise<void> {
   }
 }
 
-/** Restores the API server from a backup that is older than the NodeClaims and Nodes, and returns these. */
+/** Restores the API server from a backup that is older than the NodeClaims and Nodes, and returns these objects. */
 async function forget(): Promise<{ readonly claims: readonly NodeClaim[]; readonly nodes: readonly Node[] }> {
   const [claims, nodes] = [await scenario.claims(), await scenario.nodes()];
   for (const { metadata } of claims) await takeAway(NODE_CLAIM, metadata);
@@ -69,7 +71,7 @@ async function restore({ claims, nodes }: Awaited<ReturnType<typeof forget>>): P
   }
 }
 
-/** Instances that are held because of their share. */
+/** Returns the number of instances that are held because of their share. */
 const held = async (): Promise<string | undefined> =>
   /^karpenter_cloudprovider_garbage_collection_held(?=.*resource="instance")(?=.*reason="share").* (\d+)$/m.exec(
     await scenario.metrics(),
@@ -81,7 +83,7 @@ const warnings = (): readonly string[] => [
 ];
 
 describe('an API server without the NodeClaims', () => {
-  it('costs no instance for an hour, in which the NodeClaims come back', async () => {
+  it('causes no termination for an hour, in which the NodeClaims can be restored', async () => {
     const before = ids();
     const backup = await forget();
     const operator = await scenario.startOperator();
@@ -93,7 +95,7 @@ describe('an API server without the NodeClaims', () => {
       /^Holding garbage collection: 3 of 3 instances have no NodeClaim \(.*\); none is deleted before 20/,
     );
     expect(await held()).toBe('3');
-    // As the runbook has it: a running operator would launch for NodeClaims whose status is not there yet.
+    // Follows the runbook: a running operator would launch for NodeClaims whose status is not restored yet.
     await operator.stop();
     await restore(backup);
     await scenario.startOperator();
@@ -106,7 +108,7 @@ describe('an API server without the NodeClaims', () => {
     );
   }, 900_000);
 
-  it('ends every instance within an hour and a half if they do not come back, two every ten minutes', async () => {
+  it('leads to the termination of every instance within 90 minutes, two every ten minutes', async () => {
     await forget();
     await scenario.startOperator();
     const startMs = scenario.world.clock.now();
@@ -129,7 +131,7 @@ describe('an API server without the NodeClaims', () => {
 });
 
 describe('a second cluster with the same name', () => {
-  it('keeps its instances for ever if they carry its identity', async () => {
+  it('keeps its instances indefinitely if they carry its identity', async () => {
     const before = ids();
     await forget();
     await tagged('another-cluster');
@@ -143,7 +145,7 @@ describe('a second cluster with the same name', () => {
     );
   }, 900_000);
 
-  it('keeps them for an hour if Karpenter launched them, without an identity', async () => {
+  it('keeps instances without an identity, which Karpenter launched, for an hour', async () => {
     const before = ids();
     await forget();
     await ec2.send(new DeleteTagsCommand({ Resources: before, Tags: [{ Key: CLUSTER_UID_TAG }] }));

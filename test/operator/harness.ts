@@ -1,7 +1,7 @@
 /**
- * The whole operator in the local world, through real HTTP on both sides. World and operator share one clock that runs
- * faster than real time, so that minutes of a scenario take seconds. The same scenarios can be played on another stage,
- * such as a real control plane; see `playOn`.
+ * The whole operator in the local world, with real HTTP on both sides. World and operator share one clock that runs
+ * faster than real time, so that minutes of a scenario take seconds. Scenarios can also run on another stage, such as
+ * a real control plane; see `playOn`.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ const KINDS: readonly Kind[] = [
   PRIORITY_CLASS,
 ];
 
-/** How fast time passes while a scenario only waits for it. */
+/** Time scale while a scenario only waits for time to pass. */
 const FAST = 60;
 
 export interface ScenarioOptions extends WorldOptions {
@@ -66,17 +66,20 @@ export interface ScenarioOptions extends WorldOptions {
   readonly timeScale?: number;
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Several operators share a lease; give such a scenario a small time scale, or a busy moment loses the lease. */
+  /**
+   * Enables leader election between several operators. Use a small time scale, because a busy moment may lose the
+   * lease.
+   */
   readonly leaderElection?: boolean;
-  /** Where disruption runs its simulations. Default: in the test's thread. */
+  /** Runner for disruption simulations. Default: the test's thread. */
   readonly simulations?: SimulationRunner;
-  /** Default: in the test's thread. */
+  /** Default: the test's thread. */
   readonly solver?: Solver;
-  /** Real time between two looks of `until`, in milliseconds. Default 50. */
+  /** Real time between two polls of `until`, in milliseconds. Default 50. */
   readonly pollMs?: number;
   /** Milliseconds by which the clock of the operator's machine is ahead of the world's. Default 0. */
   readonly skewMs?: number;
-  /** False: the test starts operators itself. Default true. */
+  /** If false, the test starts operators itself. Default true. */
   readonly operator?: boolean;
 }
 
@@ -84,16 +87,16 @@ export interface ScenarioWorld extends Surroundings {
   readonly kube: Omit<Surroundings['kube'], 'client'> & {
     readonly client: KubeApi;
     readonly server: Pick<LocalApiServer, 'faults'>;
-    /** Of an API server that speaks TLS. */
+    /** Certificate of an API server with TLS. */
     readonly certificate?: Certificate;
   };
 }
 
-/** Where scenarios are played. */
+/** Environment for scenarios. */
 export interface Stage {
-  /** A world without objects of earlier scenarios, and the clock for its operators. */
+  /** Returns a world without objects of earlier scenarios, and the clock for its operators. */
   open(options: ScenarioOptions): Promise<{ readonly world: ScenarioWorld; readonly clock: PacedClock }>;
-  /** How many times longer than in the local world one has to wait for anything. */
+  /** Factor by which waits are longer than in the local world. */
   readonly patience: number;
 }
 
@@ -106,7 +109,7 @@ let stage: Stage = {
   patience: 1,
 };
 
-/** Lets the scenarios that start from now on take place elsewhere. Returns the stage until now. */
+/** Sets the stage for all scenarios that start afterwards. Returns the previous stage. */
 export function playOn(another: Stage): Stage {
   const before = stage;
   stage = another;
@@ -119,29 +122,32 @@ export interface Scenario {
   /** JSON log lines of every operator that the scenario started, oldest first. */
   readonly log: readonly LogLine[];
   startOperator(extra?: { readonly env?: Readonly<Record<string, string>> }): Promise<Operator>;
-  /** Stops the latest operator in good order and starts another, which finds what was done `meanwhile`. */
+  /** Stops the latest operator gracefully and starts another one. `meanwhile` runs between the two. */
   restartOperator(meanwhile?: () => Promise<void>): Promise<Operator>;
   apply(...objects: readonly KubeObject[]): Promise<void>;
-  /** The objects of a file in examples/. */
+  /** Returns the objects of a file in examples/. */
   example(file: string): readonly KubeObject[];
   scale(name: string, replicas: number): Promise<void>;
   pods(app?: string): Promise<readonly Pod[]>;
   running(app?: string): Promise<readonly Pod[]>;
   claims(): Promise<readonly NodeClaim[]>;
-  /** Nodes that belong to a NodePool. */
+  /** Returns the nodes that belong to a NodePool. */
   nodes(): Promise<readonly Node[]>;
   events(reason?: string): Promise<readonly KubeEvent[]>;
-  /** What the latest operator's metrics endpoint serves. */
+  /** Returns the response of the latest operator's metrics endpoint. */
   metrics(): Promise<string>;
-  /** What its metrics endpoint serves of its inside. */
+  /** Returns a debug view of the latest operator. */
   debug(name: string): Promise<unknown>;
-  /** What its liveness probe is answered. */
+  /** Returns the response of its liveness probe. */
   healthz(): Promise<{ readonly status: number; readonly text: string }>;
-  /** Instances that are pending or running. */
+  /** Returns the instances that are pending or running. */
   instances(): readonly LocalInstance[];
-  /** Waits until `holds` answers something true. Fails, with what it last saw, after 25 s in which the process could run. */
+  /**
+   * Waits until `holds` returns a truthy value. Fails with a description of the world after 25 s in which the process
+   * could run.
+   */
   until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
-  /** Lets time pass `factor` times as fast as real time while the process waits, 0 for not at all; answers as before. */
+  /** Sets the time scale for waits; 0 stops time. Returns the previous one. */
   speed(factor: number): number;
   /** Lets this much of the scenario's time pass, at `factor` (default 60) times real time. */
   pass(ms: number, factor?: number): Promise<void>;
@@ -161,7 +167,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
   const running = new Set<Operator>();
   const log: LogLine[] = [];
 
-  // The SDK looks for its region, endpoint and credentials in the process's own environment.
+  // The SDK reads its region, endpoint and credentials from the environment of the process.
   Object.assign(process.env, world.aws.env());
   const startOne: Scenario['startOperator'] = async (extra = {}) => {
     const operator = await startOperator({
@@ -264,7 +270,7 @@ async function applyOne(kube: KubeApi, object: KubeObject): Promise<void> {
   await kube.raw('PATCH', path, object, 'application/apply-patch+yaml');
 }
 
-/** What a failed wait prints: enough to see where the chain broke. */
+/** Describes the world for the error of a failed wait, so that the failed step is visible. */
 async function describeWorld(scenario: Scenario): Promise<string> {
   const [claims, nodes, pods, events] = await Promise.all([
     scenario.claims(),
@@ -299,11 +305,11 @@ async function describeWorld(scenario: Scenario): Promise<string> {
   ].join('\n');
 }
 
-/** What cannot be shared has to be limited to what is asked for. */
+/** Returns the extended resources, which must have equal requests and limits. */
 const devicesOf = (requests: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(requests).filter(([name]) => name.includes('/')));
 
-/** A Deployment of pods that ask for CPU and memory. */
+/** Returns a Deployment of pods that request CPU and memory. */
 export function deployment(
   name: string,
   replicas: number,

@@ -1,4 +1,4 @@
-/** The interruption queue through real SQS messages. */
+/** The interruption queue with real SQS messages. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -34,14 +34,14 @@ describe('the interruption queue', () => {
     ['text that is no JSON', 'hello'],
     ['a JSON array', '[1,2]'],
     ['an empty object', '{}'],
-  ])('survives and removes %s', async (_, body) => {
+  ])('deletes %s and keeps working', async (_, body) => {
     const before = (await scenario.claims()).length;
     scenario.world.aws.queue.send(body);
     await scenario.until('the message to be removed', () => scenario.world.aws.queue.size() === 0);
     expect((await scenario.claims()).length).toBe(before);
   });
 
-  it('survives a known event whose detail is missing, and events it does not know', async () => {
+  it('ignores a known event without details, and unknown events', async () => {
     scenario.world.aws.queue.send(event('EC2 Spot Instance Interruption Warning', 'nonsense'));
     scenario.world.aws.queue.send(event('Something New', { a: 1 }, 'aws.new'));
     scenario.world.aws.queue.send(
@@ -54,7 +54,7 @@ describe('the interruption queue', () => {
     expect((await scenario.claims()).every((claim) => !claim.metadata.deletionTimestamp)).toBe(true);
   });
 
-  it('only tells of a rebalance recommendation', async () => {
+  it('publishes only an event for a rebalance recommendation', async () => {
     const [instance] = scenario.instances();
     scenario.world.aws.faults.recommendRebalance(present(instance?.id));
     await scenario.until('the event', async () => (await scenario.events('SpotRebalanceRecommendation')).length > 0);
@@ -69,7 +69,7 @@ describe('the interruption queue', () => {
     expect((await scenario.events('InstanceUnhealthy')).length).toBeGreaterThan(0);
   });
 
-  it('replaces a node whose instance was terminated from outside', async () => {
+  it('replaces a node whose instance was terminated outside of the cluster', async () => {
     const [instance] = scenario.instances();
     scenario.world.aws.faults.terminate(present(instance?.id));
     await scenario.until('the claim to go', async () =>

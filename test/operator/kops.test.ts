@@ -1,4 +1,6 @@
-/** A kOps cluster: custom AMIs behind SSM parameters, an instance profile of its own and a bootstrap script as user data. */
+/**
+ * A kOps cluster: custom AMIs behind SSM parameters, a custom instance profile, and a bootstrap script as user data.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { isTrue } from '../../src/api/conditions.ts';
@@ -99,7 +101,7 @@ describe('a kOps cluster', () => {
     expect(ready.status?.instanceProfile).toBe(`nodes.${NAME}`);
   });
 
-  it('gets nodes for its pods, with the script as it is and the tags asked for', async () => {
+  it('gets nodes for its pods, with the unchanged script and the specified tags', async () => {
     await scenario.apply(deployment('web', 3));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
     const [instance] = scenario.instances();

@@ -1,6 +1,6 @@
 /**
- * Unproductive launches of every origin: an agent taints new nodes, a second agent deletes NodeClaims. Few nodes are
- * launched, the NodePool names the cause, and healthy pods beside get theirs.
+ * Unproductive launches for several reasons: one agent taints new nodes, and another deletes NodeClaims. Few nodes
+ * must be launched, the NodePool must report the cause, and unaffected pods must get nodes.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition, isTrue } from '../../src/api/conditions.ts';
@@ -31,7 +31,7 @@ describe('unproductive launches', () => {
   let scenario: Scenario;
   let agent: Promise<void>;
   let isOver = false;
-  /** Nodes that were there before the agent. */
+  /** Nodes that existed before the agent. */
   const spared = new Set<string>();
 
   async function taintNewNodes(): Promise<void> {
@@ -90,7 +90,7 @@ describe('unproductive launches', () => {
     );
     await scenario.until('the pod to run', async () => (await scenario.running('web')).length === 1);
     for (const { metadata } of await scenario.nodes()) spared.add(metadata.name);
-    // blocks now, and would not if there were another pod
+    // the budget blocks now, but would not block with another pod
     const budget = { ...budgetFor('web', 0), spec: { minAvailable: 1, selector: { matchLabels: { app: 'web' } } } };
     await scenario.apply(budget as unknown as KubeObject);
     agent = runAgent();
@@ -133,7 +133,7 @@ describe('unproductive launches', () => {
     { name: 'buffered', most: 3, reason: 'TaintNotTolerated', why: 'a capacity buffer' },
     { name: 'anew', most: 6, reason: 'TaintNotTolerated', why: 'a pod that is created anew with 1m more CPU' },
     { name: 'fixed', most: 8, reason: 'NodesTerminated', why: 'a static NodePool' },
-  ])('are few for $why, and the NodePool says why', async ({ name, most, reason }) => {
+  ])('are few for $why, and the NodePool reports the reason', async ({ name, most, reason }) => {
     expect(launched(name)).toBeLessThanOrEqual(most);
     expect(launched(name)).toBeGreaterThan(1);
     expect(await condition(name)).toMatchObject({ status: 'False', reason });
@@ -158,7 +158,7 @@ describe('unproductive launches', () => {
     );
   });
 
-  it('do not keep a pod of the same NodePool that is not affected from its node', async () => {
+  it('do not prevent a node for an unaffected pod of the same NodePool', async () => {
     await scenario.kube.create(
       POD,
       podOf('healthy', '6', { ...on('anew'), tolerations: [{ key: 'agent', operator: 'Exists' }] }),

@@ -1,4 +1,4 @@
-/** An operator that lost its lease changes nothing, however it lost it: no pod gets two nodes. */
+/** An operator that loses its lease must change nothing, regardless of the cause: no pod gets two nodes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,16 +12,16 @@ import { type StallableWire, startStallableWire } from './stallable-wire.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../src/program.ts');
 const PODS = 60;
-/** Launches in flight when the lease is lost may be doubled; more must not be. */
+/** Maximum number of NodeClaims. Only launches in flight at the loss of the lease may be duplicated. */
 const MOST_CLAIMS = 64;
-/** Longer than the lease of 15 s, after which a standby takes over. */
+/** Longer than the lease of 15 s, after which a standby becomes the leader. */
 const LOST_FOR_MS = 22_000;
 
 let scenario: Scenario;
 let wire: StallableWire;
 let processes: ChildProcess[] = [];
 let inProcess: Operator[] = [];
-/** UIDs of every NodeClaim that ever was. */
+/** UIDs of all NodeClaims that were ever created. */
 let claims: Set<string | undefined>;
 let launched: number;
 
@@ -58,7 +58,7 @@ const settings = (): Record<string, string> => ({
   BATCH_IDLE_DURATION: '200ms',
 });
 
-/** Starts an operator in a process of its own. */
+/** Starts an operator in a separate process. */
 function startProcess(): ChildProcess {
   const child = spawn(process.execPath, [PROGRAM], {
     env: { PATH: process.env.PATH, ...settings() },
@@ -74,7 +74,10 @@ const countClaims = async (): Promise<number> => {
   return claims.size;
 };
 
-/** Starts a leader and a standby, and strikes when the leader reads the NodePool, as it does before it creates 60 NodeClaims. */
+/**
+ * Starts a leader and a standby. Calls `strike` when the leader reads the NodePool, just before it creates 60
+ * NodeClaims.
+ */
 async function strikeLeader<T>(start: () => T, strike: (leader: Awaited<T>) => void): Promise<Awaited<T>> {
   const leader = await start();
   await scenario.until('a leader', async () => (await scenario.events('LeaderElection')).length > 0, 60_000);
@@ -99,16 +102,16 @@ async function expectOneNodePerPod(): Promise<void> {
 }
 
 describe('a leader that loses its lease in the middle of 60 launches', () => {
-  it('ends during a stall of the API server, and its successor launches only what is missing', async () => {
+  it('exits during a stall of the API server, and its successor launches only the missing nodes', async () => {
     const leader = await strikeLeader(startProcess, () => wire.stall());
     await Promise.race([once(leader, 'exit'), sleep(LOST_FOR_MS)]);
-    // before the API server answers again
+    // before the API server responds again
     expect(leader.exitCode).toBe(1);
     wire.resume();
     await expectOneNodePerPod();
   }, 600_000);
 
-  it('ends after a pause of its process, and sends nothing that it had prepared', async () => {
+  it('exits after a pause of its process, and sends no prepared requests', async () => {
     const leader = await strikeLeader(startProcess, (child) => child.kill('SIGSTOP'));
     const ended = once(leader, 'exit');
     await sleep(LOST_FOR_MS);
@@ -117,7 +120,7 @@ describe('a leader that loses its lease in the middle of 60 launches', () => {
     await expectOneNodePerPod();
   }, 600_000);
 
-  it('ends if the time of its machine jumps by an hour', async () => {
+  it('exits if the time of its machine jumps by an hour', async () => {
     let setMs = 0;
     const { clock } = scenario.world;
     const set: Clock = { ...clock, now: () => clock.now() + setMs, monotonic: () => clock.now() };

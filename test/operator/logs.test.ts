@@ -1,11 +1,11 @@
-/** What the operator logs in an hour in which nothing happens, and in one in which something fails all the time. */
+/** The operator's log during an idle hour, and during an hour of repeated failures. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { deployment, type LogLine, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Nothing happens that would take real time. */
+/** Time scale for idle periods, in which no work takes real time. */
 const IDLE = 600;
 
 let scenario: Scenario | undefined;
@@ -24,7 +24,10 @@ async function steady(): Promise<Scenario> {
   return started;
 }
 
-/** Lines of an hour. Each error line names its object, or is of a controller that has none, and says what to do. */
+/**
+ * Returns the log lines of one hour. Expects each error line to contain a remedy, and to name its object if its
+ * controller has objects.
+ */
 async function linesOfAnHour(started: Scenario): Promise<readonly LogLine[]> {
   const before = started.log.length;
   await started.pass(HOUR, IDLE);
@@ -36,18 +39,18 @@ async function linesOfAnHour(started: Scenario): Promise<readonly LogLine[]> {
   return lines;
 }
 
-/** How often each failure is written. */
+/** Returns the number of lines for each failure. */
 const timesOf = (lines: readonly LogLine[]): readonly number[] =>
   [
     ...Map.groupBy(lines, ({ message, controller, name, error }) => JSON.stringify([message, controller, name, error])),
   ].map(([, same]) => same.length);
 
 describe('the log', () => {
-  it('has no line for an hour in which nothing happens', async () => {
+  it('has no line for an idle hour', async () => {
     expect(await linesOfAnHour(await steady())).toEqual([]);
   });
 
-  it('tells of subnets that are gone, once and then with a count', async () => {
+  it('reports missing subnets once, and then with a count', async () => {
     const started = await steady();
     const [nodeClass] = started.example('ec2nodeclass.yaml');
     if (nodeClass === undefined) throw new Error('no EC2NodeClass');
@@ -62,7 +65,7 @@ describe('the log', () => {
     expect(lines.some(({ repeated }) => Number(repeated) > 0)).toBe(true);
   });
 
-  it('tells of a denied call, with the permission that it needs', async () => {
+  it('reports a denied call together with the required permission', async () => {
     const started = await steady();
     started.world.aws.faults.add({ kind: 'error', action: 'DescribeInstances', code: 'UnauthorizedOperation' });
     const lines = (await linesOfAnHour(started)).filter(({ level }) => level === 'ERROR');
@@ -72,7 +75,7 @@ describe('the log', () => {
     expect(remedies).toEqual(new Set(["allow ec2:DescribeInstances in the policies of the operator's role"]));
   });
 
-  it('tells of pods that fit nowhere, each as long as it waits', async () => {
+  it('reports each pod that cannot be scheduled for as long as it is pending', async () => {
     const started = await steady();
     await started.apply(deployment('lost', 2, { nodeSelector: { 'topology.kubernetes.io/zone': 'nowhere' } }));
     const lines = await linesOfAnHour(started);

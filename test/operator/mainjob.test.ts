@@ -1,4 +1,4 @@
-/** The main job: pending pods become EC2 nodes, and leave again. */
+/** The main job: nodes are launched for pending pods, and removed again. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { NODE_POOL } from '../../src/api/kinds.ts';
@@ -15,7 +15,7 @@ describe('the main job', () => {
       ...scenario.example('nodepool.yaml'),
       ...scenario.example('inflate.yaml'),
     );
-    // Pods that come before are rightly met by an error in the log.
+    // Pods that are created earlier would cause an error in the log.
     await scenario.until('a ready NodePool', async () => {
       const pool = await scenario.kube.find(NODE_POOL, { name: 'default' });
       return pool !== undefined && isTrue(pool, 'Ready');
@@ -25,7 +25,7 @@ describe('the main job', () => {
     await scenario.stop();
   });
 
-  it('buys nodes for pending pods, which then run on them', async () => {
+  it('launches nodes for pending pods, which then run on them', async () => {
     await scenario.scale('inflate', 20);
     await scenario.until('20 running pods', async () => (await scenario.running('inflate')).length === 20);
 
@@ -38,7 +38,7 @@ describe('the main job', () => {
       expect(nodes.map((node) => node.metadata.name)).toContain(pod.spec.nodeName);
   });
 
-  it('tells about each step in its log', () => {
+  it('logs each step', () => {
     const messages = new Set(scenario.log.map((line) => line.message));
     for (const message of [
       'found provisionable pod(s)',
@@ -64,7 +64,7 @@ describe('the main job', () => {
 
     expect(scenario.instances().map((instance) => instance.id)).not.toContain(spot.id);
     expect((await scenario.events('SpotInterrupted')).length).toBeGreaterThan(0);
-    // The shortage that an interruption announces is remembered: the same offering is not bought again at once.
+    // An interruption marks the offering as unavailable, so that it is not launched again immediately.
     const again = (await scenario.claims()).filter((claim) => claim.metadata.labels?.[CAPACITY_TYPE_LABEL] === 'spot');
     const same = again.filter(
       (claim) =>
@@ -75,7 +75,7 @@ describe('the main job', () => {
     expect(same).toEqual([]);
   });
 
-  it('gives every node back when the pods are gone', async () => {
+  it('removes every node after its pods are gone', async () => {
     await scenario.scale('inflate', 0);
     await scenario.until('no claims', async () => (await scenario.claims()).length === 0);
     await scenario.until('no instances', () => scenario.instances().length === 0);
@@ -83,7 +83,7 @@ describe('the main job', () => {
     expect(scenario.log.map((line) => line.message)).toContain('disrupting node(s)');
   });
 
-  it('asks AWS for nothing that the documented policies do not allow', () => {
+  it('makes only AWS calls that the documented policies allow', () => {
     const asked = new Set(scenario.world.aws.calls.recorded().map(({ service, action }) => `${service}:${action}`));
     const allowed = allowedActions();
     expect(asked.size).toBeGreaterThan(10);

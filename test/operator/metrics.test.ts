@@ -1,15 +1,18 @@
-/** What whoever scrapes the operator is served, over real HTTP. */
+/** Responses of the metrics endpoint over real HTTP. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { type RecordedMetric, recordedMetrics } from '../conformance/recorded-metrics.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
-/** What a scrape has beyond its 3,000 is served all the same, and reported: what is not foreseen here needs room as well. */
+/**
+ * Limit for this test. A scrape may exceed 3,000 series, which is reported; the difference is for series that cannot
+ * occur here.
+ */
 const MOST_SERIES = 2_900;
 /**
- * Series of the engine workers, which are not in this process, and of a day with every kind of failure. Some error codes of AWS
- * have 15 series, and one of them can occur here on a busy machine.
+ * Number of series that are missing here: those of engine workers, and those of a day with every kind of failure.
+ * Some AWS error codes have 15 series, and one of them can occur here on a busy machine.
  */
 const NOT_HERE = 80;
 
@@ -21,7 +24,7 @@ afterEach(async () => {
 
 interface Scraped {
   readonly type: string;
-  /** Labels of each series, but for those that tell buckets and quantiles. */
+  /** Labels of each series, except for those of buckets and quantiles. */
   readonly labels: readonly (readonly string[])[];
   readonly buckets: ReadonlySet<number>;
 }
@@ -40,7 +43,7 @@ function scraped(text: string): ReadonlyMap<string, Scraped> {
   return metrics;
 }
 
-/** Names of those of Karpenter's metrics that are scraped, after a comparison of each. */
+/** Compares each Karpenter metric in the scrape, and returns the names of these metrics. */
 function compared(text: string, isSame: (recorded: RecordedMetric, found: Scraped) => void): ReadonlySet<string> {
   const metrics = scraped(text);
   const compare = (recorded: RecordedMetric): readonly string[] => {
@@ -58,7 +61,7 @@ function isKarpenters({ name, labels, buckets = [] }: RecordedMetric, found: Scr
   if (found.labels.length > 0) expect({ name, buckets: [...found.buckets] }).toEqual({ name, buckets });
 }
 
-/** Three nodes with a pod each, scraped with the metrics of a process of its own. */
+/** Starts three nodes with a pod each, and returns a scrape that includes the metrics of the process. */
 async function threeNodes(env: Readonly<Record<string, string>>) {
   const started = await startScenario({ operator: false, env });
   scenario = started;
@@ -75,7 +78,7 @@ async function threeNodes(env: Readonly<Record<string, string>>) {
 const seriesOf = (text: string): readonly string[] =>
   text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-describe('conditions', () => {
+describe('status conditions', () => {
   it('have an event for each type that an EC2NodeClass and a NodeClaim have from their creation', async () => {
     const { started } = await threeNodes({});
     const events = await started.events();
@@ -100,7 +103,7 @@ describe('conditions', () => {
     expect(typesOf('NodeClaim')).toEqual(expect.arrayContaining(['Initialized', 'Launched', 'Ready', 'Registered']));
   });
 
-  it('are measured for all kinds together too if all metrics of Karpenter are asked for', async () => {
+  it('are also measured for all kinds together if all Karpenter metrics are enabled', async () => {
     const { text } = await threeNodes({ METRICS: 'karpenter' });
     for (const kind of ['NodeClaim', 'NodePool', 'EC2NodeClass'])
       for (const name of ['count', 'current_status_seconds', 'transitions_total', 'transition_seconds_count'])
@@ -109,7 +112,7 @@ describe('conditions', () => {
 });
 
 describe('a scrape of a cluster with 3 nodes', () => {
-  it('has at most 3,000 series, and says how many', async () => {
+  it('has at most 3,000 series, and reports their number', async () => {
     const { started, text } = await threeNodes({});
     const series = seriesOf(text);
     expect(series.length).toBeLessThan(MOST_SERIES - NOT_HERE);
@@ -130,13 +133,13 @@ describe('a scrape of a cluster with 3 nodes', () => {
     });
     expect(names.size).toBeGreaterThanOrEqual(80);
 
-    // the rest is there for those who look
+    // the other prices are available at the debug endpoint
     const listed = (await started.debug('metrics')) as { readonly name: string; readonly series: number }[];
     const price = listed.find(({ name }) => name === 'karpenter_cloudprovider_instance_type_offering_price_estimate');
     expect(price?.series).toBeGreaterThan(5_000);
   });
 
-  it('has hardly more after prices have changed, types were sold out, and nodes came, were interrupted and went', async () => {
+  it('grows little after price changes, capacity shortages, and launches, interruptions and removals of nodes', async () => {
     const { started } = await threeNodes({ FEATURE_GATES: 'NodeOverlay=true' });
     const { faults } = started.world.aws;
     const requirements = [{ key: 'karpenter.k8s.aws/instance-family', operator: 'In' as const, values: ['c5', 'm5'] }];
@@ -165,7 +168,7 @@ describe('a scrape of a cluster with 3 nodes', () => {
     expect(seriesOf(text).length).toBeGreaterThan(2_400);
   });
 
-  it('has every series of Karpenter when METRICS=karpenter, with its labels and buckets, as nodes come and go', async () => {
+  it('has every Karpenter series if METRICS=karpenter, with its labels and buckets, while nodes change', async () => {
     const { started, text } = await threeNodes({ METRICS: 'karpenter', FEATURE_GATES: 'CapacityBuffer=true' });
     expect(seriesOf(text).length).toBeGreaterThan(15_000);
     expect(text.match(/^karpenter_pods_state\{/gm)?.length).toBeGreaterThanOrEqual(3);
@@ -179,7 +182,7 @@ describe('a scrape of a cluster with 3 nodes', () => {
     await started.until('no claims', async () => (await started.claims()).length === 0);
     await started.pass(60_000);
     const names = [text, await started.metrics()].flatMap((each) => [...compared(each, isKarpenters)]);
-    // the others count failures, or what this scenario does not do
+    // the remaining metrics count failures or features that this scenario does not use
     expect(new Set(names).size).toBeGreaterThanOrEqual(100);
   });
 });

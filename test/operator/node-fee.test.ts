@@ -1,4 +1,4 @@
-/** What a node costs besides its instance decides on how many nodes the operator buys. */
+/** The hourly fee of a node affects the number of nodes that the operator launches. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import { NODE_HOURLY_FEE_ANNOTATION } from '../../src/api/labels.ts';
@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 describe('the fee of a node', () => {
-  it('makes the operator move pods of several small nodes to a large one that costs less with what nodes cost in themselves', async () => {
+  it('makes the operator move pods from several small nodes to a large one if it costs less including the fee', async () => {
     scenario = await startScenario({ ...BRISK, env: { NODE_HOURLY_FEE: '0' } });
     const nodePool = pool({ cpus: [2, 16] });
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), nodePool);

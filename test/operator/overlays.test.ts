@@ -1,4 +1,4 @@
-/** NodeOverlays steer what the operator buys, by prices and by resources that only the user knows of. */
+/** NodeOverlays affect launches by prices and by resources that only the user can define. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
 import { NODE, NODE_OVERLAY } from '../../src/api/kinds.ts';
@@ -36,7 +36,7 @@ const cpus = (count: number): NodeOverlaySpec['requirements'] => [
 ];
 
 describe('a NodeOverlay', () => {
-  it('with a price makes the operator launch what looks cheapest by it', async () => {
+  it('with a price makes the operator launch the cheapest offering at that price', async () => {
     await begin();
     await overlay('bargain', { requirements: cpus(8), price: '0.001' });
     await isReady('bargain', 'True');
@@ -49,7 +49,7 @@ describe('a NodeOverlay', () => {
     expect(claim?.metadata.annotations).toMatchObject({ 'karpenter.sh/price-overlay-applied': 'true' });
     expect(claim?.metadata.labels?.['karpenter.k8s.aws/instance-cpu']).toBe('8');
 
-    // without it, the node is found to be too large for its pod
+    // without the overlay, the node is too large for its pod
     await scenario.kube.delete(NODE_OVERLAY, { name: 'bargain' });
     await isReady('another', 'True');
     await scenario.until(
@@ -62,7 +62,7 @@ describe('a NodeOverlay', () => {
     );
   }, 300_000);
 
-  it('with capacity makes room for pods that nothing else has room for', async () => {
+  it('with capacity allows nodes for pods that request an otherwise unavailable resource', async () => {
     await begin();
     await scenario.apply(deployment('web', 1, {}, { cpu: '1', 'example.com/dongle': '1' }));
     await scenario.until('the refusal', async () => (await scenario.events('FailedScheduling')).length > 0);
@@ -75,7 +75,7 @@ describe('a NodeOverlay', () => {
     expect(claim.status?.capacity).toMatchObject({ 'example.com/dongle': '2' });
     expect(claim.metadata.annotations).toMatchObject({ 'karpenter.sh/capacity-overlay-applied': 'true' });
 
-    // what a device plugin does on the node
+    // simulates the device plugin of the node
     const node = await scenario.until('the node', async () => (await scenario.nodes())[0]);
     const devices = { 'example.com/dongle': '2' };
     await scenario.kube.patch(

@@ -1,4 +1,4 @@
-/** NodePools whose purchases a scenario can foresee: on demand, one architecture, few sizes, no waiting. */
+/** NodePools with predictable launches: on demand, one architecture, few sizes, and no wait before consolidation. */
 import { isTrue } from '../../src/api/conditions.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../src/api/labels.ts';
@@ -7,7 +7,7 @@ import { deployment, type LogLine, type Scenario } from './harness.ts';
 
 export interface PoolShape {
   readonly name?: string;
-  /** vCPUs of the types that may be bought. Default 8. */
+  /** vCPUs of the allowed instance types. Default 8. */
   readonly cpus?: readonly number[];
   readonly budgets?: readonly Budget[];
   readonly consolidateAfter?: string;
@@ -54,7 +54,7 @@ export function pool(shape: PoolShape = {}): KubeObject {
   return made;
 }
 
-/** Pods of one deployment share no node. */
+/** Returns an anti-affinity that puts each pod of an app on a separate node. */
 export const apart = (app: string): Record<string, unknown> => ({
   affinity: {
     podAntiAffinity: {
@@ -65,7 +65,7 @@ export const apart = (app: string): Record<string, unknown> => ({
   },
 });
 
-/** Lets no more than this many pods of a deployment be away. */
+/** Returns a PodDisruptionBudget for at most this many unavailable pods of a deployment. */
 export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
   ({
     apiVersion: 'policy/v1',
@@ -75,10 +75,10 @@ export const budgetFor = (app: string, maxUnavailable: number): KubeObject =>
   }) as KubeObject;
 
 /**
- * A pool and its nodes of 8 vCPUs, with a pod that fills most of each and small ones beside; then the large pods leave.
- * Nothing may be disrupted before all nodes count as consolidatable. Then an operator starts that finds the budgets open:
- * one that runs might find them so in the middle of a pass, when some of its methods are through already.
- * @param open lets nodes go in another way
+ * Launches a pool's nodes of 8 vCPUs, each filled by one large pod and some small ones, and then deletes the large
+ * pods. The budgets stay closed until all nodes are consolidatable. Then an operator starts with open budgets. A
+ * running operator could see the change in the middle of a pass, after some of its methods ran.
+ * @param open allows disruption in another way
  */
 export async function outgrow(
   scenario: Scenario,
@@ -94,7 +94,7 @@ export async function outgrow(
   const run = async (app: string, pods: number): Promise<unknown> =>
     scenario.until(`${app} pods running`, async () => (await scenario.running(app)).length === pods);
   await run('big', nodes);
-  // not before: where the pods come in drops, a small one may be seen alone, and get a node of its own
+  // the small pods are created last: otherwise one of them could be seen alone and get a node of its own
   await scenario.apply(deployment('small', small, {}, { cpu: '400m' }));
   await run('small', small);
   const present = (await scenario.nodes()).length;
@@ -109,17 +109,17 @@ export async function outgrow(
   await open();
 }
 
-/** Starts of disruption commands, oldest first. */
+/** Returns the log lines at which disruption commands start, oldest first. */
 export const commands = ({ log }: Scenario): readonly LogLine[] =>
   log.filter((line) => line.message === 'disrupting node(s)');
 
-/** Names of nodes with the disrupted taint. */
+/** Returns the names of nodes with the disrupted taint. */
 export const taintedNodes = async (scenario: Scenario): Promise<readonly string[]> =>
   (await scenario.nodes())
     .filter((node) => node.spec?.taints?.some(({ key }) => key === DISRUPTED_TAINT.key))
     .map((node) => node.metadata.name);
 
-/** What is wrong with the bookkeeping of a world at rest: things that belong together but do not match; empty is good. */
+/** Returns inconsistencies between NodeClaims, nodes and instances of a world at rest. Empty if all of them match. */
 export async function leaks(scenario: Scenario): Promise<readonly string[]> {
   const claims = await scenario.claims();
   const nodes = await scenario.nodes();
@@ -143,8 +143,8 @@ export async function leaks(scenario: Scenario): Promise<readonly string[]> {
 }
 
 /**
- * Machines that come and go quickly, and a fast clock: for scenarios that are not about how long machines take. Nodes are
- * filled first-fit, so that each scenario starts from the ones that it means.
+ * Options with fast instances and a fast clock, for scenarios in which the duration of launches is irrelevant.
+ * First-fit packing makes the initial nodes of each scenario predictable.
  */
 export const BRISK = {
   env: { PACKING: 'compatible' },

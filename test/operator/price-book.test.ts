@@ -1,4 +1,4 @@
-/** A price book steers what the operator buys, until its commitments are used up; and the operator follows the file. */
+/** A price book affects launches until its commitments are used up, and the operator reloads the file. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** As a kubelet updates a mounted ConfigMap: another folder takes the place of the one that the link names. */
+/**
+ * Updates the file in the same way as a kubelet updates a mounted ConfigMap: a new folder replaces the link's target.
+ */
 function mount(body: string): void {
   const name = `..version-${versions++}`;
   mkdirSync(join(folder, name));
@@ -40,7 +42,7 @@ const covered = async (): Promise<number> =>
   (await nodesAs()).filter((node) => node === 'on-demand m7i.2xlarge').length;
 
 describe('a price book', () => {
-  it('has covered types bought until the commitment is used up, then spot; and is followed when it changes', async () => {
+  it('leads to covered types until the commitment is used up, then to spot, and is reloaded after changes', async () => {
     mount(reserved(2));
     symlinkSync('..data/price-book.yaml', join(folder, 'price-book.yaml'));
     const env = { PRICE_BOOK: join(folder, 'price-book.yaml') };
@@ -56,7 +58,7 @@ describe('a price book', () => {
     expect(nodes.filter((node) => node === 'on-demand m7i.2xlarge')).toHaveLength(2);
     expect(nodes.filter((node) => node.startsWith('spot '))).toHaveLength(1);
 
-    // what a node leaves is there for the next one
+    // the commitment of a removed node is available for the next one
     await scenario.scale('web', 0);
     await scenario.until('no pod', async () => (await scenario.pods('web')).length === 0);
     for (const claim of await scenario.claims()) await scenario.kube.delete(NODE_CLAIM, { name: claim.metadata.name });
@@ -72,14 +74,14 @@ describe('a price book', () => {
     await scenario.until('four running pods', async () => (await scenario.running('web')).length === 4);
     expect(await covered()).toBe(3);
 
-    // a file that cannot be read changes nothing
+    // an invalid file changes nothing
     mount('reservedInstances: [');
     await scenario.pass(2 * MINUTE);
     const [problem] = scenario.log.filter(({ message }) => message.startsWith('failed reading the price book'));
     expect(problem).toMatchObject({ level: 'ERROR', remedy: expect.stringContaining('--price-book') });
   });
 
-  it('has discounts decide which type is bought, and shows list prices beside', async () => {
+  it('selects the instance type by discounts, and list prices are shown as well', async () => {
     mount('discounts: [{family: r7i, capacityType: on-demand, discount: 0.9}]');
     const env = { ...BRISK.env, PRICE_BOOK: join(folder, '..data/price-book.yaml') };
     scenario = await startScenario({ ...BRISK, env });

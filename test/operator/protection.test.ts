@@ -1,4 +1,6 @@
-/** What keeps a node although it should go: PodDisruptionBudgets and do-not-disrupt; and what ends that. */
+/**
+ * Protection of nodes against disruption by PodDisruptionBudgets and do-not-disrupt, and the end of that protection.
+ */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -17,7 +19,7 @@ const begin = async (shape: PoolShape = {}): Promise<void> => {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2], ...shape }));
 };
 
-/** A deployment whose pods carry annotations. */
+/** Returns a deployment whose pods carry annotations. */
 const annotated = (name: string, replicas: number, annotations: Record<string, string>) => {
   const made = deployment(name, replicas, apart(name)) as ReturnType<typeof deployment> & {
     spec: { template: { metadata: object } };
@@ -33,7 +35,10 @@ const running = (app: string, count: number): Promise<true> =>
 const edit = (shape: PoolShape = {}): Promise<void> =>
   scenario.apply(pool({ cpus: [2], ...shape, labels: { tier: 'gold' } }));
 
-/** An earlier event about the same node, for example that it is nominated, delays the event by up to two minutes. */
+/**
+ * Waits for a DisruptionBlocked event. Earlier events about the same node, such as a nomination, delay it by up to
+ * two minutes.
+ */
 const blocked = (text: string): Promise<true> =>
   scenario.until(
     `an event that says "${text}"`,
@@ -46,7 +51,7 @@ const replaced = async (old: string | undefined, what = 'the node to be replaced
   await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0, 60_000);
 };
 
-describe('a PodDisruptionBudget that allows nothing', () => {
+describe('a PodDisruptionBudget without allowed disruptions', () => {
   it('keeps a drifted node', async () => {
     await begin();
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
@@ -55,14 +60,14 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     await blocked('prevents pod evictions (PodDisruptionBudget=[default/web])');
     await scenario.pass(MINUTE);
     expect(commands(scenario)).toEqual([]);
-    // The budget goes, and so does the node.
+    // When the budget allows disruptions, the node is replaced.
     const old = scenario.instances()[0]?.id;
     await scenario.apply(budgetFor('web', 1));
     await replaced(old);
     await running('web', 1);
   }, 300_000);
 
-  it('holds a node that is being deleted until its terminationGracePeriod is over', async () => {
+  it('blocks the drain of a deleted node until its terminationGracePeriod expires', async () => {
     await begin({ terminationGracePeriod: '5m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);
@@ -98,13 +103,13 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     );
     await replaced(old);
     await running('web', 1);
-    // It was never evicted, and was forced out no earlier than at the deadline, which is given in whole seconds.
+    // The pod was never evicted, and was deleted no earlier than at the deadline, which has whole seconds.
     expect(await scenario.metrics()).not.toMatch(/pods_eviction_requests_total\{code="200"\}/);
     const [forced] = await scenario.events('Disrupted');
     expect(Date.parse(forced?.firstTimestamp ?? '')).toBeGreaterThanOrEqual(asked + 5 * MINUTE - 1_000);
   }, 300_000);
 
-  it('delays the drift of a node with a terminationGracePeriod, and no longer', async () => {
+  it('delays the drift of a node with a terminationGracePeriod until that period expires', async () => {
     await begin({ terminationGracePeriod: '4m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);
@@ -118,7 +123,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
 });
 
 describe('do-not-disrupt', () => {
-  it('on a pod keeps its node until the pod is gone', async () => {
+  it('on a pod protects its node until the pod is gone', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: 'true' }));
     await running('web', 1);
@@ -131,7 +136,7 @@ describe('do-not-disrupt', () => {
     await replaced(old, 'the node to go');
   }, 300_000);
 
-  it('for a duration keeps the node that long', async () => {
+  it('with a duration protects the node for that duration', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: '6m' }));
     await running('web', 1);
@@ -146,7 +151,7 @@ describe('do-not-disrupt', () => {
     await replaced(old);
   }, 300_000);
 
-  it('that cannot be read is reported and ignored', async () => {
+  it('with an invalid value is reported and ignored', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: 'soon' }));
     await running('web', 1);
@@ -157,7 +162,7 @@ describe('do-not-disrupt', () => {
     expect((await scenario.events('InvalidDoNotDisruptAnnotation')).length).toBeGreaterThan(0);
   }, 300_000);
 
-  it('on a node keeps that node, and not its neighbour', async () => {
+  it('on a node protects only that node', async () => {
     await begin();
     await scenario.apply(deployment('web', 2, apart('web')));
     await running('web', 2);
@@ -172,7 +177,7 @@ describe('do-not-disrupt', () => {
     await blocked('disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'.slice(1));
     expect(scenario.instances().map(({ id }) => id)).toContain(keptId);
     expect(commands(scenario)).toHaveLength(1);
-    // A user may still delete it.
+    // A user may still delete the node.
     const claim = (await scenario.claims()).find(({ status }) => status?.nodeName === kept?.metadata.name);
     await scenario.kube.delete(NODE_CLAIM, claim?.metadata ?? { name: '' });
     await replaced(keptId);

@@ -1,8 +1,8 @@
-/** Dice that fall the same way for the same seed (mulberry32). */
+/** Deterministic random numbers for a seed (mulberry32). */
 export interface Dice {
-  /** 0 to `most`, both included. */
+  /** Returns a number from 0 to `most`, both included. */
   upTo(most: number): number;
-  /** @throws RangeError when there is nothing to pick from */
+  /** @throws RangeError if there is nothing to pick from */
   pick<T>(from: readonly T[]): T;
 }
 
@@ -24,5 +24,5 @@ export function dice(seed: number): Dice {
   };
 }
 
-/** Whether it falls on one in so many cases. */
+/** Returns true in one of `cases` cases on average. */
 export const oneIn = (roll: Dice, cases: number): boolean => roll.upTo(cases - 1) === 0;

@@ -1,4 +1,4 @@
-/** `karpenter record` on a cluster that lives: over real HTTP, and what it wrote is read again. */
+/** `karpenter record` on a live cluster over real HTTP. The recorded traces are read again. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const SECRET = 'hunter2-hunter2';
 
-/** A Deployment with what must not get into a trace. */
+/** Returns a Deployment with values that must not appear in a trace. */
 const secretive = (name: string, replicas: number): KubeObject =>
   deployment(name, replicas, {
     containers: [
@@ -54,7 +54,7 @@ const secretive = (name: string, replicas: number): KubeObject =>
 const inDefault = (name: string) => ({ name, namespace: 'default' });
 const create = (kind: Kind, object: object): Promise<unknown> => scenario.kube.create(kind, object as never);
 const container = { name: 'main', image: SECRET, resources: { requests: { cpu: '50m', memory: '64Mi' } } };
-/** Kubelets of the local world let containers that are not started again end after ten seconds. */
+/** Returns a pod. Kubelets of the local world end containers that are never restarted after ten seconds. */
 const pod = (name: string, restartPolicy: 'Never' | 'Always' = 'Never') => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -67,7 +67,10 @@ const eventsOf = async (path: string): Promise<readonly TraceEvent[]> =>
 const applied = (events: readonly TraceEvent[], kind: string) =>
   events.flatMap((event) => ('apply' in event && event.apply.kind === kind ? [event] : []));
 
-/** What was recorded can be replayed as it is, with its own NodePool: every pod gets a node, and nobody complains. */
+/**
+ * Expects that the recording can be replayed unchanged with its own NodePool: every pod gets a node, without
+ * complaints.
+ */
 async function playsWell(path: string): Promise<void> {
   const trace = await readTrace(path);
   const { nodes, waiting, complaints } = await run({
@@ -79,13 +82,13 @@ async function playsWell(path: string): Promise<void> {
   });
   expect(complaints).toEqual([]);
   expect(nodes.bought).toBeGreaterThan(0);
-  // web's five, the Job's two and three pods of their own at the least; who is evicted waits again
+  // at least the five pods of web, the two of the Job and three single pods; evicted pods wait again
   expect(waiting.pods).toBeGreaterThanOrEqual(9);
   expect(waiting.stillWaiting).toBe(0);
 }
 
 describe('karpenter record', () => {
-  it('writes what was there, what changed, and for how long pods ran', async () => {
+  it('writes the initial objects, the changes, and the run time of pods', async () => {
     await scenario.apply(secretive('web', 2));
     await create(POD, pod('before', 'Always'));
     await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);
@@ -115,7 +118,7 @@ describe('karpenter record', () => {
     await scenario.kube.delete(DEPLOYMENT, inDefault('late'));
     await scenario.kube.delete(POD, inDefault('before'));
     await scenario.until('late to be gone', async () => (await scenario.pods('late')).length === 0);
-    // half a real second: what is watched comes over the network
+    // half a second of real time, because watch events arrive over the network
     await scenario.pass(30_000);
     stop.abort();
     const notes = await recording;
@@ -147,7 +150,7 @@ describe('karpenter record', () => {
     await playsWell(path);
   });
 
-  it('ends at its limit, and says so', async () => {
+  it('ends at its size limit and reports that', async () => {
     const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
     const path = join(folder, 'small.jsonl');
     const options = { forMs: 3_600_000, limitBytes: 1_500, name: 'small', path, clock: scenario.world.clock };
@@ -177,7 +180,7 @@ describe('karpenter record', () => {
     expect(names).toContain('kept');
   });
 
-  it('says what it may not read', async () => {
+  it('reports a kubeconfig that it cannot read', async () => {
     const missing = join(folder, 'nowhere');
     const child = spawn(process.execPath, [BIN, 'record', '--kubeconfig', missing], {
       stdio: ['ignore', 'pipe', 'pipe'],

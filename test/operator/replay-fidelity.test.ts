@@ -1,4 +1,4 @@
-/** A replay does what the operator does: the same trace over HTTP and in virtual time leads to the same nodes. */
+/** A replay matches the operator: the same trace leads to the same nodes over HTTP and in virtual time. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Measure } from '../../src/replay/measure/measure.ts';
 import { play } from '../../src/replay/player.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
   await scenario?.stop();
 });
 
-/** As a replay lets NodePools and NodeClasses become Ready. */
+/** Time in which NodePools and NodeClasses become Ready, as in a replay. */
 const SETTLING_MS = 60_000;
 const VISIBLE_MS = 15 * 60_000;
 const END_SECONDS = SHORT_LIFE.header.seconds;
@@ -57,7 +57,7 @@ async function overHttp(args: readonly string[]): Promise<Life> {
   return { log, usd: cost.instancesUsd };
 }
 
-/** Virtual seconds that an event may come earlier or later: two passes of disruption. */
+/** Virtual seconds by which an event may differ: two passes of disruption. */
 const LATE_SECONDS = 20;
 
 /** Virtual seconds in a second of waiting. */
@@ -78,8 +78,8 @@ const told = ({ what, nodePool, instanceType, zone, capacityType, reason = '' }:
   [what, nodePool, instanceType, zone, capacityType, reason].join(' ');
 
 /**
- * Lengths of the runs of events that come so close to each other that their order means nothing: whether disruption finds two
- * empty nodes in one pass or in two depends on parts of a second.
+ * Returns the sizes of groups of events that are so close together that their order is irrelevant. For example,
+ * disruption may find two empty nodes in one pass or in two, depending on fractions of a second.
  */
 function batches(log: readonly NodeEvent[]): readonly number[] {
   const lengths: number[] = [];
@@ -100,20 +100,20 @@ function inBatches(log: readonly NodeEvent[], lengths: readonly number[]): reado
   return left.length === 0 ? cut : [...cut, left];
 }
 
-/** Seconds that events are apart, the nth from the nth: those of a batch may have changed places. */
+/** Returns the difference in seconds between the nth events. Events within a group may be swapped. */
 const lateness = (one: readonly NodeEvent[], other: readonly NodeEvent[]): readonly number[] =>
   one.map(({ at }, index) => Math.abs(at - (other[index]?.at ?? Number.NaN)));
 
-/** What is played has purchases, empty nodes and consolidations, or the comparison says nothing. */
+/** Reasons that must occur in the trace; otherwise the comparison would prove little. */
 const REASONS = ['Empty', 'Underutilized'];
-/** Of what it costs. */
+/** Maximum relative difference of the costs. */
 const SHARE = 0.01;
 
 describe('replay', () => {
   it.each([
     [['--consolidation=compatible']],
     [[]],
-  ])('with %j buys and gives back what the operator does over HTTP, in that order and at that price', async (args) => {
+  ])('with %j launches and removes the same nodes as the operator over HTTP, in the same order and at the same cost', async (args) => {
     const [virtual, real] = [await inVirtualTime(args), await overHttp(args)];
     expect(virtual.log.map(({ reason }) => reason)).toEqual(expect.arrayContaining(REASONS));
     const lengths = batches(virtual.log);

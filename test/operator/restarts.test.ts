@@ -1,4 +1,4 @@
-/** The operator loses its connection, its life or its lease; the cluster loses nothing. */
+/** The operator loses its connection, its process or its lease, without any loss in the cluster. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const setUp = async (options: Parameters<typeof startScenario>[0] = {}): Promise
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
 };
 
-/** One instance per claim, one claim per instance. */
+/** Expects one instance per NodeClaim and one NodeClaim per instance. */
 const expectNothingLeaked = async (): Promise<void> => {
   const ids = (await scenario.claims()).map((claim) => claim.status?.providerID?.split('/').at(-1)).sort();
   expect(
@@ -32,11 +32,11 @@ const expectNothingLeaked = async (): Promise<void> => {
 };
 
 describe('the connection to the API server', () => {
-  it('may drop with its history expired in the middle of provisioning', async () => {
+  it('may drop together with its watch history in the middle of provisioning', async () => {
     await setUp();
     const { faults } = scenario.world.kube.server;
     await scenario.apply(deployment('web', 12));
-    // Again and again while claims are created, launched and registered.
+    // Repeats this while NodeClaims are created, launched and registered.
     for (let round = 0; round < 6; round += 1) {
       faults.expireHistory();
       faults.dropWatches();
@@ -48,7 +48,7 @@ describe('the connection to the API server', () => {
     expect(new Set(uids).size).toBe(12);
   }, 300_000);
 
-  it('may refuse requests for a while', async () => {
+  it('may be refused for some time', async () => {
     await setUp();
     scenario.world.kube.server.faults.failRequests({
       match: /nodeclaims/,
@@ -69,8 +69,8 @@ describe('the connection to the API server', () => {
   }, 300_000);
 });
 
-describe('an answer of the API server that gets lost', () => {
-  it('leads to no second NodeClaim for the same pods', async () => {
+describe('a lost response of the API server', () => {
+  it('causes no second NodeClaim for the same pods', async () => {
     await setUp({ operator: false });
     const operator = await crashableOperator(scenario);
     try {
@@ -94,8 +94,8 @@ describe('an answer of the API server that gets lost', () => {
 });
 
 describe('an operator that is killed', () => {
-  it('between CreateFleet and the status write neither leaks nor doubles an instance', async () => {
-    // The first operator is a process of its own, to be killed; it runs in real time, like its world.
+  it('between CreateFleet and the status write neither leaks nor duplicates an instance', async () => {
+    // The first operator is a separate process that can be killed. It runs in real time, and so does its world.
     await setUp({
       operator: false,
       leaderElection: true,
@@ -115,7 +115,7 @@ describe('an operator that is killed', () => {
       stdio: 'ignore',
     });
     const ended = once(first, 'exit');
-    // The kill comes while EC2 has bought the instance and before the answer reaches the operator.
+    // The process is killed after EC2 has launched the instance, but before the response arrives.
     const bought = new Promise<string>((resolve) => {
       world.aws.instances.subscribe((instance, previous) => {
         if (previous !== undefined) return;
@@ -133,13 +133,13 @@ describe('an operator that is killed', () => {
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1, 50_000);
     await expectNothingLeaked();
     expect(scenario.instances()).toHaveLength(1);
-    // The instance that was paid for is used.
+    // The launched instance is used.
     expect(scenario.instances()[0]?.id).toBe(id);
   }, 300_000);
 });
 
 describe('two operators', () => {
-  it('take turns: one leads, the other takes over when it is gone', async () => {
+  it('take turns: one leads, and the other takes over after its exit', async () => {
     await setUp({ operator: false, leaderElection: true, timeScale: 4 });
     const one = await scenario.startOperator({ env: { FEATURE_GATES: 'SpotToSpot=true' } });
     expect(scenario.log).toContainEqual(
@@ -170,9 +170,9 @@ describe('two operators', () => {
     await expectNothingLeaked();
   }, 300_000);
 
-  it('take over from one that was cut off without releasing the lease', async () => {
+  it('take over from a leader that was disconnected without releasing the lease', async () => {
     await setUp({ operator: false, leaderElection: true, timeScale: 4 });
-    // A holder that never renews: what a killed process leaves behind.
+    // A lease that is never renewed, as after the kill of a process.
     const namespace = scenario.world.env().SYSTEM_NAMESPACE ?? '';
     const now = new Date(scenario.world.clock.now()).toISOString().replace('Z', '000Z');
     await scenario.kube.create(LEASE, {

@@ -1,4 +1,4 @@
-/** Disruption's simulations in a thread of their own, as the operator makes them in production. */
+/** Disruption simulations in a separate thread, as in production. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
@@ -13,12 +13,12 @@ afterEach(async () => {
   await simulations.close();
 });
 
-/** The message that has a method decide. */
+/** Recognizes the message that starts the decision of a method. */
 const isRequest = (message: unknown): message is { readonly kind: 'decide'; readonly request: { method: string } } =>
   (message as { readonly kind?: unknown }).kind === 'decide';
 
 interface Watched {
-  /** Methods that decided in a thread, and those threads. */
+  /** Methods that were evaluated in a thread, and these threads. */
   readonly methods: string[];
   readonly threads: Set<Worker>;
 }
@@ -26,9 +26,9 @@ interface Watched {
 const POOL = { cpus: [2, 4, 8] };
 
 /**
- * Brings two nodes to where one would do. From then on it watches the requests to threads: of the first `deaths` of them
- * the thread dies instead of answering. Not before: the operator that brings the nodes there may be making a pass while
- * it is stopped, and then reports nothing.
+ * Prepares two nodes of which one would suffice, and watches later requests to threads. For the first `deaths`
+ * requests, the thread exits instead of responding. Earlier requests are not counted: the operator that prepares the
+ * nodes may be stopped in the middle of a pass, without a report.
  */
 async function begin(deaths = 0): Promise<Watched> {
   simulations = new WorkerSimulationRunner();
@@ -52,7 +52,7 @@ async function begin(deaths = 0): Promise<Watched> {
   return watched;
 }
 
-/** The three small pods on one cheaper node, and nothing else. */
+/** Waits until the three small pods run on one cheaper node without other nodes. */
 const consolidated = (before: number): Promise<true> =>
   scenario.until(
     'one cheap node with all pods, and nothing else',
@@ -64,12 +64,12 @@ const consolidated = (before: number): Promise<true> =>
     60_000,
   );
 
-/** Others are none of these tests' business: a slow API server causes some. */
+/** Returns log errors about threads. Other errors are irrelevant here: a slow API server causes some. */
 const threadErrors = (): readonly LogLine[] =>
   scenario.log.filter(({ level, error }) => level === 'ERROR' && String(error).includes('disruption worker'));
 
-describe('a search in a thread', () => {
-  it('leads to the same commands as one in the operator’s own', async () => {
+describe('a disruption search in a thread', () => {
+  it('leads to the same commands as a search in the main thread', async () => {
     const { methods, threads } = await begin();
     const before = scenario.world.aws.spending.usdPerHour();
     await consolidated(before);
@@ -88,7 +88,7 @@ describe('a search in a thread', () => {
     });
   }, 300_000);
 
-  it('that dies with its thread is made again in another, and nothing is lost', async () => {
+  it('is repeated in another thread if its thread exits', async () => {
     const { threads } = await begin(2);
     const before = scenario.world.aws.spending.usdPerHour();
     await consolidated(before);
@@ -102,7 +102,7 @@ describe('a search in a thread', () => {
     expect(threadErrors()).toMatchObject([
       restarted(1),
       { controller: 'disruption', message: 'Reconciler error', error: `disrupting, ${ended}` },
-      // what came of it is the same as before, and not said again
+      // the result is the same as before, so it is not logged again
       restarted(2),
     ]);
     expect(commands(scenario)).toMatchObject([{ decision: 'replace', 'disrupted-node-count': 2 }]);

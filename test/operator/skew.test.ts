@@ -1,4 +1,4 @@
-/** The clock of the operator's machine is set to another time than the API server's. */
+/** Clock skew between the operator's machine and the API server. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, type PoolShape, pool } from './pools.ts';
@@ -24,11 +24,11 @@ const runApart = async (pods: number): Promise<void> => {
 describe.each([
   ['an hour ahead of', HOUR],
   ['an hour behind', -HOUR],
-])('a machine whose clock is %s the API server', (_, skewMs) => {
-  it('launches one node for each of four pods, and ends none', async () => {
+])('an operator whose clock is %s the API server', (_, skewMs) => {
+  it('launches one node for each of four pods, and terminates none of them', async () => {
     await begin(skewMs, { consolidateAfter: '1m', expireAfter: '50m' });
     await runApart(4);
-    // longer than a NodeClaim may take to register
+    // longer than the registration timeout of a NodeClaim
     await scenario.pass(20 * MINUTE);
     expect(count('created nodeclaim')).toBe(4);
     expect(scenario.world.aws.instances.list()).toHaveLength(4);
@@ -36,10 +36,10 @@ describe.each([
     expect(await scenario.running('web')).toHaveLength(4);
   });
 
-  it('gives an empty node back when consolidateAfter has passed', async () => {
+  it('removes an empty node after consolidateAfter', async () => {
     await begin(skewMs, { consolidateAfter: '4m' });
     await runApart(1);
-    // counted from the binding of the pod, since a pod without a grace period is gone at once
+    // measured from the binding of the pod, because a pod without a grace period is gone immediately
     const emptyMs = nowMs();
     await scenario.scale('web', 0);
     await scenario.until('end of the node', () => scenario.instances().length === 0);
@@ -56,7 +56,7 @@ describe.each([
     expect(nowMs() - (launched?.launchedAt ?? 0)).toBeLessThan(14 * MINUTE);
   });
 
-  it('ends a NodeClaim whose node never registers, after a quarter of an hour', async () => {
+  it('deletes a NodeClaim whose node does not register within 15 minutes', async () => {
     await begin(skewMs, {});
     scenario.world.aws.faults.add({ kind: 'never-joins' });
     await scenario.apply(deployment('web', 1));

@@ -1,4 +1,4 @@
-/** What may happen to a cluster in hours of random life: to its machines, to AWS, to the API server, and by its users. */
+/** Random faults and actions during hours of cluster life: in instances, in AWS, in the API server, and by users. */
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { CrashableOperator } from './crashable-operator.ts';
@@ -7,7 +7,7 @@ import { type PoolShape, pool } from './pools.ts';
 import type { Dice } from './random.ts';
 
 const MINUTE = 60_000;
-/** Of an operator, until it stays: each trouble ends by itself after fewer requests. */
+/** Maximum number of starts until an operator keeps running. Each fault ends by itself after fewer requests. */
 const MOST_STARTS = 30;
 const ACTIONS = [
   'CreateFleet',
@@ -32,20 +32,23 @@ const AWS_ERRORS = ['InternalError', 'RequestLimitExceeded', 'Unavailable', 'Una
 const DO_NOT_DISRUPT = 'karpenter.sh/do-not-disrupt';
 const STUCK = 'example.com/stuck';
 
-/** Each answers what it did. */
+/** Each function applies one fault or action and returns a description of it. */
 export type Troubles = Readonly<Record<string, () => string | Promise<string>>>;
 
 export interface Life {
   readonly scenario: () => Scenario;
   readonly operator: () => CrashableOperator;
   readonly roll: Dice;
-  /** Runs the operator and the world for a while, at the soak's speed. */
+  /** Lets time pass for the operator and the world, at the speed of the soak test. */
   readonly pass: (ms: number) => Promise<void>;
   readonly shapes: Readonly<Record<string, PoolShape>>;
   readonly apps: readonly string[];
 }
 
-/** Nodes that went, names that are taken, faults that were made: users and machines meet what is there by then. */
+/**
+ * Runs an action and tolerates API errors, because nodes may be gone, names taken, or requests refused by earlier
+ * faults.
+ */
 async function tried(what: string, work: () => unknown): Promise<string> {
   try {
     await work();
@@ -62,7 +65,7 @@ export function machineTroubles({ scenario, roll }: Life): Troubles {
     const all = scenario().instances();
     return all.length === 0 ? undefined : roll.pick(all).id;
   };
-  /** Silences a kubelet, or ends that. Answers whether its machine is still there. */
+  /** Stops or resumes a kubelet. Reports whether its instance still exists. */
   function speak(node: string, speaks: boolean): boolean {
     const { kubelets } = scenario().world;
     silent.delete(node);
@@ -178,7 +181,7 @@ export function kubeTroubles({ scenario, operator, roll, pass }: Life): Troubles
       const status = roll.pick([409, 429, 500, 503, 504]);
       const wanted = roll.pick(['DELETE', 'GET', 'PATCH', 'POST', 'PUT', '']);
       let left = 30;
-      // the world's own scaling is the users', who would only try again
+      // the world's own scaling requests are made by users, who would only retry
       const match = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
         left > 0 && !path.includes('/deployments') && method.startsWith(wanted) && roll.upTo(4) === 0 && left-- > 0;
       mend = scenario().world.kube.server.faults.failRequests({ status, match });
@@ -191,7 +194,7 @@ export function kubeTroubles({ scenario, operator, roll, pass }: Life): Troubles
     async kill() {
       await operator().kill();
       await pass(roll.upTo(120) * 1_000);
-      // one that meets trouble at its start ends, and is started again, as a kubelet does it
+      // an operator that fails at its start exits, and is restarted as by a kubelet
       for (let starts = 1; ; starts += 1) {
         try {
           await operator().start();
@@ -300,7 +303,7 @@ export function userTroubles({ scenario, roll, shapes, apps }: Life): Troubles {
   };
 }
 
-/** Ends what users did, but for edits that mean the same in the end. */
+/** Reverts the users' actions, except for edits that are equivalent in the end. */
 export async function calm({ scenario, shapes }: Life): Promise<void> {
   const { kube, world } = scenario();
   for (const { metadata, spec } of (await kube.list(NODE)).items)

@@ -1,10 +1,12 @@
 /**
- * Hours of random life: users scale, edit and delete, machines are interrupted and break, EC2 runs out, throttles and
- * answers nonsense, credentials expire, the API server fails, kubelets fall silent, the operator is killed. In the end
- * everything runs, and when everything is deleted nothing is left.
+ * Hours of random cluster life. Users scale, edit and delete objects; instances are interrupted and fail. EC2 runs
+ * out of capacity, throttles and returns invalid responses, and credentials expire. The API server fails, kubelets
+ * stop reporting, and the operator is killed. At the end, all pods must run, and after the deletion of all objects
+ * nothing may remain.
  *
  * ```sh
- * SOAK_SEED=42 SOAK_HOURS=30 SOAK_LOG=/tmp/soak.log npx jest --selectProjects operator --testPathPatterns operator/soak
+ * SOAK_SEED=42 SOAK_HOURS=30 SOAK_LOG=/tmp/soak.log npx jest --selectProjects operator --testPathPatterns
+ * operator/soak
  * ```
  */
 import { writeFileSync } from 'node:fs';
@@ -28,13 +30,13 @@ import {
 
 const SEED = Number(process.env.SOAK_SEED ?? Math.floor(Math.random() * 1_000_000));
 const HOURS = Number(process.env.SOAK_HOURS ?? 1);
-/** Gets the log of all the operators. */
+/** File for the logs of all operators. */
 const LOG = process.env.SOAK_LOG;
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
-/** Far more than the pods could need, those that are moved and those that do not join included. */
+/** Far more than the pods need, including moved pods and instances that do not join. */
 const MOST_INSTANCES = 40;
-/** The world runs this many times as fast as real time while trouble is made. */
+/** Time scale while faults are injected. */
 const FACTOR = 60;
 
 const roll = dice(SEED);
@@ -85,7 +87,7 @@ async function scaleSome(): Promise<string> {
   return `scale ${app.name} to ${replicas}`;
 }
 
-/** The test asks the API server too, which may refuse it; and there may be nothing to pick from. */
+/** Applies a random fault or action. Its own API requests may be refused, and there may be nothing to pick from. */
 async function trouble(): Promise<string> {
   const name = roll.pick(ODDS);
   try {
@@ -95,7 +97,7 @@ async function trouble(): Promise<string> {
   }
 }
 
-/** Trouble of every kind ends, so that nothing has a reason to stay as it is. */
+/** Ends faults of all kinds, so that no state has a reason to persist. */
 async function endTrouble(): Promise<void> {
   kube.serve();
   await machines.resume?.();
@@ -147,7 +149,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
   }, 300_000);
 
   it(
-    'ends with every pod running and nothing odd',
+    'ends with every pod running and without inconsistencies',
     async () => {
       const ends = scenario.world.clock.now() + HOURS * HOUR;
       while (scenario.world.clock.now() < ends) {
@@ -157,7 +159,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
         expect(scenario.instances().length).toBeLessThan(MOST_INSTANCES);
       }
       await endTrouble();
-      // Deadlines of what went wrong last, such as the 15 minutes of an instance that never joins.
+      // Waits for the timeouts of the latest faults, such as the 15 minutes of an instance that never joins.
       await scenario.pass(20 * MINUTE, 120);
       let odd: readonly string[] = [];
       const rest = async (): Promise<boolean> => {
@@ -171,7 +173,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
     120_000 + HOURS * 300_000,
   );
 
-  it('leaves nothing behind when everything is deleted', async () => {
+  it('leaves no resources after the deletion of all objects', async () => {
     for (const { name } of APPS) await scale(name, 0);
     for (const name of Object.keys(SHAPES)) await scenario.kube.delete(NODE_POOL, { name });
     await scenario.kube.delete(EC2_NODE_CLASS, { name: 'default' });
@@ -185,7 +187,7 @@ describe(`${HOURS} h of random life with seed ${SEED}`, () => {
       90_000,
     );
     expect(await launchTemplates()).toBe(0);
-    // Each end is told, and counted, once.
+    // Each deletion is logged and counted once.
     for (const message of ['deleted nodeclaim', 'deleted node']) {
       const names = scenario.log.filter((line) => line.message === message).map(({ name }) => name);
       expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);

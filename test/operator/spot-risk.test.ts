@@ -1,4 +1,4 @@
-/** A spot pool whose instances were taken back is not bought in again, also by the next operator; Karpenter does. */
+/** A spot pool whose instances were interrupted is avoided, also by the next operator. Karpenter uses it again. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Types and zones of the nodes. */
+/** Returns the instance types and zones of the nodes. */
 const bought = async (): Promise<readonly string[]> =>
   (await scenario.nodes()).map(
     ({ metadata: { labels = {} } }) => `${labels[INSTANCE_TYPE_LABEL]}/${labels[ZONE_LABEL]}`,
@@ -38,7 +38,7 @@ const running = (count: number): Promise<unknown> =>
   scenario.until(`${count} running pods`, async () => (await scenario.running('web')).length === count, 60_000);
 const memory = async () => (await scenario.kube.list(CONFIG_MAP)).items.find(({ metadata }) => metadata.name === NAME);
 
-/** Buys nodes of one spot pool, has AWS take them all back, clears up, and answers which pool that was. */
+/** Launches nodes in one spot pool, interrupts all of them, cleans up, and returns that pool. */
 async function interruptAll(): Promise<string> {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool(SHAPE), deployment('web', NODES, apart('web')));
   await running(NODES);
@@ -61,7 +61,7 @@ async function interruptAll(): Promise<string> {
   return [...pools][0] ?? '';
 }
 
-/** What a command line prints. */
+/** Returns the JSON output of a command. */
 async function printed(command: Command, ...args: readonly string[]): Promise<string> {
   const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -74,8 +74,8 @@ async function printed(command: Command, ...args: readonly string[]): Promise<st
   }
 }
 
-describe('a spot pool whose instances AWS took back', () => {
-  it('is avoided by the next operator too, which the command line foresees', async () => {
+describe('a spot pool whose instances were interrupted', () => {
+  it('is avoided by the next operator, too, as predicted by the command line', async () => {
     scenario = await startScenario({ ...BRISK, env: { PACKING: 'cheapest' } });
     const first = await interruptAll();
     const { metricsPort } = await scenario.restartOperator(async () => {
@@ -107,7 +107,7 @@ describe('a spot pool whose instances AWS took back', () => {
     expect(foreseen.simulation.nodeClaims.map(({ cheapest }) => cheapest)).toEqual([next?.split('/')[0]]);
   }, 300_000);
 
-  it('is bought in again with a weight of 0, and nothing is kept of it', async () => {
+  it('is used again with a weight of 0, and is not recorded', async () => {
     scenario = await startScenario({ ...BRISK, env: { PACKING: 'cheapest', SPOT_RISK: '0' } });
     const first = await interruptAll();
     await scenario.restartOperator();

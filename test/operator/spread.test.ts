@@ -1,4 +1,4 @@
-/** Topology spread that the operator gives to pods because the cluster's scheduler does. */
+/** Default topology spread, which the operator applies because the cluster's scheduler does. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ZONE_LABEL } from '../../src/api/labels.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
@@ -16,10 +16,10 @@ const CONFIG = JSON.stringify({
 });
 
 describe('default topology spread', () => {
-  it('buys nodes in every zone for the replicas of a Deployment', async () => {
+  it('leads to nodes in every zone for the replicas of a Deployment', async () => {
     scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, SCHEDULER_CONFIG: CONFIG } });
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
-    // one pod to a node
+    // one pod per node
     await scenario.apply(deployment('web', 3, {}, { cpu: '1500m' }));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
 

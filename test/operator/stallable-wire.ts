@@ -1,13 +1,15 @@
-/** A wire between operators and a server that can stall: connections stay open, bytes wait, and all arrive afterwards. */
+/** Proxy between operators and a server that can stall: connections stay open, and all bytes arrive after the stall. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface StallableWire {
-  /** To be used instead of the server's. */
+  /** URL to use instead of the server's URL. */
   readonly url: string;
   stall(): void;
   resume(): void;
-  /** Resolves when a request arrives whose first bytes contain the text; "then" runs before the request passes. */
+  /**
+   * Resolves when a request whose first bytes contain the text arrives; `then` runs before the request is passed on.
+   */
   when(text: string, then: () => void): Promise<void>;
   close(): Promise<void>;
 }

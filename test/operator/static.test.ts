@@ -1,4 +1,4 @@
-/** NodePools with a fixed number of nodes, scaled as a user scales them. */
+/** NodePools with a fixed number of nodes, which a user scales. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
@@ -22,7 +22,7 @@ const begin = async (...objects: readonly KubeObject[]): Promise<void> => {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...objects);
 };
 
-/** What `kubectl scale nodepool fixed --replicas=…` sends. */
+/** Sends the same request as `kubectl scale nodepool fixed --replicas=…`. */
 const scale = (replicas: number): Promise<unknown> =>
   scenario.kube.raw(
     'PATCH',
@@ -42,7 +42,7 @@ const nodesOf = (count: number): Promise<true> =>
   );
 
 describe('a static NodePool', () => {
-  it('holds as many nodes as kubectl scale asks for, and gives up those without pods first', async () => {
+  it('has the number of nodes that kubectl scale requests, and removes nodes without pods first', async () => {
     await begin(staticPool(2));
     await nodesOf(2);
     await scenario.until(
@@ -59,7 +59,7 @@ describe('a static NodePool', () => {
     await nodesOf(2);
     expect(new Set((await scenario.nodes()).map(({ metadata }) => metadata.name))).toEqual(housing);
     expect(await scenario.running('web')).toHaveLength(2);
-    // nothing else took a hand: no consolidation of idle nodes, no purchase for pods
+    // no other controller acted: no consolidation of idle nodes, no launch for pods
     expect(commands(scenario)).toEqual([]);
 
     await scale(0);
@@ -68,7 +68,7 @@ describe('a static NodePool', () => {
     expect(scenario.instances()).toEqual([]);
   }, 300_000);
 
-  it('replaces drifted nodes when its limit has room for one more', async () => {
+  it('replaces drifted nodes if its limit allows an additional node', async () => {
     await begin(staticPool(2, {}, { nodes: '3' }));
     await nodesOf(2);
     const before = new Set(scenario.instances().map(({ id }) => id));

@@ -1,4 +1,4 @@
-/** Several nodes are exchanged for others that cost less together, which consolidation one by one cannot do. */
+/** Swap of several nodes for others with a lower total cost, which consolidation of single nodes cannot achieve. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { type CrashableOperator, type CrashPoint, crashableOperator } from './crashable-operator.ts';
@@ -16,16 +16,16 @@ afterEach(async () => {
 const SHAPE: PoolShape = { cpus: [2, 4, 8] };
 const PODS = { a: 4, b: 2 };
 
-/** Pods of either kind that run. */
+/** Returns the number of running pods of both kinds. */
 const running = async (): Promise<number> =>
   (await scenario.running('a')).length + (await scenario.running('b')).length;
 const runAll = (a: number, b: number): Promise<true> =>
   scenario.until(`${a} and ${b} pods`, async () => (await running()) === a + b);
 
 /**
- * Two nodes of 8 vCPUs with two pods of 2.5 and one of 1.2 each. Neither can go, since the other has room for a small pod
- * alone; nor can either be smaller, nor both be one. But three pods of 2.5 fill 8 vCPUs, the fourth and a small one fill
- * 4, and the last needs 2.
+ * Starts two nodes of 8 vCPUs with two pods of 2.5 and one of 1.2 each. Neither node can be deleted, since the other
+ * has room for only one small pod. Neither can be replaced by a smaller node, and one node is not enough for both.
+ * But three pods of 2.5 fill 8 vCPUs, the fourth and a small one fill 4, and the last needs 2.
  */
 async function mixUp(): Promise<void> {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ ...SHAPE, budgets: [{ nodes: '0' }] }));
@@ -50,7 +50,7 @@ async function mixUp(): Promise<void> {
   );
 }
 
-/** The three nodes that are enough, with all pods, and nothing else. */
+/** Waits for the three sufficient nodes with all pods and without other nodes. */
 const sorted = (before: number): Promise<true> =>
   scenario.until(
     'three cheaper nodes with all pods, and nothing else',
@@ -63,14 +63,14 @@ const sorted = (before: number): Promise<true> =>
   );
 
 describe('nodes with the wrong mix of pods', () => {
-  it('are exchanged for others that cost less together, which are all ready before any pod has to move', async () => {
+  it('are swapped for cheaper nodes, which are all ready before any pod moves', async () => {
     scenario = await startScenario(BRISK);
     await mixUp();
     const before = scenario.world.aws.spending.usdPerHour();
     const old = new Set((await scenario.nodes()).map(({ metadata }) => metadata.name));
     const uids = new Set((await scenario.pods()).map(({ metadata }) => metadata.uid));
     await scenario.apply(pool(SHAPE));
-    // no pod is gone before the last of the three is initialised
+    // no pod is evicted before the last of the three is initialized
     await scenario.until(
       'three initialised replacements',
       async () => {
@@ -98,7 +98,7 @@ describe('nodes with the wrong mix of pods', () => {
     expect(before - scenario.world.aws.spending.usdPerHour()).toBeCloseTo(Number(savings), 1);
   }, 300_000);
 
-  it('are exchanged just as well by the next operator when one is killed between the replacements', async () => {
+  it('are swapped by the next operator if one is killed between the replacements', async () => {
     scenario = await startScenario({ ...BRISK, operator: false });
     operator = await crashableOperator(scenario);
     await operator.start();

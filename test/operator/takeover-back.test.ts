@@ -1,6 +1,6 @@
 /**
- * What the operator makes is what Karpenter 1.14.1 was recorded to make in the same account, so that Karpenter can go on with
- * it: the same names, labels, annotations, hashes, finalizers and tags.
+ * The operator creates the same objects as Karpenter 1.14.1 did in a recording of the same account, so that Karpenter
+ * can continue with them. Names, labels, annotations, hashes, finalizers and tags must be equal.
  */
 import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -15,13 +15,16 @@ import { deployment, type Scenario, startScenario } from './harness.ts';
 import { recordedAccount, seedAccount, takenOver, withV6Hash } from './takeover-world.ts';
 
 let scenario: Scenario;
-/** A tag that Karpenter does not write, nor look at. */
+/** Value of a tag that Karpenter neither writes nor reads. */
 let clusterUid: string | undefined;
 afterEach(async () => {
   await scenario.stop();
 });
 
-/** Without those that need somebody else to remove startup taints, or whose recorded choice was EC2's own. */
+/**
+ * Recorded cases. Excluded are cases whose startup taints another component must remove, and cases in which EC2 chose
+ * the recorded offering.
+ */
 const BOUGHT = [
   'al2-shell',
   'al2023-arm64',
@@ -35,7 +38,7 @@ const BOUGHT = [
   'tags',
 ];
 
-/** Given to nodes here and not by Karpenter, whose scheduler selects by it all the same. */
+/** Label that this operator adds to nodes. Karpenter does not add it, but its scheduler supports it in selectors. */
 const EXTRA_LABEL = 'karpenter.k8s.aws/nitro-sandbox';
 
 const quantities = (list: QuantityList = {}) =>
@@ -49,11 +52,11 @@ const byKey = (list: readonly Json[]): Json[] =>
 const tagsOf = (tags: readonly Json[]): Record<string, string> =>
   Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 
-/** As after the first look at a new object: the API server's defaults are in it. */
+/** Launches a node for a recorded case. Returns the objects with the API server's defaults. */
 async function buy(name: string, recorded: Json): Promise<readonly [NodeClaim, Node]> {
   const { kube, world } = scenario;
   const [answer] = recorded.ec2Answer;
-  // Where prices tie, EC2 chooses.
+  // EC2 chooses between offerings with equal prices.
   world.aws.prefer({ instanceType: answer.InstanceType, zone: answer.AvailabilityZone });
   await kube.create(EC2_NODE_CLASS, recorded.manifests.nodeClass);
   for (const pool of recorded.manifests.nodePools) await kube.create(NODE_POOL, pool);
@@ -129,7 +132,7 @@ function expectInstance(claim: NodeClaim, node: Node, recorded: Json): void {
   const instance = scenario.world.aws.instances.get(id);
   const [fleet] = recorded.fleets;
   const launched = fleet.TagSpecifications.find(({ ResourceType }: Json) => ResourceType === 'instance').Tags;
-  // Those under `aws:` are EC2's own.
+  // EC2 itself sets the tags with the prefix `aws:`.
   const given = Object.entries(instance?.tags ?? {}).filter(([key]) => !key.startsWith('aws:'));
   expect(Object.fromEntries(given)).toEqual({
     ...tagsOf(launched),
@@ -155,7 +158,10 @@ function expectProfile(recorded: Json, nodeClass: Json): void {
   expect(tagsOf(input.Tags)).toEqual({ ...tagsOf(theirs.input.Tags), [CLUSTER_UID_TAG]: clusterUid });
 }
 
-/** Of the templates of a case, all of them are of its launch: names and tags tell Karpenter that it may delete them. */
+/**
+ * Expects that all templates of a case match its launch, because Karpenter uses names and tags to find templates to
+ * delete.
+ */
 async function expectTemplates(ec2: EC2Client, name: string, recorded: Json): Promise<void> {
   const filter = { Name: 'tag:karpenter.k8s.aws/ec2nodeclass', Values: [name] };
   const { LaunchTemplates = [] } = await ec2.send(new DescribeLaunchTemplatesCommand({ Filters: [filter] }));
@@ -169,8 +175,8 @@ async function expectTemplates(ec2: EC2Client, name: string, recorded: Json): Pr
   }
 }
 
-describe('a cluster that the operator has run', () => {
-  it('is what Karpenter would have made of it', async () => {
+describe('a cluster with this operator', () => {
+  it('has the same objects as with Karpenter', async () => {
     scenario = await startScenario(recordedAccount());
     seedAccount(scenario.world.aws);
     clusterUid = (await scenario.kube.find(NAMESPACE, { name: 'kube-system' }))?.metadata.uid;
@@ -197,7 +203,7 @@ describe('a cluster that the operator has run', () => {
         expectProfile(recorded, nodeClass);
         await expectTemplates(ec2, name, recorded);
       }
-      // Nothing is left without an owner, which Karpenter would collect.
+      // Karpenter would garbage collect instances without an owner.
       const owned = new Set((await scenario.claims()).map(({ status }) => status?.providerID));
       const running = scenario.instances().map(({ id, zone }) => `aws:///${zone}/${id}`);
       expect(new Set(running)).toEqual(owned);
@@ -212,7 +218,7 @@ describe('the Lease', () => {
   const ref = { name: 'karpenter-leader-election', namespace: 'kube-system' };
   const microTime = () => `${new Date(scenario.world.clock.now()).toISOString().slice(0, -1)}000Z`;
 
-  it('is left to a Karpenter that renews it, taken when it is given up, and given up in turn', async () => {
+  it('is respected while Karpenter renews it, acquired after its release, and released at the end', async () => {
     scenario = await startScenario({ operator: false, leaderElection: true, timeScale: 4 });
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
     const holderIdentity = 'karpenter-6f9d8c7b5-x2x4z_5b9e6a52-8a0c-4b6e-9d0b-0c7f3f0c7a11';
@@ -232,7 +238,7 @@ describe('the Lease', () => {
     expect((await scenario.kube.find(LEASE, ref))?.spec?.holderIdentity).toBe(holderIdentity);
     expect((await scenario.kube.find(EC2_NODE_CLASS, { name: 'default' }))?.metadata.finalizers).toBeUndefined();
 
-    // As Karpenter does when it is scaled to 0.
+    // Karpenter releases the Lease like this when it is scaled to 0.
     await scenario.kube.patch(LEASE, ref, {
       spec: { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime() },
     });

@@ -1,7 +1,7 @@
 /**
- * A leader that dies between CreateFleet and its record, and a successor of the other kind: the operator after Karpenter, and
- * Karpenter after the operator. Karpenter is imitated by its requests to AWS: it launches again, and terminates instances without
- * a NodeClaim after 30 seconds.
+ * A leader is killed between CreateFleet and its status write, and its successor is of the other kind: the operator
+ * after Karpenter, or Karpenter after the operator. Karpenter is simulated by its requests to AWS: it launches again,
+ * and terminates instances without a NodeClaim after 30 seconds.
  */
 import {
   CreateFleetCommand,
@@ -21,7 +21,9 @@ import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';
 
 const NODES = 5;
-/** The imitation knows fewer labels of instance types than Karpenter, which may be drift. */
+/**
+ * Blocks disruption, because the simulation writes fewer instance type labels than Karpenter, which may cause drift.
+ */
 const NO_DISRUPTION = [{ nodes: '0' }];
 
 let scenario: Scenario;
@@ -67,12 +69,12 @@ const settled = () =>
     90_000,
   );
 
-describe('orphans of a leader that was killed after CreateFleet', () => {
-  it('of Karpenter are adopted by the operator, which launches and ends nothing', async () => {
+describe('orphaned instances of a leader that was killed after CreateFleet', () => {
+  it('of Karpenter are adopted by the operator, which launches and terminates no instance for them', async () => {
     const orphans = ids();
     expect(orphans.length).toBeGreaterThan(0);
     const waiting = NODES - orphans.length;
-    // Karpenter's instances are without the identity of the cluster.
+    // Karpenter's instances have no tag with the identity of the cluster.
     await ec2.send(new DeleteTagsCommand({ Resources: orphans, Tags: [{ Key: CLUSTER_UID_TAG }] }));
     scenario.world.aws.calls.clear();
     await operator.start();
@@ -84,7 +86,7 @@ describe('orphans of a leader that was killed after CreateFleet', () => {
     expect(ended()).toEqual([]);
   }, 300_000);
 
-  it('of the operator are collected by Karpenter, and neither ended nor adopted when the operator comes back', async () => {
+  it("of the operator are collected by Karpenter, and neither terminated nor adopted after the operator's return", async () => {
     const orphans = ids();
     await scenario.pass(31_000);
     await launchAsKarpenter();
@@ -102,7 +104,7 @@ describe('orphans of a leader that was killed after CreateFleet', () => {
   }, 300_000);
 });
 
-/** One instance for each NodeClaim, by the operator's request without the identity of the cluster. */
+/** Launches one instance per NodeClaim with the operator's request, but without the identity of the cluster. */
 async function launchAsKarpenter(): Promise<void> {
   const [first] = bought();
   const input = inputOf(first);
@@ -122,7 +124,10 @@ async function launchAsKarpenter(): Promise<void> {
   }
 }
 
-/** Takes labels and resources from the node of the instance. Karpenter takes nearly the same ones from the instance type. */
+/**
+ * Copies labels and resources from the node of the instance. Karpenter copies nearly the same ones from the instance
+ * type.
+ */
 async function recordAsKarpenter({ metadata }: NodeClaim, id: string): Promise<void> {
   const node = await scenario.until(`a node of ${id}`, async () =>
     (await scenario.kube.list(NODE)).items.find(({ spec }) => spec?.providerID?.endsWith(`/${id}`)),
@@ -141,7 +146,10 @@ async function recordAsKarpenter({ metadata }: NodeClaim, id: string): Promise<v
   await scenario.kube.patch(NODE_CLAIM, metadata, { status }, { subresource: 'status' });
 }
 
-/** Terminates instances that match Karpenter's filters, are older than 30 seconds and have no NodeClaim. Returns their ids. */
+/**
+ * Terminates instances that match Karpenter's filters, are older than 30 seconds and have no NodeClaim. Returns their
+ * ids.
+ */
 async function collectAsKarpenter(): Promise<string[]> {
   const { Reservations = [] } = await ec2.send(
     new DescribeInstancesCommand({

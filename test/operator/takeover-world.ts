@@ -1,6 +1,6 @@
 /**
- * A cluster that Karpenter 1.14.1 has run for a while, in the local world: what it was recorded to ask of AWS is asked again,
- * and what it was recorded to write into the cluster is written again. Nothing here is made by the operator's own code.
+ * A cluster with a history of Karpenter 1.14.1 in the local world. Recorded AWS requests and recorded writes to the
+ * cluster are repeated. The operator's own code is not involved.
  */
 import { CreateFleetCommand, CreateLaunchTemplateCommand, CreateTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { AddRoleToInstanceProfileCommand, CreateInstanceProfileCommand, IAMClient } from '@aws-sdk/client-iam';
@@ -14,10 +14,13 @@ import type { Scenario, ScenarioOptions } from './harness.ts';
 
 const { world: recordedWorld, ...cases } = recordings();
 export const CLUSTER: string = recordedWorld.cluster.name;
-/** Takes part in the hashes of EC2NodeClasses. */
+/** Included in the hashes of EC2NodeClasses. */
 const CA: string = recordedWorld.cluster.caBundleBase64;
 
-/** What takes time to replay is the node, not the case: these differ in what a takeover may get wrong. */
+/**
+ * Recorded cases to replay. They cover the differences that a takeover may get wrong; a node takes time, a case does
+ * not.
+ */
 const REPLAYED = [
   'al2-shell',
   'al2023-arm64',
@@ -49,10 +52,10 @@ export const takenOver: Readonly<Record<string, Json>> = Object.fromEntries(
 
 const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
 const HASH_VERSION = `${HASH}-version`;
-/** Version v6 hashes the kubelet block apart from the rest: this is the hash of `null`, for an EC2NodeClass without one. */
+/** Hash of `null`, for an EC2NodeClass without a kubelet block. Version v6 hashes that block separately. */
 const NO_KUBELET = 13_728_408_170_730_661_446n;
 
-/** Recorded metadata of an EC2NodeClass without a kubelet block, or of its NodeClaim, with the hash of version v6. */
+/** Returns recorded metadata with a v6 hash, for an EC2NodeClass without a kubelet block or for its NodeClaim. */
 export const withV6Hash = <T extends { readonly annotations: Readonly<Record<string, string>> }>(metadata: T): T => ({
   ...metadata,
   annotations: {
@@ -62,14 +65,14 @@ export const withV6Hash = <T extends { readonly annotations: Readonly<Record<str
   },
 });
 
-/** In a time that a real installation would have; nothing depends on it. */
+/** Arbitrary timestamp. */
 const SINCE = '2026-08-01T12:00:00Z';
 
-/** As a decimal of 64 bits, as the hash in the names that Karpenter gives; any number will do. */
+/** Returns an arbitrary decimal of 64 bits, like the hashes in names by Karpenter. */
 const number64 = (at: number, kind: number): string =>
   String(14_000_000_000_000_000_000n + BigInt(at * 1_000_003 + kind));
 
-/** The options of a scenario that takes place in the recorded account. */
+/** Returns the options of a scenario in the recorded account. */
 export function recordedAccount(more: ScenarioOptions = {}): ScenarioOptions {
   return {
     operator: false,
@@ -108,7 +111,7 @@ function catalogue(): NonNullable<AwsOptions['catalogue']> {
   };
 }
 
-/** The account as it was before any node. */
+/** Creates the resources of the account before the first node. */
 export function seedAccount({ seed }: LocalAws): void {
   const { vpc, subnets, securityGroups, images, ssmParameters, roles, instanceProfiles, cluster } = recordedWorld;
   seed.vpc({ id: vpc });
@@ -119,7 +122,7 @@ export function seedAccount({ seed }: LocalAws): void {
     seed.image({
       ...image,
       platform: /Windows/.test(image.name) ? 'windows' : 'linux',
-      // The volume of Bottlerocket's system is small.
+      // The system volume of Bottlerocket is small.
       ...(/bottlerocket/.test(image.name) ? { rootSizeGiB: 2 } : {}),
     });
   for (const [name, value] of Object.entries<string>(ssmParameters)) seed.parameter(name, value);
@@ -147,7 +150,7 @@ export function seedAccount({ seed }: LocalAws): void {
   seed.queue(CLUSTER);
 }
 
-/** Names and ids that recordings leave open. */
+/** Names and ids that are missing in the recordings. */
 interface Given {
   readonly profile: string;
   readonly claim: string;
@@ -155,14 +158,14 @@ interface Given {
   readonly endpoint: string;
 }
 
-/** A node of the recording, as it stands in the cluster. */
+/** Node of the recording with its objects in the cluster. */
 export interface TakenNode {
   readonly pool: string;
   readonly claim: NodeClaim;
   readonly node: Node;
 }
 
-/** Lets the cluster be what Karpenter left. Answers its nodes, by name of the case. */
+/** Creates the state that Karpenter left. Returns the nodes by name of the case. */
 export async function leaveBehind(scenario: Scenario): Promise<ReadonlyMap<string, TakenNode>> {
   const { aws } = scenario.world;
   seedAccount(aws);
@@ -189,7 +192,7 @@ export async function leaveBehind(scenario: Scenario): Promise<ReadonlyMap<strin
         found.find(
           ({ spec, status }) =>
             spec?.providerID === id &&
-            !spec.taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready') && // taken away a moment later
+            !spec.taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready') && // removed a moment later
             status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
         );
       const each = [...left].map(([name, { providerId }]) => [name, ready(providerId)] as const);
@@ -220,7 +223,7 @@ interface Accounts {
   readonly iam: IAMClient;
 }
 
-/** From the EC2NodeClass to the NodeClaim, without its status. */
+/** Creates the objects of a case from the EC2NodeClass to the NodeClaim, without the NodeClaim's status. */
 async function replayCase(
   { kube, world }: Scenario,
   { ec2, iam }: Accounts,
@@ -256,7 +259,7 @@ async function replayCase(
   );
   let owner: Json = {};
   for (const pool of nodePools) {
-    // Recorded is the hash of the NodePool that the claim is of; another one's is its own matter.
+    // The recorded hash belongs to the owner NodePool; other NodePools have their own.
     const isOwner = pool.metadata.name === metadata.labels['karpenter.sh/nodepool'];
     const annotations = isOwner ? hash : {};
     const created = await kube.create(NODE_POOL, { ...pool, metadata: { ...pool.metadata, annotations } });
@@ -296,7 +299,7 @@ const poolStatus = (): Json => ({
   ]),
 });
 
-/** Buys the instance as it was bought. Answers its provider id. */
+/** Repeats the recorded launch. Returns the provider ID. */
 async function launch(ec2: EC2Client, recorded: Json, given: Given): Promise<string> {
   const [answer] = recorded.ec2Answer;
   const templateOf = (name: string): Json =>
@@ -336,7 +339,7 @@ async function launch(ec2: EC2Client, recorded: Json, given: Given): Promise<str
 
 const UNREGISTERED = 'karpenter.sh/unregistered';
 
-/** Registered and initialized, by what Karpenter does then to the Node and writes into the NodeClaim. */
+/** Registers and initializes the node by repeating Karpenter's writes to the Node and to the NodeClaim. */
 async function settle({ kube }: Scenario, recorded: Json, claim: NodeClaim, node: Node): Promise<TakenNode> {
   const { uid, name } = claim.metadata;
   const { spec } = claim;
@@ -385,7 +388,7 @@ const tagInstance = async (ec2: EC2Client, recorded: Json, claim: NodeClaim, nod
     );
 };
 
-/** The pod of a case under another name; with other requests, if any are given. */
+/** Returns the pod of a case with another name and, optionally, with other requests. */
 export function podOf(pod: Json, name: string, requests: Readonly<Record<string, string>>): Pod {
   const [container] = pod.spec.containers;
   const asked = { ...container.resources.requests, ...requests };

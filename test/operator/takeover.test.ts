@@ -1,4 +1,4 @@
-/** A cluster that Karpenter 1.14.1 has run changes hands: its nodes stay as they are, whatever fails at that moment. */
+/** Takeover of a cluster from Karpenter 1.14.1: its nodes remain unchanged, despite faults during the takeover. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { getCondition, isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
@@ -15,7 +15,7 @@ afterEach(async () => {
   await scenario.stop();
 });
 
-/** Calls by which the operator looks around. */
+/** Read-only calls of the operator. */
 const READS = [
   'DescribeCapacityReservations',
   'DescribeCluster',
@@ -36,10 +36,10 @@ const READS = [
   'ListInstanceProfiles',
   'ReceiveMessage',
 ];
-/** Calls by which an EC2NodeClass is validated; but for the template they are dry runs. */
+/** Calls for the validation of an EC2NodeClass. All except those for the template are dry runs. */
 const VALIDATION = ['CreateFleet', 'CreateLaunchTemplate', 'DeleteLaunchTemplate', 'RunInstances'];
 
-/** What an operator may not do to nodes that it takes over, and to what they were made with. */
+/** Calls that an operator must not make for nodes of a takeover and for their resources. */
 const FORBIDDEN = [
   'AddRoleToInstanceProfile',
   'CreateInstanceProfile',
@@ -54,7 +54,7 @@ const FORBIDDEN = [
 const HASH = 'karpenter.k8s.aws/ec2nodeclass-hash';
 const HASH_VERSION = `${HASH}-version`;
 
-/** A small pod for each node, which fits beside the one that runs there. */
+/** Creates a small pod for each node, which fits next to the running pod. */
 const addPods = async (): Promise<void> => {
   for (const [name, { manifests }] of Object.entries(takenOver)) {
     const [pod] = manifests.pods;
@@ -64,7 +64,7 @@ const addPods = async (): Promise<void> => {
   }
 };
 
-/** As the kubelet does with a container that exits. Answers how often it exited. */
+/** Restarts the operator after failures, like a kubelet. Returns the number of failures. */
 async function startUntilUp(): Promise<number> {
   for (let failures = 0; ; failures += 1) {
     try {
@@ -80,7 +80,7 @@ async function startUntilUp(): Promise<number> {
 const instanceState = () =>
   scenario.world.aws.instances.list().map(({ id, state, tags, imageId }) => ({ id, state, tags, imageId }));
 
-/** What may not change of an object. */
+/** Returns the fields that must not change. */
 const kept = ({ uid, labels, finalizers, ownerReferences, deletionTimestamp }: ObjectMeta) => ({
   uid,
   labels,
@@ -96,7 +96,10 @@ const keptClaim = ({ metadata, spec, status }: NodeClaim) => {
 
 const keptNode = ({ metadata, spec }: Node) => ({ ...kept(metadata), annotations: metadata.annotations, spec });
 
-/** 1.14.1 writes v5 hashes, which are other numbers. Claims that are not drifted take over the v6 hash. */
+/**
+ * Returns the expected annotations. Version 1.14.1 writes v5 hashes, which differ. NodeClaims without drift get the
+ * v6 hash.
+ */
 async function annotationsAfter({ metadata, spec }: NodeClaim): Promise<unknown> {
   const nodeClass = await scenario.kube.find(EC2_NODE_CLASS, { name: spec.nodeClassRef.name });
   const { [HASH]: hash = '', [HASH_VERSION]: version } = nodeClass?.metadata.annotations ?? {};
@@ -108,7 +111,7 @@ async function annotationsAfter({ metadata, spec }: NodeClaim): Promise<unknown>
   return { ...metadata.annotations, [HASH]: hash, [HASH_VERSION]: 'v6' };
 }
 
-/** @param instances as they were */
+/** @param instances their state before the takeover */
 async function expectUntouched(left: ReadonlyMap<string, TakenNode>, instances: unknown): Promise<void> {
   const { aws } = scenario.world;
   for (const action of FORBIDDEN) expect({ action, calls: aws.calls.recorded(action) }).toEqual({ action, calls: [] });
@@ -130,7 +133,7 @@ async function expectUntouched(left: ReadonlyMap<string, TakenNode>, instances: 
   }
 }
 
-describe('a cluster that is taken over', () => {
+describe('a cluster with a takeover', () => {
   const calm: readonly FaultRule[] = [];
   const once = (action: string): FaultRule => ({
     kind: 'error',
@@ -139,7 +142,7 @@ describe('a cluster that is taken over', () => {
     status: 403,
     times: 1,
   });
-  /** More often than the SDK tries. */
+  /** Returns a fault that occurs more often than the SDK retries. */
   const often = (action: string): FaultRule => ({
     kind: 'error',
     action,
@@ -163,7 +166,7 @@ describe('a cluster that is taken over', () => {
       await addPods();
       await startUntilUp();
       await scenario.pass(15 * MINUTE, 120);
-      // Once more, when everything is known and may only be refreshed. A refused dry run is remembered for half an hour.
+      // Repeats the faults after all caches are filled. A refused dry run is cached for half an hour.
       for (const fault of faults) aws.faults.add(fault);
       await scenario.pass(50 * MINUTE, 120);
 
@@ -176,7 +179,7 @@ describe('a cluster that is taken over', () => {
       for (const object of [...pools, ...(await scenario.kube.list(EC2_NODE_CLASS)).items])
         expect([object.metadata.name, getCondition(object, 'Ready')?.status]).toEqual([object.metadata.name, 'True']);
 
-      // That nothing drifted means something: what is changed now does, and nothing else.
+      // Proves that drift is detected at all: only a real change causes it.
       await scenario.kube.patch(EC2_NODE_CLASS, { name: 'tags' }, { spec: { tags: { changed: 'yes' } } });
       const changed = left.get('tags')?.claim.metadata.name;
       const drifted = async () => (await scenario.claims()).filter((claim) => isTrue(claim, 'Drifted'));
@@ -189,11 +192,11 @@ describe('a cluster that is taken over', () => {
     600_000,
   );
 
-  it('replaces nodes of an EC2NodeClass that was edited while no controller ran, and no others', async () => {
+  it('replaces only nodes of an EC2NodeClass that was edited while no controller ran', async () => {
     scenario = await startScenario(recordedAccount());
     const left = await leaveBehind(scenario);
     await scenario.kube.patch(EC2_NODE_CLASS, { name: 'tags' }, { spec: { tags: { changed: 'yes' } } });
-    // one with a kubelet block, whose hash v5 makes up in another way
+    // this class has a kubelet block, for which v5 computes the hash in another way
     await scenario.kube.patch(EC2_NODE_CLASS, { name: 'kubelet-all-al2' }, { spec: { kubelet: { maxPods: 61 } } });
     await scenario.startOperator();
     const names = async (): Promise<readonly string[]> =>

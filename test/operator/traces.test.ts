@@ -1,4 +1,4 @@
-/** Traces of nodes that come and go, as a collector receives them over HTTP. */
+/** Traces of launched and removed nodes, as received by a collector over HTTP. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { NODE_POOL } from '../../src/api/kinds.ts';
@@ -32,7 +32,7 @@ async function traced(answer: OtlpReceiver['answer'], env: Readonly<Record<strin
   scenario = started;
   const operator = await started.startOperator();
   await started.apply(...started.example('ec2nodeclass.yaml'), ...started.example('nodepool.yaml'));
-  // one that becomes ready while pods wait has a run start at once, without a batch window
+  // if the NodePool becomes ready while pods are pending, a pass starts immediately, without a batch window
   await started.until('a NodePool that is ready', async () => {
     const { items } = await started.kube.list(NODE_POOL);
     return items.length === 1 && items.every((pool) => isTrue(pool, 'Ready'));
@@ -43,7 +43,7 @@ async function traced(answer: OtlpReceiver['answer'], env: Readonly<Record<strin
 const running = (started: Scenario, app: string, count: number): Promise<unknown> =>
   started.until(`${count} running pods`, async () => (await started.running(app)).length === count);
 
-/** The span that begins each trace, with the spans below it by their names. */
+/** Returns the root span of each trace, with access to its child spans by name. */
 function traces(spans: readonly ReceivedSpan[], name: string) {
   return spans
     .filter((span) => span.name === name && span.parentId === '')
@@ -61,7 +61,7 @@ function the<T>(items: readonly T[]): T {
 }
 
 describe('traces', () => {
-  it('show the way of pods to a node, and of nodes out of the cluster', async () => {
+  it('show the steps from pending pods to a node, and the removal of nodes', async () => {
     const { started, received, operator } = await traced(200, {
       OTEL_SERVICE_NAME: 'nodes',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
@@ -111,7 +111,7 @@ describe('traces', () => {
       expect(step.startMs).toBeGreaterThanOrEqual(steps[at - 1]?.endMs ?? root.startMs);
       expect(step.endMs).toBeLessThanOrEqual(root.endMs);
     }
-    // the batch window is one of silence, and instances take their time
+    // the batch window requires silence, and instances take time to start
     expect(window.endMs - window.startMs).toBeGreaterThanOrEqual(1_000);
     expect(registration.endMs - registration.startMs).toBeGreaterThan(100);
     expect(launch.attributes).toMatchObject(bought);
@@ -151,12 +151,12 @@ describe('traces', () => {
       expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-encoding': 'gzip' });
   });
 
-  it('of a replacement belong to the command', async () => {
+  it('of a replacement belong to the disruption command', async () => {
     const { started, received } = await traced(200);
     await started.apply(deployment('web', 1));
     await running(started, 'web', 1);
     const first = the(await started.claims());
-    // another hash of its NodePool: the node has drifted, and is replaced
+    // changes the hash of the NodePool, so the node drifts and is replaced
     const nodePool = the(started.example('nodepool.yaml')) as unknown as Record<string, never>;
     await started.apply(withLabel(nodePool, { team: 'blue' }));
     await started.until('a replacement', async () => {
@@ -183,7 +183,10 @@ describe('a collector', () => {
   it.each([
     { which: 'fails', answer: 500, error: /500/ },
     { which: 'does not answer', answer: 'nothing', error: /timed out/i },
-  ] as const)('that $which holds nothing up, and is named in the log with a remedy once', async ({ answer, error }) => {
+  ] as const)('that $which delays no work, and is reported in the log with a remedy once', async ({
+    answer,
+    error,
+  }) => {
     const { started, received, operator } = await traced(answer, { OTEL_EXPORTER_OTLP_TIMEOUT: '500' });
     await started.apply(deployment('web', 2));
     await running(started, 'web', 2);
@@ -199,7 +202,7 @@ describe('a collector', () => {
     expect(JSON.stringify(started.log)).not.toContain(TOKEN);
   });
 
-  it('that is not there holds nothing up', async () => {
+  it('that is not reachable delays no work', async () => {
     const received = await otlpReceiver();
     await received.close();
     const { started } = await traced(200, {
@@ -215,12 +218,12 @@ describe('a collector', () => {
   });
 });
 
-it('are not made when nobody asks for them', async () => {
+it('are not created by default', async () => {
   scenario = await startScenario();
   expect(await scenario.metrics()).not.toContain('karpenter_traces');
 });
 
-it('are off, and the log says why, when they cannot be sent', async () => {
+it('are disabled with a reason in the log if they cannot be exported', async () => {
   const { started, received } = await traced(200, { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   const line = started.log.find(({ message }) => message === 'ignoring a setting');
   expect(line?.error).toContain('OTEL_EXPORTER_OTLP_PROTOCOL "grpc"');

@@ -1,4 +1,7 @@
-/** Pods that are not bound to the nodes which are bought for them: little is bought, all is said, and a cure works at once. */
+/**
+ * Pods that are not bound to the nodes that were launched for them: few launches, full reports, and immediate
+ * recovery.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
@@ -8,7 +11,7 @@ import { pool } from './pools.ts';
 
 const AGENT = { key: 'agent', effect: 'NoSchedule' } as const;
 
-/** Nodes with a label of their own, on which an agent has something to do before pods may come. */
+/** Returns a NodePool with a label and a startup taint, which an agent removes before pods may be scheduled. */
 function agentPool(): KubeObject {
   const made = pool({ name: 'agents', labels: { team: 'a' } }) as unknown as NodePool;
   const spec = { ...made.spec.template.spec, startupTaints: [AGENT] };
@@ -26,13 +29,13 @@ const podOf = (name: string, spec: Partial<Pod['spec']>): Pod => ({
   },
 });
 
-describe('pods that are not bound to the nodes which are bought for them', () => {
+describe('pods that are not bound to the nodes that were launched for them', () => {
   let scenario: Scenario;
   let stripsLabel = true;
   let agent: Promise<void>;
   let isOver = false;
 
-  /** Takes a label away from each new node, then lets pods come. */
+  /** Removes a label from each new node, then its startup taint. */
   async function runAgent(): Promise<void> {
     while (!isOver) {
       for (const { metadata, spec } of await scenario.nodes()) {
@@ -83,7 +86,7 @@ describe('pods that are not bound to the nodes which are bought for them', () =>
     await scenario.stop();
   }, 60_000);
 
-  it('buy at most two nodes in ten minutes when the nodes lack a label, and say which', async () => {
+  it('lead to at most two nodes in ten minutes if the nodes lack a label, and the label is reported', async () => {
     expect(boughtFor('agents')).toBe(2);
     const lack = 'it has no label team, and the pod selects team In [a]';
     expect((await eventsOf('NotBound', 'Pod', 'choosy')).join()).toContain(lack);
@@ -97,14 +100,14 @@ describe('pods that are not bound to the nodes which are bought for them', () =>
     );
   });
 
-  it('buy one node when their scheduler ignores it, and say so', async () => {
+  it('lead to one node if their scheduler ignores it, and the scheduler is reported', async () => {
     expect(boughtFor('plain')).toBe(1);
     const text = 'the scheduler elsewhere has not bound it';
     expect((await eventsOf('NotBound', 'Pod', 'ignored')).join()).toContain(text);
     expect((await eventsOf('NotBound', 'NodePool', 'plain')).join()).toContain(text);
   });
 
-  it('get a node as soon as the cause is cured', async () => {
+  it('get a node as soon as the cause is fixed', async () => {
     stripsLabel = false;
     await scenario.kube.patch(NODE_POOL, { name: 'agents' }, { spec: { weight: 5 } });
     await scenario.kube.delete(POD, { name: 'ignored', namespace: 'default' });

@@ -1,11 +1,11 @@
-/** What users do by hand: delete claims and nodes, protect pods, make mistakes. */
+/** Manual actions of users: deletions of NodeClaims and nodes, protection of pods, mistakes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { PodDisruptionBudget } from '../../src/api/kubernetes.ts';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
-describe('by hand', () => {
+describe('the operator', () => {
   let scenario: Scenario;
   beforeAll(async () => {
     scenario = await startScenario();
@@ -23,7 +23,7 @@ describe('by hand', () => {
   it.each([
     ['NodeClaim', async () => (await scenario.claims())[0], NODE_CLAIM],
     ['Node', async () => (await scenario.nodes())[0], NODE],
-  ] as const)('a deleted %s is drained, its instance terminated and its pods get another node', async (_, pick, kind) => {
+  ] as const)('drains a deleted %s, terminates its instance, and launches another node for its pods', async (_, pick, kind) => {
     const victim = await pick();
     const before = scenario.instances().map((instance) => instance.id);
     await scenario.kube.delete(kind as typeof NODE, { name: present(victim?.metadata.name) });
@@ -42,7 +42,7 @@ describe('by hand', () => {
     );
   });
 
-  it('a PodDisruptionBudget holds the drain until it allows it', async () => {
+  it('waits for a PodDisruptionBudget during a drain', async () => {
     const budget: PodDisruptionBudget = {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
@@ -74,7 +74,7 @@ describe('by hand', () => {
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
   }, 300_000);
 
-  it('a pod that fits nowhere is told why', async () => {
+  it('reports the reason for a pod that cannot be scheduled', async () => {
     await scenario.apply(deployment('huge', 1, {}, { cpu: '900' }));
     const events = await scenario.until('the event', async () => {
       const found = (await scenario.events('FailedScheduling')).filter((event) =>
@@ -86,7 +86,7 @@ describe('by hand', () => {
     await scenario.scale('huge', 0);
   });
 
-  it('a NodePool that makes no sense is rejected, or not Ready, and says so', async () => {
+  it('reports an invalid NodePool as not Ready if the API server accepts it', async () => {
     const pool = scenario.example('nodepool.yaml')[0] as unknown as {
       metadata: { name: string };
       spec: { disruption: Record<string, unknown> };
@@ -120,7 +120,7 @@ describe('by hand', () => {
     await scenario.kube.delete(NODE_POOL, { name: 'spt' });
   });
 
-  it('a deleted NodePool takes its nodes with it', async () => {
+  it('removes the nodes of a deleted NodePool', async () => {
     await scenario.scale('web', 0);
     await scenario.kube.delete(NODE_POOL, { name: 'default' });
     await scenario.until(

@@ -1,4 +1,4 @@
-/** What nodes that could go wait for: the operator's own word, that of a dump of its cluster, and what then happens. */
+/** Reasons that block the disruption of nodes: those of the operator, those for a snapshot, and the later events. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ afterEach(async () => {
 
 const server = (): string => `http://127.0.0.1:${operator.metricsPort}`;
 
-/** What a verb prints as JSON. */
+/** Returns the JSON output of a command. */
 async function printed<T>(command: Command, ...args: readonly string[]): Promise<T> {
   const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -56,7 +56,7 @@ async function printed<T>(command: Command, ...args: readonly string[]): Promise
   }
 }
 
-/** The arguments with which a verb reads the cluster as it is now. */
+/** Returns command line arguments for a dump of the cluster's present state. */
 async function dump(): Promise<readonly string[]> {
   const kinds: readonly Kind[] = [
     NODE,
@@ -82,7 +82,10 @@ async function dump(): Promise<readonly string[]> {
   return ['-f', file, '--now', new Date(scenario.world.clock.now()).toISOString()];
 }
 
-/** Without what grows while one looks, and without nominations, which the operator alone remembers. */
+/**
+ * Returns blockers without values that grow with time, and without nominations, which exist only in the operator's
+ * memory.
+ */
 const facts = (nodes: readonly NodeBlockers[]): readonly unknown[] =>
   nodes
     .map(({ usdSoFar: _, blockers, ...node }) => ({
@@ -92,8 +95,8 @@ const facts = (nodes: readonly NodeBlockers[]): readonly unknown[] =>
     .filter(({ blockers }) => blockers.length > 0)
     .toSorted((a, b) => (a.node < b.node ? -1 : 1));
 
-describe('what keeps nodes', () => {
-  it('is the same by the operator and over a dump, ends when it ends, and leads to what a simulated drain foretold', async () => {
+describe('blockers of nodes', () => {
+  it('are the same in the operator and for a dump, end with their cause, and agree with a simulated drain', async () => {
     const closed = [{ nodes: '0', schedule: '0 0 1 1 *', duration: '8784h' }];
     await scenario.apply(
       pool({ cpus: [2], budgets: [{ nodes: '50%' }, ...closed] }),
@@ -107,7 +110,7 @@ describe('what keeps nodes', () => {
       (await scenario.claims()).every((claim) => isTrue(claim, 'Initialized')),
     );
 
-    // what a drain would buy, if there were no budget in the way of its pods
+    // launches of a drain without the pods' disruption budget
     const { nodeClaims: foretold } = await printed<SimulationAnswer>(
       simulateCommand(),
       ...(await dump()),
@@ -168,7 +171,7 @@ describe('what keeps nodes', () => {
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 2, 60_000);
     const types = (await scenario.nodes()).map(({ metadata }) => metadata.labels?.[INSTANCE_TYPE_LABEL]);
     expect(types).toContain(foretold[0]?.cheapest);
-    // the claim outlives its node
+    // the NodeClaim is deleted after its node
     await scenario.until('the end of the drain', async () => {
       const left = await printed<readonly NodeBlockers[]>(blockersCommand(), '--server', server());
       return !left.some(({ waitsFor }) => waitsFor === 'drain');

@@ -1,4 +1,4 @@
-/** What a user sees of disruption's reasons and results: events, the debug endpoints, and the command line that reads them. */
+/** User-visible reasons and results of disruption: events, the debug endpoints, and the commands that read them. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const begin = async (): Promise<void> => {
 const served = async <T>(path: string): Promise<T> =>
   (await fetch(`http://127.0.0.1:${operator.metricsPort}${path}`)).json() as Promise<T>;
 
-/** What `karpenter explain` prints. */
+/** Returns the output of `karpenter explain`. */
 async function explained(...args: readonly string[]): Promise<string> {
   const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   try {
@@ -49,7 +49,7 @@ async function explained(...args: readonly string[]): Promise<string> {
   }
 }
 
-/** What `kubectl get … -A -o json` prints of the kinds that the README names. */
+/** Returns the output of `kubectl get … -A -o json` for the kinds in the README. */
 async function dump(): Promise<string> {
   const kinds: readonly Kind[] = [NODE, NODE_CLAIM, NODE_POOL, EC2_NODE_CLASS, POD, POD_DISRUPTION_BUDGET, DAEMON_SET];
   const items = await Promise.all(
@@ -64,8 +64,8 @@ async function dump(): Promise<string> {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: items.flat() });
 }
 
-describe('why a node stays', () => {
-  it('is told on the Node once per reason, and explained by the operator and from a dump of the cluster', async () => {
+describe('the reason why a node is not disrupted', () => {
+  it('is reported on the Node once, and explained by the operator and for a dump of the cluster', async () => {
     await begin();
     await scenario.apply(pool({ cpus: [2] }), budgetFor('web', 0), deployment('web', 2, apart('web')));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
@@ -107,10 +107,10 @@ describe('why a node stays', () => {
       await rm(folder, { recursive: true });
     }
 
-    // Pass after pass says the same; nobody needs to read it again.
+    // Later passes have the same result, which is not reported again.
     await scenario.pass(5 * MINUTE);
     expect(await told('[pdb]')).toEqual(names.map((each) => `Node ${each}`));
-    // Another reason is news.
+    // A new reason is reported.
     const known = new Set((await scenario.events('DisruptionVerdict')).map(({ metadata }) => metadata.name));
     await scenario.kube.delete(POD_DISRUPTION_BUDGET, { name: 'web', namespace: 'default' });
     await scenario.until(
@@ -125,8 +125,8 @@ describe('why a node stays', () => {
   }, 300_000);
 });
 
-describe('an operator that stands by', () => {
-  it('has nothing to tell, and says who has', async () => {
+describe('a standby operator', () => {
+  it('has no verdicts, and refers to the leader', async () => {
     scenario = await startScenario({ timeScale: 4, leaderElection: true, operator: false });
     const ports = async (): Promise<string> => `http://127.0.0.1:${(await scenario.startOperator()).metricsPort}`;
     const leader = await ports();
@@ -142,8 +142,8 @@ describe('an operator that stands by', () => {
   }, 300_000);
 });
 
-describe('what became of a consolidation', () => {
-  it('is told when its nodes are bought again, and when its savings are known', async () => {
+describe('the result of a consolidation', () => {
+  it('is reported if its nodes are launched again, and when its savings are final', async () => {
     await begin();
     const shape = { cpus: [8] };
     await outgrow(scenario, shape, { nodes: 2, small: 3 }, () => scenario.apply(pool(shape)));

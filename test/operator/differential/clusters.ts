@@ -1,4 +1,6 @@
-/** Random clusters: NodePools and NodeClasses in all states, pods of all kinds. The same seed makes the same cluster. */
+/**
+ * Random clusters: NodePools and NodeClasses in all states, pods of all kinds. The same seed makes the same cluster.
+ */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { type Dice, dice, oneIn } from '../random.ts';
 import { FEATURES, type FeatureName } from './features.ts';
@@ -8,29 +10,29 @@ import type { Account, ClusterParts } from './parts.ts';
 import { buffer, pod, podParts } from './pods.ts';
 
 export interface RandomCluster {
-  /** What is there before the pods, NodeClasses first. */
+  /** Objects that exist before the pods, NodeClasses first. */
   readonly objects: readonly KubeObject[];
   readonly pods: readonly KubeObject[];
-  /** Come when it is known what is sold out; none without. */
+  /** Pods that are created after the operator has detected the shortages. Empty if there is no shortage. */
   readonly morePods: readonly KubeObject[];
-  /** Instance types that are sold out, as a pattern. */
+  /** Pattern of the instance types without capacity. */
   readonly soldOut: string | undefined;
-  /** Whether nodes are to come to be and be disrupted, not only bought. */
+  /** Reports whether nodes must become ready and be disrupted, in addition to being launched. */
   readonly disrupts: boolean;
-  /** What a user changes once the nodes are there. */
+  /** Changes that a user makes once the nodes exist. */
   readonly changes: readonly KubeObject[];
-  /** Names of pods that go before that. */
+  /** Names of pods that are deleted before the changes. */
   readonly leaving: readonly string[];
-  /** Names of pods whose nodes a user deletes, and pods that come at that moment. */
+  /** Names of pods whose nodes a user deletes, followed by the pods that are created at that moment. */
   readonly drained: readonly string[];
   readonly latePods: readonly KubeObject[];
-  /** What the AWS account holds from the start, and what it gets before the changes. */
+  /** Contents of the AWS account: from the start, and added before the changes. */
   readonly account: Account;
-  /** Names of NodeClasses that are deleted before the changes, and stay until their nodes are gone. */
+  /** Names of NodeClasses that are deleted before the changes, and that remain until their nodes are gone. */
   readonly removedClasses: readonly string[];
 }
 
-/** `small` clusters have none; else what each cluster has of its own. */
+/** Features of the clusters: random for each cluster, none (`small`), or a fixed list. */
 export type Features = 'random' | 'small' | readonly FeatureName[];
 
 function overlay(roll: Dice, name: string): KubeObject {
@@ -67,7 +69,7 @@ function smallCluster(seed: number): ClusterParts {
     pods,
     morePods: soldOut === undefined ? [] : podParts(roll, `${id}-more`, poolNames),
     latePods: [],
-    // room for buffers that is sold out is looked for without end: the cluster would never come to rest
+    // buffers without available capacity are retried indefinitely, so the cluster would never come to rest
     others: [...overlays, ...(soldOut === undefined ? buffers : [])],
     soldOut,
     disrupts: oneIn(roll, 3),
@@ -80,7 +82,7 @@ function smallCluster(seed: number): ClusterParts {
 
 const NAMES = Object.keys(FEATURES) as FeatureName[];
 
-/** @throws RangeError that names what there is */
+/** @throws RangeError that lists the valid names */
 export function featuresNamed(text: string): Features {
   if (text === 'random' || text === 'small') return text;
   return text.split(',').map((wanted) => {
@@ -91,7 +93,7 @@ export function featuresNamed(text: string): Features {
   });
 }
 
-/** Of a third of the clusters none, of the others up to three. */
+/** Returns no features for a third of the clusters and up to three for the remaining ones. */
 function featuresOf(roll: Dice, features: Features): readonly FeatureName[] {
   if (features !== 'random') return features === 'small' ? [] : features;
   return Array.from({ length: roll.upTo(2) === 0 ? 0 : 1 + roll.upTo(2) }, () => roll.pick(NAMES));

@@ -1,14 +1,14 @@
-/** The operator's decisions and the command line's answers in one form, and what differs between them. */
+/** Converts the operator's decisions and the command line's results to one form and compares them. */
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { LogLine } from '../harness.ts';
 
-/** What differs, in words; empty when command line and operator agree. */
+/** Differences as text. Empty if the command line and the operator agree. */
 export type Differences = readonly string[];
 
 export const NO_COMMANDS = 'none';
 
-/** Of a log line that tells of a disruption command. */
+/** Returns the text of a disruption command from a log line. */
 export function commandIn(line: LogLine): string {
   const nodes = line['disrupted-nodes'] as readonly { readonly Node: { readonly name: string } }[];
   return commandText(
@@ -24,7 +24,7 @@ export const commandText = (decision: string, nodes: readonly string[], replacem
 export const commandsText = (commands: readonly string[]): string =>
   commands.length === 0 ? NO_COMMANDS : [...commands].sort().join('; ');
 
-/** Codes are compared; what differs is shown with the reasons. */
+/** Compares the codes of verdicts. Differences are shown with the reasons. */
 export function differentVerdicts(operator: readonly Verdict[], told: readonly Verdict[]): Differences {
   const codes = (verdicts: readonly Verdict[]): string =>
     verdicts.map(({ node, code, methods }) => `${node} ${code} (${methods.map((each) => each.code)})`).join('; ');
@@ -32,11 +32,11 @@ export function differentVerdicts(operator: readonly Verdict[], told: readonly V
   return [`verdicts: operator\n    ${verdictTexts(operator)}\n  command line\n    ${verdictTexts(told)}`];
 }
 
-/** A line for each node, with what each method says of it. */
+/** Returns a line for each node, with the verdict of each method. */
 export const verdictTexts = (verdicts: readonly Verdict[]): string =>
   verdicts.map(({ node, methods }) => `${node} ${methods.map(({ code, text }) => `${code}: ${text}`)}`).join('\n    ');
 
-/** What the public form of a plan has that the other has not. */
+/** Compares the public fields of two plans. */
 export function differentPlans(operator: SimulationAnswer, told: SimulationAnswer): Differences {
   const fields = ['nodeClaims', 'existingNodes', 'unschedulable', 'explanations'] as const;
   return fields.flatMap((field) => {

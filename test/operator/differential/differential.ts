@@ -1,7 +1,7 @@
 /**
- * One world for many random clusters. Each is given to the operator, and a snapshot of what it has decided by is given to
- * the command line: what the two say must be equal. Time stands still while a cluster is set up, so that the operator
- * decides on what is in the snapshot and nothing else.
+ * One world for many random clusters. The operator receives each cluster, and the command line receives a snapshot of
+ * the operator's inputs. Both must return equal results. Time is stopped while a cluster is set up, so that the
+ * operator decides on exactly the objects in the snapshot.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,10 +35,10 @@ import {
 import { atRest, placesIn, waitingPods } from './rest.ts';
 import { clearAway, FAST, GATES, MINUTE, shortagesForgotten, snapshotTo, startStage } from './stage.ts';
 
-/** Until the operator has seen new images, and compared every node with them. */
+/** Time until the operator has detected new images and has compared every node with them. */
 const ACCOUNT_CHANGE_MS = 12 * MINUTE;
 
-/** A solve of the operator's, and the pods that it was for. */
+/** A scheduling pass of the operator, with its pods. */
 interface Solved {
   readonly pods: ReadonlySet<string>;
   readonly plan: Plan;
@@ -50,7 +50,7 @@ interface Given {
   readonly nowMs: number;
 }
 
-/** The operator decided before all was there that it was to decide on: it shows nothing of either. */
+/** Thrown if the operator decided before all inputs existed. The comparison is then invalid. */
 class Overtaken extends Error {}
 
 export class Differential {
@@ -58,10 +58,10 @@ export class Differential {
   readonly #operator: Operator;
   readonly #solves: Solved[];
   readonly #folder = mkdtempSync(join(tmpdir(), 'differential-'));
-  /** Snapshots of every second cluster are redacted: no answer may depend on what is left out. */
+  /** Every second snapshot is redacted: results must not depend on redacted fields. */
   #redacts = false;
 
-  /** What has been compared so far, by kind: a comparison of nothing with nothing shows nothing. */
+  /** Number of comparisons so far, by kind. An empty comparison would prove nothing. */
   readonly compared = { nodes: 0, places: 0, refusals: 0, disruptions: 0, whatIfs: 0, verdicts: 0 };
 
   private constructor(scenario: Scenario, operator: Operator, solves: Solved[]) {
@@ -86,7 +86,7 @@ export class Differential {
     await this.#scenario.stop();
   }
 
-  /** Plays one cluster and clears it away. @throws Error when the world does not come to rest */
+  /** Plays one cluster and removes it. @throws Error if the world does not come to rest */
   async play(cluster: RandomCluster): Promise<Differences> {
     this.#redacts = !this.#redacts;
     for (let tries = 3; ; tries--) {
@@ -110,7 +110,7 @@ export class Differential {
     }
   }
 
-  /** What pods come to: nodes, places, refusals; once more when the operator has learned what is sold out. */
+  /** Compares nodes, places and refusals of pods. Repeats this if the operator has detected shortages. */
   async #provisioning({ objects, pods, soldOut, morePods, account }: RandomCluster): Promise<Differences> {
     const { seed, faults } = this.#scenario.world.aws;
     for (const image of account.images) seed.image(image);
@@ -125,7 +125,7 @@ export class Differential {
     return this.#decision(morePods);
   }
 
-  /** What becomes of new pods while nodes are drained whose pods may not be evicted. */
+  /** Compares the plan for new pods while nodes are drained whose pods cannot be evicted. */
   async #drains({ drained, latePods }: RandomCluster): Promise<Differences> {
     const { kube } = this.#scenario;
     await atRest(this.#scenario);
@@ -137,7 +137,7 @@ export class Differential {
     return this.#decision(latePods);
   }
 
-  /** What becomes of new pods, and of those that wait with them. */
+  /** Compares the plan for new pods and for the pods that are pending with them. */
   async #decision(pods: readonly KubeObject[]): Promise<Differences> {
     const { world } = this.#scenario;
     this.#scenario.speed(0);
@@ -171,7 +171,10 @@ export class Differential {
     return differentPlans(simulationOf(plan, { explain: true, unknown: [] }), told.simulation);
   }
 
-  /** Instance types and prices as the operator has them; what is sold out becomes known by the purchases themselves. */
+  /**
+   * Returns instance types and prices of the operator. Availability is excluded, because launches themselves detect
+   * shortages.
+   */
   #priced = async (): Promise<string> =>
     JSON.stringify(await this.#scenario.debug('instancetypes'), (key, value) =>
       key === 'available' || key === 'reservationCapacity' ? undefined : value,
@@ -188,7 +191,7 @@ export class Differential {
     return lines.some(({ message }) => message === 'no dynamic nodepools found') ? 'no pools' : undefined;
   }
 
-  /** Without a NodePool that takes part there is no solve, but the events say why. */
+  /** Compares refusals by their events, because the operator runs no scheduling pass if no NodePool takes part. */
   async #refusedAll(pods: readonly string[], { unschedulable }: SimulationAnswer): Promise<Differences> {
     const texts = await this.#until('events', async () => {
       const events = (await this.#scenario.events('FailedScheduling')).filter(
@@ -206,7 +209,9 @@ export class Differential {
     });
   }
 
-  /** Which nodes go first once they may, by a dump with the changes to come, and by one of when they were made. */
+  /**
+   * Compares the first disruptions, using a snapshot with upcoming changes and one that was taken after the changes.
+   */
   async #disruption(cluster: RandomCluster): Promise<Differences> {
     const { world } = this.#scenario;
     const { before, placedNothing } = await this.#beforeChanges(cluster);
@@ -225,7 +230,7 @@ export class Differential {
       { ...this.#flags({ filename: [after], nowMs }) },
       typesNoting({ filename: [], instanceTypes: this.#server }).types,
     );
-    // a pass that was on its way when time came to stand still may have seen the changes before the dump did
+    // a pass that was running when time stopped may have read the changes before the snapshot did
     if (this.#commandsSince(logBefore).length > 0) throw new Overtaken('nodes were disrupted while time stood still');
     this.#scenario.speed(FAST);
     const commands = await this.#commands(logBefore);
@@ -246,13 +251,14 @@ export class Differential {
   }
 
   /**
-   * A dump of the cluster as the user has it, who then makes the changes, all budgets closed. A NodePool that the changes
-   * open to pods that wait buys nodes for them: disruption is then asked about nodes that the dump does not have.
+   * Takes a snapshot of the cluster before the user makes the changes with all budgets closed. If the changes open a
+   * NodePool to pending pods, it launches nodes for them. The disruption results then contain nodes that are missing
+   * from the snapshot.
    */
   async #beforeChanges({ changes, leaving, soldOut, account, removedClasses }: RandomCluster) {
     const { world, kube } = this.#scenario;
     world.aws.faults.clear();
-    // pods that wait for what was sold out get their nodes now: bought after the dump, they would be missing from it
+    // pods that wait for capacity get their nodes now, because later nodes would be missing from the snapshot
     await shortagesForgotten(this.#scenario, soldOut);
     await atRest(this.#scenario);
     for (const name of leaving)
@@ -288,7 +294,7 @@ export class Differential {
     return { commands: commandsText(commands), unknown: disruption.unknown ?? [] };
   }
 
-  /** The commands of the first pass that starts any; none when some passes start none. */
+  /** Returns the commands of the first pass that starts any, or none if several passes start none. */
   async #commands(since: number): Promise<string> {
     for (let passes = 0; passes < 8 && this.#commandsSince(since).length === 0; passes++)
       await this.#scenario.pass(10_000, FAST);
@@ -329,7 +335,9 @@ const withClosedBudgets = (object: KubeObject): KubeObject => {
   return { ...object, spec: { ...spec, disruption: { ...spec.disruption, budgets: [{ nodes: '0' }] } } } as KubeObject;
 };
 
-/** Whether the answer to a what-if is one: AWS stays as it was, and the changes do not select other things there. */
+/**
+ * Reports whether a what-if result can be exact: AWS is unchanged, and the changes do not select other AWS resources.
+ */
 const isKnowable = ({ account, removedClasses }: RandomCluster, unknown: readonly string[]): boolean =>
   account.laterImages.length === 0 &&
   removedClasses.length === 0 &&

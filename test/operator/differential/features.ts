@@ -11,7 +11,7 @@ import { type PodParts, podParts } from './pods.ts';
 import { volumes } from './volumes.ts';
 
 const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
-/** Of the small catalogue. */
+/** Instance types of the small catalogue. */
 const TYPES = ['c6i.xlarge', 'm5.large', 'm5.xlarge', 'm7g.large', 't3.large', 'r6i.2xlarge'];
 
 const appsOf = ({ pods }: ClusterParts): readonly string[] => [...new Set(pods.map(({ app }) => app))];
@@ -37,7 +37,7 @@ const inTemplate = (pool: PoolParts, template: object): PoolParts => ({
   template: { ...pool.template, ...template },
 });
 
-/** Some NodePools give their nodes only so long to drain: what keeps pods then keeps no drifted node. */
+/** Sets a terminationGracePeriod on some NodePools. Blocked pods then do not protect drifted nodes. */
 const withGrace = (roll: Dice, cluster: ClusterParts): ClusterParts =>
   withPools(cluster, (pool) =>
     oneIn(roll, 2) ? inTemplate(pool, { terminationGracePeriod: roll.pick(['10m', '1h']) }) : pool,
@@ -62,7 +62,7 @@ const ALLOWED: readonly object[] = [
   { minAvailable: 9, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
 ];
 
-/** PodDisruptionBudgets; now and then two for the same pods. */
+/** Adds PodDisruptionBudgets, sometimes two for the same pods. */
 const podBudgets: Feature = (roll, cluster) => {
   const budgets = appsOf(cluster).flatMap((app) =>
     oneIn(roll, 2) ? [budgetObject(`${app}-budget`, { ...ofApp(app), ...roll.pick(ALLOWED) })] : [],
@@ -71,7 +71,7 @@ const podBudgets: Feature = (roll, cluster) => {
   return withGrace(roll, withOthers({ ...cluster, disrupts: true }, ...budgets, ...second));
 };
 
-/** Pods and nodes that are not to be disrupted. */
+/** Marks pods and nodes as do-not-disrupt. */
 const guarded: Feature = (roll, cluster) => {
   const guards = new Map(appsOf(cluster).map((app) => [app, roll.pick(['', '', 'true', '45m', 'never'])]));
   const guardedPods = withPods({ ...cluster, disrupts: true }, (pod) => {
@@ -84,7 +84,9 @@ const guarded: Feature = (roll, cluster) => {
   return withGrace(roll, guardedNodes);
 };
 
-/** Nodes that a user deletes while their pods may not go yet: places for these are looked for with those of new pods. */
+/**
+ * Adds nodes that a user deletes while their pods cannot be evicted. These pods are scheduled together with new pods.
+ */
 const drains: Feature = (roll, cluster) => {
   const stays = appsOf(cluster).filter(() => oneIn(roll, 2));
   const budgets = stays.map((app) => budgetObject(`${app}-stays`, { ...ofApp(app), minAvailable: 50 }));
@@ -104,7 +106,7 @@ const IMAGES = [
   { arch: 'arm64', architecture: 'arm64' },
 ] as const;
 
-/** Images by tag, of which newer ones come, and an alias that changes. */
+/** Adds images selected by tag, newer images, and an alias that changes. */
 const images: Feature = (roll, cluster) => {
   const { id } = cluster;
   const seeds = (age: string, dated: string) =>
@@ -137,7 +139,7 @@ const images: Feature = (roll, cluster) => {
   };
 };
 
-/** DaemonSets that run on some nodes. */
+/** Adds DaemonSets that run on some nodes. */
 const daemons: Feature = (roll, cluster) => {
   const sets = Array.from({ length: 1 + roll.upTo(1) }, (_, at) => {
     const name = `${cluster.id}-d${at}`;
@@ -169,7 +171,7 @@ const daemons: Feature = (roll, cluster) => {
   return withOthers(cluster, ...sets);
 };
 
-/** Pods of several priorities. */
+/** Adds pods of several priorities. */
 const priorities: Feature = (roll, cluster) => {
   const classes = [-100, 500_000_000].map((value) => ({
     apiVersion: 'scheduling.k8s.io/v1',
@@ -187,7 +189,7 @@ const priorities: Feature = (roll, cluster) => {
   return { ...withClasses, disrupts: true };
 };
 
-/** NodeOverlays that change prices, some of which contradict each other. */
+/** Adds NodeOverlays that change prices. Some contradict each other. */
 const prices: Feature = (roll, cluster) => {
   const about = (): object =>
     roll.pick([
@@ -210,7 +212,7 @@ const prices: Feature = (roll, cluster) => {
   return withOthers(cluster, ...overlays);
 };
 
-/** Capacity reservations, and NodePools that may use them. */
+/** Adds capacity reservations, and NodePools that may use them. */
 const reservations: Feature = (roll, cluster) => {
   const { id } = cluster;
   const reserved = Array.from({ length: 1 + roll.upTo(1) }, () => ({
@@ -233,7 +235,7 @@ const reservations: Feature = (roll, cluster) => {
   return { ...allowing, account: { ...cluster.account, reservations: reserved } };
 };
 
-/** Several NodeClasses in different conditions; one may be deleted while nodes need it. */
+/** Adds NodeClasses in several states. One may be deleted while nodes use it. */
 const manyClasses: Feature = (roll, cluster) => {
   const states = Array.from({ length: 2 + roll.upTo(1) }, () => roll.pick(STATES));
   const added = [...new Set(states)].map(

@@ -1,4 +1,4 @@
-/** EC2NodeClasses of random clusters: sound ones, and all that may be wrong with one. */
+/** EC2NodeClasses of random clusters, valid and invalid. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 
 export const ZONES = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
@@ -29,11 +29,11 @@ export const STATES: readonly ClassState[] = [
 export interface ClassParts {
   readonly name: string;
   readonly state: ClassState;
-  /** Takes the place of fields of its state. */
+  /** Fields that override the fields of the state. */
   readonly spec: object;
 }
 
-/** None for one that is missing. */
+/** Returns the objects, except for classes in the state "missing". */
 export function nodeClasses(parts: readonly ClassParts[]): readonly KubeObject[] {
   return parts.flatMap(({ name, state, spec: more }) => {
     if (state === 'missing') return [];

@@ -1,4 +1,4 @@
-/** NodePools of random clusters, and what users do to them once their nodes are there. */
+/** NodePools of random clusters, and later changes by users. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
@@ -17,7 +17,7 @@ export interface Requirement {
   readonly minValues?: number;
 }
 
-/** Parts of a NodePool that a later change takes up again. */
+/** Parts of a NodePool that a later change can modify. */
 export interface PoolParts {
   readonly name: string;
   readonly nodeClass: string;
@@ -29,7 +29,7 @@ export interface PoolParts {
   readonly consolidateAfter: string;
   readonly policy: string;
   readonly budgets: readonly object[];
-  /** More of the template's spec. */
+  /** Additional fields of the template's spec. */
   readonly template: object;
 }
 
@@ -49,12 +49,15 @@ function requirements(roll: Dice): readonly Requirement[] {
   if (oneIn(roll, 3)) found.push({ key: ZONE_LABEL, operator: 'In', values: some(roll, ZONES) });
   if (oneIn(roll, 6)) found.push({ key: FAMILY_LABEL, operator: 'Exists', minValues: 1 + roll.upTo(9) });
   if (oneIn(roll, 12)) found.push({ key: FAMILY_LABEL, operator: 'In', values: ['nothing9x'] });
-  // the API server takes it, the NodePool's own validation does not
+  // the API server accepts this value, but the NodePool's own validation rejects it
   if (oneIn(roll, 14)) found.push({ key: 'example.com/odd', operator: 'In', values: ['not a value'] });
   return found;
 }
 
-/** Of static NodePools, whose launches are tried without end: the cluster would never come to rest. */
+/**
+ * Requirements of static NodePools. They retry launches indefinitely, so without capacity the cluster would never
+ * come to rest.
+ */
 const MODEST: readonly Requirement[] = [
   { key: CAPACITY_LABEL, operator: 'In', values: ['on-demand'] },
   { key: CPU_LABEL, operator: 'In', values: ['2', '4'] },
@@ -80,7 +83,7 @@ export function poolParts(roll: Dice, name: string, classes: readonly string[]):
   };
 }
 
-/** What a user may do to a NodePool whose nodes are there. */
+/** Changes that a user may make to a NodePool with nodes. */
 const EDITS: readonly ((roll: Dice) => PoolEdit)[] = [
   () => (parts) => parts,
   () => (parts) => ({ ...parts, labels: { ...parts.labels, edited: 'yes' } }),
@@ -93,7 +96,7 @@ const EDITS: readonly ((roll: Dice) => PoolEdit)[] = [
   () => (parts) => ({ ...parts, policy: 'WhenEmptyOrUnderutilized' }),
 ];
 
-/** An edit, with the disruption budget that opens with it. */
+/** Returns a random edit together with a new disruption budget. */
 export function poolEdit(roll: Dice): PoolEdit {
   const edit = roll.pick(EDITS)(roll);
   const nodes = roll.pick(['100%', '1', '0']);

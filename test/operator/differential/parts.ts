@@ -1,4 +1,4 @@
-/** A random cluster before it is written down: what features change. */
+/** Parts of a random cluster that features modify. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { ImageSeed, ReservationSeed } from '../../../src/local/aws/options.ts';
 import type { Dice } from '../random.ts';
@@ -13,13 +13,13 @@ export interface Account {
 }
 
 export interface ClusterParts {
-  /** Begins the names of its objects. */
+  /** Prefix of the names of its objects. */
   readonly id: string;
   readonly classes: readonly ClassParts[];
-  /** NodeClasses that change with the NodePools. */
+  /** NodeClasses that change together with the NodePools. */
   readonly changedClasses: readonly ClassParts[];
   readonly pools: readonly PoolParts[];
-  /** What becomes of each NodePool. */
+  /** Edit of each NodePool. */
   readonly edits: readonly PoolEdit[];
   readonly pods: readonly PodParts[];
   readonly morePods: readonly PodParts[];
@@ -33,5 +33,5 @@ export interface ClusterParts {
   readonly removedClasses: readonly string[];
 }
 
-/** Adds what some clusters have to one of them. */
+/** Adds one feature to a cluster. */
 export type Feature = (roll: Dice, cluster: ClusterParts) => ClusterParts;

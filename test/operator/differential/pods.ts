@@ -1,4 +1,4 @@
-/** Pods of random clusters, and room that is kept for pods. */
+/** Pods of random clusters, and buffers for future pods. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
@@ -6,13 +6,15 @@ import { CAPACITY_LABEL, ZONE_LABEL } from './node-pools.ts';
 
 export interface PodParts {
   readonly name: string;
-  /** A label value that pods of one kind share. */
+  /** Label value that is shared by pods of one kind. */
   readonly app: string;
   readonly annotations: object;
   readonly spec: object;
 }
 
-/** What pods require of nodes beyond resources, given a label value that they share and the names of the NodePools. */
+/**
+ * Constraints of pods in addition to resources. Arguments are the shared label value and the names of the NodePools.
+ */
 const REQUIRED: readonly ((roll: Dice, app: string, pools: readonly string[]) => object)[] = [
   () => ({}),
   () => ({}),

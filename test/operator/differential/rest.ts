@@ -1,4 +1,7 @@
-/** When a world is at rest: conditions are computed, claims are nodes or gone, pods that can be bound are bound. */
+/**
+ * Detects a world at rest: conditions are current, NodeClaims are initialized or gone, and pods are bound if
+ * possible.
+ */
 import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
 import { type Conditioned, getCondition, isTrue } from '../../../src/api/conditions.ts';
 import {
@@ -19,7 +22,7 @@ import type { NodePool } from '../../../src/api/nodepool.ts';
 import { isOwnedByDaemonSet } from '../../../src/engine/pods.ts';
 import type { Scenario } from '../harness.ts';
 
-/** kube-scheduler binds pods in its own time, and so are volumes bound. */
+/** kube-scheduler binds pods asynchronously, and so are volumes bound. */
 const LOOK_MS = 40;
 const WATCHED: readonly Kind[] = [
   POD,
@@ -30,20 +33,20 @@ const WATCHED: readonly Kind[] = [
   POD_DISRUPTION_BUDGET,
 ];
 
-/** Pods that a node may be bought for. @throws Error when the API server does not answer */
+/** Returns pods for which a node may be launched. @throws Error if the API server does not respond */
 export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =>
   (await scenario.pods()).filter(
     (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod),
   );
 
-/** Which nodes there are and where each pod runs, as a text to compare. @throws Error when the API server does not answer */
+/** Returns the nodes and the place of each pod, as text to compare. @throws Error if the API server does not respond */
 export async function placesIn(scenario: Scenario): Promise<string> {
   const claims = (await scenario.claims()).map(({ metadata }) => metadata.name);
   const pods = (await scenario.pods()).map(({ metadata, spec }) => `${metadata.name} on ${spec.nodeName ?? 'no node'}`);
   return [...claims, ...pods].sort().join();
 }
 
-/** @throws Error that describes the world when it does not come to rest */
+/** @throws Error that describes the world if it does not come to rest */
 export async function atRest(scenario: Scenario): Promise<void> {
   let seen = 'nothing yet';
   await scenario.until('a world at rest', async () => {
@@ -56,7 +59,7 @@ export async function atRest(scenario: Scenario): Promise<void> {
       kube.list(CAPACITY_BUFFER),
       scenario.pods(),
     ]);
-    // room for buffers is looked for where some NodePool may buy nodes
+    // the operator makes room for buffers only if a NodePool can launch nodes
     const isLooking = pools.items.some((pool) => isTrue(pool, 'Ready') && pool.spec.replicas === undefined);
     if (isLooking && !buffers.items.every(hasRoom)) return false;
     const objects: readonly KubeObject[] = [...pools.items, ...classes.items, ...overlays.items];
@@ -77,7 +80,7 @@ async function versions({ kube }: Scenario): Promise<string> {
     .join();
 }
 
-/** A buffer's room is there, or cannot be bought: while it is bought, nobody sees the NodeClaim for a moment. */
+/** Reports whether the room exists or cannot be launched. During a launch, the NodeClaim is briefly invisible. */
 function hasRoom(buffer: CapacityBuffer): boolean {
   const condition = getCondition(buffer as Conditioned, 'Provisioning');
   return condition?.status === 'True' || condition?.message?.startsWith('0/') === true;
@@ -87,7 +90,7 @@ function isJudged(object: KubeObject): boolean {
   const { conditions = [] } =
     (object as { readonly status?: { readonly conditions?: readonly Condition[] } }).status ?? {};
   const { generation, deletionTimestamp } = object.metadata;
-  if (deletionTimestamp !== undefined) return true; // its conditions stay as they are
+  if (deletionTimestamp !== undefined) return true; // its conditions do not change
   const last = conditions.find(({ type }) => type === 'Ready');
   return last !== undefined && last.status !== 'Unknown' && (last.observedGeneration ?? generation) === generation;
 }
@@ -98,7 +101,10 @@ interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** A claim that is deleted has come to rest while pods that may not be evicted keep its node. */
+/**
+ * Reports whether a NodeClaim is at rest. A deleted one is, if pods that cannot be evicted block the drain of its
+ * node.
+ */
 const isDone = (claim: NodeClaim, pods: readonly Pod[]): boolean =>
   isTrue(claim, 'Initialized') &&
   (claim.metadata.deletionTimestamp === undefined ||

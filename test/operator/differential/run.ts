@@ -1,7 +1,7 @@
 /**
- * Plays many random clusters: `npm run test:differential -- --count 2000 --seed 1`. Prints each disagreement with the seed
- * that makes it again, and ends with how many agreed. `--features volumes,drains` gives these features to every cluster,
- * `--features small` none; without it, each has features of its own.
+ * Plays many random clusters: `npm run test:differential -- --count 2000 --seed 1`. Prints each disagreement with its
+ * seed, and finally the number of clusters that agreed. `--features volumes,drains` sets the features of every
+ * cluster, and `--features small` disables features. Without the option, each cluster has random features.
  */
 import { parseArgs } from 'node:util';
 import { type Features, featuresNamed, randomCluster } from './clusters.ts';

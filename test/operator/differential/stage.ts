@@ -1,4 +1,4 @@
-/** The world in which random clusters are played one after the other, and how it is left for the next one. */
+/** World in which random clusters are played one after the other, and its cleanup between them. */
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import {
@@ -31,7 +31,7 @@ import type { RandomCluster } from './clusters.ts';
 export const FAST = 400;
 export const GATES = 'NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true,SpotToSpotConsolidation=true';
 export const MINUTE = 60_000;
-/** What random clusters are made of, in the order in which it goes; NodeClasses come last. */
+/** Kinds of a random cluster in the order of their removal; NodeClasses are last. */
 const REMOVED: readonly Kind[] = [
   CAPACITY_BUFFER,
   POD_TEMPLATE,
@@ -45,11 +45,11 @@ const REMOVED: readonly Kind[] = [
   NODE_CLAIM,
 ];
 const CLEARED: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE, POD, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME];
-/** Others of these kinds are the world's own. */
+/** Kinds with objects that belong to the world itself. Only the cluster's own objects are removed. */
 const OWN_ALONE: readonly Kind[] = [STORAGE_CLASS, PRIORITY_CLASS];
 const SILENT = { at() {}, done() {} };
 
-/** Enough instance types to choose from, and few enough for a second a cluster. */
+/** Returns a catalogue with enough instance types to choose from, but few enough to play one cluster per second. */
 function smallCatalogue(): Catalogue {
   const zones = ['a', 'b', 'c'].map((letter, at) => ({ name: `us-west-2${letter}`, id: `usw2-az${at + 1}` }));
   const whole = ruleBuiltCatalogue(zones, 1);
@@ -61,7 +61,7 @@ function smallCatalogue(): Catalogue {
   };
 }
 
-/** A world without an operator. */
+/** Starts a world without an operator. */
 export const startStage = (solver: Solver): Promise<Scenario> =>
   startScenario({
     operator: false,
@@ -81,7 +81,7 @@ export const startStage = (solver: Solver): Promise<Scenario> =>
     solver,
   });
 
-/** Writes what `karpenter snapshot` writes. */
+/** Writes the same snapshot as `karpenter snapshot`. */
 export async function snapshotTo(file: string, { world }: Scenario, redact: boolean): Promise<void> {
   const output = createWriteStream(file);
   const { KUBECONFIG: kubeconfig = '' } = world.env();
@@ -91,7 +91,7 @@ export async function snapshotTo(file: string, { world }: Scenario, redact: bool
   await finished(output);
 }
 
-/** Takes a cluster away. @throws Error when something of it stays */
+/** Removes a cluster. @throws Error if some of its objects remain */
 export async function clearAway(scenario: Scenario, { objects, soldOut }: RandomCluster): Promise<void> {
   const { kube, world } = scenario;
   scenario.speed(FAST);
@@ -118,7 +118,7 @@ export async function clearAway(scenario: Scenario, { objects, soldOut }: Random
   await shortagesForgotten(scenario, soldOut);
 }
 
-/** Lets time pass until the operator tries again what was sold out to it. */
+/** Waits until the operator retries offerings that had no capacity. */
 export async function shortagesForgotten(scenario: Scenario, soldOut: RandomCluster['soldOut']): Promise<void> {
   if (soldOut !== undefined) await scenario.pass(SHORTAGE_TTL_MS + MINUTE, 2_000);
 }

@@ -1,4 +1,4 @@
-/** Pods with volumes: bound ones in a zone, ones to be made, shared ones, and claims that cannot be used. */
+/** Pods with volumes: bound in a zone, not provisioned yet, shared, and with unusable claims. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
@@ -16,7 +16,9 @@ const any = (object: unknown): KubeObject => object as KubeObject;
 const storageClass = (name: string, more: object): KubeObject =>
   any({ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: EBS, ...more });
 
-/** Of a cluster: made where the pod is, in some zones alone, at once. */
+/**
+ * Returns the storage classes of a cluster: bound late in any zone, bound late in some zones, and bound immediately.
+ */
 const storageClasses = (roll: Dice, id: string): readonly KubeObject[] => [
   storageClass(`${id}-anywhere`, { volumeBindingMode: 'WaitForFirstConsumer' }),
   storageClass(`${id}-zonal`, {
@@ -36,7 +38,7 @@ const claim = (name: string, spec: object): KubeObject =>
     spec: { accessModes: ACCESS, resources: { requests: SIZE }, ...spec },
   });
 
-/** A volume that is there already, in a zone, or on a host that is no more. */
+/** Returns an existing volume in a zone or on a host that no longer exists. */
 function boundVolume(roll: Dice, name: string): readonly KubeObject[] {
   const isLocal = oneIn(roll, 5);
   const places = [
@@ -62,7 +64,7 @@ function boundVolume(roll: Dice, name: string): readonly KubeObject[] {
 
 interface Kept {
   readonly objects: readonly KubeObject[];
-  /** Of the pod's spec. */
+  /** Volumes of the pod's spec. */
   readonly volumes: readonly object[];
 }
 
@@ -92,7 +94,7 @@ const KINDS: readonly ((roll: Dice, id: string, pod: PodParts) => Kept)[] = [
   }),
 ];
 
-/** Pods of one kind have volumes of one kind, each its own or all the first one's. */
+/** Adds volumes of one kind to all pods of one app. Each pod has its own volume, or all pods share the first one's. */
 export const volumes: Feature = (roll: Dice, cluster: ClusterParts): ClusterParts => {
   const byApp = Map.groupBy(cluster.pods, ({ app }) => app);
   const kept = new Map<string, Kept>();

@@ -1,4 +1,4 @@
-/** The operator as its image runs it: the bundle, Node's options of the Dockerfile, and a limit of the memory. */
+/** The operator as in its image: the bundle, the Node.js options of the Dockerfile, and a memory limit. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,20 +14,20 @@ const STOP_MS = 30_000;
 export interface Container {
   readonly metricsPort: number;
   readonly healthProbePort: number;
-  /** JSON log lines so far. */
+  /** Returns the JSON log lines so far. */
   log(): readonly LogLine[];
-  /** The most memory, in bytes, that it has had so far. */
+  /** Returns the maximum memory use so far, in bytes. */
   peakBytes(): number;
-  /** Whether the kernel enforces the limit. */
+  /** Reports whether the kernel enforces the limit. */
   readonly isEnforced: boolean;
   readonly hasEnded: () => boolean;
-  /** The end of what it has written. */
+  /** Returns the end of the output. */
   tail(): string;
-  /** Answers the exit code, or the name of the signal. */
+  /** Stops the process. Returns the exit code, or the name of the signal. */
   stop(): Promise<number | string | null>;
 }
 
-/** @param env of an operator of the world that it works for */
+/** @param env environment of an operator in the world */
 export async function startContainer(env: Readonly<Record<string, string>>, limitBytes: number): Promise<Container> {
   const folder = mkdtempSync(join(tmpdir(), 'container-'));
   execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
@@ -104,7 +104,10 @@ interface MemoryGroup {
   remove(): void;
 }
 
-/** A cgroup within this process's own; undefined where none may be made, as for most who are not root. */
+/**
+ * Creates a cgroup below that of this process. Returns undefined if that is not permitted, which is usual without
+ * root.
+ */
 function memoryGroup(limitBytes: number): MemoryGroup | undefined {
   try {
     const own = readFileSync('/proc/self/cgroup', 'utf8');

@@ -1,4 +1,7 @@
-/** The operator in a process of its own, as its image runs it, with 512 MiB: the main job at 100 nodes, and an attack. */
+/**
+ * The operator in a separate process with 512 MiB, as in its image: the main job at 100 nodes, and many expensive
+ * requests.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../../src/api/conditions.ts';
 import { NODE_POOL } from '../../../src/api/kinds.ts';
@@ -12,10 +15,10 @@ const MIB = 2 ** 20;
 const LIMIT_MIB = 512;
 const NODES = 100;
 const LEFT = 60;
-/** What is not on a heap. */
+/** Memory that is not on a heap. */
 const RESERVE_MIB = 96;
 const CLIENTS = 25;
-/** Of real time: both processes, and those of other tests, share the machine. */
+/** Maximum wait in real time. Both processes share the machine with those of other tests. */
 const PATIENCE_MS = 200_000;
 const LONGEST_MS = 3 * PATIENCE_MS;
 
@@ -23,9 +26,9 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
   let scenario: Scenario;
   let operator: Container;
   beforeAll(async () => {
-    // the operator's process has no other clock than the real one
+    // the operator's process uses the real clock
     scenario = await startScenario({ operator: false, clock: steadyClock(), ...machinesAt(20) });
-    // whether it keeps its lease would depend on what else the machine does
+    // whether it keeps its lease would depend on the load of the machine
     operator = await startContainer({ ...scenario.world.env(), DISABLE_LEADER_ELECTION: 'true' }, LIMIT_MIB * MIB);
     const web = deployment('web', 0, apart('web'), { cpu: '500m' });
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4, 8] }), web);
@@ -51,7 +54,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
   const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).text();
 
   it(
-    `buys ${NODES} nodes, and gives those back that are not needed any more`,
+    `launches ${NODES} nodes, and removes nodes that are no longer needed`,
     async () => {
       await scenario.scale('web', NODES);
       await until(`${NODES} running pods`, async () => (await scenario.running('web')).length === NODES);
@@ -65,7 +68,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
     LONGEST_MS,
   );
 
-  it('answers probes while many ask for all instance types', async () => {
+  it('responds to probes while many clients request all instance types', async () => {
     let isOver = false;
     const attack = Array.from({ length: CLIENTS }, async () => {
       const response = await fetch(`http://127.0.0.1:${operator.metricsPort}/debug/instancetypes`);
@@ -86,7 +89,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
     expect(probes).toBeGreaterThan(2);
   });
 
-  it('has stayed below its limit, beyond which its heaps together cannot grow', async () => {
+  it('stays below its limit, and the heap limits together leave a reserve', async () => {
     expect(operator.peakBytes()).toBeLessThan(LIMIT_MIB * MIB);
     const text = await metrics();
     expect(text).toContain(`karpenter_memory_limit_bytes ${LIMIT_MIB * MIB}`);

@@ -1,4 +1,4 @@
-/** Everything that the operator's process writes is a line of its log, and so is the end of its memory. */
+/** All output of the operator's process must be log lines, including the report of an exhausted heap. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import { steadyClock } from '../../../src/lib/clock.ts';
@@ -8,7 +8,7 @@ import { type RunningProgram, runProgram } from '../../support/operator/program.
 
 let world: World;
 let program: RunningProgram | undefined;
-/** One for each process, because a process that ends by itself does not release its lease. */
+/** Counter for lease names. Each process needs its own, because a process that crashes does not release its lease. */
 let leases = 0;
 beforeAll(async () => {
   world = await startWorld({ clusterName: 'test', clock: steadyClock() });
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 afterAll(() => world.stop());
 
-/** @param code of a module that Node.js loads first, in the process and in each of its threads */
+/** @param code module that Node.js loads first, in the process and in each of its threads */
 function run(
   code: string,
   env: Readonly<Record<string, string>> = {},
@@ -56,12 +56,12 @@ describe('the output of the process', () => {
          process.emitWarning(from + ' deprecation', 'DeprecationWarning', 'DEP0');
        };
        isMainThread ? process.on('SIGUSR2', write) : setTimeout(write, 100);`,
-      // the SDK warned of a host that differs from the endpoint each time it read the queue
+      // the SDK used to warn about a host that differs from the endpoint each time it read the queue
       { AWS_ENDPOINT_URL_SQS: queue.href.replace(/\/$/, '') },
     );
     await leading(operator);
     operator.kill('SIGUSR2');
-    // a thread starts with the first solve
+    // a thread starts with the first scheduling pass
     await world.kube.client.create(EC2_NODE_CLASS, healthyNodeClass());
     await world.kube.client.create(NODE_POOL, healthyPool());
     await world.kube.client.create(POD, healthyPod(1));
@@ -99,8 +99,8 @@ describe('the output of the process', () => {
   });
 });
 
-describe('a heap that fills up', () => {
-  it('ends the process with a code of its own and a line in the log', async () => {
+describe('an exhausted heap', () => {
+  it('ends the process with a specific exit code and a line in the log', async () => {
     const operator = run(
       `const kept = [];
        const leak = () => { for (let n = 0; n < 200; n += 1) kept.push({ list: new Array(64).fill(n), text: 'x' + n }); setImmediate(leak); };

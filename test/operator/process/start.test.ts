@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** A server that takes requests and keeps them, until it is to pass them on. */
+/** Server that holds requests until the test opens it. */
 interface Gate {
   readonly url: string;
   /** Resolves with the first request. */
@@ -95,14 +95,14 @@ async function untilAnswer(url: string, isWanted: (status: number, text: string)
       const text = await response.text();
       if (isWanted(response.status, text)) return text;
     } catch {
-      // it does not listen yet
+      // the server does not listen yet
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
 describe('readiness', () => {
-  it('comes with the first answers of AWS, and does not go with later ones', async () => {
+  it('depends on the first responses of AWS, and not on later ones', async () => {
     const aws = await gateTo(world.aws.url);
     const port = await freePort();
     const operator = run({ AWS_ENDPOINT_URL: aws.url, HEALTH_PROBE_PORT: String(port) });
@@ -117,7 +117,7 @@ describe('readiness', () => {
 
     const line = await operator.untilLine(({ message }) => message === 'waiting for the start to complete');
     expect(line['waiting-for']).toContainEqual(expect.stringContaining(`at ${aws.url} in region us-west-2`));
-    // the second line comes after attempts have timed out
+    // the second line is written after attempts have timed out
     await operator.untilLine((each) => JSON.stringify(each['waiting-for'] ?? '').includes('the last attempt failed'));
 
     aws.open();
@@ -125,7 +125,7 @@ describe('readiness', () => {
     aws.shut();
     for (let probe = 0; probe < 3; probe += 1) expect((await fetch(ready)).status).toBe(200);
 
-    // a leader waits for calls that EC2 may have carried out, but not for longer than Kubernetes waits
+    // a leader waits for calls that EC2 may have processed, but not beyond the grace period of Kubernetes
     await operator.untilLine(({ message }) => message === 'successfully acquired lease');
     operator.kill('SIGTERM');
     const { code } = await operator.ended;
@@ -197,7 +197,7 @@ describe('a signal', () => {
   });
 
   (canBePid1 ? it : it.skip)('ends process 1 of a container while it loads its code', async () => {
-    // the first module that is loaded after the handlers are installed keeps the process waiting
+    // the first module that is loaded after the installation of the handlers blocks the process
     const hook = `import { registerHooks } from 'node:module'; registerHooks({ load(url, context, next) {
       if (url.endsWith('/operator-process.ts')) { console.log('{"message":"loading"}'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000); }
       return next(url, context); } });`;
@@ -275,7 +275,7 @@ describe('a start that fails', () => {
       error: expect.stringContaining('cluster-name'),
       remedy: /^correct the setting/,
     },
-  ])('reports in one line: $why', async ({ env, fault: [action, code] = [], message, error, remedy }) => {
+  ])('is reported in one line: $why', async ({ env, fault: [action, code] = [], message, error, remedy }) => {
     const mend = action === undefined || code === undefined ? () => {} : deny(action, code);
     try {
       const operator = run(env);
