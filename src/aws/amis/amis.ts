@@ -1,4 +1,4 @@
-/** The images that a NodeClass selects, and which instance types each is for. */
+/** AMIs that a NodeClass selects, and the instance types that each AMI supports. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
 import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
@@ -26,21 +26,21 @@ interface Ami {
 
 const secondOf = (text: string | undefined): number => {
   const parsed = timeOf(text);
-  // To the second, as AWS means it; a missing date is the oldest.
+  // Compares whole seconds, as AWS does. An image without a date counts as the oldest.
   return Number.isNaN(parsed) ? 0 : Math.floor(parsed / 1000) * 1000;
 };
 
 const isDeprecated = (image: Image, nowMs: number): boolean =>
   image.DeprecationTime !== undefined && secondOf(image.DeprecationTime) <= nowMs;
 
-/** Whether `a` is preferred to `b` for the same requirements. */
+/** Returns true if image `a` is preferred to image `b` for the same requirements. */
 function isBetter(a: Ami, b: Ami): boolean {
   if (a.deprecated !== b.deprecated) return b.deprecated;
   if (a.createdMs !== b.createdMs) return a.createdMs > b.createdMs;
   return a.name > b.name;
 }
 
-/** The best image for each set of requirements, newest first. */
+/** Selects the best image for each set of requirements, newest first. */
 export function selectAmis(
   found: readonly { readonly query: AmiQuery; readonly image: Image }[],
   nowMs: number,
@@ -64,7 +64,7 @@ export function selectAmis(
   );
 }
 
-/** As the NodeClass's status lists an image. */
+/** Converts an image to an entry of the NodeClass status. */
 export function amiStatus(ami: Ami): AmiStatus {
   const requirements = Requirements.fromRequirements(ami.requirements)
     .toApi()
@@ -91,14 +91,14 @@ function requirementsOfAmi(ami: AmiStatus): Requirements {
   return requirements;
 }
 
-/** The image that a type would be launched with: the first of the status that is for it. */
+/** Returns the image for launches of an instance type: the first compatible image of the status. */
 export const amiForType = (amis: readonly AmiStatus[], type: InstanceType): AmiStatus | undefined =>
   amis.find((ami) => requirementsOf(type).compatible(requirementsOfAmi(ami)));
 
 interface AmisOptions {
   readonly ec2: EC2Client;
   readonly parameters: SsmParameters;
-  /** Version of the cluster, `major.minor`. */
+  /** Kubernetes version of the cluster, as `major.minor`. */
   readonly clusterVersion: () => string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -107,7 +107,7 @@ interface AmisOptions {
 
 export class Amis {
   readonly #options: AmisOptions;
-  /** AMIs by queries, so that NodeClasses with the same selectors share the requests. */
+  /** AMIs by query, so that NodeClasses with the same selectors share requests. */
   readonly #cache: LoadingCache<readonly Ami[]>;
   #logged = '';
 
@@ -116,7 +116,7 @@ export class Amis {
     this.#cache = new LoadingCache(options.clock, options.refreshMs);
   }
 
-  /** @throws UnsupportedAlias, AliasWithoutImages, or when a request to AWS fails */
+  /** @throws UnsupportedAlias, AliasWithoutImages, or the error of a failed AWS request */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly Ami[]> {
     const { clusterVersion, parameters, log } = this.#options;
     let queries: readonly AmiQuery[];
@@ -158,7 +158,7 @@ export class Amis {
     return selectAmis(found, this.#options.clock.now());
   }
 
-  /** Asks AWS, not the cache. */
+  /** Bypasses the cache. */
   async isDeprecated(imageId: string): Promise<boolean> {
     const answer = await this.#options.ec2.send(
       new DescribeImagesCommand({
@@ -172,7 +172,7 @@ export class Amis {
 
 const PERIOD_MS = 30 * 60_000;
 
-/** Forgets `latest` parameters that point to images which have been deprecated since. */
+/** Removes `latest` parameters from the cache if their images have been deprecated. */
 export const ssmInvalidation = (parameters: SsmParameters, amis: Amis): Singleton => ({
   name: 'providers.ssm.invalidation',
   singleton: true,

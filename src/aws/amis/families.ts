@@ -1,18 +1,18 @@
-/** The AMI families: what each bootstraps with, where its images are found, and how its kubelet counts. */
+/** AMI families with their bootstrap method, image lookup and kubelet defaults. */
 import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 
 export interface AmiFamily {
   readonly name: AmiFamilyName;
-  /** Volumes of nodes whose NodeClass names none. */
+  /** Volumes of nodes if the NodeClass specifies none. */
   readonly blockDevices: readonly { readonly deviceName: string; readonly size: string }[];
-  /** The volume that backs the kubelet's root. */
+  /** Device name of the volume that holds the kubelet's root directory. */
   readonly ephemeralDevice?: string;
-  /** Kube-reserved memory follows the ENI-limited number of pods, whatever maxPods says. */
+  /** True if kube-reserved memory is computed from the ENI-limited number of pods, even if maxPods is set. */
   readonly eniLimitedMemory: boolean;
   readonly podsPerCore: boolean;
-  /** Pods are limited by network interfaces; else by a constant. */
+  /** True if network interfaces limit the number of pods. Otherwise the limit is a constant. */
   readonly eniLimitedPods: boolean;
-  /** Any kubelet field reaches the node. */
+  /** True if every kubelet field can be configured on the node. */
   readonly anyKubeletField: boolean;
   readonly windowsBuild?: string;
 }
@@ -70,7 +70,7 @@ export interface Alias {
   readonly version: string;
 }
 
-/** The alias of the NodeClass's AMI terms, such as `al2023@latest`. */
+/** Returns the alias of the NodeClass's AMI terms, for example `al2023@latest`. */
 export function aliasOf(nodeClass: EC2NodeClass): Alias | undefined {
   const text = nodeClass.spec.amiSelectorTerms.find((term) => (term.alias ?? '') !== '')?.alias;
   if (text === undefined) return undefined;
@@ -79,7 +79,7 @@ export function aliasOf(nodeClass: EC2NodeClass): Alias | undefined {
   return { family: family?.name ?? 'Custom', version };
 }
 
-/** The family that nodes bootstrap with: the one given, else the alias's, else Custom. */
+/** Returns the family for bootstrapping nodes: `spec.amiFamily`, the family of the alias, or Custom. */
 export function familyOf(nodeClass: EC2NodeClass): AmiFamily {
   const given = nodeClass.spec.amiFamily;
   if (given !== undefined) return FAMILIES[given];

@@ -1,4 +1,4 @@
-/** Which images to ask AWS for, from the AMI terms of a NodeClass. */
+/** DescribeImages queries for the AMI terms of a NodeClass. */
 import type { Image } from '@aws-sdk/client-ec2';
 import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import {
@@ -21,16 +21,16 @@ import { type Alias, aliasOf } from './families.ts';
 export interface AmiQuery {
   readonly filters: readonly { readonly Name: string; readonly Values: string[] }[];
   readonly owners?: readonly string[];
-  /** For aliases: what each image is for, by image id. The architecture is added from the image itself. */
+  /** Requirements of each image of an alias, by image ID. The architecture is added from the image. */
   readonly variants?: ReadonlyMap<string, readonly (readonly Requirement[])[]>;
 }
 
-/** An alias that the cluster's version rules out. Retrying does not help. */
+/** The alias is not available for the cluster's version. A retry cannot succeed. */
 export class UnsupportedAlias extends Error {}
 
-/** An alias of which no SSM parameter exists. */
+/** No SSM parameter exists for the alias. */
 export class AliasWithoutImages extends Error {
-  /** As users write it: `al2023@v20260801`. */
+  /** The alias in the form that the NodeClass uses, for example `al2023@v20260801`. */
   readonly alias: string;
 
   constructor(alias: string, options?: ErrorOptions) {
@@ -52,7 +52,7 @@ const NEURON: readonly Requirement[] = [exists(INSTANCE_ACCELERATOR_COUNT_LABEL)
 
 interface AliasParameter extends Parameter {
   readonly variants: readonly (readonly Requirement[])[];
-  /** Kubernetes's name of the architecture of its image. */
+  /** Architecture of the image, as named by Kubernetes. */
   readonly arch: 'amd64' | 'arm64';
 }
 
@@ -62,7 +62,7 @@ const WINDOWS = {
   Windows2025: ['2025', '10.0.26100'],
 } as const;
 
-/** SSM parameters that hold an alias's images, for a cluster of version `major.minor`. */
+/** Returns the SSM parameters with the images of an alias, for a cluster of version `major.minor`. */
 export function aliasParameters({ family, version }: Alias, cluster: string): readonly AliasParameter[] {
   const latest = version === 'latest';
   const parameter = (name: string, ...variants: (readonly Requirement[])[]): AliasParameter => ({
@@ -135,7 +135,7 @@ function refuseUnsupported({ family }: Alias, cluster: string): void {
 
 const imageIds = (ids: readonly string[]): AmiQuery['filters'] => [{ Name: 'image-id', Values: [...new Set(ids)] }];
 
-/** Whether the NodeClass lists an image of the parameter. */
+/** Returns true if the NodeClass status lists an image of the parameter. */
 const isListed = ({ variants, arch }: AliasParameter, { status }: EC2NodeClass): boolean => {
   const known = new Set((status?.amis ?? []).map(({ requirements }) => setFingerprint(requirements)));
   return variants.some((requirements) => known.has(setFingerprint([...requirements, ofArchitecture(arch)])));
@@ -160,8 +160,8 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
     const answer = answers[at];
     if (answer?.status === 'fulfilled')
       variants.set(answer.value, [...(variants.get(answer.value) ?? []), ...parameter.variants]);
-    // A parameter that does not exist has no image in this region. One that could not be read may have: without it, nodes
-    // of its variant would seem to run an image of which nothing is known.
+    // A missing parameter means that this region has no such image. After a failed read, the image may still exist.
+    // If it were left out, nodes of this variant would appear to run an unknown image.
     else if (answer === undefined || isNotFound(answer.reason)) return;
     else if (isDenied(answer.reason) && !isListed(parameter, nodeClass)) refused.push(answer.reason);
     else unread.push(answer.reason);
@@ -185,9 +185,12 @@ async function parameterImage(name: string, parameters: SsmParameters, log: Logg
   return [];
 }
 
-/** A name without an owner means images of this account and Amazon's; tags alone mean anybody's. */
+/**
+ * A term with a name and no owner selects images of this account and of Amazon. A term with tags only selects images
+ * of any owner.
+ */
 function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
-  // an empty name beside tags is none; by itself it would mean every image that there is
+  // An empty name is ignored if the term has tags. A term with only an empty name would otherwise match every image.
   const isNamed = name !== undefined && (name !== '' || tags === undefined);
   const filters = [...(isNamed ? [{ Name: 'name', Values: [name] }] : []), ...tagFilters(tags)];
   if (owner) return { filters, owners: [owner] };
@@ -195,8 +198,8 @@ function termQuery({ name, owner, tags }: AmiSelectorTerm): AmiQuery {
 }
 
 /**
- * The queries of a NodeClass's AMI terms.
- * @throws UnsupportedAlias, AliasWithoutImages, or when parameters cannot be read
+ * Returns the queries for the AMI terms of a NodeClass.
+ * @throws UnsupportedAlias, AliasWithoutImages, or an error if parameters cannot be read
  */
 export async function amiQueries(
   nodeClass: EC2NodeClass,
@@ -215,7 +218,7 @@ export async function amiQueries(
   return ids.length === 0 ? queries : [...queries, { filters: imageIds(ids) }];
 }
 
-/** What an image is for, its architecture included; nothing when no node can run it. */
+/** Returns the requirements of an image including its architecture, or an empty list if no node can run the image. */
 export function imageRequirements(
   query: AmiQuery,
   image: Pick<Image, 'ImageId' | 'Architecture'>,
