@@ -1,17 +1,17 @@
-/** The bodies of answers: bounded, and of the form that their protocol gives them. */
+/** Response bodies: limits their size and checks their format. */
 import { type Call, UnusableAnswer } from './unusable.ts';
 
-/** Several times the largest page of any call. */
+/** Several times the size of the largest page of any call. */
 export const MAX_BODY_BYTES = 32 * 2 ** 20;
 
 const XML_SERVICES: ReadonlySet<string> = new Set(['EC2', 'IAM', 'STS']);
 
 /**
- * A list in XML that holds something else than items: the SDK takes it for an empty one. EC2's have names such as
- * `imagesSet`.
+ * Matches an XML list that contains something other than items. The SDK would parse it as an empty list. Lists of EC2
+ * have names such as `imagesSet`.
  */
 const NO_LIST = /<(\w+Set|securityGroupInfo|launchTemplates|Roles|InstanceProfiles)>\s*(?=\S)(?!<item|<member|<\/)/;
-/** What is neither true nor false the SDK takes for false. */
+/** Matches a flag that is neither true nor false. The SDK would parse it as false. */
 const NO_FLAG = /<(bareMetal|interruptible|encryptionInTransitSupported|isTruncated|IsTruncated)>(?!true<|false<)/;
 
 type Stream = AsyncIterable<Uint8Array> & { destroy?(): void };
@@ -19,7 +19,10 @@ type Stream = AsyncIterable<Uint8Array> & { destroy?(): void };
 const isStream = (body: unknown): body is Stream =>
   typeof body === 'object' && body !== null && Symbol.asyncIterator in body && !(body instanceof Uint8Array);
 
-/** @throws UnusableAnswer when there is no end to it, or what the connection ended with */
+/**
+ * @throws UnusableAnswer if the body is too long
+ * @throws Error if the connection fails
+ */
 export async function wholeBody(call: Call, body: unknown, most = MAX_BODY_BYTES): Promise<unknown> {
   if (!isStream(body)) return body;
   const chunks: Uint8Array[] = [];
@@ -35,7 +38,7 @@ export async function wholeBody(call: Call, body: unknown, most = MAX_BODY_BYTES
   return Buffer.concat(chunks);
 }
 
-/** @throws UnusableAnswer for what the SDK would take for an answer with nothing in it */
+/** @throws UnusableAnswer if the SDK would parse the body as an empty response */
 export function checkForm(call: Call, body: unknown): void {
   if (!(body instanceof Uint8Array)) return;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
@@ -45,7 +48,7 @@ export function checkForm(call: Call, body: unknown): void {
 
 function xmlProblem(text: string, { operation }: Call): string | undefined {
   const root = `<${operation}Response`;
-  // what comes before is a declaration at most
+  // only an XML declaration may precede the root element
   if (!text.slice(0, 500 + root.length).includes(root)) return `it is no ${operation}Response`;
   const noList = NO_LIST.exec(text)?.[1];
   if (noList !== undefined) return `${noList} is not a list`;

@@ -1,4 +1,4 @@
-/** Lets through only answers of AWS that can be used, and names the call in what goes wrong otherwise. */
+/** Middleware that rejects unusable AWS responses and adds the name of the call to errors. */
 import { checkForm, wholeBody } from './body.ts';
 import { problemOf } from './checks.ts';
 import { NEEDS } from './needs.ts';
@@ -23,7 +23,7 @@ interface Position<Name extends string> {
   readonly priority: 'high' | 'low';
 }
 
-/** What is needed of any SDK client. */
+/** The part of an SDK client that this module uses. */
 export interface Stacked {
   readonly middlewareStack: {
     add(middleware: Step<{ readonly output: object }>, at: Position<'initialize'>): void;
@@ -43,7 +43,7 @@ interface HttpResponse {
   body: unknown;
 }
 
-/** Before the SDK reads it. */
+/** Runs before the SDK parses the response. */
 const wholeAndFormed: Step<Received> = (next, context) => async (args) => {
   const call = callOf(context);
   const result = await next(args);
@@ -55,7 +55,7 @@ const wholeAndFormed: Step<Received> = (next, context) => async (args) => {
   return result;
 };
 
-/** After the SDK has read it. */
+/** Runs after the SDK has parsed the response. */
 const usable: Step<Received> = (next, context) => async (args) => {
   const call = callOf(context);
   let result: Received;
@@ -70,7 +70,7 @@ const usable: Step<Received> = (next, context) => async (args) => {
   return result;
 };
 
-/** Around all attempts. */
+/** Runs once around all attempts. */
 const failuresNamed: Step<{ readonly output: object }> = (next, context) => async (args) => {
   try {
     return await next(args);

@@ -1,10 +1,10 @@
-/** What a value of an answer has to be like where the operator reads it. */
+/** Checks of the response values that the operator reads. */
 import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 
-/** Throws a FieldFault if a value cannot be used. */
+/** Check of one value. Throws FieldFault if the value is unusable. */
 export type Check = (field: Field) => unknown;
 
-/** The members of a structure that are read. All others may be anything. */
+/** Checks of the members that the operator reads. Other members are not checked. */
 export type Members<T> = { readonly [K in keyof T]?: Check };
 
 const WORDING: Wording = {
@@ -14,7 +14,7 @@ const WORDING: Wording = {
   error: (path, problem) => new FieldFault(path, problem),
 };
 
-/** Returns what is wrong with a value, as `path is …`, or undefined if the value can be used. */
+/** Returns the problem with a value, as `path is …`, or undefined if the value is usable. */
 export function problemOf(check: Check, value: unknown, path = ''): string | undefined {
   try {
     check(new Field(value, WORDING, path));
@@ -30,10 +30,10 @@ export const optional =
   (field) =>
     field.isMissing || check(field);
 
-/** Longer than any name, id or ARN; bodies of messages are not checked for it. */
+/** Longer than any name, ID or ARN. Bodies of messages are not limited to it. */
 const LONGEST = 4_096;
 
-/** A text that is not empty. */
+/** Accepts a nonempty text. */
 export function text(field: Field): string {
   const value = field.text();
   if (value === '') field.fail('is empty');
@@ -42,7 +42,7 @@ export function text(field: Field): string {
 
 export const anyText: Check = (field) => field.text();
 
-/** A text for which `holds`, which makes it `what`. */
+/** Accepts a text that satisfies the predicate. `what` describes the expected text in errors. */
 export const textThat =
   (holds: (value: string) => boolean, what: string): Check =>
   (field) =>
@@ -50,7 +50,7 @@ export const textThat =
 
 export const flag: Check = (field) => field.flag();
 
-/** A number from 0 to `most`. */
+/** Accepts a number from 0 to `most`. */
 export const amount =
   (most = 1e12): Check =>
   (field) => {
@@ -59,7 +59,7 @@ export const amount =
     if (!(value >= 0 && value <= most)) field.fail(`is ${value}, not a number from 0 to ${most}`);
   };
 
-/** A number above 0. */
+/** Accepts a number above 0. */
 export const some = (most?: number): Check => {
   const check = amount(most);
   return (field) => {
@@ -71,7 +71,7 @@ export const some = (most?: number): Check => {
 export const moment: Check = (field) =>
   field.expect(field.value instanceof Date && !Number.isNaN(field.value.getTime()), 'a time');
 
-/** A moment as text. */
+/** Accepts a time as text. */
 export const momentText: Check = textThat((value) => !Number.isNaN(Date.parse(value)), 'a time');
 
 export const list =
@@ -82,7 +82,7 @@ export const list =
     items.forEach(item);
   };
 
-/** Of type `T`, so that no member's name is misspelt. */
+/** The type parameter makes the compiler check the names of the members. */
 export const structure = <T>(members: Members<T>): Check => {
   const checks = Object.entries(members) as [string, Check][];
   return (field) => {

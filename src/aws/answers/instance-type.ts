@@ -1,4 +1,4 @@
-/** What the operator needs of each instance type. */
+/** Required fields of each instance type. */
 import type {
   EbsInfo,
   EbsOptimizedInfo,

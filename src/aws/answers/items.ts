@@ -1,8 +1,8 @@
-/** Items of an answer that do not depend on each other, of which one that cannot be used is left out alone. */
+/** Independent items of a response. An unusable item is left out, and the other items are used. */
 import { type Check, problemOf } from './checks.ts';
 import { type Call, UnusableAnswer } from './unusable.ts';
 
-/** Is given what is left out, at most once for each page. */
+/** Called with the unusable items, at most once per page. */
 export type ReportUnusable = (error: UnusableAnswer, items: readonly unknown[]) => void;
 
 export function usableItems<T>(call: Call, items: readonly T[], check: Check, report: ReportUnusable): readonly T[] {

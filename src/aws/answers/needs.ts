@@ -1,6 +1,6 @@
 /**
- * What the operator needs of each answer, by operation. An answer that lacks any of it is not an answer: taken for one, a
- * missing set would read as "there are none", and all that follows from that would be done.
+ * Required fields of each response, by operation. A response without a required field is rejected. Otherwise a missing
+ * set would be read as an empty set, and the operator would act on it.
  */
 import type {
   CapacityReservation,
@@ -68,7 +68,7 @@ import {
 } from './checks.ts';
 
 const ID = /^[a-z]+-[0-9a-zA-Z-]{1,64}$/;
-/** EC2's ids, of which each begins with what it is of. */
+/** Accepts an EC2 ID, which begins with the prefix of its resource type. */
 const idOf = (prefix: string): Check =>
   textThat((value) => value.startsWith(`${prefix}-`) && ID.test(value), `an id such as ${prefix}-0123`);
 const instanceId = idOf('i');
@@ -80,7 +80,7 @@ const image = structure<Image>({
   ImageId: idOf('ami'),
   Name: optional(anyText),
   Architecture: text,
-  // old images have none, and count as the oldest
+  // Old images have no creation date and count as the oldest.
   CreationDate: optional(momentText),
   DeprecationTime: optional(momentText),
 });
@@ -111,7 +111,7 @@ const placementGroup: Check = (field) => {
   if (field.at('Strategy').value === 'partition') partitions(field);
 };
 
-/** Instances that have ended have neither a network nor, after a while, tags. */
+/** Terminated instances have no network and, after some time, no tags. */
 const instance = structure<Instance>({
   InstanceId: instanceId,
   ImageId: idOf('ami'),
@@ -138,7 +138,7 @@ const statusSummary = structure<InstanceStatusSummary>({
   Details: optional(list(structure<InstanceStatusDetails>({ Status: text, ImpairedSince: optional(moment) }))),
 });
 
-/** Without its zone an instance has no provider id. */
+/** The provider ID of an instance contains its zone. */
 const fleetInstance = structure<CreateFleetInstance>({
   InstanceIds: list(instanceId, { atLeast: 1 }),
   InstanceType: text,
@@ -157,13 +157,13 @@ const fleet = structure<CreateFleetCommandOutput>({
   Errors: optional(list(anything)),
 });
 const errors = structure<CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) });
-/** A fleet of type instant contains errors if it launched no instance. */
+/** A response for an instant fleet contains errors if it launched no instance. */
 const instantFleet: Check = (field) => {
   fleet(field);
   if (field.at('Instances').items().length === 0) errors(field);
 };
 
-/** Tags of which one key is read: another key must not make the answer unusable. */
+/** The operator reads the tag with one key. Tags with other keys must not make the response unusable. */
 const tags = list(structure<Tag>({ Key: anyText, Value: optional(anyText) }));
 
 const template = structure<LaunchTemplate>({
@@ -185,12 +185,12 @@ const EC2: Readonly<Record<string, Check>> = {
   DescribeSecurityGroups: structure<DescribeSecurityGroupsCommandOutput>({
     SecurityGroups: list(structure<SecurityGroup>({ GroupId: idOf('sg'), GroupName: text })),
   }),
-  // One type that cannot be used does not spoil the others: see instancetypes/discovery.ts.
+  // An unusable instance type must not affect the other instance types: see instancetypes/discovery.ts.
   DescribeInstanceTypes: structure<DescribeInstanceTypesCommandOutput>({ InstanceTypes: list(anything) }),
   DescribeInstanceTypeOfferings: structure<DescribeInstanceTypeOfferingsCommandOutput>({
     InstanceTypeOfferings: list(structure<InstanceTypeOffering>({ InstanceType: text, Location: text })),
   }),
-  // One price that cannot be used does not spoil the others: see pricing/spot.ts.
+  // An unusable price must not affect the other prices: see pricing/spot.ts.
   DescribeSpotPriceHistory: structure<DescribeSpotPriceHistoryCommandOutput>({ SpotPriceHistory: list(anything) }),
   DescribeCapacityReservations: structure<DescribeCapacityReservationsCommandOutput>({
     CapacityReservations: list(reservation),
@@ -241,7 +241,7 @@ const network = structure<KubernetesNetworkConfigResponse>({
   serviceIpv6Cidr: optional(text),
 });
 
-/** By service and operation. Answers to all others are not looked at. */
+/** Checks by service and operation. Responses to other operations are not checked. */
 export const NEEDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   EC2,
   IAM,
@@ -259,12 +259,12 @@ export const NEEDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = 
     }),
   },
   Pricing: {
-    // One price that cannot be used does not spoil the others: see pricing/ondemand.ts.
+    // An unusable price must not affect the other prices: see pricing/ondemand.ts.
     GetProducts: structure<GetProductsCommandOutput>({ PriceList: list(anything) }),
   },
   SQS: {
     GetQueueUrl: structure<GetQueueUrlCommandOutput>({ QueueUrl: text }),
-    // A queue without messages says nothing of them.
+    // The response for an empty queue has no messages field.
     ReceiveMessage: structure<ReceiveMessageCommandOutput>({
       Messages: optional(list(structure<Message>({ MessageId: text, ReceiptHandle: text, Body: optional(anyText) }))),
     }),

@@ -1,4 +1,4 @@
-/** Codes with which services say that they are busy. */
+/** Error codes of throttled requests. */
 const CODES: ReadonlySet<string> = new Set([
   'RequestLimitExceeded',
   'Throttling',

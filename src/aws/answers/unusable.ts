@@ -1,15 +1,15 @@
-/** An answer of AWS that cannot be what it should be. It says nothing about the objects of the request: neither "none" nor "gone". */
+/** AWS response without its required form. It must not be interpreted as missing or deleted objects. */
 
 import { isThrottle } from './throttles.ts';
 
-/** Longest text of a parser or server that an error repeats. */
+/** Maximum length of a parser's or server's message in an error. */
 const MAX_TEXT = 200;
 const MAX_SERVICE_TEXT = 2_000;
 
 const shortened = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`;
 
-/** Which call of which service. */
+/** Service and operation of a call. */
 export interface Call {
   readonly service: string;
   readonly operation: string;
@@ -18,7 +18,7 @@ export interface Call {
 export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 
-  /** @param problem a predicate about the answer, such as `Images is missing`, without what the answer holds */
+  /** @param problem a predicate about the response, such as `Images is missing`, without contents of the response */
   constructor({ service, operation }: Call, problem: string) {
     super(`the answer of ${service} to ${operation} cannot be used: ${shortened(problem, MAX_TEXT)}`);
   }
@@ -26,7 +26,9 @@ export class UnusableAnswer extends Error {
 
 const isService = (error: Error): boolean => '$fault' in error;
 
-/** Why a body is no answer of the protocol, without its parts: they may be what somebody keeps secret. */
+/**
+ * Returns an error for a body that cannot be parsed. It contains no part of the body, because the body may be secret.
+ */
 export function unreadable(call: Call, error: Error): UnusableAnswer {
   const isXml = error.message.startsWith('@aws-sdk XML parse error: ');
   const [line = ''] = error.message.split('\n');
@@ -36,16 +38,16 @@ export function unreadable(call: Call, error: Error): UnusableAnswer {
   );
 }
 
-/** Whether the SDK has failed to read an answer, rather than to get one. */
+/** Returns true if the SDK received a response but failed to parse it. */
 export const isParseError = (error: unknown): error is Error =>
   error instanceof Error && '$response' in error && !isService(error) && !(error instanceof UnusableAnswer);
 
-/** Whether the service has said in words of its own what is wrong with the call. */
+/** Returns true if the service rejected the call with a message of its own. */
 const isRefusal = (error: Error): boolean => '$fault' in error && error.$fault === 'client' && !isThrottle(error.name);
 
 /**
- * Returns the error to throw for a failed call: it names the call, and the text of servers and parsers is bounded. The SDK
- * throws one and the same error to every call that waits for credentials, so that such an error must stay as it is.
+ * Returns the error to throw for a failed call. The error names the call and limits the text of servers and parsers.
+ * The SDK throws the same error object to every call that waits for credentials, so that error must not be modified.
  */
 export function nameFailure(error: unknown, { service, operation }: Call): unknown {
   if (!(error instanceof Error)) return error;
@@ -57,7 +59,7 @@ export function nameFailure(error: unknown, { service, operation }: Call): unkno
   return Object.assign(withMessage(error, text), call);
 }
 
-/** Copies an error with its class and its properties. */
+/** Copies an error with its class and properties. */
 function withMessage(error: Error, message: string): Error {
   const properties = Object.getOwnPropertyDescriptors(error);
   return Object.create(Object.getPrototypeOf(error), {
