@@ -1,4 +1,4 @@
-/** Checks of the account: who we are, what we may do, the cluster, the queue, the role for spot. */
+/** Checks of the account: identity, permissions, cluster, interruption queue and the service-linked role for spot. */
 import {
   DescribeCapacityReservationsCommand,
   DescribeImagesCommand,
@@ -25,7 +25,7 @@ import { eventRules } from './rules.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
 
-/** `queueName` is empty when there is none. */
+/** `queueName` is empty if no interruption queue is configured. */
 export async function account(
   clients: Clients,
   { clusterName, queueName }: { readonly clusterName: string; readonly queueName: string },
@@ -53,7 +53,7 @@ async function identity({ region }: Clients): Promise<Finding> {
   }
 }
 
-/** Every call of the operator that can be tried without changing anything. */
+/** Tries each call of the operator that can be tried without changes to the account. */
 function permissions(clients: Clients, clusterName: string): Promise<readonly Finding[]> {
   const { ec2Once: ec2, iam, ssm, pricing, region } = clients;
   const DryRun = true;
@@ -134,7 +134,7 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
       ...(attributes.QueueArn === undefined ? [] : [await eventRules(clients, name, attributes.QueueArn)]),
     ];
   } catch (error) {
-    // The controller does not need this right, so it is no fault that we lack it.
+    // The controller does not need this permission, so its absence is not a problem.
     const fix = `run doctor with sqs:GetQueueAttributes to have the queue's policy checked`;
     return [unasked(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
   }
@@ -143,7 +143,7 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
 const list = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined ? [] : [value];
 
-/** Whether EventBridge may send, by the letter of the policy; conditions are not evaluated. */
+/** Checks if the text of the policy allows EventBridge to send messages. Does not evaluate conditions. */
 function queuePolicy(subject: string, text: string | undefined): Finding {
   const fix = 'allow sqs:SendMessage to the service events.amazonaws.com, as KarpenterInterruptionQueuePolicy does';
   if (text === undefined) return problem(subject, 'has no policy: EventBridge cannot send to it', fix);

@@ -1,4 +1,4 @@
-/** What versions of Karpenter before 1.1 leave behind in a cluster. */
+/** Leftovers of Karpenter versions before 1.1 in a cluster. */
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
@@ -6,7 +6,7 @@ import { type Finding, problem, warning } from './finding.ts';
 
 const COMPATIBILITY = /^compatibility\.karpenter\.(?:sh|k8s\.aws)\/v1beta1-/;
 
-/** CRDs of alpha versions. */
+/** CRDs of Karpenter's alpha versions. */
 const ALPHA = ['provisioners.karpenter.sh', 'machines.karpenter.sh', 'awsnodetemplates.karpenter.k8s.aws'];
 const WEBHOOKS = new Set([
   'defaulting.webhook.karpenter.sh',
@@ -16,16 +16,16 @@ const WEBHOOKS = new Set([
   'validation.webhook.karpenter.k8s.aws',
 ]);
 
-/** Whether a webhook configuration is one of a version before 1.1. */
+/** Returns true if the webhook configuration belongs to a version before 1.1. */
 export const isOldWebhook = (name: string): boolean => WEBHOOKS.has(name);
 
-/** The part of a CRD that says how its objects are stored and read. */
+/** The part of a CRD that defines the storage and conversion of its objects. */
 export interface StoredDefinition {
   readonly spec: { readonly conversion?: { readonly strategy?: string } };
   readonly status?: { readonly storedVersions?: readonly string[] };
 }
 
-/** `version`: the one that is served here. */
+/** @param version the version that this CRD serves */
 export function storage(subject: string, { spec, status }: StoredDefinition, version: string): readonly Finding[] {
   const findings: Finding[] = [];
   if (spec.conversion?.strategy === 'Webhook')
@@ -48,7 +48,10 @@ export function storage(subject: string, { spec, status }: StoredDefinition, ver
   return findings;
 }
 
-/** Annotations of the conversion from v1beta1. `isRead`: whether the version that runs is 1.0, the last that reads them. */
+/**
+ * Reports annotations of the conversion from v1beta1.
+ * @param isRead true if Karpenter 1.0 runs, the last version that reads these annotations
+ */
 export function leftovers(objects: readonly KubeObject[], isRead = false): readonly Finding[] {
   return objects.flatMap(({ kind, metadata: { name, annotations = {} } }) =>
     Object.keys(annotations)
@@ -65,7 +68,7 @@ export function leftovers(objects: readonly KubeObject[], isRead = false): reado
   );
 }
 
-/** Kinds and webhooks of earlier versions that are still installed. */
+/** Reports CRDs and webhooks of earlier versions that are still installed. */
 export async function installedBefore(client: Pick<HttpKubeReader, 'raw'>): Promise<readonly Finding[]> {
   const crds = await Promise.all(
     ALPHA.map(async (name): Promise<readonly Finding[]> => {

@@ -1,4 +1,4 @@
-/** Checks of the cluster: the kinds that we need, and the controller that runs there. */
+/** Checks of the cluster: its CRDs and the controllers that run in it. */
 
 import { customResourceDefinitions } from '../../api/crds.ts';
 import { DEPLOYMENT } from '../../api/kinds.ts';
@@ -11,10 +11,10 @@ import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
-/** Kinds that the operator works without. */
+/** CRDs that the operator does not require. */
 const OPTIONAL = new Set(['nodeoverlays.karpenter.sh', 'capacitybuffers.autoscaling.x-k8s.io']);
 
-/** Paths of the fields that one schema has and the other lacks. */
+/** Lists the paths of the fields that `wanted` has and `found` lacks. */
 export function missingFields(wanted: unknown, found: unknown, path = ''): readonly string[] {
   if (!isObject(wanted)) return [];
   const inner = isObject(found) ? found : {};
@@ -54,25 +54,25 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
   );
 }
 
-/** A controller in the cluster, and its settings as far as its Deployment shows them. */
+/** A controller in the cluster, with the settings that its Deployment shows. */
 export interface FoundController {
   readonly deployment: Workload;
   readonly version: string;
-  /** Karpenter itself, and not this product. */
+  /** True for Karpenter, false for this product. */
   readonly isKarpenter: boolean;
   readonly setting: (name: string) => string | undefined;
 }
 
-/** Where Karpenter's image is published; mirrors keep the end of the path. */
+/** Repository of Karpenter's image. Mirrors keep the end of the path. */
 const KARPENTER_IMAGE = /(?:^|\/)karpenter\/controller(?::(?<tag>[^@]+))?(?:@|$)/;
 
-/** All that are installed, Karpenter's among them. */
+/** Lists all installed controllers, including Karpenter. */
 export async function findControllers(client: HttpKubeReader): Promise<readonly FoundController[]> {
   const labelSelector = 'app.kubernetes.io/name=karpenter';
   return (await client.listAll(DEPLOYMENT, { labelSelector })).map(controllerOf);
 }
 
-/** What a Deployment shows of the controller that it runs. */
+/** Reads the controller's settings from its Deployment. */
 export function controllerOf(deployment: Workload): FoundController {
   const containers = (deployment.spec.template.spec?.containers ?? []) as readonly {
     readonly image?: string;

@@ -1,6 +1,6 @@
 /**
- * A preflight of an account and a cluster: everything that is known to keep the operator from buying nodes, with what to
- * do about it. Reads and dry runs only.
+ * Preflight check of an account and a cluster. Reports every known problem that prevents the operator from launching
+ * nodes, with a remedy. Performs only reads and dry runs.
  */
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { connectReader, type HttpKubeReader } from '../../kube/http.ts';
@@ -19,16 +19,16 @@ import { writePermissions } from './writes.ts';
 export type { Finding } from './finding.ts';
 
 interface DoctorOptions {
-  /** Default: that of the installation in the cluster. */
+  /** Defaults to the name that the installed controller uses. */
   readonly clusterName?: string | undefined;
-  /** Default: that of the installation in the cluster. */
+  /** Defaults to the queue that the installed controller uses. */
   readonly interruptionQueue?: string | undefined;
   readonly kubeconfig?: string | undefined;
-  /** Of the product. */
+  /** Version of this product. */
   readonly version: string;
 }
 
-/** @throws Error when no region, kubeconfig or cluster name is known, or the API server cannot be reached */
+/** @throws Error if the region, kubeconfig or cluster name is unknown, or the API server is unreachable */
 export async function examine(options: DoctorOptions): Promise<readonly Finding[]> {
   const clock = realClock();
   const client = connectReader({
@@ -72,7 +72,7 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
   return [...findings, ...(await objects(client, context))];
 }
 
-/** What some checks find; a warning where they cannot be made. */
+/** Runs checks and returns their findings, or a warning if they fail. */
 async function found(subject: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await look();

@@ -1,14 +1,14 @@
-/** What the doctor finds out, and how it runs its checks. */
+/** Findings of the doctor, and helpers that run its checks. */
 import { codeOf, describeError, isDryRun } from '../errors.ts';
 
 export interface Finding {
   readonly level: 'ok' | 'warning' | 'error';
-  /** The thing that was looked at: `EC2NodeClass default`, `ec2:DescribeSubnets`. */
+  /** Object or permission under test, for example `EC2NodeClass default` or `ec2:DescribeSubnets`. */
   readonly subject: string;
   readonly message: string;
-  /** What to do about it; absent when all is well. */
+  /** Remedy, absent if there is no problem. */
   readonly fix?: string;
-  /** It could not be tried or looked up: nothing is known of it. */
+  /** True if the check could not run, so that its result is unknown. */
   readonly unasked?: true;
 }
 
@@ -34,7 +34,7 @@ const DENIED = /UnauthorizedOperation|AccessDenied|AuthFailure|NotAuthorized/;
 
 export const isDenied = (error: unknown): boolean => DENIED.test(codeOf(error));
 
-/** Which policy document of an installation allows an action. */
+/** Patterns of actions, each with the name of the policy that allows them. */
 const POLICIES: readonly (readonly [RegExp, string])[] = [
   [/^ec2:(Describe|Get)|^ssm:|^pricing:|^iam:(Get|List)/, 'KarpenterControllerResourceDiscoveryPolicy'],
   [/^ec2:/, 'KarpenterControllerNodeLifecyclePolicy'],
@@ -46,7 +46,7 @@ const POLICIES: readonly (readonly [RegExp, string])[] = [
 export const policyFor = (action: string): string =>
   POLICIES.find(([matches]) => matches.test(action))?.[1] ?? 'a policy of the controller';
 
-/** Whether a call is allowed. It must change nothing: a dry run, or a read. */
+/** Checks if a call is allowed. The call must be a dry run or a read, so that it changes nothing. */
 export async function permitted(action: string, call: () => Promise<unknown>, level: Finding['level'] = 'error') {
   try {
     await call();

@@ -1,4 +1,4 @@
-/** Checks of each NodeClass: what its selectors find in the account at this moment. */
+/** Checks of each NodeClass: resolves its selectors against the account. */
 
 import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { GetRoleCommand } from '@aws-sdk/client-iam';
@@ -22,13 +22,13 @@ export interface NodeClassChecks {
   readonly clients: Clients;
   readonly clock: Clock;
   readonly clusterName: string;
-  /** `major.minor` */
+  /** As `major.minor`. */
   readonly kubernetesVersion: string;
 }
 
 const CACHE_MS = 60_000;
 
-/** A finding of what a selector finds. */
+/** Resolves a selector and returns the resources with a finding about them. */
 async function selected<T>(
   subject: string,
   selector: string,
@@ -71,7 +71,7 @@ async function profile(nodeClass: EC2NodeClass, subject: string, { iam }: Client
   }
 }
 
-/** Asks whether one instance of it could be started, in its first subnet. */
+/** Dry-runs the launch of one instance of the NodeClass, in its first subnet. */
 async function launchable(
   subject: string,
   { clients, clusterName }: NodeClassChecks,
@@ -103,10 +103,12 @@ async function launchable(
   return fine(subject, `a ${launch.type} could be started in ${launch.subnet}`);
 }
 
-/** What was found out about a NodeClass, and a launch of it that could be tried. */
+/** Findings about a NodeClass, and a launch of the NodeClass that was tried. */
 interface NodeClassReport {
   readonly findings: readonly Finding[];
-  /** With what its selectors find at this moment for a status; without one where they find too little. */
+  /**
+   * The NodeClass with the resolved resources as its status, or without a status if a subnet or an image is missing.
+   */
   readonly nodeClass: EC2NodeClass;
   readonly launch?: TriedLaunch;
 }

@@ -1,4 +1,4 @@
-/** Checks of each NodePool: whether it is valid and Ready, and whether anything can be bought for it at this moment. */
+/** Checks of each NodePool: whether it is valid and ready, and whether instances can be launched for it. */
 import { causesOf, getCondition, READY } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
@@ -22,10 +22,10 @@ import { noShifts } from '../zonalshift/zonalshift.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';
 import type { NodeClassChecks } from './nodeclasses.ts';
 
-/** The instance types of a NodeClass with what keeps each offering from being bought. */
+/** Returns the instance types of a NodeClass, with the obstacle that prevents the launch of each offering. */
 type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
-/** Looks types and prices up when it is first asked. */
+/** Loads instance types and prices on the first call. */
 export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | 'clock'>): Survey {
   const { ec2, pricing: api, region } = clients;
   const log = silent;
@@ -50,7 +50,7 @@ export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | '
   });
   let loaded: Promise<unknown> | undefined;
   return async (nodeClass) => {
-    // Without the Pricing API, the prices that are built in hold.
+    // If the Pricing API fails, the embedded prices are used.
     loaded ??= Promise.all([types.refresh(), pricing.updateSpot(), pricing.updateOnDemand().catch(() => undefined)]);
     await loaded;
     const selects = nodeClass.spec.capacityReservationSelectorTerms !== undefined;
@@ -60,7 +60,10 @@ export function surveyOf({ clients, clock }: Pick<NodeClassChecks, 'clients' | '
 }
 
 interface PoolChecks {
-  /** By name, as their selectors find it at this moment; without a status where they find too little. */
+  /**
+   * NodeClasses by name, with resolved resources as their status, or without a status if a subnet or an image is
+   * missing.
+   */
   readonly nodeClasses: ReadonlyMap<string, EC2NodeClass>;
   readonly survey: Survey;
 }
@@ -69,7 +72,7 @@ export async function diagnoseNodePools(pools: readonly NodePool[], checks: Pool
   if (pools.length === 0)
     return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
   const findings: Finding[] = [];
-  // One after the other: they share what is looked up.
+  // Sequential, because NodePools share the results of lookups.
   for (const pool of pools) findings.push(...(await checkNodePool(pool, checks)));
   return findings;
 }
@@ -103,7 +106,7 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
 const invalid = (pool: NodePool, subject: string): readonly Finding[] =>
   nodePoolErrors(pool).map((error) => problem(subject, error, 'correct the field that the message names'));
 
-/** Says nothing of a NodePool that no operator has looked at. */
+/** Reports no finding if no operator has set the Ready condition. */
 function notReady(pool: NodePool, subject: string): readonly Finding[] {
   const ready = getCondition(pool, READY);
   if (ready === undefined || ready.status === 'True') return [];
@@ -154,7 +157,7 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
 
 const FIX = 'correct spec.template.spec.requirements';
 
-/** The requirements each of which alone rules everything out. */
+/** Lists the requirements that each exclude every instance type. */
 function culprits(pool: NodePool, surveyed: readonly Surveyed[]): string {
   const { requirements } = pool.spec.template.spec;
   const without = (at: number): NodePool => {

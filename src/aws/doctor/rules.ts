@@ -1,10 +1,10 @@
-/** Whether EventBridge sends every kind of event that the operator acts on to the interruption queue. */
+/** Checks if EventBridge rules send every event type that the operator handles to the interruption queue. */
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { signedRequest } from '../signed.ts';
 import { type Finding, fine, problem, unasked, warning } from './finding.ts';
 
-/** What ends nodes; without the last one a reserved instance alone ends without warning. */
+/** Events that announce the end of nodes. Without the last event type, reserved instances end without warning. */
 const WANTED: readonly (readonly [source: string, detailType: string])[] = [
   ['aws.ec2', 'EC2 Spot Instance Interruption Warning'],
   ['aws.ec2', 'EC2 Instance Rebalance Recommendation'],
@@ -21,7 +21,7 @@ interface Rule {
 interface Pattern {
   readonly source?: readonly string[];
   readonly 'detail-type'?: readonly string[];
-  /** Anything else narrows what is sent. */
+  /** Further restriction of the events. The check ignores it. */
   readonly detail?: unknown;
 }
 

@@ -1,4 +1,4 @@
-/** Asks IAM which actions a role may take of those that cannot be tried without doing them. */
+/** Simulates IAM policies for actions of a role that cannot be tried without performing them. */
 import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
@@ -21,7 +21,7 @@ const PROFILE_ACTIONS = [
 ];
 const QUEUE_ACTIONS = ['sqs:GetQueueUrl', 'sqs:ReceiveMessage', 'sqs:DeleteMessage'];
 
-/** The role that an installation's service account assumes; undefined when it names none. */
+/** Returns the role that the installation's service account assumes, or undefined if it has no role annotation. */
 export async function controllerRole(
   client: Pick<HttpKubeReader, 'raw'>,
   controller: FoundController | undefined,
@@ -37,11 +37,11 @@ export async function controllerRole(
   }
 }
 
-/** The role behind a session, as IAM knows it: without the session, and filed under no path. */
+/** Converts the ARN of a session to the ARN of its role. Assumes that the role has the path `/`. */
 export const roleOfSession = (arn: string): string =>
   arn.replace(/^(arn:[^:]+):sts:([^:]*:[^:]*):assumed-role\/([^/]+)\/.*$/, '$1:iam:$2:role/$3');
 
-/** One finding for all that is allowed, and one for each action that is not. */
+/** Returns one finding for all allowed actions, and one finding for each action that is not allowed. */
 export function judged(subject: string, results: readonly EvaluationResult[]): readonly Finding[] {
   if (results.length === 0) return [];
   const refused = results.filter(({ EvalDecision }) => EvalDecision !== 'allowed');
@@ -67,11 +67,11 @@ const entries = (keys: Readonly<Record<string, string>>): ContextEntry[] =>
 export interface SimulatedScope {
   readonly clients: Clients;
   readonly clusterName: string;
-  /** Empty when there is none. */
+  /** Empty if no interruption queue is configured. */
   readonly queueName: string;
-  /** ARN; that of the caller when undefined. */
+  /** ARN. Defaults to the role of the caller. */
   readonly role: string | undefined;
-  /** Names of the roles that the NodeClasses give to nodes. */
+  /** Names of the node roles that the NodeClasses set. */
   readonly nodeRoles: readonly string[];
 }
 
@@ -84,7 +84,10 @@ async function caller(region: string): Promise<string> {
   }
 }
 
-/** Of instance profiles, passing roles and reading the queue. Conditions are given the tags that the operator sends. */
+/**
+ * Simulates instance profile calls, iam:PassRole and reads of the queue. Conditions see the tags that the operator
+ * sends.
+ */
 export async function simulated(scope: SimulatedScope): Promise<readonly Finding[]> {
   const { clients, clusterName, queueName, role, nodeRoles } = scope;
   const { iam, region } = clients;
@@ -117,7 +120,7 @@ export async function simulated(scope: SimulatedScope): Promise<readonly Finding
     const profile = `arn:${partition}:iam::${account}:instance-profile${clusterPath({ region, cluster: clusterName })}x`;
     const queue = `arn:${partition}:sqs:${region}:${account}:${queueName}`;
     const results = await Promise.all([
-      // Without a role there is no profile to make for it.
+      // No instance profile is created if no NodeClass sets a role.
       ...(nodeRoles.length === 0
         ? []
         : [

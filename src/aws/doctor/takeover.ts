@@ -1,6 +1,7 @@
 /**
- * Whether a cluster that Karpenter runs can change hands, or has: who acts there, what its objects are stored as, and what
- * would make nodes drift. Says nothing of a cluster without NodeClaims and without Karpenter.
+ * Checks if a cluster that Karpenter manages can be taken over, or has been. Checks the running controllers, the
+ * annotations of objects and the causes of drift. Reports no finding if the cluster has no NodeClaims and no Karpenter
+ * controller.
  */
 import { isTrue } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -27,10 +28,10 @@ import { type Finding, fine, problem, warning } from './finding.ts';
 const SUBJECT = 'takeover';
 const LEASE_NAME = 'karpenter-leader-election';
 const LEASE_SECONDS = 15;
-/** Of alpha versions. */
+/** Label of alpha versions. */
 const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';
 
-/** Minor versions of Karpenter 1.x whose objects are known to be taken over as they are. */
+/** Minor versions of Karpenter 1.x with a tested takeover that leaves their objects unchanged. */
 const KNOWN_MINORS = { first: 1, last: 14 };
 
 interface TakeoverChecks {
@@ -90,7 +91,7 @@ function versionFindings(controller: FoundController): readonly Finding[] {
   return [fine(subject, `is of version ${version}, whose nodes can be taken over`)];
 }
 
-/** Two installations in two namespaces hold two Leases, and buy and end nodes side by side. */
+/** Two installations in two namespaces have separate Leases, so both launch and terminate nodes. */
 function running(controllers: readonly FoundController[]): readonly Finding[] {
   const active = controllers.filter(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
   if (active.length < 2) return [];
@@ -120,13 +121,16 @@ function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
 
 const annotation = ({ metadata }: KubeObject, key: string): string | undefined => own(metadata.annotations, key);
 
-/** Some names, and how many more there are. */
+/** Lists the first names and the number of further objects. */
 function listed(objects: readonly KubeObject[], most = 3): string {
   const names = objects.slice(0, most).map(({ metadata }) => metadata.name);
   return `${names.join(', ')}${objects.length > most ? ` and ${objects.length - most} more` : ''}`;
 }
 
-/** Hashes on both sides show drift: where they are missing nothing shows it, where they differ nodes are replaced. */
+/**
+ * Drift detection compares hashes of both objects. It finds no drift if a hash is missing, and replaces nodes if the
+ * hashes differ.
+ */
 function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]): readonly Finding[] {
   const findings: Finding[] = [];
   const unhashed = claims.filter((claim) =>
@@ -160,7 +164,7 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
   return findings;
 }
 
-/** A handover in the middle of something is safe, and hard to watch. */
+/** A takeover during these operations is safe but difficult to observe. */
 function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readonly Finding[] {
   const findings: Finding[] = [];
   const addWarning = (objects: readonly KubeObject[], kind: string, text: string): void => {
@@ -192,7 +196,7 @@ function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readon
 
 const hasTaint = ({ spec }: Node, key: string): boolean => spec?.taints?.some((taint) => taint.key === key) ?? false;
 
-/** What alpha and beta versions left on nodes. */
+/** Reports taints and labels of alpha and beta versions on nodes. */
 function oldNodes(nodes: readonly Node[]): readonly Finding[] {
   const findings: Finding[] = [];
   const tainted = nodes.filter((node) => hasTaint(node, 'karpenter.sh/disruption'));

@@ -1,4 +1,7 @@
-/** What the account shows of an upgrade or a migration: rights, the role for spot, instances of alpha versions, groups of nodes. */
+/**
+ * Checks of the account before an upgrade or a migration: permissions, the service-linked role for spot, instances of
+ * alpha versions and Auto Scaling groups.
+ */
 import { DescribeInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { type Clients, createClients } from '../clients.ts';
@@ -10,16 +13,19 @@ import { controllerRole, simulated } from './simulation.ts';
 
 export interface UpgradeScope {
   readonly clusterName: string;
-  /** Empty when there is none. */
+  /** Empty if no interruption queue is configured. */
   readonly queueName: string;
   readonly controller: FoundController | undefined;
-  /** Names of the roles that the NodeClasses give to nodes. */
+  /** Names of the node roles that the NodeClasses set. */
   readonly nodeRoles: readonly string[];
-  /** Of nodes that are in the cluster. */
+  /** IDs of the instances of the cluster's nodes. */
   readonly instanceIds: ReadonlySet<string>;
 }
 
-/** Reads and dry runs only. @throws Error when no region or credentials are known */
+/**
+ * Performs only reads and dry runs.
+ * @throws Error if the region or the credentials are missing
+ */
 export async function examineForUpgrade(
   client: Pick<HttpKubeReader, 'raw'>,
   scope: UpgradeScope,
@@ -34,7 +40,7 @@ export async function examineForUpgrade(
   return [...ofAccount, ...ofRole, ...ofInstances];
 }
 
-/** Of alpha versions. */
+/** Tag of alpha versions. */
 const PROVISIONER_TAG = 'karpenter.sh/provisioner-name';
 const GROUP_TAG = 'aws:autoscaling:groupName';
 const AT_ONCE = 200;
@@ -52,7 +58,7 @@ async function describe(clients: Clients, input: object): Promise<readonly Insta
   return found;
 }
 
-/** Instances of Provisioners that are no nodes, or no longer: nobody ends them any more. */
+/** Reports instances of Provisioners that have no node. No controller terminates them. */
 async function alphaInstances(
   clients: Clients,
   { clusterName, instanceIds }: UpgradeScope,
@@ -75,7 +81,10 @@ async function alphaInstances(
   }
 }
 
-/** Names of the Auto Scaling groups of instances. @throws Error when AWS cannot be asked */
+/**
+ * Returns the names of the Auto Scaling groups of instances.
+ * @throws Error if a request to AWS fails
+ */
 export async function autoScalingGroups(instanceIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const groups = new Map<string, string>();
   if (instanceIds.length === 0) return groups;

@@ -1,4 +1,4 @@
-/** Tries the calls by which the operator changes something, as dry runs. */
+/** Dry-runs the calls with which the operator changes AWS resources. */
 import {
   type _InstanceType,
   CreateFleetCommand,
@@ -15,7 +15,7 @@ import { isNotFound } from '../errors.ts';
 import { CLUSTER_NAME_TAG, launchTags, NAME_TAG, NODECLAIM_TAG, tagList } from '../tags.ts';
 import { type Finding, fine, permitted } from './finding.ts';
 
-/** What a launch of a NodeClass would ask for. */
+/** Parameters for the dry run of a NodeClass's launch. */
 export interface TriedLaunch {
   readonly nodeClass: EC2NodeClass;
   readonly image: string;
@@ -27,7 +27,10 @@ const DryRun = true;
 const NO_INSTANCE = 'i-00000000000000000';
 const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
 
-/** Rights are checked before the thing is looked up, so an answer that it does not exist means that they are there. */
+/**
+ * AWS checks permissions before it looks up the resource. A "not found" error therefore means that the call is
+ * allowed.
+ */
 async function allowed(action: string, call: () => Promise<unknown>): Promise<Finding> {
   return permitted(action, () =>
     call().catch((error: unknown) => {
@@ -40,12 +43,14 @@ async function found<T>(look: () => Promise<T | undefined>, otherwise: T): Promi
   try {
     return (await look()) ?? otherwise;
   } catch {
-    // Another check reports that it may not be looked up.
+    // Another check reports missing read permissions.
     return otherwise;
   }
 }
 
-/** Of an instance and a template of the cluster where there are any: rights may depend on their tags. */
+/**
+ * Finds an instance and a launch template of the cluster if they exist, because permissions may depend on their tags.
+ */
 async function subjects({ ec2Once: ec2 }: Clients, clusterName: string) {
   const Filters = [{ Name: `tag:${CLUSTER_NAME_TAG}`, Values: [clusterName] }];
   const [instance, template] = await Promise.all([
