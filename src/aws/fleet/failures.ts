@@ -1,4 +1,4 @@
-/** What the errors of a fleet say about offerings, and how a launch that bought nothing failed. */
+/** Records fleet errors as shortages of offerings, and converts them to the error of a launch. */
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
 import { CreateFailed, InsufficientCapacity } from '../../cloud/errors.ts';
 import { explainLaunchFailure, isNoCapacity, SPOT_ROLE_MISSING, SUBNET_FULL } from '../errors.ts';
@@ -8,28 +8,28 @@ import type { SpotPool } from '../spot-risk/spot-pools.ts';
 
 const SPREAD_LIMIT = 'limit of instances in this spread placement group';
 
-/** Codes that speak of AWS's capacity, not of the account's limits or of what the request asks for. */
+/** Error codes for a lack of capacity in AWS, as opposed to account limits or an invalid request. */
 const POOL_EMPTY: ReadonlySet<string> = new Set(['InsufficientInstanceCapacity', 'UnfulfillableCapacity']);
 
 export interface FleetContext {
   readonly capacityType: string;
-  /** Names of all types of the launch. */
+  /** Names of all instance types of the launch. */
   readonly instanceTypes: readonly string[];
   readonly placementGroup: OfferingKey['placementGroup'];
   readonly zoneId: (zone: string) => string;
   readonly unavailable: UnavailableOfferings;
   readonly metrics: AwsMetrics;
-  /** A spot pool has no capacity, which was not known. */
+  /** Called if a spot pool without a recorded shortage has no capacity. */
   readonly spotPoolEmpty?: (pool: SpotPool) => void;
   readonly subnetExhausted: (subnetId: string) => void;
   readonly reservationExhausted: (instanceType: string, zone: string) => void;
-  /** The account may not create spot's service-linked role. */
+  /** Called if spot's service-linked role is missing and the account may not create it. */
   readonly spotRoleMissing: () => void;
 }
 
 const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetError): string => `${ErrorCode}: ${ErrorMessage}`;
 
-/** Remembers shortages, also when the fleet bought an instance elsewhere. */
+/** Records shortages, even if the fleet launched an instance in another pool. */
 export function recordFleetErrors(
   errors: readonly CreateFleetError[],
   fleetId: string | undefined,
@@ -78,7 +78,7 @@ function recordFleetError(error: CreateFleetError, fleetId: string | undefined, 
   for (const type of types) unavailable.mark(code, { instanceType: type, zone, capacityType, placementGroup }, fleetId);
 }
 
-/** The failure of a launch for which the fleet bought nothing. */
+/** Returns the error of a launch if the fleet launched no instance. */
 export function launchError(errors: readonly CreateFleetError[]): InsufficientCapacity | CreateFailed {
   const text = [...new Set(errors.map(errorText))].join('; ');
   const noCapacity = errors.every(({ ErrorCode = '' }) => isNoCapacity(ErrorCode) || ErrorCode === SPOT_ROLE_MISSING);

@@ -1,4 +1,4 @@
-/** Buys one instance for a NodeClaim. */
+/** Launches one instance for a NodeClaim. */
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
@@ -46,7 +46,7 @@ import {
   reservationFor,
 } from './launch-choice.ts';
 
-/** With fewer types, falling back from spot to on-demand gets likely. */
+/** With fewer instance types, a fallback from spot to on-demand is likely. */
 const FLEXIBLE_TYPES = 5;
 const LISTED_NAMES = 5;
 
@@ -55,7 +55,7 @@ interface LauncherOptions {
   readonly cidr: ClusterCidr;
   readonly region: string;
   readonly reservedCapacity: boolean;
-  /** What the kubelet of a node reserves, by instance type. */
+  /** Resources that the kubelet of a node reserves, by instance type. */
   readonly reservedOf: (nodeClass: EC2NodeClass, instanceType: string) => Reserved;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly subnets: Subnets;
@@ -71,7 +71,7 @@ interface LauncherOptions {
   readonly log: Logger;
 }
 
-/** A launch whose types, capacity type and tenancy are settled. */
+/** A launch with its chosen instance types, capacity type and tenancy. */
 interface Launch {
   readonly nodeClass: EC2NodeClass;
   readonly claim: NodeClaim;
@@ -111,7 +111,8 @@ export class Launcher {
     try {
       return await this.#attempt(launch);
     } catch (error) {
-      // Somebody deleted our templates. They are forgotten by now, so a second attempt makes them anew.
+      // The launch templates were deleted outside this process. The cache has removed them, so a second attempt
+      // creates them again.
       if (codeOf(error) === LAUNCH_TEMPLATE_NOT_FOUND) return await this.#attempt(launch);
       throw error;
     }
@@ -169,7 +170,7 @@ export class Launcher {
     }
   }
 
-  /** Known since the NodeClass was validated; after a restart it has to be requested first. */
+  /** Returns the CIDR that NodeClass validation resolved. After a restart, it must be requested first. */
   async #serviceCidr(nodeClass: EC2NodeClass): Promise<string | undefined> {
     const { cidr } = this.#options;
     if (familyOf(nodeClass).name !== 'AL2023') return cidr.known;
