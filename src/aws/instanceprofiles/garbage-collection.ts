@@ -16,7 +16,7 @@ import type { InstanceProfiles, ListedProfile } from './instanceprofiles.ts';
 import { classPath, clusterPath, type Scope } from './names.ts';
 
 const PERIOD_MS = 30 * 60_000;
-/** Profiles are free, and nodes have no credentials without their profile. */
+/** A long hold costs nothing because profiles are free, whereas nodes without their profile have no credentials. */
 const HOLD_MS = 24 * 3_600_000;
 /** Doubtful profiles that are deleted in a pass after the hold. */
 const DOUBTFUL_AT_ONCE = 2;
@@ -31,7 +31,10 @@ interface ProfileCollectionOptions {
   readonly scope: Scope;
 }
 
-/** Owner of an unused profile. It is doubtful if Karpenter may have created it in another cluster with the same name. */
+/**
+ * Owner of an unused profile. A profile is doubtful if Karpenter may have created it in another cluster with the same
+ * name.
+ */
 type Owner = 'this cluster' | 'another cluster' | 'doubtful';
 
 /** Deletes profiles of this cluster that no NodeClass and no NodeClaim uses any more. */
@@ -46,7 +49,8 @@ export function instanceProfileGarbageCollection(options: ProfileCollectionOptio
     const known = usedBy(informers.store(EC2_NODE_CLASS).list(), informers.store(NODE_CLAIM).list());
     const suspects = all.filter(({ name }) => !known.has(name) && !profiles.isProtected(name));
     if (suspects.length === 0) return { unused: [], nodeClasses: [] };
-    // A watch that hangs leaves objects out, and nodes without their profile have no credentials: the API server decides.
+    // The informers may be outdated if a watch hangs, and nodes without their profile have no credentials. The API
+    // server is therefore read before a deletion.
     const nodeClasses = await client.listAll(EC2_NODE_CLASS);
     const used = usedBy(nodeClasses, await client.listAll(NODE_CLAIM));
     const unused = suspects.filter(({ name }) => !used.has(name) && !profiles.isProtected(name));

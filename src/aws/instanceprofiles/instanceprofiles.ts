@@ -1,4 +1,4 @@
-/** Instance profiles, which carry a node's role. */
+/** Instance profiles, which contain the IAM role of nodes. */
 import {
   AddRoleToInstanceProfileCommand,
   CreateInstanceProfileCommand,
@@ -34,7 +34,7 @@ export interface ListedProfile {
   readonly path: string;
 }
 
-/** IAM knows no such role. */
+/** The role does not exist in IAM. */
 export class RoleNotFound extends Error {}
 
 export class InstanceProfiles {
@@ -42,7 +42,7 @@ export class InstanceProfiles {
   readonly #clusterUid: string | undefined;
   readonly #profiles: TtlCache<string, InstanceProfile>;
   readonly #missingRoles: TtlCache<string, string>;
-  /** Profiles that instances may be starting with at this moment. */
+  /** Profiles that instances may currently be starting with. */
   readonly #protected: TtlCache<string, true>;
 
   constructor(iam: IAMClient, clock: Clock, clusterUid?: string) {
@@ -61,7 +61,7 @@ export class InstanceProfiles {
     return this.#protected.has(name);
   }
 
-  /** Undefined when it does not exist. */
+  /** Returns undefined if the profile does not exist. */
   async get(name: string): Promise<InstanceProfile | undefined> {
     const known = this.#profiles.get(name);
     if (known !== undefined) return known;
@@ -83,7 +83,7 @@ export class InstanceProfiles {
   }
 
   /**
-   * Makes sure that a profile exists and carries the role alone.
+   * Creates the profile if it does not exist, and makes the role its only role.
    * @throws RoleNotFound
    */
   async create(name: string, role: string, path: string, tags: StringMap): Promise<void> {
@@ -131,7 +131,7 @@ export class InstanceProfiles {
     this.#protected.delete(name);
   }
 
-  /** Profiles under a path. */
+  /** Lists the profiles under a path. */
   async list(path: string): Promise<readonly ListedProfile[]> {
     const found: ListedProfile[] = [];
     for await (const page of pagesOf(

@@ -1,4 +1,4 @@
-/** Names, paths and tags of the instance profiles that the provider makes. */
+/** Names, paths and tags of the instance profiles that the provider creates. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
@@ -12,14 +12,17 @@ export interface Scope {
   readonly clusterUid?: string | undefined;
 }
 
-/** `unique` is random for new profiles. Without it, the name that versions before paths gave. */
+/**
+ * Returns the name of a profile.
+ * @param unique random for new profiles, empty for the name that versions without profile paths used
+ */
 export const profileName = ({ region, cluster }: Scope, nodeClass: string, unique = ''): string =>
   `${cluster}_${hashText(`${region}${nodeClass}${unique}`)}`;
 
-/** A role as IAM names it in a profile, without its path: `nodes` of `/team/nodes`. */
+/** Returns the name of a role without its path: `nodes` for `/team/nodes`. */
 export const roleName = (role: string): string => role.slice(role.lastIndexOf('/') + 1);
 
-/** What IAM accepts as a profile's name. */
+/** Returns true if IAM accepts the name of a profile. */
 export const isValidProfileName = (name: string): boolean => /^[\w+=,.@-]{1,128}$/.test(name);
 
 export const clusterPath = ({ region, cluster }: Scope): string => `/karpenter/${region}/${cluster}/`;
