@@ -1,6 +1,7 @@
 /**
- * Finds instances that an earlier process bought and could not record before it ended. Tags do not say whose they are (one
- * fleet buys for many claims), so a claim takes over an instance that nobody owns and that it could have bought itself.
+ * Adopts instances that an earlier process launched but did not record before it ended. Tags do not identify the
+ * NodeClaim of an instance, because one fleet launches instances for many NodeClaims. A NodeClaim therefore adopts an
+ * instance without an owner if its own launch could have returned that instance.
  */
 
 import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -16,7 +17,10 @@ import { type Instance, isTerminating } from './instance.ts';
 
 export const claimedAt = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;
 
-/** Whether the claim could have bought the instance. Launch times are whole seconds, as creation times are. */
+/**
+ * Returns true if a launch of the NodeClaim could have returned the instance. Launch times and creation times are
+ * whole seconds.
+ */
 export function couldHaveBought(claim: NodeClaim, instance: Instance, types: readonly InstanceType[]): boolean {
   if (isTerminating(instance) || instance.launchedMs < claimedAt(claim)) return false;
   if (instance.tags[NODEPOOL_LABEL] !== poolNameOf(claim)) return false;
@@ -35,21 +39,24 @@ export function couldHaveBought(claim: NodeClaim, instance: Instance, types: rea
   );
 }
 
-/** Instances without an owner at the time when this process began to launch. */
+/** Instances that had no owner when this process began to launch instances. */
 export class Orphans {
   readonly #list: () => Promise<readonly Instance[]>;
   readonly #owned: () => ReadonlySet<string>;
   #found: Promise<Map<string, Instance>> | undefined;
 
-  /** `owned` returns the ids of the instances that belong to a NodeClaim, whether or not its status names them yet. */
+  /**
+   * @param owned returns the IDs of instances that belong to a NodeClaim, even if its status does not contain the ID
+   * yet
+   */
   constructor(list: () => Promise<readonly Instance[]>, owned: () => ReadonlySet<string>) {
     this.#list = list;
     this.#owned = owned;
   }
 
   /**
-   * Takes the oldest instance that the claim could have bought; nobody else gets it then. The list is read once, before
-   * this process buys anything, so that it holds nothing of its own.
+   * Removes and returns the oldest instance that the NodeClaim can adopt. The list is read once, before the first
+   * launch of this process, so that it contains no instance of this process.
    */
   async take(claim: NodeClaim, types: readonly InstanceType[]): Promise<Instance | undefined> {
     this.#found ??= this.#load();

@@ -1,4 +1,4 @@
-/** An instance in the form of a NodeClaim. */
+/** Conversion of an instance to a NodeClaim. */
 
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -25,7 +25,7 @@ import type { PlacementGroup } from '../placementgroups.ts';
 import { type Instance, isTerminating, providerId } from './instance.ts';
 
 interface ClaimContext {
-  /** Absent when the instance's NodePool or NodeClass is gone. */
+  /** Undefined if the NodePool or NodeClass of the instance no longer exists. */
   readonly type?: InstanceType | undefined;
   readonly zoneId?: string | undefined;
   readonly placementGroup?: PlacementGroup | undefined;
@@ -34,14 +34,14 @@ interface ClaimContext {
   readonly nowMs: number;
 }
 
-/** Of the type's reservations. An instance has them only when it was bought out of one. */
+/** Labels of reservations. An instance has them only if it was launched into a reservation. */
 const RESERVATION_LABELS = new Set<string>([
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
 ]);
 
-/** Every label of the type: what a pod may select by must be on the node, or the pod is never bound to it. */
+/** Returns every label of the type. A pod that selects a label is never bound to a node without this label. */
 const typeLabels = remembering((type: InstanceType): Readonly<Record<string, string>> => {
   const labels: Record<string, string> = {};
   for (const [key, set] of requirementsOf(type).entries())
@@ -73,7 +73,7 @@ export function instanceLabels(instance: Instance, context: ClaimContext): Recor
   };
 }
 
-/** Without zeros; network adapters for EFA count only where the instance was started with them. */
+/** Omits zeros. Omits EFA interfaces unless the instance was launched with them. */
 const shown = (resources: Resources, hasEfa: boolean): Readonly<Record<string, string>> =>
   quantityList(
     Object.fromEntries(
@@ -81,7 +81,7 @@ const shown = (resources: Resources, hasEfa: boolean): Readonly<Record<string, s
     ),
   );
 
-/** The same for all instances of a type, which are listed again and again. */
+/** Cached, because every list of instances reads the same types. */
 const amountsOf = remembering((type: InstanceType, hasEfa: boolean) => ({
   capacity: shown(type.capacity, hasEfa),
   allocatable: shown(allocatable(type), hasEfa),
@@ -95,7 +95,10 @@ export function claimStatus(instance: Instance, type: InstanceType | undefined):
   };
 }
 
-/** Stands for an instance that AWS listed; the claim's name and requirements are not known. */
+/**
+ * Returns a NodeClaim for an instance that AWS listed. The name and requirements of the original NodeClaim are
+ * unknown.
+ */
 export function claimOf(instance: Instance, context: ClaimContext): NodeClaim {
   return {
     apiVersion: 'karpenter.sh/v1',

@@ -17,11 +17,11 @@ import { claimedAt } from './adoption.ts';
 import { type Instance, instanceIdOfClaim, isTerminating, providerId } from './instance.ts';
 import type { Instances } from './instances.ts';
 
-/** Time for a claim's status to name its instance. */
+/** Grace period until the status of the NodeClaim contains the instance ID. */
 const GRACE_MS = 30_000;
-/** Time for a human to notice that NodeClaims are missing, and to stop the operator or to restore the NodeClaims. */
+/** Time for an administrator to notice missing NodeClaims, and to stop the operator or restore the NodeClaims. */
 const HOLD_MS = 60 * 60_000;
-/** A claim that has no instance yet may take one over that was bought for one like it. */
+/** Returns true if a NodeClaim without an instance may adopt an instance of the same NodePool and NodeClass. */
 const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
   claim.status?.providerID === undefined &&
   claim.metadata.deletionTimestamp === undefined &&
@@ -29,7 +29,7 @@ const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
   claim.spec.nodeClassRef.name === instance.tags[EC2_NODECLASS_LABEL] &&
   claimedAt(claim) <= instance.launchedMs;
 
-/** At first often, so that what a crash left behind does not cost long. */
+/** The first passes run more often, so that instances that a crash left behind are terminated sooner. */
 const FIRST_PASSES = 20;
 const FIRST_PERIOD_MS = 10_000;
 const PERIOD_MS = 120_000;
@@ -40,7 +40,7 @@ interface GarbageCollectionOptions {
   readonly instances: Pick<Instances, 'list' | 'foreign' | 'terminate'>;
   readonly clock: Clock;
   readonly report: CollectionReport;
-  /** Whether a launch of this process is about to write the instance down. */
+  /** Returns true if a launch of this process is about to record the instance. */
   readonly isHeld: (instanceId: string) => boolean;
 }
 
@@ -59,7 +59,8 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     const old = clock.now() - GRACE_MS;
     const idle = found.filter(({ launchedMs, id }) => launchedMs < old && !isHeld(id));
     const suspects = unownedAmong(idle, informers.store(NODE_CLAIM).list());
-    // A watch that hangs leaves claims out, and what is terminated does not come back: the API server has the last word.
+    // The informers may miss NodeClaims if a watch hangs, and a termination cannot be undone. The API server is
+    // therefore read first.
     return suspects.length > 0 ? unownedAmong(suspects, await client.listAll(NODE_CLAIM)) : [];
   }
 
@@ -84,7 +85,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
     singleton: true,
     backOff: { baseMs: 1000, maxMs: PERIOD_MS },
     async reconcile({ log }) {
-      // Instances before claims: one that appears in between has its claim already.
+      // Lists instances before NodeClaims, so that an instance of a later launch is not in the list.
       const found = (await instances.list()).filter((instance) => !isTerminating(instance));
       const foreign = instances.foreign.filter((instance) => !isTerminating(instance));
       report.foreign(

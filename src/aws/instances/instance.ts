@@ -1,4 +1,4 @@
-/** An EC2 instance, as far as the provider cares. */
+/** An EC2 instance with the properties that the provider reads. */
 import type { Instance as Described } from '@aws-sdk/client-ec2';
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -13,7 +13,7 @@ export interface Instance {
   readonly imageId: string;
   readonly type: string;
   readonly zone: string;
-  /** Empty until AWS has described the instance. */
+  /** Empty until the instance has been described. */
   readonly zoneId: string;
   readonly subnetId: string;
   readonly securityGroupIds: readonly string[];
@@ -22,10 +22,10 @@ export interface Instance {
   readonly tenancy: string;
   readonly reservation?: { readonly id: string; readonly type: string; readonly interruptible: boolean } | undefined;
   readonly placementGroupId?: string | undefined;
-  /** 0 when the instance is in no partition. */
+  /** 0 if the instance is not in a partition. */
   readonly partition: number;
   readonly efaCount: number;
-  /** Name of the instance profile; undefined until AWS has described the instance. */
+  /** Name of the instance profile. Undefined until the instance has been described. */
   readonly profile?: string | undefined;
 }
 
@@ -35,14 +35,14 @@ const PROVIDER_ID = /^[^/]*:\/\/\/(?:[^/]*\/)+([^/\s]+)$/;
 
 export const providerId = ({ zone, id }: Pick<Instance, 'zone' | 'id'>): string => `aws:///${zone}/${id}`;
 
-/** @throws Error when the text is no provider id */
+/** @throws Error if the text is not a valid provider ID */
 export function instanceIdOf(text = ''): string {
   const id = PROVIDER_ID.exec(text)?.[1];
   if (id === undefined) throw new Error(`provider id does not match known format: ${quoted(text)}`);
   return id;
 }
 
-/** The instance of a claim that has one; undefined before its launch. Read from any provider id, however malformed. */
+/** Returns the instance ID of a NodeClaim, or undefined before its launch. Accepts malformed provider IDs. */
 export const instanceIdOfClaim = ({ status }: NodeClaim): string | undefined => lastPart(status?.providerID);
 
 export const instanceIdOfNode = ({ spec }: Node): string | undefined => lastPart(spec?.providerID);
@@ -53,11 +53,11 @@ function capacityTypeOf(described: Described, reservedCapacity: boolean): Instan
   if (described.SpotInstanceRequestId !== undefined) return 'spot';
   const { CapacityReservationPreference: preference } = described.CapacityReservationSpecification ?? {};
   const reserved = described.CapacityReservationId !== undefined && preference === 'capacity-reservations-only';
-  // An instance that fell into an open reservation by itself stays on-demand.
+  // an instance that uses an open reservation without a selector stays on-demand
   return reservedCapacity && reserved ? 'reserved' : 'on-demand';
 }
 
-/** `reservedCapacity`: the feature gate. */
+/** @param reservedCapacity value of the feature gate */
 export const fromDescription = remembering((described: Described, reservedCapacity: boolean): Instance => {
   const capacityType = capacityTypeOf(described, reservedCapacity);
   const lifecycle: string | undefined = described.InstanceLifecycle;

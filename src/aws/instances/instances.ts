@@ -1,4 +1,4 @@
-/** The cluster's instances: looked up, listed, terminated and tagged. */
+/** Looks up, lists, terminates and tags the instances of the cluster. */
 import {
   CreateTagsCommand,
   type Instance as Described,
@@ -30,20 +30,20 @@ const ALIVE = {
 };
 const LIST_CALL = { service: 'EC2', operation: 'DescribeInstances' };
 const MAX_BATCH = 500;
-/** How long the state of an ending instance is not requested again: its end cannot be undone. */
+/** Time for which the state of a terminating instance is cached. A termination cannot be undone. */
 const ENDING_TTL_MS = 1_000;
-/** Terminated instances stay terminated; EC2 forgets them after about an hour. */
+/** Terminated instances stay terminated, and EC2 removes them after about an hour. */
 const ENDED_TTL_MS = 3_600_000;
-/** EC2's reads lag behind launches by up to this much. */
+/** Maximum delay until reads of EC2 show a launch. */
 const LISTED_AFTER_MS = 60_000;
 
 interface InstancesOptions {
   readonly ec2: EC2Client;
   readonly clusterName: string;
-  /** Instances with another UID are ignored. */
+  /** Instances of a cluster with another UID are ignored. */
   readonly clusterUid?: string | undefined;
   readonly reservedCapacity: boolean;
-  /** EC2 may not answer for instances there, and what it says is not acted upon. */
+  /** EC2's responses about instances in these zones may be missing or wrong, so they are ignored. */
   readonly shifts: ShiftedZones;
   readonly clock: Clock;
   readonly metrics: AwsMetrics;
@@ -52,7 +52,7 @@ interface InstancesOptions {
 export class Instances {
   readonly #options: InstancesOptions;
   readonly #known = new Map<string, Instance>();
-  /** Ids of those known that were launched so lately that EC2's reads may not show them yet. */
+  /** IDs of instances that were launched recently. EC2's reads may not show them yet. */
   readonly #new: TtlCache<string, true>;
   readonly #ending: TtlCache<string, Instance>;
   readonly #ended: TtlCache<string, true>;
@@ -86,13 +86,14 @@ export class Instances {
   }
 
   async #describeIds(ids: readonly string[]): Promise<ReadonlyMap<string, Described>> {
-    // Without a filter: what has ended is shown as such, and silence is no answer.
+    // Without a filter, so that terminated instances are returned too. An instance that is missing in the response is
+    // not treated as terminated.
     const answer = await this.#options.ec2.send(new DescribeInstancesCommand({ InstanceIds: [...ids] }));
     const instances = (answer.Reservations ?? []).flatMap((reservation) => reservation.Instances ?? []);
     return new Map(instances.map((instance) => [instance.InstanceId ?? '', instance]));
   }
 
-  /** Answers the ids that are ending now. */
+  /** Returns the IDs of instances that EC2 is now terminating. */
   async #terminateIds(ids: readonly string[]): Promise<ReadonlyMap<string, true>> {
     const answer = await this.#options.ec2.send(new TerminateInstancesCommand({ InstanceIds: [...ids] }));
     const done = (answer.TerminatingInstances ?? []).filter(({ CurrentState }) =>
@@ -101,7 +102,7 @@ export class Instances {
     return new Map(done.map(({ InstanceId = '' }) => [InstanceId, true]));
   }
 
-  /** Whether we bought the instance so lately that EC2's reads may not know it yet. */
+  /** Returns true if the instance was launched so recently that EC2's reads may not show it yet. */
   #isNew(id: string): boolean {
     return this.#known.has(id) && this.#new.has(id);
   }
@@ -141,13 +142,16 @@ export class Instances {
     return instance;
   }
 
-  /** Undefined when EC2 says that it has ended, or does not know it although it should by now. */
+  /**
+   * Returns undefined if EC2 reports that the instance is terminated, or does not find an instance that is no longer
+   * new.
+   */
   async #described(id: string): Promise<Described | undefined> {
     try {
       const described = await this.#describe.add(id);
       if (described === undefined) throw new Error('EC2 says nothing about it');
       if (described.State?.Name !== 'terminated') return described;
-      // Only what EC2 calls ended is remembered as such: an id that it does not know may be one that it does not know yet.
+      // Caches only instances that EC2 reports as terminated. An ID that is not found may be too new for EC2's reads.
       this.#ended.set(id, true);
       return undefined;
     } catch (error) {
@@ -156,7 +160,7 @@ export class Instances {
     }
   }
 
-  /** Keeps what a launch returned about an instance, until it is described. */
+  /** Stores the data that a launch returned about an instance, until the instance is described. */
   remember(instance: Instance): Instance {
     const newForMs = Math.min(LISTED_AFTER_MS, instance.launchedMs + LISTED_AFTER_MS - this.#options.clock.now());
     if (newForMs > 0 && !this.#known.has(instance.id)) this.#new.set(instance.id, true, newForMs);
@@ -164,7 +168,7 @@ export class Instances {
     return instance;
   }
 
-  /** Every instance of the cluster that is not terminated, also those that EC2 does not show yet. */
+  /** Lists every instance of the cluster that is not terminated, including new instances that EC2 does not show yet. */
   async list(): Promise<readonly Instance[]> {
     const described = await this.#describeTagged();
     this.#foreign = described.filter((instance) => this.#isForeign(instance));
@@ -199,7 +203,10 @@ export class Instances {
     return found;
   }
 
-  /** @throws UnusableAnswer for an instance that was not requested: those without a NodeClaim are terminated */
+  /**
+   * @throws UnusableAnswer for an instance without the requested tags, because instances without a NodeClaim are
+   * terminated
+   */
   #taggedFrom(described: Described): Instance {
     const { clusterName, reservedCapacity } = this.#options;
     const instance = fromDescription(described, reservedCapacity);
@@ -213,8 +220,8 @@ export class Instances {
   }
 
   /**
-   * Starts the termination; done once it answers NodeClaimNotFound.
-   * @throws NodeClaimNotFound when the instance is gone
+   * Starts the termination. Call again until NodeClaimNotFound is thrown.
+   * @throws NodeClaimNotFound if the instance is terminated
    */
   async terminate(id: string): Promise<void> {
     const instance = await this.get(id, { skipCache: true });

@@ -1,4 +1,4 @@
-/** Tags instances with the names of their node and claim, once these are known. */
+/** Tags instances with the names of their Node and NodeClaim when both names are known. */
 
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CLUSTER_NAME_TAGGED_ANNOTATION, TAGGED_ANNOTATION } from '../../api/labels.ts';
@@ -12,7 +12,7 @@ import { CLUSTER_NAME_TAG, NAME_TAG, NODECLAIM_TAG } from '../tags.ts';
 import { instanceIdOf } from './instance.ts';
 import type { Instances } from './instances.ts';
 
-/** CreateTags has a low rate limit that launches share. */
+/** CreateTags has a low rate limit, which launches share. */
 const PAUSE_MS = 1_000;
 
 const ANNOTATIONS = { [TAGGED_ANNOTATION]: 'true', [CLUSTER_NAME_TAGGED_ANNOTATION]: 'true' };
@@ -28,7 +28,7 @@ export function tagging(
   instances: Instances,
   { clusterName, clock }: { readonly clusterName: string; readonly clock: Clock },
 ): Reconciler<NodeClaim> {
-  /** Tags that are there already keep their values, whatever they are. Answers false when the instance is gone. */
+  /** Adds missing tags and does not change existing tags. Returns false if the instance no longer exists. */
   async function tag(id: string, claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
     const wanted = {
       [NAME_TAG]: claim.status?.nodeName ?? '',
