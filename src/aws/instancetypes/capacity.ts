@@ -1,4 +1,4 @@
-/** What an instance of a type has, in canonical units: milli-cores, bytes, counts. */
+/** Capacity of instance types, in canonical units: milli-cores, bytes and counts. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { parseQuantity } from '../../api/quantity.ts';
@@ -14,7 +14,7 @@ export const NITRO_SANDBOX_RESOURCE = 'eks.amazonaws.com/nitro-sandbox';
 const NEURON_RESOURCE = 'aws.amazon.com/neuron';
 const NEURON_CORE_RESOURCE = 'aws.amazon.com/neuroncore';
 const GPU_RESOURCES = { NVIDIA: 'nvidia.com/gpu', AMD: 'amd.com/gpu', Habana: 'habana.ai/gaudi' } as const;
-/** Resources that make a type special, so that pods without need of them stay off it. */
+/** Special resources. Pods that do not request them should not run on these instance types. */
 export const EXOTIC_RESOURCES: readonly string[] = [
   NEURON_RESOURCE,
   NEURON_CORE_RESOURCE,
@@ -24,11 +24,14 @@ export const EXOTIC_RESOURCES: readonly string[] = [
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const GB = 1e9;
-/** Graviton instances keep this much for contiguous memory allocation. */
+/** Memory that Graviton instances reserve for contiguous allocation. */
 const ARM_RESERVED_MIB = 64;
 const DEFAULT_STORAGE = 20 * GIB;
 
-/** An estimate of what the operating system will report, in bytes; `overheadPercent` is a fraction. */
+/**
+ * Estimates the memory that the operating system will report, in bytes.
+ * @param overheadPercent a fraction, despite its name
+ */
 export function estimatedMemory(info: InstanceTypeInfo, overheadPercent: number): number {
   const isArm = info.ProcessorInfo?.SupportedArchitectures?.[0] === 'arm64';
   const mib = (info.MemoryInfo?.SizeInMiB ?? 0) - (isArm ? ARM_RESERVED_MIB : 0);
@@ -36,7 +39,7 @@ export function estimatedMemory(info: InstanceTypeInfo, overheadPercent: number)
   return (mib - overheadMib) * MIB;
 }
 
-/** Bytes that the kubelet's root can hold. */
+/** Returns the size of the volume with the kubelet's root directory, in bytes. */
 export function ephemeralStorage(info: InstanceTypeInfo, nodeClass: EC2NodeClass, family: AmiFamily): number {
   const { blockDeviceMappings: mappings = [], instanceStorePolicy } = nodeClass.spec;
   const local = info.InstanceStorageInfo?.TotalSizeInGB;
@@ -46,7 +49,7 @@ export function ephemeralStorage(info: InstanceTypeInfo, nodeClass: EC2NodeClass
 
   const root = sizeOf(mappings.find((each) => each.rootVolume === true));
   if (root !== undefined) return root;
-  // Custom images don't say which device is which; users list the root last.
+  // For custom images, the root device is unknown. The last mapping counts as the root by convention.
   if (family.name === 'Custom') return sizeOf(mappings.at(-1)) ?? DEFAULT_STORAGE;
   const own = sizeOf(mappings.find((each) => each.deviceName === family.ephemeralDevice));
   if (own !== undefined) return own;
@@ -68,13 +71,16 @@ function efaInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): number 
 interface CapacityContext {
   readonly family: AmiFamily;
   readonly pods: number;
-  /** Fraction of memory that is not there for the operating system. */
+  /** Fraction of the memory that is not available to the operating system. */
   readonly memoryOverheadPercent: number;
-  /** Memory in bytes that a node of this type reported before; stands in for the estimate. */
+  /** Memory in bytes that a node of this type has reported. Replaces the estimate. */
   readonly discoveredMemory?: number | undefined;
 }
 
-/** Every resource that instance types know is there, with 0 where a type has none. */
+/**
+ * Returns the capacity with an entry for every resource of instance types, which is 0 if the type does not have the
+ * resource.
+ */
 export function capacityOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, context: CapacityContext): Resources {
   const neuron = info.NeuronInfo?.NeuronDevices ?? [];
   const cores = (neuron[0]?.Count ?? 0) * (neuron[0]?.CoreInfo?.Count ?? 0);

@@ -1,20 +1,20 @@
-/** Texts that stand for what of a NodeClass its instance types depend on. */
+/** Cache keys for the fields of a NodeClass on which its instance types depend. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { zonesOf } from '../subnets/zones.ts';
 
-/** Fingerprints of lists of images: a list is used once for every instance type. */
+/** Returns the fingerprint of a list of AMIs. Cached, because each list is used once per instance type. */
 const imageSetOf = remembering((images: readonly object[]): string => setFingerprint(images));
 
-/** Of the memory that nodes of a type reported with the images of a NodeClass. */
+/** Returns the key of the memory that nodes of a type reported with the AMIs of a NodeClass. */
 export const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string =>
   `${instanceType}:${imageSetOf(nodeClass.status?.amis ?? [])}`;
 
 /**
- * What of a NodeClass its instance types depend on. Instance types are listed in every pass of many controllers, for each
- * NodeClaim by some.
+ * Returns a key of the fields on which the resolved instance types depend. Cached, because many controllers list
+ * instance types in each pass, some of them once per NodeClaim.
  */
 export const classKey = remembering(({ spec, status, ...nodeClass }: EC2NodeClass): string =>
   fingerprint([
@@ -29,7 +29,7 @@ export const classKey = remembering(({ spec, status, ...nodeClass }: EC2NodeClas
   ]),
 );
 
-/** The same with what its offerings depend on besides. */
+/** Returns a key of all fields on which the instance types and their offerings depend. */
 export const offeringKey = remembering((nodeClass: EC2NodeClass): string => {
   const { connectionTracking, cpuOptions, ipPrefixCount } = nodeClass.spec;
   return fingerprint([classKey(nodeClass), connectionTracking, cpuOptions, ipPrefixCount]);

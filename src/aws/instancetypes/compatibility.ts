@@ -1,4 +1,4 @@
-/** Whether a NodeClass can be launched on an instance type at all. */
+/** Checks if nodes of a NodeClass can be launched on an instance type. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
@@ -27,7 +27,8 @@ export function canLaunch(
   family: AmiFamily,
   placementGroup: PlacementGroup | undefined,
 ): boolean {
-  // no operating system: pods that only exclude some, or want none at all, would get such a type
+  // Such a type has no operating system. Pods that exclude an operating system, or that do not select one, would be
+  // scheduled to it.
   if (isWindows(family) && architectureOf(info) !== 'amd64') return false;
   if (family.name === 'AL2023' && (info.InstanceType ?? '').startsWith('a1.')) return false;
   if (!fitsNetworkInterfaces(info, nodeClass)) return false;

@@ -1,4 +1,4 @@
-/** Pods that nodes hold, and resources that their kubelets reserve: the settings that may be expressions. */
+/** Computes the pod limit of nodes and the resources that their kubelets reserve. Both settings may be expressions. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Timepiece } from '../../lib/clock.ts';
@@ -16,7 +16,7 @@ interface Density {
 
 interface DensityOptions {
   readonly reservedEnis: number;
-  /** Whether kubelet settings may be expressions. */
+  /** True if kubelet settings may be expressions. */
   readonly nodeClassCel: boolean;
   readonly clock: Timepiece;
 }
@@ -53,7 +53,7 @@ export class Densities {
     return { pods, reserved: resolveReserved(kubelet, factsOf(info, pods)) };
   }
 
-  /** Returns why the first expression that fails for some instance type fails; undefined if all have values. */
+  /** Returns the error of the first expression that fails for an instance type, or undefined if no expression fails. */
   failure(nodeClass: EC2NodeClass, infos: ReadonlyMap<string, InstanceTypeInfo>): Promise<string | undefined> {
     return inSlices(this.#failureSteps(nodeClass, infos), this.#options.clock);
   }

@@ -1,4 +1,4 @@
-/** Reads the region's instance types from EC2, and in which zones it sells them. */
+/** Reads the region's instance types from EC2, and the zones that offer them. */
 import {
   type EC2Client,
   type Filter,
@@ -15,7 +15,10 @@ const OFFERINGS_PER_PAGE = 1000;
 
 const filter = (Name: string, ...Values: string[]): Filter => ({ Name, Values });
 
-/** Each page has to wait for the one before, so the list is requested in parts of similar length, in parallel. */
+/**
+ * The pages of a list are read sequentially. The list is therefore divided into parts of similar length, which are
+ * read in parallel.
+ */
 const PARTS: readonly (readonly Filter[])[] = ['x86_64', 'arm64'].flatMap((architecture) =>
   ['true', 'false'].map((stored) => [
     filter('processor-info.supported-architecture', architecture),
@@ -37,7 +40,7 @@ async function fetchPart(
   return found;
 }
 
-/** Instance types that could run a node, by name, in the order of their names; those that cannot be used are left out. */
+/** Returns the usable instance types for nodes by name, sorted by name. */
 export async function fetchTypes(
   client: EC2Client,
   report: ReportUnusable,
@@ -50,7 +53,7 @@ export async function fetchTypes(
   return new Map(named.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Names of the zones that sell an instance type, sorted, by the type's name, in the order of the names. */
+/** Returns the zones that offer each instance type, by the name of the type. Both are sorted by name. */
 export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const zonesOf = new Map<string, string[]>();
   const input = { LocationType: 'availability-zone', MaxResults: OFFERINGS_PER_PAGE } as const;
@@ -68,9 +71,9 @@ export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string,
 }
 
 /**
- * What EC2 lists now, by the type's name. Types are hardly ever withdrawn, and the next answer is hours away: what is known
- * and one answer lacks is requested once more.
- * @throws Error when EC2 lists nothing although it has before
+ * Returns the current list of EC2, by the name of the type. Types are rarely withdrawn, and the next refresh is hours
+ * away. If a known type is missing in the response, the list is therefore requested once more.
+ * @throws Error if EC2 lists no types although it listed some before
  */
 export async function confirmed<V>(
   known: ReadonlyMap<string, V>,

@@ -1,4 +1,4 @@
-/** The instance types of the region, as each NodeClass sees them. */
+/** Instance types of the region, resolved for each NodeClass. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -49,10 +49,10 @@ const MIB = 2 ** 20;
 
 const NO_INFO: InstanceTypeInfo = {};
 
-/** Without offerings. */
+/** An instance type without offerings. */
 type Resolved = InstanceType;
 
-/** A NodeClass while its types are listed. */
+/** Context for the listing of a NodeClass's types. */
 interface View {
   readonly nodeClass: EC2NodeClass;
   readonly group: PlacementGroup | undefined;
@@ -67,13 +67,13 @@ interface InstanceTypesOptions {
   /** Expected part of the requested CPU that pods use. Default: 0, so that surplus CPU credits do not count. */
   readonly cpuUtilization?: number;
   readonly reservedCapacity: boolean;
-  /** Whether kubelet settings may be expressions. */
+  /** True if kubelet settings may be expressions. */
   readonly nodeClassCel: boolean;
   readonly pricing: Pricing;
-  /** Prices are AWS's without it. */
+  /** If undefined, AWS's list prices apply. */
   readonly priceBook?: Pick<PriceBookFile, 'version' | 'discounted'>;
   readonly unavailable: UnavailableOfferings;
-  /** Spot costs what AWS asks for it without it. */
+  /** If undefined, spot prices include no interruption risk. */
   readonly spotRisk?: Pick<SpotRisk, 'version' | 'sequence' | 'partOf'>;
   readonly reservations: Reservations;
   readonly placementGroups: PlacementGroups;
@@ -89,15 +89,15 @@ export class InstanceTypes {
   #infos: ReadonlyMap<string, InstanceTypeInfo> = new Map();
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #allZones: readonly string[] = [];
-  /** By `monotonicMs`. */
+  /** Time of the last refresh, by `monotonicMs`. */
   #refreshedMs = Number.NEGATIVE_INFINITY;
   readonly #resolved: TtlCache<string, { readonly memories: number; readonly types: readonly Resolved[] }>;
-  /** By class key, while types are resolved. */
+  /** Resolutions in progress, by class key. */
   readonly #resolving = new Map<string, Promise<readonly Resolved[]>>();
   readonly #lists: TypeLists;
   readonly #densities: Densities;
   readonly #discoveredMemory: TtlCache<string, number>;
-  /** How often some memory was new. */
+  /** Number of changes of discovered memory. */
   #memories = 0;
 
   constructor(options: InstanceTypesOptions) {
@@ -105,12 +105,12 @@ export class InstanceTypes {
     this.#resolved = new TtlCache(options.clock, UNUSED_MS);
     this.#densities = new Densities(options);
     const { unavailable, spotRisk } = options;
-    // both only ever grow, and so their sum changes with either
+    // both sequences only increase, so their sum changes if one of them changes
     this.#lists = new TypeLists(options.clock, (name) => unavailable.sequence(name) + (spotRisk?.sequence(name) ?? 0));
     this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
   }
 
-  /** False until the types are known. */
+  /** False until the instance types have been loaded. */
   get loaded(): boolean {
     return this.#infos.size > 0;
   }
@@ -119,7 +119,7 @@ export class InstanceTypes {
     return this.#allZones;
   }
 
-  /** Changes whenever some offering may have. */
+  /** Changes if an offering may have changed. */
   get offeringsVersion(): string {
     const { unavailable, spotRisk, shifts } = this.#options;
     unavailable.sweep();
@@ -141,13 +141,13 @@ export class InstanceTypes {
     return this.#infos.get(name);
   }
 
-  /** Asks AWS for types and zones anew. A failure leaves what is known. */
+  /** Reloads instance types and zones from AWS. If a request fails, the previous data is kept. */
   async refresh(): Promise<void> {
     await Promise.all([this.#refreshTypes(), this.#refreshZones()]);
     this.#refreshedMs = monotonicMs(this.#options.clock);
   }
 
-  /** Milliseconds until what is known is old; the start of the process has just read it. */
+  /** Milliseconds until the data must be refreshed. The start of the process has already loaded it. */
   get freshForMs(): number {
     return Math.max(0, this.#refreshedMs + REFRESH_MS - monotonicMs(this.#options.clock));
   }
@@ -161,7 +161,10 @@ export class InstanceTypes {
     this.#options.log.debug('discovered instance types', { count: infos.size });
   }
 
-  /** Of types that cannot be used, what is known already stays; of all, where one of those has no name. */
+  /**
+   * Keeps the previous data of unusable types. If an unusable type has no name, keeps the previous data of all types
+   * that are missing.
+   */
   async #fetchTypes(): Promise<ReadonlyMap<string, InstanceTypeInfo>> {
     const { ec2, log } = this.#options;
     const unusable = new Set<unknown>();
@@ -185,7 +188,10 @@ export class InstanceTypes {
     this.#options.log.debug('discovered zones', { zones: this.#allZones });
   }
 
-  /** Remembers the least memory that nodes of a type with these images reported, in bytes. True when that is new. */
+  /**
+   * Records the smallest memory, in bytes, that nodes of a type with these AMIs reported. Returns true if the recorded
+   * value has changed.
+   */
   discoverMemory(instanceType: string, nodeClass: EC2NodeClass, bytes: number): boolean {
     const key = memoryKey(instanceType, nodeClass);
     const known = this.#discoveredMemory.get(key);
@@ -197,8 +203,8 @@ export class InstanceTypes {
   }
 
   /**
-   * Every known type, also those that cannot be bought now.
-   * @throws Error when types are not known yet, the NodeClass has no subnets, or its kubelet block is invalid
+   * Lists every known type, including types that cannot be launched now.
+   * @throws Error if types are not loaded yet, the NodeClass has no subnets, or its kubelet block is invalid
    */
   async list(nodeClass: EC2NodeClass): Promise<readonly InstanceType[]> {
     if (this.#infos.size === 0) throw new Error('no instance types found');
@@ -234,7 +240,7 @@ export class InstanceTypes {
     return resolving.finally(() => this.#resolving.delete(key));
   }
 
-  /** Types that are known are resolved again only if nodes have reported another memory since. */
+  /** Resolves a known type again only if nodes have reported a different memory since. */
   *#resolutionSteps(key: string, nodeClass: EC2NodeClass): Generator<undefined, readonly Resolved[]> {
     const known = this.#resolved.get(key)?.types;
     const [memories, infos, offeredIn] = [this.#memories, this.#infos, this.#offeredIn];
@@ -246,15 +252,18 @@ export class InstanceTypes {
     for (const item of known ?? infos.values()) {
       if ('name' in item) types.push(isCurrent(item) ? item : resolve(infos.get(item.name) ?? {}));
       else types.push(resolve(item));
-      // kubelet expressions may take a millisecond for each type
+      // kubelet expressions may take a millisecond per type
       yield;
     }
-    // a refresh in between has made them outdated
+    // a refresh during the resolution makes the types outdated
     if (infos === this.#infos && offeredIn === this.#offeredIn) this.#resolved.set(key, { memories, types });
     return types;
   }
 
-  /** Every offering of the NodeClass with what stands in the way of buying it. @throws as `list` does */
+  /**
+   * Returns every offering of the NodeClass, with the obstacle that prevents its launch.
+   * @throws as `list` does
+   */
   async survey(nodeClass: EC2NodeClass): Promise<readonly Surveyed[]> {
     const types = await this.list(nodeClass);
     const group = await this.#options.placementGroups.current(nodeClass);
@@ -275,12 +284,12 @@ export class InstanceTypes {
     return reservedEntries(info, selected, (id) => reservations.available(id), context);
   }
 
-  /** The first expression of the NodeClass that has no usable value for some type, in words. */
+  /** Describes the first expression of the NodeClass that has no usable value for an instance type. */
   expressionFailure(nodeClass: EC2NodeClass): Promise<string | undefined> {
     return this.#densities.failure(nodeClass, this.#infos);
   }
 
-  /** What the NodeClass has the kubelet of a node of the type reserve; quantities only. */
+  /** Returns the resources that the kubelet reserves on a node of the type, as quantities. */
   reservedFor(nodeClass: EC2NodeClass, name: string): Reserved {
     return this.#densities.of(nodeClass, this.#infos.get(name) ?? NO_INFO).reserved;
   }
@@ -362,7 +371,7 @@ export class InstanceTypes {
   }
 }
 
-/** What is not there is said as well: a label of which nothing is known counts as one that any node can have. */
+/** Defines the missing labels explicitly, because an undefined label would match any value. */
 const NO_GROUP: readonly Requirement[] = [PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL].map((key) => ({
   key,
   operator: 'DoesNotExist',

@@ -1,4 +1,4 @@
-/** Labels of instance types, as requirements: every key that the product knows is defined on every type. */
+/** Labels of instance types, as requirements. Every well-known label is defined on every type. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import {
   ARCH_LABEL,
@@ -48,7 +48,7 @@ interface LabelContext {
   readonly zones: readonly Zone[];
   /** Zones in which AWS offers the type. */
   readonly offeredIn: ReadonlySet<string>;
-  /** The NodeClass's reservations of this type. */
+  /** Reservations of the NodeClass for this type. */
   readonly reservations: readonly CapacityReservation[];
 }
 
@@ -57,14 +57,14 @@ const FAMILY_PARTS = /^([a-z]+)(-[0-9]+tb)?([0-9]+)(?:[^0-9.][^.]*)?\./;
 
 const normalize = (text: string | undefined): string => (text ?? '').toLowerCase().replaceAll(' ', '-');
 
-/** A single value; absent when there is none. An empty text is a value. */
+/** Returns a requirement for a single value, or DoesNotExist if it is undefined. An empty text is a value. */
 const is = (key: string, value: string | number | boolean | undefined): Requirement =>
   value === undefined ? { key, operator: 'DoesNotExist' } : { key, operator: 'In', values: [String(value)] };
 
 const oneOf = (key: string, values: readonly string[]): Requirement =>
   values.length === 0 ? { key, operator: 'DoesNotExist' } : { key, operator: 'In', values: [...new Set(values)] };
 
-/** The Kubernetes name of the type's architecture. */
+/** Returns the architecture of the type, as named by Kubernetes. */
 export function architectureOf(info: InstanceTypeInfo): string {
   const supported = info.ProcessorInfo?.SupportedArchitectures ?? [];
   const known = supported.find((each) => ARCHITECTURES[each] !== undefined);
@@ -142,7 +142,7 @@ function storageLabels(info: InstanceTypeInfo): readonly Requirement[] {
 
 function operatingSystem(info: InstanceTypeInfo, family: AmiFamily): readonly Requirement[] {
   if (!isWindows(family)) return [is(OS_LABEL, 'linux'), is(WINDOWS_BUILD_LABEL, undefined)];
-  // Windows images exist for amd64 alone: on other architectures the type matches no operating system.
+  // Windows images exist only for amd64. On other architectures, the type matches no operating system.
   const os: Requirement =
     architectureOf(info) === 'amd64' ? is(OS_LABEL, 'windows') : { key: OS_LABEL, operator: 'In', values: [] };
   return [os, is(WINDOWS_BUILD_LABEL, family.windowsBuild)];
@@ -179,7 +179,7 @@ function capacityLabels(info: InstanceTypeInfo, { reservations }: LabelContext):
   ];
 }
 
-/** Every label of a type, as one NodeClass sees it. */
+/** Returns every label of a type for a NodeClass. */
 export function typeRequirements(info: InstanceTypeInfo, context: LabelContext): readonly Requirement[] {
   const name = info.InstanceType ?? '';
   return [
@@ -201,14 +201,14 @@ export function typeRequirements(info: InstanceTypeInfo, context: LabelContext):
   ];
 }
 
-/** Old families whose network has no dependable baseline; AWS calls it low, moderate or high. */
+/** Old families without a guaranteed network baseline. AWS describes their performance as low, moderate or high. */
 const UNRATED = new Set(['c1', 'c3', 'c4', 'cc2', 'cr1', 'd2', 'g2', 'hs1', 'i2', 'm1', 'm2', 'm3', 'r3', 't1']);
 
-/** Each of the two cards of the largest sizes of these families is listed with what both have together. */
+/** Largest sizes with two network cards. EC2 lists the combined bandwidth for each of the cards. */
 const SHARED = /^[cmr]6id?n\.(32xlarge|metal)$/;
 const SHARED_MBPS = 200_000;
 
-/** Baseline network bandwidth in Mbps over all cards. */
+/** Returns the baseline network bandwidth of all cards, in Mbps. */
 export function networkBandwidthMbps(info: InstanceTypeInfo): number | undefined {
   const name = info.InstanceType ?? '';
   const family = name.split('.')[0] ?? '';
@@ -218,6 +218,6 @@ export function networkBandwidthMbps(info: InstanceTypeInfo): number | undefined
     (sum, card) => sum + (card.BaselineBandwidthInGbps ?? 0),
     0,
   );
-  // Cut, not rounded: AWS publishes 1.5625 Gbps as 1562 Mbps.
+  // Truncated instead of rounded, because AWS publishes 1.5625 Gbps as 1562 Mbps.
   return gbps > 0 ? Math.floor(gbps * 1000 + 1e-6) : undefined;
 }

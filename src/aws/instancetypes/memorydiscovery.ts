@@ -1,4 +1,4 @@
-/** Learns from registered nodes how much memory their instance type really has. */
+/** Discovers the actual memory of instance types from registered nodes. */
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, INSTANCE_TYPE_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
@@ -29,7 +29,7 @@ export const memoryDiscovery = (informers: Informers, types: InstanceTypes): Rec
     if (claim === undefined || nodeClass === undefined || memory === undefined) return settled;
     const name = labelOf(node, INSTANCE_TYPE_LABEL);
     const type = (await types.list(nodeClass)).find((each) => each.name === name);
-    // Another image may leave another amount: only what the type would get today counts.
+    // The memory may depend on the image. Only nodes with the current AMI of the type count.
     const ami = type === undefined ? undefined : amiForType(nodeClass.status?.amis ?? [], type);
     if (ami === undefined || ami.id !== claim.status?.imageID) return settled;
     const bytes = parseQuantity(memory);

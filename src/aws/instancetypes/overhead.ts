@@ -1,4 +1,4 @@
-/** What the node keeps back from pods: kube-reserved, system-reserved and the hard eviction threshold. */
+/** Resources of a node that pods cannot use: kube-reserved, system-reserved and the hard eviction threshold. */
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { InstanceTypeOverhead, Resources } from '../../engine/model.ts';
@@ -9,7 +9,7 @@ import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-/** Share of each tier of cores, in milli-cores per core: EKS's bootstrap formula. */
+/** Reserved milli-cores per core, by tier of cores, as in EKS's bootstrap script. */
 const CPU_TIERS: readonly (readonly [fromCore: number, toCore: number, milliPerCore: number])[] = [
   [0, 1, 60],
   [1, 2, 10],
@@ -30,20 +30,24 @@ function threshold(signal: string | undefined, capacity: number, fallback: numbe
   if (signal === undefined) return fallback;
   if (!signal.endsWith('%')) return parseQuantity(signal);
   const percent = Number(signal.slice(0, -1));
-  // The kubelet reads 100 % as switched off.
+  // The kubelet disables a threshold of 100 %.
   return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
 }
 
 interface OverheadInput {
   readonly vcpus: number;
-  /** Pods that kube-reserved memory is sized by. */
+  /** Number of pods for the kube-reserved memory. */
   readonly pods: number;
-  /** Estimated, even where the real memory is known: the percentages are of the estimate. */
+  /** Estimated memory, even if the actual memory is known, because percentages refer to the estimate. */
   readonly memory: number;
   readonly ephemeralStorage: number;
 }
 
-/** `reserved` is what the kubelet block reserves on the type; by default its quantities alone, without expressions. */
+/**
+ * Computes the overhead.
+ * @param reserved resources that the kubelet block reserves on the type; defaults to its quantities without
+ * expressions
+ */
 export function overheadOf(
   kubelet: Kubelet,
   input: OverheadInput,

@@ -1,23 +1,25 @@
-/** The lists of instance types that NodeClasses see. One that comes out equal stays the same object, and so do types. */
+/**
+ * Caches the lists of instance types of NodeClasses. Equal lists and equal types are represented by the same object.
+ */
 import type { InstanceType } from '../../engine/model.ts';
 import { sharedTypeList } from '../../engine/shared-types.ts';
 import type { Timepiece } from '../../lib/clock.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 
-/** A list that nobody used for this long is forgotten: its NodeClass is gone or has changed. */
+/** Time after which an unused list is removed, because its NodeClass has changed or no longer exists. */
 export const UNUSED_MS = 5 * 60_000;
 
 interface ListInput {
-  /** Changes whenever some offering may have. */
+  /** Changes if an offering may have changed. */
   readonly version: string;
-  /** Changes whenever some price did. */
+  /** Changes if a price has changed. */
   readonly prices: string;
   /** Types without offerings. */
   readonly resolved: readonly InstanceType[];
-  /** Names of types of which there are reservations. What is left in those may change with every launch. */
+  /** Names of types with reservations. The remaining capacity of reservations may change with each launch. */
   readonly reserved: ReadonlySet<string>;
   readonly withOfferings: (type: InstanceType) => InstanceType;
-  /** Of a type that has its other offerings. */
+  /** Adds the reserved offerings to a type with its other offerings. */
   readonly withReserved: (type: InstanceType) => InstanceType;
 }
 
@@ -25,9 +27,9 @@ interface Listed {
   readonly version: string;
   readonly prices: string;
   readonly resolved: readonly InstanceType[];
-  /** Stands for the shortages of each type. */
+  /** Sequence numbers of each type's shortages. */
   readonly shortages: readonly number[];
-  /** Without offerings of reservations. */
+  /** Types without reserved offerings. */
   readonly base: readonly InstanceType[];
   readonly types: readonly InstanceType[];
 }
@@ -36,7 +38,7 @@ export class TypeLists {
   readonly #listed: TtlCache<string, Listed>;
   readonly #shortagesOf: (name: string) => number;
 
-  /** `shortagesOf` answers a number that changes whenever what is known about a type's shortages may have. */
+  /** @param shortagesOf returns a number that changes if the shortages of a type may have changed */
   constructor(clock: Timepiece, shortagesOf: (name: string) => number) {
     this.#listed = new TtlCache(clock, UNUSED_MS);
     this.#shortagesOf = shortagesOf;
@@ -50,7 +52,10 @@ export class TypeLists {
     this.#listed.clear();
   }
 
-  /** `scope` stands for everything of a NodeClass that its list depends on. */
+  /**
+   * Returns the list for a scope.
+   * @param scope represents all fields of a NodeClass on which its list depends
+   */
   of(scope: string, input: ListInput): readonly InstanceType[] {
     const known = this.#listed.get(scope);
     const isCurrent = known?.version === input.version && known.resolved === input.resolved;
