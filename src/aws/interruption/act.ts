@@ -1,4 +1,4 @@
-/** What is done to NodeClaims whose instance is about to end or is unhealthy. */
+/** Handles NodeClaims with an instance that is unhealthy or about to terminate. */
 
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject, Node } from '../../api/kubernetes.ts';
@@ -37,12 +37,12 @@ import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { spotPoolOf } from '../spot-risk/watch.ts';
 import type { MessageKind } from './messages.ts';
 
-/** Kinds of the queue's messages and of EC2's status checks. */
+/** Kinds of queue messages and of EC2 status checks. */
 export type InterruptionKind = MessageKind | 'instance_status' | 'system_status' | 'event_status';
 
 interface Response {
   readonly event: KeyedEvent & { readonly message: () => string };
-  /** Drain and delete; or stop waiting for the drain, as the node cannot be trusted; or leave it. */
+  /** `ForcefulTermination` does not wait for the drain, because the node is unreliable. */
   readonly action: 'CordonAndDrain' | 'ForcefulTermination' | 'NoAction';
 }
 
@@ -74,7 +74,7 @@ export interface ActOptions {
 const eventFor = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
   eventOf(event, object, { message, dedupe: [object.metadata.uid ?? object.metadata.name] });
 
-/** Remembers what the interruption says about capacity. */
+/** Records the shortage of capacity that the interruption indicates. */
 function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL] ?? '';
@@ -85,7 +85,7 @@ function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable,
   if (kind === 'capacity_reservation_interrupted' && reservation !== undefined) reservations.exhausted(reservation);
 }
 
-/** Kinds of messages that say something of how safe a spot pool is. */
+/** Message kinds that affect the estimated risk of a spot pool. */
 const RISKS: Readonly<Partial<Record<InterruptionKind, 'interruption' | 'recommendation'>>> = {
   spot_interrupted: 'interruption',
   rebalance_recommendation: 'recommendation',
@@ -133,7 +133,7 @@ async function deleteClaim(
     reason: kind,
     nodepool: poolNameOf(claim),
     capacity_type: labelOf(claim, CAPACITY_TYPE_LABEL),
-    // Interruptions differ by their reason alone; the labels are there because the counter is shared.
+    // The labels exist because the counter is shared. Only the reason distinguishes interruptions.
     consolidation_policy: '',
     termination_mode: '',
   });
@@ -141,8 +141,9 @@ async function deleteClaim(
 }
 
 /**
- * Publishes an event, remembers shortages and deletes the NodeClaims of the instances. Instances of others are ignored.
- * @throws Error with what failed; the other instances are done
+ * Publishes an event, records shortages and deletes the NodeClaims of the instances. Ignores instances without a
+ * NodeClaim.
+ * @throws Error with all failures, after all instances have been handled
  */
 export async function act(
   kind: InterruptionKind,
@@ -158,7 +159,7 @@ export async function act(
     .list()
     .filter((claim) => {
       const id = instanceIdOfClaim(claim);
-      // a claim that has no instance yet is not the one of a message that names none
+      // a NodeClaim without an instance must not match a message without an instance
       return id && wanted.has(id);
     });
   const results = await Promise.allSettled(

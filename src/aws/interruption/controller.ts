@@ -1,4 +1,4 @@
-/** Reads the interruption queue and acts on what it says. */
+/** Reads the interruption queue and handles its messages. */
 import {
   DeleteMessageCommand,
   GetQueueUrlCommand,
@@ -18,9 +18,12 @@ interface InterruptionOptions extends ActOptions {
   readonly queueName: string;
 }
 
-/** Time for which a message that is being handled is hidden, and for which an empty queue is waited on. */
+/** Visibility timeout of received messages, and wait time for an empty queue. */
 const WAIT_SECONDS = 20;
-/** A spot instance ends two minutes after its warning: once SQS answers again, the queue must be read soon. */
+/**
+ * Short, because a spot instance terminates two minutes after its warning. The queue must be read soon after SQS
+ * recovers.
+ */
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 
 export function interruption(options: InterruptionOptions): Singleton {
@@ -48,7 +51,7 @@ class InterruptionQueue {
       messages = await this.#receive(url, signal);
     } catch (error) {
       if (signal.aborted) return settled;
-      // The queue may have been made anew under another address.
+      // The queue may have been created again with another URL.
       this.#url = undefined;
       throw error;
     }
@@ -85,7 +88,10 @@ class InterruptionQueue {
     return answer.Messages ?? [];
   }
 
-  /** A message that fails stays in the queue and comes back; one that cannot be read is thrown away. */
+  /**
+   * Handles and deletes a message. A message stays in the queue if its handling fails, and is deleted if it cannot be
+   * parsed.
+   */
   async #handle(message: SqsMessage, log: Logger): Promise<void> {
     const { queueName, metrics, clock } = this.#options;
     let parsed: Message;

@@ -1,4 +1,4 @@
-/** Acts on instances that fail EC2's status checks or have maintenance ahead. */
+/** Handles instances that fail EC2's status checks or have scheduled maintenance. */
 import {
   type EC2Client,
   type InstanceStatus,
@@ -15,11 +15,11 @@ import { pagesOf } from '../pages.ts';
 import { type ActOptions, act } from './act.ts';
 
 const PERIOD_MS = 60_000;
-/** Instances that are acted on at once. */
+/** Number of instances that are handled concurrently. */
 const AT_ONCE = 10;
-/** Checks that failed for less may recover by themselves. */
+/** Minimum duration of a failure, because shorter failures may resolve themselves. */
 const IMPAIRED_MS = 120_000;
-/** Without the right to look, the loop rests until the process starts anew. */
+/** If the permission is missing, the loop pauses until the process restarts. */
 const FOREVER_MS = 365 * 24 * 3_600_000;
 const SCHEDULED_EVENTS = [
   'instance-reboot',
@@ -48,7 +48,7 @@ const isImpaired = (summary: InstanceStatusSummary | undefined, nowMs: number): 
       Status === 'failed' && ImpairedSince !== undefined && nowMs - ImpairedSince.getTime() >= IMPAIRED_MS,
   );
 
-/** What is wrong with an instance, by category. */
+/** Returns the categories of an instance's problems. */
 function categoriesOf(status: InstanceStatus, nowMs: number): readonly Category[] {
   const found: Category[] = [];
   if (isImpaired(status.InstanceStatus, nowMs)) found.push('InstanceStatus');
@@ -77,7 +77,7 @@ export function instanceStatus(options: InstanceStatusOptions): Singleton {
     return found;
   }
 
-  /** Counts each instance of the cluster, by category, once until it is no longer reported. */
+  /** Counts each instance of the cluster once per category, until it is no longer reported. */
   function report(found: ReadonlyMap<string, readonly Category[]>, log: Logger): void {
     const ours = new Set(informers.store(NODE_CLAIM).list().map(instanceIdOfClaim));
     const seen = new Set<string>();

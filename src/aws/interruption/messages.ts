@@ -1,4 +1,4 @@
-/** EventBridge events about instances, as they come through the queue. */
+/** EventBridge events about instances, as the queue delivers them. */
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { parseJson } from '../../lib/parse-json.ts';
 
@@ -14,7 +14,7 @@ export type MessageKind =
 export interface Message {
   readonly kind: MessageKind;
   readonly instanceIds: readonly string[];
-  /** When the event happened; undefined when the event does not say. */
+  /** Time of the event. Undefined if the event has no time. */
   readonly timeMs: number | undefined;
 }
 
@@ -32,10 +32,10 @@ function text(detail: JsonObject, field: string): string {
   return value;
 }
 
-/** What EC2 calls an instance. */
+/** Format of instance IDs. */
 const INSTANCE_ID = /^i-[0-9a-z]{1,32}$/;
 
-/** @throws Error when the field names no instance */
+/** @throws Error if the field does not contain an instance ID */
 function instanceId(detail: JsonObject, field: string): string {
   const value = text(detail, field);
   if (!INSTANCE_ID.test(value)) throw new Error(`detail.${field} is not the ID of an instance`);
@@ -64,12 +64,12 @@ function healthEvent(detail: JsonObject): Parsed {
   const entities: unknown = detail.affectedEntities ?? [];
   if (!Array.isArray(entities)) throw new Error('detail.affectedEntities is not a list');
   const values = entities.map((entity) => (isObject(entity) ? text(entity, 'entityValue') : ''));
-  // hosts and volumes have such events as well
+  // dedicated hosts and volumes also have such events
   const instanceIds = values.filter((value) => INSTANCE_ID.test(value));
   return { kind: 'scheduled_change', instanceIds };
 }
 
-/** By source and detail type. All have version 0. */
+/** Parsers by source and detail type. Both apply to version 0 of the envelope. */
 const PARSERS: Readonly<Record<string, Parser>> = {
   'aws.ec2/EC2 Spot Instance Interruption Warning': aboutInstance('spot_interrupted'),
   'aws.ec2/EC2 Instance Rebalance Recommendation': aboutInstance('rebalance_recommendation'),
@@ -79,8 +79,8 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 };
 
 /**
- * Reads a message's body. Events of other kinds are `no_op`.
- * @throws Error when the body is missing or malformed
+ * Parses the body of a message. Other events have the kind `no_op`.
+ * @throws Error if the body is missing or malformed
  */
 export function parseMessage(body: string | undefined): Message {
   if (body === undefined) throw new Error('the message has no body');
