@@ -1,6 +1,6 @@
 /**
- * The shape of the upstream KubeletConfiguration (kubelet.config.k8s.io/v1beta1), and how a block departs from it. Errors
- * are worded as the Kubernetes decoder words them.
+ * Schema of the upstream KubeletConfiguration (kubelet.config.k8s.io/v1beta1). Errors have the wording of the
+ * Kubernetes decoder.
  */
 
 import { parseDuration } from '../../api/duration.ts';
@@ -10,14 +10,17 @@ import { isObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
-/** A list has one member, a map one named `*`, a struct all of its fields. */
+/** A list has one member, a map has one member named `*`, and a struct has all of its fields. */
 type Shape = Scalar | readonly [Shape] | { readonly [field: string]: Shape };
 
 const STRINGS: Shape = ['string'];
 const STRING_MAP: Shape = { '*': 'string' };
 const LOG_OPTIONS: Shape = { splitStream: 'bool', infoBufferSize: 'Quantity' };
 
-/** Fields of one type, separated by white space. */
+/**
+ * Defines fields with the same type.
+ * @param names separated by white space
+ */
 const fields = <T extends Shape>(shape: T, names: string): Readonly<Record<string, T>> =>
   Object.fromEntries(names.split(/\s+/).map((name) => [name, shape]));
 
@@ -79,7 +82,7 @@ const KUBELET_CONFIGURATION: Shape = {
   memorySwap: { swapBehavior: 'string' },
   logging: {
     format: 'string',
-    // Either a duration or a number of nanoseconds.
+    // a duration or a number of nanoseconds
     flushFrequency: 'any',
     verbosity: 'uint32',
     vmodule: [{ filePattern: 'string', verbosity: 'uint32' }],
@@ -93,10 +96,10 @@ const KUBELET_CONFIGURATION: Shape = {
   userNamespaces: { idsPerPod: 'int64' },
 };
 
-/** A field of a block: a scalar or a list of scalars (`true`), a map of scalars, or fields. */
+/** Field of a block: `true` for a scalar or a list of scalars, a map of scalars, or nested fields. */
 export type KubeletField = true | 'map' | { readonly [field: string]: KubeletField };
 
-/** Returns the fields of the upstream KubeletConfiguration, but maps of anything else than scalars. */
+/** Returns the fields of the upstream KubeletConfiguration, except maps with values that are not scalars. */
 export const kubeletFields = (): { readonly [field: string]: KubeletField } =>
   fieldsOf(KUBELET_CONFIGURATION as Members);
 
@@ -145,7 +148,7 @@ const WORDING: Wording = {
   error: (_path, problem) => new FieldFault('', problem),
 };
 
-/** Go's name of a type; structs have names of their own, which say nothing to users. */
+/** Returns Go's name of a type. Names of structs are omitted, because they do not help users. */
 function goTypeOf(shape: Shape): string {
   if (typeof shape === 'string') return shape === 'Duration' ? 'string' : shape;
   if (Array.isArray(shape)) return `[]${goTypeOf(shape[0])}`;
@@ -164,7 +167,7 @@ function checkDuration(field: Field): void {
 }
 
 /**
- * Returns the paths of unknown fields. Null stands for absent everywhere.
+ * Returns the paths of unknown fields. Null values count as absent.
  * @throws FieldFault for the first value of a wrong type
  */
 function unknownIn(field: Field, shape: Shape): readonly string[] {
@@ -189,9 +192,12 @@ function unknownIn(field: Field, shape: Shape): readonly string[] {
   });
 }
 
-/** Why the block is no KubeletConfiguration: the first value of a wrong type, else every unknown field. */
+/**
+ * Returns the reason why the block is not a KubeletConfiguration: the first value of a wrong type, or every unknown
+ * field.
+ */
 export function decodeErrors(raw: Readonly<Record<string, unknown>>): readonly string[] {
-  // An expression stands where the decoder wants a number.
+  // The decoder expects a number, but maxPods may be an expression.
   const block = typeof raw.maxPods === 'string' ? { ...raw, maxPods: 0 } : raw;
   try {
     return unknownIn(new Field(block, WORDING), KUBELET_CONFIGURATION).map((path) => `unknown field "${path}"`);
@@ -200,7 +206,7 @@ export function decodeErrors(raw: Readonly<Record<string, unknown>>): readonly s
   }
 }
 
-/** The value when it has the field's upstream type, else undefined, as if the field were not there. */
+/** Returns the value of a field, or undefined if it does not have the field's upstream type. */
 export function wellTyped(raw: Readonly<Record<string, unknown>>, field: string): unknown {
   try {
     unknownIn(new Field(raw[field], WORDING, field), own(KUBELET_CONFIGURATION as Members, field) ?? 'any');

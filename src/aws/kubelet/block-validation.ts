@@ -1,4 +1,4 @@
-/** Checks of the kubelet block that the API server cannot make, because the block is an open object. */
+/** Checks of the kubelet block that the API server cannot perform, because the block has an open schema. */
 import { parseDuration } from '../../api/duration.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
@@ -108,7 +108,7 @@ function numberErrors(raw: RawKubelet): readonly string[] {
   return errors;
 }
 
-/** Everything that is wrong with the block, in words; empty when it is sound. */
+/** Describes every error in the block. Returns an empty list if the block is valid. */
 export function kubeletErrors(raw: RawKubelet | undefined): readonly string[] {
   if (raw === undefined || Object.keys(raw).length === 0) return [];
   const structural = decodeErrors(raw).map((error) => `spec.kubelet: ${error}`);
@@ -121,7 +121,7 @@ export function kubeletErrors(raw: RawKubelet | undefined): readonly string[] {
   return [...structural, ...taints, ...evictionErrors(raw), ...reservedErrors(raw), ...numberErrors(raw)];
 }
 
-/** What the family would silently not apply. */
+/** Describes the settings that the AMI family would silently ignore. */
 export function unsupportedKubelet(
   raw: RawKubelet | undefined,
   kubelet: Kubelet,

@@ -1,11 +1,11 @@
-/** The kubelet block of a NodeClass: an open object of which twelve fields are understood. */
+/** The kubelet block of a NodeClass: an open object with twelve fields that the provider interprets. */
 import type { StringMap } from '../../api/kubernetes.ts';
 import { readQuantity } from '../../api/quantity.ts';
 import { isObject } from '../../lib/json-object.ts';
 
 export interface Kubelet {
   readonly clusterDNS?: readonly string[];
-  /** Text is an expression, which needs the NodeClassCEL gate. */
+  /** A text is an expression, which requires the NodeClassCEL feature gate. */
   readonly maxPods?: number | string;
   readonly podsPerCore?: number;
   readonly systemReserved?: StringMap;
@@ -30,7 +30,7 @@ const isTextMap = (value: unknown): boolean =>
 const integer: Check = ['an integer', isInteger];
 const textMap: Check = ['a map of strings', isTextMap];
 
-/** The fields that the provider itself acts on. */
+/** Fields that the provider interprets. */
 export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
   clusterDNS: ['a list of strings', (value) => Array.isArray(value) && value.every((each) => typeof each === 'string')],
   maxPods: ['an integer or an expression', (value) => isInteger(value) || typeof value === 'string'],
@@ -46,7 +46,7 @@ export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
   cpuCFSQuota: ['true or false', (value) => typeof value === 'boolean'],
 };
 
-/** Whether a reserved amount is a quantity; if not, it is an expression. */
+/** Returns true if a reserved amount is a quantity. Otherwise it is an expression. */
 export function isQuantity(text: string): boolean {
   try {
     readQuantity(text);
@@ -56,15 +56,15 @@ export function isQuantity(text: string): boolean {
   }
 }
 
-/** Fields whose values have the wrong type, in words. */
+/** Describes the fields with values of a wrong type. */
 export const typeErrors = (raw: RawKubelet): readonly string[] =>
   Object.entries(MANAGED_FIELDS)
     .filter(([field, [, holds]]) => raw[field] !== undefined && raw[field] !== null && !holds(raw[field]))
     .map(([field, [expected]]) => `spec.kubelet.${field}: must be ${expected}`);
 
 /**
- * Reads the understood fields.
- * @throws Error naming the fields that have the wrong type
+ * Reads the fields that the provider interprets.
+ * @throws Error with the names of fields that have a wrong type
  */
 export function parseKubelet(raw: RawKubelet | undefined): Kubelet {
   if (raw === undefined) return {};

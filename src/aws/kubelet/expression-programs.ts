@@ -1,6 +1,6 @@
 /**
- * Programs of kubelet expressions. They run on the main thread, once for every instance type. Their length and number of
- * nodes bound the compilation; a cost limit bounds each evaluation, including the size of every value in it.
+ * Compiled kubelet expressions. They run on the main thread, once per instance type. Limits of the length and the
+ * number of nodes bound the compilation. A cost limit bounds each evaluation, including the size of every value.
  */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
@@ -8,19 +8,19 @@ import { CostError, countingCompiler, withinCost } from '../../api/schema/cel-co
 import { nodesOf } from '../../api/schema/cel-nodes.ts';
 import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celmatches.ts';
 
-/** An expression that cannot be compiled, or that has no usable value for some instance type. */
+/** An expression that cannot be compiled, or that has no usable value for an instance type. */
 export class ExpressionError extends Error {}
 
 type Value = bigint | number;
 const larger = (a: Value, b: Value): Value => (a > b ? a : b);
 const smaller = (a: Value, b: Value): Value => (a < b ? a : b);
 
-/** Characters of an expression. */
+/** Maximum number of characters of an expression. */
 const LONGEST = 1_000;
 const LIMITS = { maxAstNodes: 250, maxDepth: 50, maxListElements: 100 };
-/** Cost units of one evaluation. Common expressions cost between 5 and 100. */
+/** Maximum cost units of one evaluation. Common expressions cost between 5 and 100. */
 export const MOST_UNITS = 1_000;
-/** Longest part of a message of the library, which may contain a value of the expression. */
+/** Maximum length of a message of the library, which may contain a value of the expression. */
 const LONGEST_MESSAGE = 300;
 
 function environment(): Environment {
@@ -50,7 +50,7 @@ const cel = environment();
 const compileCounted = countingCompiler(cel);
 
 export type Program = (values: Readonly<Record<string, bigint | string>>) => unknown;
-/** Programs are small; the bound is for users who try many. */
+/** The limit applies only if users try many expressions, because programs are small. */
 const programs = new LRUCache<string, Program>({ max: 1_000 });
 
 function summaryOf(error: unknown): string {
@@ -62,7 +62,10 @@ function summaryOf(error: unknown): string {
 const hasComputedKey = ({ op, args }: ASTNode): boolean =>
   op === 'map' && (args as readonly (readonly [ASTNode, ASTNode])[]).some(([key]) => key.op !== 'value');
 
-/** Replaces `matches` with the method that runs in linear time. @throws if the text is not an expression */
+/**
+ * Replaces `matches` with the method that runs in linear time.
+ * @throws Error if the text is not an expression
+ */
 function linearText(text: string): string {
   const nodes = nodesOf(cel.parse(text).ast);
   if (nodes.some(hasComputedKey)) throw new Error('a key of a map is not a literal, such as a text or a number');

@@ -1,6 +1,6 @@
 /**
- * Kubelet settings that are expressions over an instance type, in the Common Expression Language (gate NodeClassCEL):
- * `maxPods: "min(max_pods, 110)"`, `kubeReserved: {memory: "11 * max_pods + 255"}`.
+ * Kubelet settings as expressions over an instance type, in the Common Expression Language (feature gate
+ * NodeClassCEL): `maxPods: "min(max_pods, 110)"`, `kubeReserved: {memory: "11 * max_pods + 255"}`.
  */
 
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
@@ -11,22 +11,21 @@ import { isQuantity, type Kubelet } from './block.ts';
 import { compiled, ExpressionError } from './expression-programs.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 
-/** What an expression may ask of an instance type. */
+/** Properties of an instance type that expressions can use. */
 export interface InstanceTypeFacts {
   readonly vcpus: number;
   readonly memoryMib: number;
-  /** Interfaces of the default network card. */
+  /** Number of interfaces of the default network card. */
   readonly defaultEnis: number;
   readonly ipsPerEni: number;
   readonly instanceType: string;
-  /** Within `maxPods` the family's own limit, elsewhere the value of `maxPods`. */
+  /** In `maxPods`, the limit of the AMI family. In other fields, the value of `maxPods`. */
   readonly maxPods: number;
 }
 
 const RESERVED_FIELDS = ['kubeReserved', 'systemReserved'] as const;
 const MAX_INT32 = 2 ** 31 - 1;
 
-/** The variables of an expression. */
 const variables = (facts: InstanceTypeFacts): Readonly<Record<string, bigint | string>> => ({
   vcpus: BigInt(facts.vcpus),
   memory_mib: BigInt(facts.memoryMib),
@@ -36,16 +35,22 @@ const variables = (facts: InstanceTypeFacts): Readonly<Record<string, bigint | s
   instance_type: facts.instanceType,
 });
 
-/** A whole number; fractions are cut. @throws ExpressionError */
+/**
+ * Evaluates an expression and truncates its value to an integer.
+ * @throws ExpressionError
+ */
 function evaluated(text: string, facts: InstanceTypeFacts): number {
   const value = compiled(text)(variables(facts));
-  // no negative zero, which would be written so
+  // converts negative zero to zero, because it would be printed as -0
   const number = Math.trunc(Number(value)) + 0;
   if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, its value is ${String(value)}`);
   return number;
 }
 
-/** Facts about a type. `maxPods` depends on the setting that is looked at. */
+/**
+ * Returns the properties of a type.
+ * @param maxPods depends on the field that is evaluated
+ */
 export const factsOf = (info: InstanceTypeInfo, maxPods: number): InstanceTypeFacts => ({
   vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
   memoryMib: info.MemoryInfo?.SizeInMiB ?? 0,
@@ -57,7 +62,10 @@ export const factsOf = (info: InstanceTypeInfo, maxPods: number): InstanceTypeFa
 
 const upTo = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple;
 
-/** The quantity that a value stands for. @throws ExpressionError when it is negative */
+/**
+ * Evaluates an expression and formats its value as a quantity.
+ * @throws ExpressionError if the value is negative
+ */
 function reservedQuantity(resource: string, text: string, facts: InstanceTypeFacts): string {
   const value = evaluated(text, facts);
   if (value < 0) throw new ExpressionError(`evaluating expression, ${value} is negative`);
@@ -73,7 +81,7 @@ function reservedQuantity(resource: string, text: string, facts: InstanceTypeFac
   }
 }
 
-/** The reserved lists of a kubelet block for one instance type: quantities only. */
+/** Reserved resources of a kubelet block for one instance type, as quantities. */
 export interface Reserved {
   readonly kubeReserved: StringMap;
   readonly systemReserved: StringMap;
@@ -88,7 +96,7 @@ function resolved(field: string, list: StringMap | undefined, facts: InstanceTyp
   return amounts;
 }
 
-/** Runs something, and says of its failure which field it is about. */
+/** Runs a function and adds the name of the field to its error. */
 function located<T>(field: string, run: () => T): T {
   try {
     return run();
@@ -97,7 +105,10 @@ function located<T>(field: string, run: () => T): T {
   }
 }
 
-/** Without facts, because the gate is off, expressions are left out. @throws ExpressionError */
+/**
+ * Evaluates the reserved resources. Expressions are left out if there are no facts, because the feature gate is off.
+ * @throws ExpressionError
+ */
 export const resolveReserved = (kubelet: Kubelet, facts?: InstanceTypeFacts): Reserved => ({
   kubeReserved: resolved('kubeReserved', kubelet.kubeReserved, facts),
   systemReserved: resolved('systemReserved', kubelet.systemReserved, facts),
@@ -110,14 +121,17 @@ function podsFrom(text: string, facts: InstanceTypeFacts): number {
   return pods;
 }
 
-/** The block with a number in place of an expression for `maxPods`. @throws ExpressionError */
+/**
+ * Returns the block with `maxPods` evaluated, if it is an expression.
+ * @throws ExpressionError
+ */
 export function withMaxPods(kubelet: Kubelet, facts: InstanceTypeFacts): Kubelet {
   const { maxPods } = kubelet;
   if (typeof maxPods !== 'string') return kubelet;
   return { ...kubelet, maxPods: located('spec.kubelet.maxPods', () => podsFrom(maxPods, facts)) };
 }
 
-/** Each expression of a kubelet block, with its place. */
+/** Lists each expression of a kubelet block with the path of its field. */
 function* expressionsIn(kubelet: Kubelet): Generator<readonly [field: string, text: string]> {
   if (typeof kubelet.maxPods === 'string') yield ['spec.kubelet.maxPods', kubelet.maxPods];
   for (const field of RESERVED_FIELDS)
@@ -125,10 +139,10 @@ function* expressionsIn(kubelet: Kubelet): Generator<readonly [field: string, te
       if (!isQuantity(text)) yield [`spec.kubelet.${field}[${resource}]`, text];
 }
 
-/** Whether some field is an expression rather than a number or quantity. */
+/** Returns true if a field contains an expression. */
 export const hasExpressions = (kubelet: Kubelet): boolean => expressionsIn(kubelet).next().done !== true;
 
-/** Why the first expression that does not compile does not; undefined when all do. */
+/** Returns the error of the first expression that does not compile, or undefined if all expressions compile. */
 export function compileFailure(kubelet: Kubelet): string | undefined {
   try {
     for (const [field, text] of expressionsIn(kubelet)) located(field, () => compiled(text));

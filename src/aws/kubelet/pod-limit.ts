@@ -1,21 +1,24 @@
-/** How many pods a node of an instance type holds. */
+/** Maximum number of pods on nodes of an instance type. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import type { Kubelet } from './block.ts';
 
-/** Pods of nodes whose family has no limit by network interfaces. */
+/** Pod limit of AMI families without a limit by network interfaces. */
 const DEFAULT_PODS = 110;
-/** Pods on the host network that every node runs and that take no address: kube-proxy and the CNI's own. */
+/** Host-network pods of every node, which need no address: kube-proxy and the CNI plugin. */
 const HOST_NETWORK_PODS = 2;
 
-/** Interfaces of the default network card, which is the only one that pods use. */
+/** Returns the number of interfaces of the default network card. Pods use only this card. */
 export function defaultCardInterfaces(info: InstanceTypeInfo): number {
   const network = info.NetworkInfo;
   return network?.NetworkCards?.[network.DefaultNetworkCardIndex ?? 0]?.MaximumNetworkInterfaces ?? 0;
 }
 
-/** One address of each interface is its own; 0 when no interface is left. */
+/**
+ * Returns the pod limit by network interfaces. One address of each interface is reserved for the interface itself. The
+ * result is 0 if no interface remains.
+ */
 export function eniLimitedPods(info: InstanceTypeInfo, nodeClass: EC2NodeClass, reservedEnis: number): number {
   const efaOnly = (nodeClass.spec.networkInterfaces ?? []).filter(
     (each) => each.networkCardIndex === 0 && each.interfaceType === 'efa-only',
@@ -25,14 +28,17 @@ export function eniLimitedPods(info: InstanceTypeInfo, nodeClass: EC2NodeClass, 
   return interfaces * ((info.NetworkInfo?.Ipv4AddressesPerInterface ?? 0) - 1) + HOST_NETWORK_PODS;
 }
 
-/** The family's own limit, where the kubelet block sets none. */
+/** Returns the limit of the AMI family, which applies if the kubelet block sets none. */
 export const familyPods = (
   info: InstanceTypeInfo,
   nodeClass: EC2NodeClass,
   { family, reservedEnis }: { readonly family: AmiFamily; readonly reservedEnis: number },
 ): number => (family.eniLimitedPods ? eniLimitedPods(info, nodeClass, reservedEnis) : DEFAULT_PODS);
 
-/** `maxPods` of the kubelet, or the family's own limit where that is none or an expression; then `podsPerCore`. */
+/**
+ * Returns `maxPods` of the kubelet block, limited by `podsPerCore`. If `maxPods` is missing or an expression, the
+ * limit of the AMI family replaces it.
+ */
 export function podLimit(
   info: InstanceTypeInfo,
   nodeClass: EC2NodeClass,
