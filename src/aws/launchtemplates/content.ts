@@ -1,4 +1,4 @@
-/** What a launch template holds. */
+/** Contents of launch templates. */
 import type {
   LaunchTemplateBlockDeviceMappingRequest,
   LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
@@ -23,7 +23,7 @@ interface TemplateInput {
   readonly nodeClass: EC2NodeClass;
   readonly family: AmiFamily;
   readonly imageId: string;
-  /** Plain text. */
+  /** As plain text, before the base64 encoding. */
   readonly userData: string;
   readonly tags: StringMap;
   readonly capacityType: string;
@@ -34,12 +34,12 @@ interface TemplateInput {
   readonly region: string;
   readonly placement: { readonly groupId: string; readonly partition?: number | undefined } | undefined;
   readonly reservation: TemplateReservation | undefined;
-  /** Whether templates say how they relate to reservations at all. */
+  /** True if templates specify a capacity reservation preference. */
   readonly reservedCapacity: boolean;
 }
 
 const GIB = 2 ** 30;
-/** Regions whose EC2 does not know the IPv6 metadata endpoint. */
+/** Regions without the IPv6 metadata endpoint. */
 const WITHOUT_IPV6_METADATA = new Set([
   'us-iso-east-1',
   'us-iso-west-1',
@@ -81,7 +81,7 @@ function blockDevices({ nodeClass, family }: TemplateInput): LaunchTemplateBlock
 
 type Interface = LaunchTemplateInstanceNetworkInterfaceSpecificationRequest;
 
-/** What interfaces that carry IP traffic have in common. */
+/** Returns the common settings of interfaces for IP traffic. */
 function trafficSettings({ nodeClass, dnsIp }: TemplateInput): Interface {
   const { associatePublicIPAddress, ipPrefixCount, connectionTracking: tracking } = nodeClass.spec;
   const ipv6 = isIpv6(dnsIp);
@@ -104,7 +104,10 @@ function trafficSettings({ nodeClass, dnsIp }: TemplateInput): Interface {
   };
 }
 
-/** Those of the NodeClass, else one per EFA card, else one. Subnets come with the fleet's overrides. */
+/**
+ * Returns the interfaces of the NodeClass, one interface per EFA card, or a single interface. The overrides of the
+ * fleet set the subnets.
+ */
 function networkInterfaces(input: TemplateInput): Interface[] {
   const { nodeClass, efaCount } = input;
   const Groups = (nodeClass.status?.securityGroups ?? []).map((group) => group.id);
@@ -145,7 +148,7 @@ function metadataOptions({ nodeClass, dnsIp, region }: TemplateInput): RequestLa
 
 function reservationMembers({ reservation, reservedCapacity }: TemplateInput): RequestLaunchTemplateData {
   if (!reservedCapacity) return {};
-  // Without a reservation of ours, open ones of others are left alone.
+  // Without a selected reservation, the launch must not use open reservations.
   if (reservation === undefined) return { CapacityReservationSpecification: { CapacityReservationPreference: 'none' } };
   const market: MarketType | undefined =
     reservation.type === 'capacity-block'
@@ -162,7 +165,10 @@ function reservationMembers({ reservation, reservedCapacity }: TemplateInput): R
   };
 }
 
-/** The template's data, as EC2 takes it. @throws Error when a block device mapping cannot be expressed */
+/**
+ * Builds the template data for EC2.
+ * @throws Error if a block device mapping has no EBS settings
+ */
 export function templateData(input: TemplateInput): RequestLaunchTemplateData {
   const { nodeClass, placement } = input;
   const nested = nodeClass.spec.cpuOptions?.nestedVirtualization;

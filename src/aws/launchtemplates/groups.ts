@@ -1,4 +1,4 @@
-/** Which instance types can share a launch template. */
+/** Groups of instance types that can share a launch template. */
 import type { AmiStatus } from '../../api/ec2-nodeclass.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -46,13 +46,13 @@ function reservationsOf(type: InstanceType): readonly TemplateReservation[] {
 interface Grouping {
   readonly capacityType: string;
   readonly wantsEfa: boolean;
-  /** What the kubelet of a node of a type reserves. */
+  /** Returns the resources that the kubelet reserves on nodes of a type. */
   readonly reservedOf: (instanceType: string) => Reserved;
 }
 
 /**
- * Groups types by everything that differs between templates; of a reserved launch, one group per reservation. Types
- * that no image is for are left out.
+ * Groups types by all properties that differ between templates. For a reserved launch, returns one group per
+ * reservation. Types without a compatible AMI are left out.
  */
 export function groupTypes(
   types: readonly InstanceType[],
