@@ -1,4 +1,4 @@
-/** The steps that look up what a NodeClass's selectors match. */
+/** Reconcile steps that resolve the selectors of a NodeClass. */
 import { type ConditionUpdate, getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { causeOf } from '../../cloud/errors.ts';
@@ -32,7 +32,10 @@ type Lookup<T extends Found> = (
   options?: { readonly anew?: boolean },
 ) => Promise<readonly T[]>;
 
-/** EC2's reads lag and may leave something out: what the status lists is gone once two answers lack it. */
+/**
+ * Resolves a selector. EC2's reads are eventually consistent and may miss objects. An object of the status counts as
+ * removed only if two responses do not contain it.
+ */
 async function confirmed<T extends Found>(
   nodeClass: EC2NodeClass,
   listed: readonly Found[] | undefined,
@@ -43,7 +46,10 @@ async function confirmed<T extends Found>(
   return listed?.every(({ id }) => ids.has(id)) === false ? list(nodeClass, { anew: true }) : found;
 }
 
-/** Found: listed and ready. Nothing found: cleared, not ready. AWS did not answer: everything stays as it was. */
+/**
+ * Returns a step that writes the found objects to the status and sets the condition. If no object matches, the step
+ * clears the status and sets the condition to False. If the request fails, the status is kept.
+ */
 const selectorStep =
   (tools: StepTools, { what, condition, none, status, list, againMs }: Selector): NodeClassStep =>
   async (nodeClass) => {
@@ -92,7 +98,7 @@ export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Nod
 
 const AMIS = 'AMIsReady';
 
-/** `region`: for messages. */
+/** @param region name of the region for messages */
 export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClassStep {
   const lookUp = selectorStep(tools, {
     what: 'amis',
@@ -116,7 +122,7 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
       return { ...result, nodeClass: refused, terminal: true };
     }
     const empty = causeOf(result.error, AliasWithoutImages);
-    // Images that were found for this spec go on being used: a cluster's upgrade may leave an alias without new ones.
+    // AMIs that were found for this spec stay in use, because an alias may have no AMIs for a newer cluster version.
     if (empty === undefined || isCurrent(nodeClass, AMIS)) return result;
     const message = `alias ${empty.alias} names no image in ${region}`;
     const cleared = withStatus(nodeClass, { amis: undefined });
@@ -127,13 +133,16 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
   };
 }
 
-/** True of the spec as it is now. */
+/** Returns true if the condition is true for the current generation of the spec. */
 function isCurrent(nodeClass: EC2NodeClass, type: string): boolean {
   const condition = getCondition(nodeClass, type);
   return condition?.status === 'True' && condition.observedGeneration === nodeClass.metadata.generation;
 }
 
-/** No match is fine: reservations are an extra. */
+/**
+ * Returns the step for capacity reservations. The condition is True even if no reservation matches, because
+ * reservations are optional.
+ */
 export const reservationStep =
   (tools: StepTools, reservations: Reservations, clock: Clock): NodeClassStep =>
   async (nodeClass) => {
@@ -152,7 +161,7 @@ export const reservationStep =
     }
   };
 
-/** Reason of `PlacementGroupReady` while the request for the group fails. */
+/** Reason of `PlacementGroupReady` if the request for the group fails. */
 export const GROUP_UNKNOWN = 'PlacementGroupResolutionFailed';
 
 export const placementGroupStep =
@@ -167,7 +176,7 @@ export const placementGroupStep =
       const reason = 'PlacementGroupNotFound';
       return { nodeClass: setCondition(nodeClass, { type, status: 'False', reason, message }) };
     } catch (error) {
-      // an answer of EC2 of the last day holds until another one comes
+      // a response of EC2 stays valid for a day if later requests fail
       if (groups.remembered(nodeClass) !== undefined)
         return { nodeClass, error: failedLookup('placement group', error) };
       const message = 'Failed to resolve placement group';

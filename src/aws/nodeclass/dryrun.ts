@@ -1,4 +1,7 @@
-/** Tries what a launch does, without launching: a real template, then CreateFleet and RunInstances as dry runs. */
+/**
+ * Validates a launch without launching instances: creates a launch template, then dry-runs CreateFleet and
+ * RunInstances.
+ */
 import { CreateFleetCommand, type EC2Client, RunInstancesCommand, type TagSpecification } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
@@ -21,7 +24,7 @@ import { codeOf, describeError, explainRefusal, isDenied, isDryRun, isServerFaul
 import { poolRequirements } from '../nodepools.ts';
 import { tagList } from '../tags.ts';
 
-/** The result of a check: fine, refused permanently, or to be tried again at once. */
+/** Result of a check. `again` requires an immediate retry. */
 export type DryRunResult =
   | { readonly kind: 'passed' }
   | { readonly kind: 'refused'; readonly reason: string; readonly message: string; readonly remember: boolean }
@@ -29,7 +32,7 @@ export type DryRunResult =
 
 const passed: DryRunResult = { kind: 'passed' };
 
-/** Types that every region has, for when no NodePool says what it wants. */
+/** Returns common types, which are tried if the NodePools select no types. */
 function commonTypes(types: readonly InstanceType[]): readonly InstanceType[] {
   const wanted = [
     ['m5.large', 'amd64'],
@@ -49,7 +52,7 @@ function commonTypes(types: readonly InstanceType[]): readonly InstanceType[] {
   return wanted.length > 0 ? wanted : types;
 }
 
-/** The type to try a launch with; undefined when no image of the NodeClass is for any type. */
+/** Returns the type for the dry run, or undefined if no type has a compatible AMI. */
 export function typeToTry(
   nodeClass: EC2NodeClass,
   types: readonly InstanceType[],
@@ -71,7 +74,10 @@ export function typeToTry(
   return (plain.length > 0 ? plain : mapped).sort((a, b) => a.at - b.at)[0]?.type;
 }
 
-/** Dedicated instances are tried where some NodePool allows them: they need more rights. */
+/**
+ * Returns the tenancy for the dry run. Dedicated tenancy is tried if a NodePool allows it, because it requires more
+ * permissions.
+ */
 export const tenancyToTry = (pools: readonly NodePool[]): 'default' | 'dedicated' =>
   pools.some((pool) => {
     const requirements = poolRequirements(pool);
@@ -80,7 +86,7 @@ export const tenancyToTry = (pools: readonly NodePool[]): 'default' | 'dedicated
     ? 'dedicated'
     : 'default';
 
-/** A claim that stands for any of the NodeClass's. */
+/** Returns a representative NodeClaim of the NodeClass. */
 export const claimToTry = (nodeClass: EC2NodeClass): NodeClaim => ({
   apiVersion: 'karpenter.sh/v1',
   kind: 'NodeClaim',
@@ -91,7 +97,10 @@ export const claimToTry = (nodeClass: EC2NodeClass): NodeClaim => ({
   },
 });
 
-/** @throws Error when the answer says nothing about the NodeClass */
+/**
+ * Converts the error of a dry run to a result.
+ * @throws Error if the error does not concern the NodeClass
+ */
 export function judge(operation: string, reason: string, error: unknown): DryRunResult {
   if (isDryRun(error)) return passed;
   if (isThrottled(error) || isServerFault(error)) return { kind: 'again' };
@@ -167,7 +176,7 @@ function runInstances(
   });
 }
 
-/** One subnet in which it works is enough; else the first subnet's error decides. */
+/** Passes if the dry run succeeds in one subnet. Otherwise the error for the first subnet determines the result. */
 export async function tryInstance(ec2: EC2Client, input: DryRunInput): Promise<DryRunResult> {
   let first: unknown;
   for (const { id } of input.nodeClass.status?.subnets ?? []) {
@@ -182,7 +191,7 @@ export async function tryInstance(ec2: EC2Client, input: DryRunInput): Promise<D
   const missing =
     codeOf(first) === 'InvalidParameterValue' && describeError(first).includes('Invalid IAM Instance Profile name');
   const given = input.nodeClass.spec.instanceProfile;
-  // A profile that was made a moment ago may not have reached EC2 yet.
+  // A recently created profile may not be visible to EC2 yet.
   if (missing && given === undefined) return { kind: 'again' };
   if (missing) {
     const message = `Instance profile "${given}" not found`;

@@ -1,4 +1,4 @@
-/** The first step of a NodeClass: what the API server takes although nobody can read or use it. */
+/** First step of a NodeClass: rejects values that the API server accepts although they are not usable. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { labelValueErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
@@ -6,13 +6,16 @@ import type { NodeClassStep, StepTools } from './step.ts';
 
 const TYPE = 'ValidationSucceeded';
 
-/** Everything that keeps the other steps, and launches, from reading the NodeClass; empty when it is sound. */
+/**
+ * Describes the errors that prevent the other steps and launches from reading the NodeClass. Returns an empty list if
+ * it is valid.
+ */
 export function fieldErrors({ metadata, spec }: EC2NodeClass): readonly string[] {
   const names = labelValueErrors(metadata.name).map(
     (detail) =>
       `metadata.name: "${metadata.name}" ${detail}, as it is the value of a label on every node; create the EC2NodeClass under another name`,
   );
-  // the API server lets it be left out
+  // the API server accepts an object without a spec
   if (spec === undefined) return [...names, 'spec: must be set'];
   const { blockDeviceMappings = [] } = spec;
   return [
@@ -35,7 +38,7 @@ function isReadable(quantity: string): boolean {
   }
 }
 
-/** Ends the reconciliation before any request to AWS. */
+/** Stops the reconciliation before any request to AWS if a field is invalid. */
 export const fieldsStep =
   ({ setCondition }: StepTools): NodeClassStep =>
   async (nodeClass) => {

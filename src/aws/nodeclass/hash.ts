@@ -1,4 +1,4 @@
-/** Keeps the hashes by which drift of the NodeClass itself is detected. */
+/** Maintains the hashes for the detection of NodeClass drift. */
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';
@@ -21,7 +21,7 @@ export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonl
         nodeClassRef.name === nodeClass.metadata.name,
     );
 
-/** `caBundle` takes part in the hash: nodes are replaced when the cluster's certificate authority changes. */
+/** @param caBundle part of the hash, so that nodes are replaced if the certificate authority of the cluster changes */
 export function nodeClassHash(client: KubeClient, informers: Informers, caBundle: string): Reconciler<EC2NodeClass> {
   /** Reports whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Only version v5 can be compared. */
   function isEditedSince({ metadata: { annotations = {} } }: NodeClaim, nodeClass: EC2NodeClass): boolean {
@@ -45,7 +45,7 @@ export function nodeClassHash(client: KubeClient, informers: Informers, caBundle
     }
   }
 
-  /** Undefined for a NodeClass with a field that cannot be read, which its conditions say. */
+  /** Returns undefined if a field of the NodeClass is invalid. Its conditions report the error. */
   function hashOf(nodeClass: EC2NodeClass): string | undefined {
     return fieldErrors(nodeClass).length > 0 ? undefined : ec2NodeClassHash(nodeClass, caBundle);
   }

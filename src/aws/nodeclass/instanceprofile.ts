@@ -1,4 +1,4 @@
-/** Gives a NodeClass its instance profile: the one it names, or one made for its role. */
+/** Resolves the instance profile of a NodeClass: the profile of the spec, or a profile that is created for its role. */
 import { randomUUID } from 'node:crypto';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { uidOf } from '../../api/object-fields.ts';
@@ -12,7 +12,7 @@ import { classPath, profileName, profileTags, roleName, type Scope } from '../in
 import { type NodeClassStep, type StepTools, unresolved, withStatus } from './step.ts';
 
 const TYPE = 'InstanceProfileReady';
-/** A profile made a moment ago is used even if the status write that named it was lost. */
+/** Time for which a created profile is used even if the write of its name to the status failed. */
 const RECREATION_TTL_MS = 60_000;
 
 export function instanceProfileStep(
@@ -29,7 +29,7 @@ export function instanceProfileStep(
     try {
       await profiles.create(name, role, path, profileTags(scope, nodeClass));
     } catch (error) {
-      // Best effort: what is left behind has no user and is collected later.
+      // Best effort. A profile that remains is unused and is garbage collected later.
       await profiles.delete(name).catch(() => undefined);
       throw new Error(`creating instance profile, ${messageOf(error)}`, { cause: error });
     }
@@ -43,7 +43,8 @@ export function instanceProfileStep(
     if (instanceProfile !== undefined) return instanceProfile;
     if (role === undefined) throw new Error('neither role nor instanceProfile is set');
     const current = made.get(`${role}/${nodeClass.metadata.uid}`) ?? nodeClass.status?.instanceProfile;
-    // A profile is never given another role: nodes that start with it would get it too.
+    // The role of a profile is never changed, because nodes that are starting with the profile would receive the new
+    // role.
     const currentRole = current === undefined ? undefined : (await profiles.get(current))?.roles[0];
     return current !== undefined && currentRole === roleName(role) ? current : make(nodeClass, role);
   }

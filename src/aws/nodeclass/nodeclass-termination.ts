@@ -1,4 +1,4 @@
-/** Removes what a deleted NodeClass left in AWS, once no NodeClaim uses it any more. */
+/** Deletes the AWS resources of a deleted NodeClass when no NodeClaim uses it. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
@@ -14,7 +14,7 @@ import { classPath, isValidProfileName, profileName, type Scope } from '../insta
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';
 import { claimsOf } from './hash.ts';
 
-/** The end of a NodeClaim wakes the NodeClass as well. */
+/** Fallback period, because the deletion of a NodeClaim also triggers a reconciliation. */
 const WAIT_MS = 10 * 60_000;
 const LISTED_NAMES = 5;
 
@@ -25,9 +25,9 @@ interface TerminationOptions {
   readonly profiles: InstanceProfiles;
   readonly templates: LaunchTemplates;
   readonly scope: Scope;
-  /** IAM has no VPC endpoint: profiles are left alone. */
+  /** If true, profiles are not deleted, because IAM has no VPC endpoint. */
   readonly isolatedVpc: boolean;
-  /** Called when the NodeClass is gone. */
+  /** Called when the finalizer of the NodeClass has been removed. */
   readonly forget: (nodeClass: EC2NodeClass) => void;
 }
 

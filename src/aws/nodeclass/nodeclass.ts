@@ -1,4 +1,4 @@
-/** Resolves EC2NodeClasses against AWS and says whether they can be used. */
+/** Resolves EC2NodeClasses against AWS and sets their conditions. */
 import { causesOf, initConditions } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
@@ -15,7 +15,7 @@ import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 interface NodeClassOptions {
   readonly client: KubeClient;
   readonly events: EventRecorder;
-  /** In order; all of them run, also after errors, unless one says that it is the last. */
+  /** Steps in order. All steps run, even after an error, unless a result is marked as the last. */
   readonly steps: readonly NodeClassStep[];
   readonly conditions: Parameters<typeof initConditions>[1];
   readonly terminate: (nodeClass: EC2NodeClass) => Promise<Outcome>;
@@ -80,7 +80,10 @@ export function nodeClassController({
   };
 }
 
-/** The first status of a condition is no transition, of which there would be an event. */
+/**
+ * Publishes the causes as events, because the first status of a condition is not a transition and therefore has no
+ * event.
+ */
 function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
   for (const { type, reason = '', message = '' } of causesOf(nodeClass)) {
     const text = NODE_CLASS_UNRESOLVED.message(type, reason, message);
@@ -89,7 +92,7 @@ function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
   }
 }
 
-/** A step that throws changes nothing; what the others found out is written all the same. */
+/** Runs a step. A step that throws changes nothing, and the results of the other steps are still written. */
 async function attempt(step: NodeClassStep, nodeClass: EC2NodeClass, log: Logger): Promise<NodeClassStepResult> {
   try {
     return await step(nodeClass, log);
@@ -98,7 +101,7 @@ async function attempt(step: NodeClassStep, nodeClass: EC2NodeClass, log: Logger
   }
 }
 
-/** @throws Error with what failed, unless trying again is pointless */
+/** @throws Error with all failures, unless a retry cannot succeed */
 function outcomeOf(results: readonly NodeClassStepResult[], log: Logger): Outcome {
   const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
   if (errors.length > 0) {
@@ -114,5 +117,5 @@ function outcomeOf(results: readonly NodeClassStepResult[], log: Logger): Outcom
   return after(Math.max(Math.min(...waits), SOONEST_MS));
 }
 
-/** At once, yet not in a tight loop. */
+/** Minimum delay of an immediate retry, to avoid a tight loop. */
 const SOONEST_MS = 1_000;

@@ -1,4 +1,4 @@
-/** A step of an EC2NodeClass's reconciliation: looks something up in AWS and writes it into the status. */
+/** Reconcile step of an EC2NodeClass, which resolves resources in AWS and writes them to the status. */
 import {
   type ConditionUpdate,
   EC2NODECLASS_CONDITIONS,
@@ -12,13 +12,13 @@ import { lastingText, mayPass } from '../errors.ts';
 
 export interface NodeClassStepResult {
   readonly nodeClass: EC2NodeClass;
-  /** When to look again; 0 is at once. */
+  /** Delay until the next reconciliation. 0 is an immediate retry. */
   readonly againMs?: number;
-  /** Reported after all steps have run. */
+  /** Error that is reported after all steps have run. */
   readonly error?: unknown;
-  /** Trying again before the object changes is pointless. */
+  /** True if a retry cannot succeed until the object changes. */
   readonly terminal?: boolean;
-  /** The steps that follow are of no use. */
+  /** True if the following steps must not run. */
   readonly last?: boolean;
 }
 
@@ -28,12 +28,12 @@ export interface StepTools {
   readonly setCondition: (nodeClass: EC2NodeClass, update: ConditionUpdate) => EC2NodeClass;
 }
 
-/** Reason of a condition that is Unknown because AWS refuses to answer. */
+/** Reason of a condition that is Unknown because AWS refuses the request. */
 const REFUSED = 'ResolutionFailed';
 
 /**
- * The result of a step that AWS did not let finish. What was found before holds; where nothing was, the condition says why.
- * AWS that is busy or out of reach is asked again soon, and is no reason to write anything.
+ * Returns the result of a step after a failed request. A condition that is already True is kept. Otherwise the
+ * condition becomes Unknown with the error. Temporary failures only cause a retry and change no condition.
  */
 export function unresolved(
   { setCondition }: StepTools,
@@ -51,7 +51,7 @@ export const stepTools = (now: () => number, reservedCapacity: boolean): StepToo
   return { setCondition: (nodeClass, update) => setCondition(nodeClass, set, update, now()) };
 };
 
-/** The NodeClass with some members of its status replaced; undefined removes one. */
+/** Returns the NodeClass with the given members of its status replaced. Undefined removes a member. */
 export function withStatus(
   nodeClass: EC2NodeClass,
   members: { [K in keyof EC2NodeClassStatus]: EC2NodeClassStatus[K] | undefined },

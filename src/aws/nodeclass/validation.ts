@@ -1,4 +1,4 @@
-/** The last step of a NodeClass: is it sound, and may the controller launch it? */
+/** Last step of a NodeClass: validates its settings and the controller's permission to launch it. */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -35,7 +35,7 @@ const CACHE_TTL_MS = 30 * 60_000;
 const DEPENDENCIES = ['AMIsReady', 'InstanceProfileReady', 'SecurityGroupsReady', 'SubnetsReady'];
 
 interface ValidationOptions {
-  /** A client that does not retry: a throttle means later. */
+  /** Client without retries, because a throttled request is retried by the next reconciliation. */
   readonly ec2: EC2Client;
   readonly informers: Informers;
   readonly types: InstanceTypes;
@@ -59,13 +59,13 @@ interface Failure {
   readonly terminal?: boolean;
 }
 
-/** Written by this process from the spec, often while the first check runs: they are no reason for a second one. */
+/** Annotations that this process writes, often during the first validation. They must not cause a second validation. */
 const OWN_ANNOTATIONS = new Set<string>([EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION]);
 
-/** Verdicts of dry runs, by everything they depend on. */
+/** Results of dry runs, by the fields on which they depend. */
 export class ValidationCache {
   readonly #verdicts: TtlCache<string, DryRunResult>;
-  /** The last key of each NodeClass, with the text that it was made of: NodeClasses are looked at every minute. */
+  /** The last key of each NodeClass with its input, because NodeClasses are reconciled every minute. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: string }>();
 
   constructor(clock: Clock) {
@@ -98,7 +98,7 @@ export class ValidationCache {
   }
 }
 
-/** A failure that lasts until the NodeClass is changed. */
+/** Returns a failure that persists until the NodeClass is changed. */
 const hopeless = (reason: string, message: string): Failure => ({
   reason,
   message,
@@ -106,7 +106,7 @@ const hopeless = (reason: string, message: string): Failure => ({
   terminal: true,
 });
 
-/** What the NodeClass itself says wrong, before any request to AWS. */
+/** Returns the first error in the NodeClass itself, without a request to AWS. */
 export function staticFailure(nodeClass: EC2NodeClass, nodeClassCel: boolean): Failure | undefined {
   const raw = nodeClass.spec.kubelet;
   const structural = kubeletErrors(raw);
@@ -183,7 +183,7 @@ class Validation {
     }
   }
 
-  /** What is found out without trying a launch; undefined when all is well so far. */
+  /** Returns the result of the checks before the dry run, or undefined if they succeed. */
   async #earlyResult(nodeClass: EC2NodeClass): Promise<NodeClassStepResult | undefined> {
     const { types, nodeClassCel } = this.#options;
     const cidr = await this.#cidrResult(nodeClass);
@@ -191,13 +191,13 @@ class Validation {
     const early = staticFailure(nodeClass, nodeClassCel) ?? dependencyFailure(nodeClass);
     if (early !== undefined) return this.#fail(nodeClass, early);
     if (!types.loaded && hasExpressions(parseKubelet(nodeClass.spec.kubelet))) return { nodeClass, againMs: 0 };
-    // The step before has reported it, and is tried again.
+    // The previous step has reported the error and causes a retry.
     if (getCondition(nodeClass, 'PlacementGroupReady')?.reason === GROUP_UNKNOWN) return { nodeClass };
     const late = (await expressionFailure(nodeClass, types)) ?? tagFailure(nodeClass);
     return late === undefined ? undefined : this.#fail(nodeClass, late);
   }
 
-  /** AL2023 nodes cannot join without the service CIDR. */
+  /** Resolves the service CIDR, which AL2023 nodes need to join the cluster. */
   async #cidrResult(nodeClass: EC2NodeClass): Promise<NodeClassStepResult | undefined> {
     if (familyOf(nodeClass).name !== 'AL2023') return undefined;
     try {
