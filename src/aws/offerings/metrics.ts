@@ -1,4 +1,4 @@
-/** Publishes which offerings the NodePools can buy, and at what price. */
+/** Publishes the offerings that NodePools can launch, with their prices. */
 import { isTrue } from '../../api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
@@ -16,7 +16,7 @@ import type { AwsMetrics } from '../metrics.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 
 const PERIOD_MS = 60_000;
-/** All are collected together: a series speaks of every NodePool. */
+/** Single key, because a series covers all NodePools. */
 const ALL = 'all';
 
 interface Series {
@@ -25,7 +25,10 @@ interface Series {
   price: number;
 }
 
-/** One series per type, capacity type and zone; available when it is so for any pool. */
+/**
+ * Collects one series per type, capacity type and zone. A series is available if one NodePool has an available
+ * offering.
+ */
 function collect(series: Map<string, Series>, types: readonly InstanceType[], withReserved: boolean): void {
   for (const type of types)
     for (const offering of type.offerings) {
@@ -69,7 +72,7 @@ function publish(series: ReadonlyMap<string, Series>, metrics: AwsMetrics): void
     metrics.offerings.inc({ capacity_type: labels.capacity_type, zone: labels.zone, available: String(available) });
 }
 
-/** Instance types of the NodeClaims that there are at the moment of the call. */
+/** Returns a function that lists the instance types of the current NodeClaims. */
 export const typesInUse = (informers: Informers) => (): ReadonlySet<string> =>
   new Set(
     informers
@@ -80,7 +83,10 @@ export const typesInUse = (informers: Informers) => (): ReadonlySet<string> =>
 
 const isReady = (object: KubeObject | undefined): boolean => object !== undefined && isTrue(object, 'Ready');
 
-/** Until a NodeClass is ready it has no offerings: that is no error, its own conditions say what is missing. */
+/**
+ * Returns true if the NodeClass is ready. Offerings of a NodeClass that is not ready are unknown, and its conditions
+ * report the reason.
+ */
 const isResolved = (informers: Informers, { spec }: NodePool): boolean =>
   isReady(informers.store(EC2_NODE_CLASS).get({ name: spec.template.spec.nodeClassRef.name }));
 
@@ -88,9 +94,9 @@ interface OfferingMetricsOptions {
   readonly informers: Informers;
   readonly provider: CloudProvider;
   readonly metrics: AwsMetrics;
-  /** Says which types have an estimate for a price. */
+  /** Source of the types with an estimated price. */
   readonly pricing: Pick<Pricing, 'estimated'>;
-  /** Show reserved offerings also where there are none. */
+  /** If true, reserved series are published even if there are no reservations. */
   readonly withReserved: boolean;
 }
 

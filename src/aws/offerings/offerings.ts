@@ -1,4 +1,4 @@
-/** The ways to buy an instance type: zones × capacity types, and reservations. */
+/** Offerings of an instance type: zones × capacity types, and reservations. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -18,33 +18,39 @@ import type { Zone } from '../subnets/zones.ts';
 import type { OfferingKey, Shortage } from './unavailable.ts';
 
 export interface OfferingContext {
-  /** Every zone of the region in which any type is offered. */
+  /** Every zone of the region with an offered type. */
   readonly allZones: readonly string[];
   readonly zones: readonly Zone[];
   readonly offeredIn: ReadonlySet<string>;
-  /** Whether the NodeClass can be launched on the type. */
+  /** True if the NodeClass can be launched on the type. */
   readonly launchable: boolean;
   readonly placementGroup: PlacementGroup | undefined;
   readonly onDemandPrice: (instanceType: string) => number | undefined;
   readonly spotPrice: (instanceType: string, zone: string) => number | undefined;
-  /** The price that a NodeOverlay gives to a type for which AWS has none. */
+  /** Returns the price that a NodeOverlay sets for a type without an AWS price. */
   readonly overlayPrice?: ((instanceType: string) => number | undefined) | undefined;
-  /** What the price book makes of a list price; as it is when absent. */
+  /** Applies the discounts of the price book to a list price. If undefined, list prices apply. */
   readonly discounted?: DiscountedPrice | undefined;
-  /** Which part of its spot price is added for the interruptions of a type in a zone; nothing when absent. */
+  /**
+   * Returns the part of the spot price that is added as the expected cost of interruptions. If undefined, nothing is
+   * added.
+   */
   readonly spotRisk?: ((instanceType: string, zone: string) => number) | undefined;
   readonly shortage: (offering: OfferingKey, subnetIds: readonly string[]) => Shortage | undefined;
-  /** When the shift away from a zone ends, by zone id; undefined when there is none. */
+  /** Returns the end of the zonal shift by zone ID, or undefined if the zone is not shifted. */
   readonly shiftedUntil?: ((zoneId: string) => number | undefined) | undefined;
 }
 
-/** Why an offering cannot be bought now. Codes are public. */
+/** Reason why an offering cannot be launched now. Codes are public. */
 export type ObstacleCode =
-  /** Lasting: AWS does not sell the type there, the NodeClass has no subnet there, or cannot be launched on the type. */
+  /**
+   * Permanent: AWS does not offer the type in the zone, the NodeClass has no subnet there, or it is incompatible with
+   * the type.
+   */
   | 'not-offered'
   | 'no-subnet'
   | 'incompatible'
-  /** Passing. */
+  /** Temporary. */
   | 'zonal-shift'
   | 'insufficient-capacity'
   | 'capacity-type-refused'
@@ -56,26 +62,26 @@ export type ObstacleCode =
 
 export interface Obstacle {
   readonly code: ObstacleCode;
-  /** AWS's own word for it. */
+  /** Error code of AWS. */
   readonly reason?: string;
-  /** When it will be tried again; absent when nobody knows. */
+  /** Time at which the offering is tried again. Undefined if it is unknown. */
   readonly untilMs?: number;
 }
 
-/** An offering, and what stands in the way of buying it. */
+/** Offering with the obstacle that prevents its launch. */
 export interface OfferingEntry {
   readonly offering: Offering;
   readonly obstacle: Obstacle | undefined;
 }
 
-/** An instance type with its offerings, all partitions of a placement group as one. */
+/** Instance type with its offerings. The partitions of a placement group are combined. */
 export interface Surveyed {
   readonly type: InstanceType;
   readonly entries: readonly OfferingEntry[];
 }
 
 const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);
-/** Whether an offering is out for as long as the NodeClass and AWS's offer stay as they are. */
+/** Returns true if the obstacle persists until the NodeClass or AWS's offering changes. */
 export const isLasting = ({ code }: Obstacle): boolean => LASTING.has(code);
 
 const NOT_OFFERED: Obstacle = { code: 'not-offered' };
@@ -90,7 +96,7 @@ const SHORT_CODES: Readonly<Record<Shortage['of'], ObstacleCode>> = {
   subnets: 'subnets-full',
 };
 
-/** What keeps every offering of a zone from being bought. */
+/** Returns the obstacle for all offerings of a zone. */
 function zoneObstacle(zone: string, known: Zone | undefined, context: OfferingContext): Obstacle | undefined {
   if (!context.offeredIn.has(zone)) return NOT_OFFERED;
   if (known === undefined) return NO_SUBNET;
@@ -111,7 +117,7 @@ function shortageObstacle(
   return found && { code: SHORT_CODES[found.of], reason: found.reason, untilMs: found.untilMs };
 }
 
-/** A reservation costs nothing more, yet cheaper types' reservations are used first. */
+/** A reservation has no additional cost. The small remaining price makes reservations of cheaper types preferred. */
 const RESERVED_PRICE_DIVISOR = 10_000_000;
 
 const only = (key: string, value: string): Requirement => ({ key, operator: 'In', values: [value] });
@@ -122,11 +128,11 @@ const zoneRequirements = (zone: string, known: Zone | undefined): readonly Requi
   ...(known === undefined ? [] : [known.id === '' ? none(ZONE_ID_LABEL) : only(ZONE_ID_LABEL, known.id)]),
 ];
 
-/** One list for all types; there are as many as zones times capacity types. */
+/** Requirements that all types share, by zone and capacity type. */
 const listsOf = new Map<string, readonly Requirement[]>();
 
 function baseRequirements(capacityType: string, zone: string, known: Zone | undefined): readonly Requirement[] {
-  // a zone without a subnet says nothing of its id, one whose id is unknown that it has none
+  // an offering in a zone without a subnet does not define the zone ID, whereas an unknown ID is defined as missing
   const key = `${capacityType} ${zone} ${known === undefined ? 'no subnet' : known.id}`;
   const list =
     listsOf.get(key) ??
@@ -141,7 +147,7 @@ function baseRequirements(capacityType: string, zone: string, known: Zone | unde
   return list;
 }
 
-/** AWS's price is named where the price book has another. */
+/** Returns the price, and the list price if the price book sets a different price. */
 const pricesOf = (
   usdPerHour: number,
   discounted: number | undefined,
@@ -150,10 +156,13 @@ const pricesOf = (
     ? { usdPerHour }
     : { usdPerHour: discounted, listUsdPerHour: usdPerHour };
 
-/** A spot instance stays cheaper than the same on demand: which of them is bought is Karpenter's to say, spot before on-demand. */
+/**
+ * Limit for the price of a spot offering including its risk, relative to the on-demand price. It preserves Karpenter's
+ * preference for spot.
+ */
 const BELOW_ON_DEMAND = 0.99;
 
-/** What its interruptions are expected to cost, where they are more than usual. */
+/** Returns the expected cost of interruptions, if the risk is above the usual level. */
 function spotRiskOf(instanceType: string, zone: string, context: OfferingContext): number {
   const part = context.spotRisk?.(instanceType, zone) ?? 0;
   const spot = part === 0 ? undefined : priceOf(instanceType, 'spot', context.spotPrice(instanceType, zone), context);
@@ -170,7 +179,7 @@ const priceOf = (
   { discounted }: OfferingContext,
 ): number | undefined => listed && (discounted?.(instanceType, capacityType, listed) ?? listed);
 
-/** On-demand and spot offerings in every zone of the region; those that cannot be bought now are not available. */
+/** Returns the on-demand and spot offerings in every zone of the region. Offerings with an obstacle are unavailable. */
 export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): readonly OfferingEntry[] {
   const instanceType = info.InstanceType ?? '';
   const capacityTypes = (info.SupportedUsageClasses ?? []).filter((each) => each === 'on-demand' || each === 'spot');
@@ -207,7 +216,7 @@ function reservationObstacle({ state, endTime }: CapacityReservation, left: numb
   return left === 0 ? { code: 'reservation-used-up' } : undefined;
 }
 
-/** One offering per reservation of the type. */
+/** Returns one offering per reservation of the type. */
 export function reservedEntries(
   info: InstanceTypeInfo,
   reservations: readonly CapacityReservation[],
@@ -238,7 +247,7 @@ export function reservedEntries(
     });
 }
 
-/** One offering per partition of a partition placement group. */
+/** Returns one offering per partition of a partition placement group. */
 export function expandPartitions(
   offerings: readonly Offering[],
   group: PlacementGroup | undefined,

@@ -1,4 +1,7 @@
-/** Which offerings of the NodePools cannot be bought now, why, and until when: what `/debug/offerings` serves. */
+/**
+ * Report of the offerings of NodePools that cannot be launched now, with the reason and the end. `/debug/offerings`
+ * serves it.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -16,33 +19,33 @@ import { poolRequirements } from '../nodepools.ts';
 import type { SpotPoolView, SpotRisk } from '../spot-risk/spot-risk.ts';
 import { isLasting, type Obstacle, type ObstacleCode, type OfferingEntry, type Surveyed } from './offerings.ts';
 
-/** An offering that the NodePool allows and that is out. This form is public. */
+/** An unavailable offering that the NodePool allows. This format is public. */
 export interface OutOffering {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
   readonly code: ObstacleCode;
-  /** AWS's own word for it, where it gave one. */
+  /** Error code of AWS, if there is one. */
   readonly reason?: string;
-  /** RFC 3339. When it counts as available again; absent when nobody knows. */
+  /** RFC 3339. Time at which the offering counts as available again. Undefined if it is unknown. */
   readonly until?: string;
-  /** Id of the capacity reservation. */
+  /** ID of the capacity reservation. */
   readonly reservation?: string;
 }
 
 export interface PoolOfferings {
   readonly nodePool: string;
   readonly nodeClass: string;
-  /** How many offerings that the NodePool allows can be bought now, or could if it were Ready. */
+  /** Number of allowed offerings that are available now, regardless of the NodePool's readiness. */
   readonly available: number;
   readonly out: readonly OutOffering[];
-  /** Keys whose `minValues` the types that can be bought do not reach any more, though all types would. */
+  /** Keys with `minValues` that the available types do not satisfy, although all types would. */
   readonly minValuesMissed?: readonly string[];
-  /** Spot pools that the NodePool allows and that were interrupted or sold out of late, the most dangerous first; absent when there are none. */
+  /** Allowed spot pools with recent interruptions or shortages, highest risk first. Undefined if there are none. */
   readonly spotRisk?: readonly SpotPoolView[];
-  /** Why the offerings are not known. */
+  /** Error because of which the offerings are unknown. */
   readonly problem?: string;
-  /** Why the NodePool buys nothing at all, whatever AWS sells: it is not Ready. */
+  /** Reason why the NodePool is not Ready, so that no nodes are launched for it. */
   readonly notReady?: string;
 }
 
@@ -61,7 +64,7 @@ function outOffering(instanceType: string, { offering }: OfferingEntry, obstacle
   };
 }
 
-/** Types in order of their names. Offerings that AWS does not sell, or the NodeClass cannot use, are no news. */
+/** Returns the offerings, sorted by the name of the type. Permanently unavailable offerings are left out. */
 function offeringsOf(
   surveyed: readonly Surveyed[],
   requirements: Requirements,
@@ -92,10 +95,10 @@ function offeringsOf(
 const missedKeys = (types: readonly InstanceType[], requirements: Requirements): readonly string[] =>
   satisfiesMinValues(types, requirements).unsatisfied.map(([key]) => key);
 
-/** @throws when the instance types of the NodeClass cannot be listed */
+/** @throws Error if the instance types of the NodeClass cannot be listed */
 type Survey = (nodeClass: EC2NodeClass) => Promise<readonly Surveyed[]>;
 
-/** Of the pools that are remembered those in which the NodePool may buy, whatever AWS sells there now. */
+/** Returns the recorded spot pools that the NodePool allows, regardless of their availability. */
 function allowedPools(
   surveyed: readonly Surveyed[],
   requirements: Requirements,
@@ -137,7 +140,7 @@ async function poolOfferings(nodePool: NodePool, { informers, survey, views }: S
   }
 }
 
-/** One entry per NodePool, by name. Each is a moment's work, after which others have their turn. */
+/** Returns one entry per NodePool, sorted by name. Other work can run after each entry. */
 export async function offeringsReport(
   informers: Informers,
   types: { readonly survey: Survey },

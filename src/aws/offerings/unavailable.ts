@@ -1,22 +1,22 @@
-/** Offerings that were found to be out of capacity a short while ago. */
+/** Offerings that recently had no capacity. */
 
 import type { Clock } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 
-/** How long a shortage is remembered. */
+/** Time for which a shortage is recorded. */
 export const SHORTAGE_TTL_MS = 3 * 60_000;
 
 export interface OfferingKey {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** The shortage holds within this placement group alone. */
+  /** If set, the shortage applies only to this placement group. */
   readonly placementGroup?: { readonly id: string; readonly partition?: string | undefined } | undefined;
 }
 
-/** What is short, what AWS called it, and until when that is remembered. */
+/** Kind of the shortage, the error code of AWS and the time at which the record expires. */
 export interface Shortage {
   readonly of: 'offering' | 'capacity-type' | 'subnets';
   readonly reason: string;
@@ -26,7 +26,7 @@ export interface Shortage {
 export class UnavailableOfferings {
   readonly #log: Logger;
   readonly #offerings: TtlCache<string, { readonly instanceType: string; readonly reason: string }>;
-  /** Reasons, by capacity type and by subnet. */
+  /** Reasons by capacity type. */
   readonly #capacityTypes: TtlCache<string, string>;
   readonly #subnets: TtlCache<string, string>;
   readonly #sequences = new Map<string, number>();
@@ -50,19 +50,22 @@ export class UnavailableOfferings {
     this.#sequences.set(instanceType, (this.#sequences.get(instanceType) ?? 0) + 1);
   }
 
-  /** Changes whenever what is known about the type's offerings may have changed. */
+  /** Changes if the availability of the type's offerings may have changed. */
   sequence(instanceType: string): number {
     return (this.#sequences.get(instanceType) ?? 0) + this.#shared;
   }
 
-  /** Drops shortages that are over. */
+  /** Removes expired shortages. */
   sweep(): void {
     this.#offerings.sweep();
     this.#capacityTypes.sweep();
     this.#subnets.sweep();
   }
 
-  /** Why the offering cannot be had; `subnetIds` are the NodeClass's subnets in the zone, of which one is enough. */
+  /**
+   * Returns the shortage of the offering.
+   * @param subnetIds the NodeClass's subnets in the zone, one of them with free addresses is enough
+   */
   shortage(offering: OfferingKey, subnetIds: readonly string[] = []): Shortage | undefined {
     const key = keyOf(offering);
     const untilMs = this.#offerings.expiresMs(key);
@@ -77,7 +80,7 @@ export class UnavailableOfferings {
     return { of: 'subnets', reason: this.#subnets.get(first) ?? '', untilMs: Math.min(...ends) };
   }
 
-  /** Changes whenever what is known about any offering may have changed. */
+  /** Changes if the availability of an offering may have changed. */
   get version(): number {
     return this.#marks + this.#shared;
   }

@@ -1,7 +1,6 @@
 /**
- * Says so on a NodePool when part of what it allows cannot be bought now, and that nothing can be bought at all when that
- * is so: not because of what it asks for, but for shortages that are remembered, prices that are missing, or zones that
- * are shifted away from.
+ * Reports unavailable offerings of NodePools as events, and logs an error if a NodePool has no available offering.
+ * Causes are recorded shortages, missing prices and zonal shifts, not the requirements of the NodePool.
  */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { Informers } from '../../kube/client.ts';
@@ -32,7 +31,7 @@ const WORDS: Readonly<Record<ObstacleCode, string>> = {
 const earliest = (offerings: readonly OutOffering[]): string | undefined =>
   offerings.flatMap(({ until }) => (until === undefined ? [] : [until])).sort()[0];
 
-/** Those that come and go. A missing price may stay missing, and is reported only when nothing else is left. */
+/** Temporary obstacles. A missing price may be permanent, and is reported only if no offering is available. */
 const SHORTAGES: ReadonlySet<ObstacleCode> = new Set([
   'zonal-shift',
   'insufficient-capacity',
@@ -41,13 +40,16 @@ const SHORTAGES: ReadonlySet<ObstacleCode> = new Set([
 ]);
 const LISTED_TYPES = 3;
 
-/** ` of c5.large, m5.large`; nothing when there are too many to list. */
+/** Returns ` of c5.large, m5.large`, or an empty text if there are too many types. */
 function typesText(group: readonly OutOffering[]): string {
   const names = [...new Set(group.map(({ instanceType }) => instanceType))].sort();
   return names.length > LISTED_TYPES ? '' : ` of ${names.join(', ')}`;
 }
 
-/** `3 of m5.large out of capacity until 2026-06-03T10:30:00Z (InsufficientInstanceCapacity), 9 without a spot price`. */
+/**
+ * Example: `3 of m5.large out of capacity until 2026-06-03T10:30:00Z (InsufficientInstanceCapacity), 9 without a spot
+ * price`.
+ */
 export function outText(out: readonly OutOffering[]): string {
   const groups = Map.groupBy(out, ({ code, reason }) => JSON.stringify([code, reason]));
   return [...groups.values()]
@@ -65,7 +67,7 @@ export function outText(out: readonly OutOffering[]): string {
     .join(', ');
 }
 
-/** Why nodes of the pool cannot be bought at all; undefined when they can. */
+/** Returns the reason why no node can be launched for the NodePool, or undefined if nodes can be launched. */
 function hopelessness({ available, out, minValuesMissed = [] }: PoolOfferings): string | undefined {
   if (out.length === 0) return undefined;
   if (available === 0) return 'No offering that this NodePool allows can be bought now';
@@ -77,7 +79,7 @@ interface OfferingsWatchOptions {
   readonly informers: Informers;
   readonly events: EventRecorder;
   readonly report: () => Promise<readonly PoolOfferings[]>;
-  /** Changes whenever some offering may have. */
+  /** Changes if an offering may have changed. */
   readonly version: () => string;
 }
 
@@ -114,7 +116,8 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
       const pools = informers.store(NODE_POOL).list();
       const generations = pools.map(({ metadata }) => `${metadata.uid}/${metadata.generation}`).sort();
       const now = `${version()} ${generations.join()}`;
-      // As long as nothing changed, every pool that could buy something still can; one that could not may by now.
+      // If nothing has changed, NodePools with available offerings need no check. A NodePool without them may have
+      // some now.
       if (now === seen && out.size === 0) return after(PERIOD_MS);
       seen = now;
       for (const pool of await report()) compare(pool, log);
