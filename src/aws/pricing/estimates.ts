@@ -1,16 +1,16 @@
 /**
- * Estimates of on-demand prices that the built-in table does not have, from those that it has. Families of AWS are named
- * by what they are: letters, generation, and a letter for each trait (`m8gd`: m, 8, g, d). Sizes of a family cost what
- * they hold, and a trait costs about the same share in every family.
+ * Estimates of on-demand prices that are missing in the embedded table. AWS names a family by its letters, its
+ * generation and one letter per trait (`m8gd`: m, 8, g, d). Prices of a family are proportional to the size. A trait
+ * changes the price by a similar factor in every family.
  */
 import { unitsOf } from '../../engine/instance-sizes.ts';
 
 interface Family {
   readonly name: string;
-  /** `m`, `c`, `inf`. */
+  /** For example `m`, `c` or `inf`. */
   readonly line: string;
   readonly generation: number;
-  /** One letter each; what follows a dash, such as `-flex`, counts as one. */
+  /** Single letters. A suffix such as `-flex` is one trait. */
   readonly traits: readonly string[];
   /** USD per hour by size. */
   readonly prices: ReadonlyMap<string, number>;
@@ -29,7 +29,7 @@ function parsed(family: string): Parsed | undefined {
   return { line, generation: Number(generation), traits: [...letters, ...(more === undefined ? [] : [more])].sort() };
 }
 
-/** The traits that one family has more than another; undefined when the other has some that the first lacks. */
+/** Returns the traits of `to` that `from` lacks, or undefined if `from` has a trait that `to` lacks. */
 function added(to: readonly string[], from: readonly string[]): readonly string[] | undefined {
   const rest = [...to];
   for (const trait of from) {
@@ -46,7 +46,7 @@ export class PriceEstimates {
   readonly #families: ReadonlyMap<string, Family>;
   readonly #known = new Map<string, number | undefined>();
 
-  /** `prices`: USD per hour by instance type. */
+  /** @param prices USD per hour by instance type */
   constructor(prices: ReadonlyMap<string, number>) {
     const byFamily = new Map<string, Map<string, number>>();
     for (const [type, usd] of prices) {
@@ -63,7 +63,7 @@ export class PriceEstimates {
     );
   }
 
-  /** USD per hour; undefined for a type with no relative in the table. */
+  /** Returns USD per hour, or undefined if the table has no related type. */
   of(instanceType: string): number | undefined {
     if (!this.#known.has(instanceType)) this.#known.set(instanceType, this.#estimate(instanceType));
     return this.#known.get(instanceType);
@@ -77,7 +77,10 @@ export class PriceEstimates {
     return wanted && (this.#byTraits(wanted, size) ?? this.#byGeneration(wanted, size));
   }
 
-  /** The price of the nearest family of the generation that lacks some traits, by what these cost elsewhere. */
+  /**
+   * Computes the price from a family of the same generation with fewer traits, multiplied by the factor of the missing
+   * traits.
+   */
   #byTraits(wanted: Parsed, size: string): number | undefined {
     const bases = this.#of(wanted.line)
       .filter(
@@ -92,7 +95,7 @@ export class PriceEstimates {
     return undefined;
   }
 
-  /** What traits cost where they come together, or else each by itself. */
+  /** Returns the factor of a combination of traits, or the product of their factors. */
   #factorOf(wanted: Parsed, traits: readonly string[]): number | undefined {
     const together = this.#factor(wanted, traits.join());
     if (together !== undefined || traits.length < 2) return together;
@@ -102,7 +105,7 @@ export class PriceEstimates {
     }, 1);
   }
 
-  /** What the traits cost in the nearest generation, and there in the family's own line if it has them. */
+  /** Returns the factor of the traits in the nearest generation. The line of the family is preferred. */
   #factor({ line, generation }: Parsed, traits: string): number | undefined {
     const pairs = [...this.#families.values()].flatMap((dear) =>
       this.#of(dear.line)
@@ -117,7 +120,7 @@ export class PriceEstimates {
     return factors.length === 0 ? undefined : median(factors);
   }
 
-  /** The dearest price in the nearest generation: of what is not known, nothing should look cheap. */
+  /** Returns the highest price in the nearest generation, so that an unknown type does not appear cheap. */
   #byGeneration({ line, generation, traits }: Parsed, size: string): number | undefined {
     const relatives = this.#of(line).flatMap((family) => {
       const usd = priceOf(family, size);
@@ -134,7 +137,10 @@ export class PriceEstimates {
   }
 }
 
-/** A size that the family is not listed with costs by what it holds, bare metal as much as the largest size. */
+/**
+ * Returns the price of a size. An unlisted size costs in proportion to its units, and bare metal as much as the
+ * largest size.
+ */
 function priceOf({ prices, perUnit }: Family, size: string): number | undefined {
   const units = unitsOf(size);
   if (units === undefined && size !== 'metal') return undefined;

@@ -1,13 +1,17 @@
-/** Prices for when the Pricing API cannot be asked: those of a built-in table, and estimates for what it does not have. */
+/**
+ * Prices that apply while the Pricing API is unavailable: an embedded table, and estimates for types that it does not
+ * contain.
+ */
 import { PriceEstimates } from './estimates.ts';
 import { PRICE_TABLE } from './price-table.ts';
 
-/** Prices have at most six decimals. */
+/** Rounds a price to six decimals. */
 const rounded = (usd: number): number => Number(usd.toFixed(6));
 
 /**
- * What an hour of an m5.large costs in other regions, in USD or, in China, CNY. The ratio to us-east-1 holds for other
- * types within a few percent (China: a rough figure), which is what comparing them and comparing with spot need.
+ * Price of an m5.large per hour in other regions, in USD or, in China, CNY. The ratio to us-east-1 applies to other
+ * types within a few percent (China: approximately). This is sufficient for comparisons of types and for comparisons
+ * with spot.
  */
 const M5_LARGE: Readonly<Record<string, number>> = {
   'us-west-1': 0.112,
@@ -43,11 +47,11 @@ const M5_LARGE: Readonly<Record<string, number>> = {
 };
 const M5_LARGE_US_EAST_1 = 0.096;
 
-/** In the currency of the region, an hour. */
+/** Prices per hour in the currency of the region. */
 export interface FallbackPrices {
-  /** Of every type that the table has. */
+  /** Prices of every type in the table. */
   readonly listed: ReadonlyMap<string, number>;
-  /** Of a type that the table does not have; undefined when it has nothing like it. */
+  /** Estimates the price of a type that is not in the table. Returns undefined if there is no related type. */
   estimate(instanceType: string): number | undefined;
 }
 
@@ -61,7 +65,7 @@ const byType = (): Map<string, number> =>
     ),
   );
 
-/** Prices of a region; those of us-east-1 where the table does not know the region. */
+/** Returns the prices of a region, or of us-east-1 if the region is not in the table. */
 export function fallbackPrices(region: string): FallbackPrices {
   const factor = (M5_LARGE[region] ?? M5_LARGE_US_EAST_1) / M5_LARGE_US_EAST_1;
   const listed = byType();

@@ -1,8 +1,8 @@
 /**
- * What AWS charges for a node besides its instance. Prices are the list prices of us-east-1 for EBS volumes and the
- * price of a public IPv4 address, which is the same in all regions; no API that the operator may call tells those of a
- * NodeClass in one request. Other regions charge up to twice as much for volumes, a few cents a day for usual sizes.
- * Sources: aws.amazon.com/ebs/pricing, aws.amazon.com/vpc/pricing.
+ * AWS charges for a node besides the instance price. Prices are the list prices of us-east-1 for EBS volumes, and the
+ * price of a public IPv4 address, which is the same in all regions. No API that the operator may call returns the
+ * prices for a NodeClass in one request. Other regions charge up to twice as much for volumes, a few cents a day for
+ * usual sizes. Sources: aws.amazon.com/ebs/pricing, aws.amazon.com/vpc/pricing.
  */
 import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { parseQuantity } from '../../api/quantity.ts';
@@ -10,16 +10,16 @@ import type { NodeCharges } from '../../engine/node-extras.ts';
 import type { AmiFamily } from '../amis/families.ts';
 
 const GIB = 2 ** 30;
-/** Hours by which AWS divides monthly prices. */
+/** Hours per month by which AWS divides monthly prices. */
 const HOURS_A_MONTH = 730;
 const IPV4_USD_PER_HOUR = 0.005;
 
 interface VolumePrice {
   /** USD per GiB and month. */
   readonly size: number;
-  /** USD per provisioned operation per second and month, from so many on. */
+  /** USD per month for one provisioned operation per second, by tier. */
   readonly iops?: readonly (readonly [from: number, usd: number])[];
-  /** USD per MiB per second and month above what is included. */
+  /** USD per month for one MiB per second above the included throughput. */
   readonly throughput?: { readonly included: number; readonly usd: number };
 }
 
@@ -39,12 +39,12 @@ const VOLUME_PRICES: Readonly<Record<string, VolumePrice>> = {
   sc1: { size: 0.015 },
   standard: { size: 0.05 },
 };
-/** What EC2 makes of a mapping without a type. */
+/** EC2's volume type for a mapping without a type. */
 const DEFAULT_TYPE = 'gp2';
 
 type Ebs = NonNullable<BlockDeviceMapping['ebs']>;
 
-/** USD per month. A volume whose size comes from its snapshot alone counts without it: nobody has said how large it is. */
+/** Returns USD per month. The size counts as 0 if only the snapshot defines it, because it is unknown. */
 function volumeUsdPerMonth({ volumeType = DEFAULT_TYPE, volumeSize, iops = 0, throughput = 0 }: Ebs): number {
   const price = VOLUME_PRICES[volumeType];
   if (price === undefined) return 0;
@@ -59,8 +59,9 @@ function volumeUsdPerMonth({ volumeType = DEFAULT_TYPE, volumeSize, iops = 0, th
 }
 
 /**
- * @param publicShare the part of the NodeClass's subnets that give instances a public address by themselves
- * @throws Error when the size of a volume cannot be read
+ * Computes the hourly charges.
+ * @param publicShare share of the NodeClass's subnets that assign public addresses to instances by default
+ * @throws Error if the size of a volume cannot be parsed
  */
 export function nodeCharges(
   { spec }: Pick<EC2NodeClass, 'spec'>,

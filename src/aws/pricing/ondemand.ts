@@ -35,10 +35,10 @@ function pricesIn({ terms }: PriceListItem, currency: string): readonly (string 
   return dimensions.map(({ pricePerUnit }) => pricePerUnit?.[currency]);
 }
 
-/** What costs nothing is no offer of an instance, and is passed over. */
+/** Returns true for an item without a price. Free items are not offers of an instance. */
 const isFree = (price: string | undefined): boolean => price === undefined || Number(price) === 0;
 
-/** An item of a price list as it is written; undefined when it is no JSON. */
+/** Parses an item of a price list. Returns undefined if it is not JSON. */
 function itemIn(json: string): PriceListItem | undefined {
   try {
     return JSON.parse(json) as PriceListItem;
@@ -64,7 +64,7 @@ const product =
     return undefined;
   };
 
-/** The type and its price per hour; undefined when the item is none of a type, or free. */
+/** Returns the type and its price per hour, or undefined if the item is free or has no instance type. */
 function priceOf(item: PriceListItem | undefined, currency: string): readonly [string, number] | undefined {
   const instanceType = item?.product?.attributes?.instanceType;
   if (item === undefined || instanceType === undefined) return undefined;
@@ -72,7 +72,7 @@ function priceOf(item: PriceListItem | undefined, currency: string): readonly [s
   return price === undefined ? undefined : [instanceType, Number(price)];
 }
 
-/** The type and its price per hour in one item of a price list; undefined when it holds no usable price. */
+/** Returns the type and its price per hour, or undefined if the item contains no usable price. */
 export function parsePriceListItem(json: string, currency: 'USD' | 'CNY'): readonly [string, number] | undefined {
   const item = itemIn(json);
   return problemOf(product(currency), item) === undefined ? priceOf(item, currency) : undefined;
@@ -99,7 +99,10 @@ async function query(
   return prices;
 }
 
-/** Shared and bare-metal prices together. @throws when either list is empty: half a price list would mislead */
+/**
+ * Returns shared and bare-metal prices.
+ * @throws Error if one of the lists is empty, because an incomplete price list would be misleading
+ */
 export async function fetchOnDemandPrices(
   client: PricingClient,
   region: string,

@@ -1,4 +1,4 @@
-/** Prices that NodeOverlays give to instance types by name; they stand in where AWS has none. */
+/** Prices that NodeOverlays set for instance types by name. They apply to types without an AWS price. */
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_OVERLAY } from '../../api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
@@ -8,7 +8,7 @@ import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 const TTL_MS = 5 * 60_000;
 
-/** The types that an overlay names, when it does nothing but name types and give their price. */
+/** Returns the types and prices of an overlay that only selects types by name and sets their price. */
 function pricedTypes({ spec }: NodeOverlay): readonly (readonly [string, number])[] {
   const [requirement, ...others] = spec.requirements;
   if (spec.price === undefined || others.length > 0) return [];
@@ -17,7 +17,7 @@ function pricedTypes({ spec }: NodeOverlay): readonly (readonly [string, number]
   return Number.isNaN(price) ? [] : (requirement.values ?? []).map((type) => [type, price] as const);
 }
 
-/** Read every five minutes; overlays that do not pass validation are left out. */
+/** Reads the overlays every five minutes. Overlays that fail validation are left out. */
 export class OverlayPrices {
   readonly #overlays: Store<NodeOverlay>;
   readonly #clock: Timepiece;
@@ -30,7 +30,7 @@ export class OverlayPrices {
     this.#clock = clock;
   }
 
-  /** Changes whenever some price did. */
+  /** Changes if a price has changed. */
   get version(): number {
     this.#read();
     return this.#version;

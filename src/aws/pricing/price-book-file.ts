@@ -1,4 +1,7 @@
-/** The price book that the operator was given as a file. It is read again when it changes; entries come and go with their dates. */
+/**
+ * The price book of the operator, read from a file. The file is read again when it changes. Entries start and expire
+ * at their dates.
+ */
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
@@ -13,11 +16,11 @@ import { timeOf } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 const POLL_MS = 60_000;
-/** How long before its end an entry is warned of. */
+/** Time between the warning about an entry and its end. */
 const WARNING_MS = 14 * 24 * 3_600_000;
 
 interface PriceBookFileOptions {
-  /** Empty: there is none. */
+  /** Empty if there is no price book. */
   readonly path: string;
   readonly region: string;
   readonly clock: Timepiece;
@@ -27,36 +30,36 @@ interface PriceBookFileOptions {
 export class PriceBookFile {
   readonly #options: PriceBookFileOptions;
   #book: PriceBook = EMPTY_BOOK;
-  /** Stands for what was read last: a mounted ConfigMap changes by another file in the place of the old one. */
+  /** Identity of the file that was read last. A mounted ConfigMap changes by the replacement of the file. */
   #seen = '';
   #failure = '';
   #inForce = '';
   #version = 0;
   #discounted: DiscountedPrice | undefined;
   #commitments: readonly Commitment[] = [];
-  /** Entries of which an expiry has been logged. */
+  /** Entries with a logged expiry. */
   #said = new Set<string>();
 
   constructor(options: PriceBookFileOptions) {
     this.#options = options;
   }
 
-  /** Changes whenever some discount or commitment did. */
+  /** Changes if a discount or commitment has changed. */
   get version(): number {
     return this.#version;
   }
 
-  /** The price that counts instead of a list price; undefined when no discount is in force. */
+  /** Converts list prices to discounted prices. Undefined if no discount is in force. */
   get discounted(): DiscountedPrice | undefined {
     return this.#discounted;
   }
 
-  /** What is in force in this region; the same list until that changes. */
+  /** Commitments in force in this region. The list remains the same object until they change. */
   get commitments(): readonly Commitment[] {
     return this.#commitments;
   }
 
-  /** Reads the file if it has changed. What was read last stays in force while it cannot be read. */
+  /** Reads the file if it has changed. If it cannot be read, the previous contents stay in force. */
   async poll(): Promise<void> {
     if (this.#options.path === '') return;
     try {
@@ -87,7 +90,7 @@ export class PriceBookFile {
     }
   }
 
-  /** Once until the error is another one. */
+  /** Logs an error once, until a different error occurs. */
   #report(error: unknown): void {
     const message = messageOf(error);
     if (message === this.#failure) return;
@@ -127,7 +130,7 @@ export class PriceBookFile {
   }
 }
 
-/** Not more than the bound, whatever the file has become meanwhile. */
+/** Reads the file up to the limit, even if the file has grown since the check. */
 async function contentOf(file: FileHandle): Promise<string> {
   const buffer = Buffer.alloc(MOST_BYTES + 1);
   let length = 0;

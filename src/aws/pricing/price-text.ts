@@ -1,9 +1,12 @@
 import { type Check, text } from '../answers/checks.ts';
 
-/** Dollars an hour, far above any price. */
+/** USD per hour, far above any price. */
 const HIGHEST = 1e6;
 
-/** A price as AWS writes it. What costs nothing, less, or more than anything could would be bought first, or never. */
+/**
+ * Accepts a price as AWS writes it. A price of zero or below would always be preferred, and an implausibly high price
+ * never.
+ */
 export const priceText: Check = (field) => {
   const price = Number(text(field));
   if (!(price > 0 && price <= HIGHEST)) field.fail('is no price');

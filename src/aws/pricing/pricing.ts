@@ -1,4 +1,4 @@
-/** What instances cost now, as far as known. Lookups never wait; a background controller refreshes. */
+/** Current prices of instances. Lookups never wait, because a background controller refreshes the prices. */
 import type { EC2Client } from '@aws-sdk/client-ec2';
 import type { PricingClient } from '@aws-sdk/client-pricing';
 import { after, type Singleton } from '../../kube/reconciler.ts';
@@ -16,7 +16,7 @@ interface PricingOptions {
   readonly ec2: EC2Client;
   readonly pricing: PricingClient;
   readonly region: string;
-  /** No calls to the Pricing API, which has no VPC endpoint in most regions. */
+  /** If true, the Pricing API is not called, because it has no VPC endpoint in most regions. */
   readonly isolatedVpc: boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export class Pricing {
   readonly #options: PricingOptions;
   readonly #onDemand: Map<string, number>;
   readonly #fallback: FallbackPrices;
-  /** Types whose price was asked for and is an estimate. */
+  /** Types for which a lookup returned an estimate. */
   readonly #estimated = new Set<string>();
   #onDemandKnown = false;
   readonly #spot = new Map<string, Map<string, number>>();
@@ -40,12 +40,15 @@ export class Pricing {
     this.#onDemand = new Map(this.#fallback.listed);
   }
 
-  /** Changes whenever some price did. */
+  /** Changes if a price has changed. */
   get version(): number {
     return this.#version;
   }
 
-  /** Until AWS has listed on-demand prices, a type that the built-in table does not have gets an estimate. */
+  /**
+   * Returns the on-demand price. Until AWS has listed the prices, a type that is missing in the embedded table has an
+   * estimate.
+   */
   onDemandPrice(instanceType: string): number | undefined {
     const listed = this.#onDemand.get(instanceType);
     if (listed !== undefined || this.#onDemandKnown) return listed;
@@ -54,12 +57,12 @@ export class Pricing {
     return estimate;
   }
 
-  /** Types that were asked for and whose on-demand price is an estimate. */
+  /** Types for which a lookup returned an estimated on-demand price. */
   get estimated(): ReadonlySet<string> {
     return this.#estimated;
   }
 
-  /** Until spot prices are known, the on-demand price stands in; after that a zone without a price has none. */
+  /** Returns the spot price. Until spot prices are loaded, the on-demand price replaces it. */
   spotPrice(instanceType: string, zone: string): number | undefined {
     return this.#spotKnown ? this.#spot.get(instanceType)?.get(zone) : this.onDemandPrice(instanceType);
   }
@@ -72,7 +75,7 @@ export class Pricing {
       this.#skipLogged = true;
       return;
     }
-    // Types that AWS does not list have no price from now on.
+    // After this update, types that AWS does not list have no price.
     let changed = !this.#onDemandKnown && this.#estimated.size > 0;
     for (const [type, price] of await fetchOnDemandPrices(pricing, region, (error) => this.#report(error))) {
       changed ||= this.#onDemand.get(type) !== price;

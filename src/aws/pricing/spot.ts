@@ -1,11 +1,11 @@
-/** Spot prices per zone, from the price history of this moment. */
+/** Spot prices per zone, from the current price history. */
 import { type EC2Client, paginateDescribeSpotPriceHistory, type SpotPrice } from '@aws-sdk/client-ec2';
 import { moment, structure, text } from '../answers/checks.ts';
 import { type ReportUnusable, usableItems } from '../answers/items.ts';
 import { pagesOf } from '../pages.ts';
 import { priceText } from './price-text.ts';
 
-/** Prices by `type` then zone. */
+/** Prices by type and zone. */
 type SpotPrices = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const CALL = { service: 'EC2', operation: 'DescribeSpotPriceHistory' };
@@ -17,7 +17,10 @@ const spotPrice = structure<SpotPrice>({
   Timestamp: moment,
 });
 
-/** Prices that cannot be used are left out. @throws when AWS knows no price at all */
+/**
+ * Returns the current spot prices. Unusable prices are left out.
+ * @throws Error if AWS returns no price
+ */
 export async function fetchSpotPrices(client: EC2Client, nowMs: number, report: ReportUnusable): Promise<SpotPrices> {
   const prices = new Map<string, Map<string, number>>();
   const input = {
