@@ -1,7 +1,8 @@
 /**
- * An instance stays when its capacity reservation is cancelled or it is taken out of it, and costs the on-demand price
- * from then on. Says so on its NodeClaim and Node, so that prices and consolidation are right. The other way round is
- * never taken: an instance that joins an open reservation by itself keeps its label.
+ * Changes the capacity type of NodeClaims and Nodes from reserved to on-demand. An instance continues to run if its
+ * capacity reservation is canceled or no longer includes it, but costs the on-demand price. The labels must show this
+ * for correct prices and consolidation. The reverse change is never made: an instance that uses an open reservation
+ * keeps its label.
  */
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';

@@ -1,4 +1,4 @@
-/** Lets go of nodes on a capacity block that is about to end, while there is time to move their pods. */
+/** Deletes NodeClaims on a capacity block that is about to end, while there is time to move their pods. */
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';

@@ -1,4 +1,4 @@
-/** Capacity reservations that a NodeClass selects, and how many instances each has left. */
+/** Capacity reservations that a NodeClass selects, with the number of available instances. */
 import {
   DescribeCapacityReservationsCommand,
   type DescribeCapacityReservationsCommandInput,
@@ -19,7 +19,7 @@ import { tagFilters } from '../tags.ts';
 export type CapacityReservation = CapacityReservationStatus;
 
 const QUERY_TTL_MS = 60_000;
-/** Capacity blocks stop taking instances this long before they end. */
+/** Time before its end at which a capacity block accepts no more instances. */
 const BLOCK_EXPIRES_MS = 40 * 60_000;
 
 type Query = Omit<DescribeCapacityReservationsCommandInput, 'NextToken'>;
@@ -37,7 +37,7 @@ function queriesFor(nodeClass: EC2NodeClass): readonly Query[] {
   });
 }
 
-/** A reservation as a NodeClass's status lists it; undefined when it is of a kind that is not understood. */
+/** Converts a reservation to an entry of the NodeClass status. Returns undefined if its kind is unknown. */
 function reservationStatus(described: Described, nowMs: number): CapacityReservation | undefined {
   const type = described.ReservationType ?? 'default';
   const criteria = described.InstanceMatchCriteria;
@@ -72,7 +72,7 @@ export class Reservations {
     this.#queries = new LoadingCache(clock, QUERY_TTL_MS);
   }
 
-  /** The NodeClass's reservations that have not ended, by id. */
+  /** Returns the active reservations of the NodeClass, sorted by ID. */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly CapacityReservation[]> {
     const answers = await Promise.all(
       queriesFor(nodeClass).map((query) => {
@@ -113,7 +113,7 @@ export class Reservations {
     return described;
   }
 
-  /** Instances left, as far as known. */
+  /** Number of available instances, 0 if it is unknown. */
   available(id: string): number {
     return this.#available.get(id) ?? 0;
   }
