@@ -1,8 +1,8 @@
-/** What is remembered of spot pools: counts that decay, of a bounded number of pools, as a text that survives restarts. */
+/** History of spot pools: decaying counts for a limited number of pools, with a text form that survives restarts. */
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { interruptionsPerHour, type PoolCounts } from './rate.ts';
 
-/** An instance type in a zone. */
+/** Instance type in a zone. */
 export interface SpotPool {
   readonly instanceType: string;
   readonly zone: string;
@@ -11,25 +11,28 @@ export interface SpotPool {
 export const poolKey = ({ instanceType, zone }: SpotPool): string => `${instanceType}/${zone}`;
 
 const HOUR_MS = 3_600_000;
-/** Times after which something counts half. Capacity comes back within hours; pools that are short stay so for days. */
+/**
+ * Half-lives of the counts. Capacity returns within hours, whereas pools with frequent interruptions remain so for
+ * days.
+ */
 const HALF_LIFE_MS = { interruptions: 72 * HOUR_MS, capacityErrors: 6 * HOUR_MS, instanceHours: 72 * HOUR_MS };
 const PARTS = ['interruptions', 'capacityErrors', 'instanceHours'] as const;
 
-/** Counts that decayed a moment ago are as good as new: they are added to pool by pool. */
+/** Minimum time between decays, so that a series of additions does not repeat them. */
 const SOON_MS = 1_000;
 
-/** Pools that are remembered; those that say least go. */
+/** Maximum number of pools. Pools with the least history are removed. */
 const MOST_POOLS = 1_000;
-/** A pool with less of everything says nothing. */
+/** Pools with lower counts are removed. */
 const LEAST = 0.01;
-/** More of anything was not counted by this operator. */
+/** Maximum plausible count in a stored text. */
 const MOST_COUNT = 1e9;
-/** Names of types and zones, as AWS has them. */
+/** Format of the names of types and zones in AWS. */
 const NAME = /^[a-z0-9][a-z0-9.-]{0,63}$/;
 
 type Counted = SpotPool & { -readonly [Part in keyof PoolCounts]: PoolCounts[Part] };
 
-/** Written form, version 1: counts as they were at a time. */
+/** Stored form, version 1: counts at a point in time. */
 interface Stored {
   readonly version: 1;
   /** RFC 3339. */
@@ -40,7 +43,7 @@ interface Stored {
 export class SpotPools {
   readonly #clock: Timepiece;
   #pools = new Map<string, Counted>();
-  /** By `monotonicMs`: until when counts have decayed. */
+  /** Time of the last decay, by `monotonicMs`. */
   #decayedMs: number;
   #changes = 0;
 
@@ -49,12 +52,12 @@ export class SpotPools {
     this.#decayedMs = monotonicMs(clock);
   }
 
-  /** Grows with everything that is added. */
+  /** Increases with every addition. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** As of now. */
+  /** Returns the current counts. */
   all(): readonly (SpotPool & PoolCounts)[] {
     this.#decay();
     return [...this.#pools.values()];
@@ -91,7 +94,10 @@ export class SpotPools {
     }
   }
 
-  /** A tenth at once: it is not to be sorted with every pool that comes. Calm pools go before those that had events. */
+  /**
+   * Removes a tenth of the pools, so that the sort is not repeated for every new pool. Pools without events are
+   * removed first.
+   */
   #dropSome(): void {
     const inOrder = [...this.#pools].sort(
       ([, a], [, b]) => interruptionsPerHour(b) - interruptionsPerHour(a) || b.instanceHours - a.instanceHours,
@@ -99,7 +105,7 @@ export class SpotPools {
     this.#pools = new Map(inOrder.slice(0, 0.9 * MOST_POOLS));
   }
 
-  /** All of it, and ever shorter forms without the pools that are interrupted least. */
+  /** Generates the complete text, and then shorter texts without the pools that are interrupted least. */
   *texts(): Generator<string> {
     const pools = this.all().toSorted((a, b) => interruptionsPerHour(b) - interruptionsPerHour(a));
     const at = new Date(this.#clock.now()).toISOString();
@@ -109,10 +115,13 @@ export class SpotPools {
     }
   }
 
-  /** Adds what a text holds to what is known, as old as it is. @throws Error when it is no such text; nothing is added then */
+  /**
+   * Adds the contents of a text to the counts, decayed by its age.
+   * @throws Error if the text is invalid, without any addition
+   */
   restore(text: string): void {
     const { at, pools } = readStored(text);
-    // of a time to come: somebody's clock was wrong, and it counts as written now
+    // a time in the future results from a wrong clock and counts as now
     const factors = factorsOf(Math.max(0, this.#clock.now() - at));
     this.#decay();
     for (const pool of pools.slice(0, MOST_POOLS)) {
@@ -141,7 +150,7 @@ function readStored(text: string): { readonly at: number; readonly pools: Stored
   return { at, pools: stored.pools };
 }
 
-/** One entry that cannot be is enough: somebody wrote it who does not know what it means. */
+/** Throws an error for an invalid entry. One invalid entry makes the whole text unreliable. */
 function checkPool(pool: Partial<SpotPool & PoolCounts> | null, where: string): void {
   if (pool === null || typeof pool !== 'object') throw new Error(`${where}: it is no object`);
   for (const field of ['instanceType', 'zone'] as const)

@@ -1,4 +1,4 @@
-/** What spot pools that were interrupted of late count as dearer than they are, and the memory that says so. */
+/** Spot risk: the additional cost of spot pools with recent interruptions, and the storage of their history. */
 
 import { ConfigMapDocument, type DocumentOptions } from '../../kube/config-map-document.ts';
 import type { Kept } from '../../kube/document-keeper.ts';
@@ -8,34 +8,37 @@ import { TtlCache } from '../../lib/ttl-cache.ts';
 import { expectedPart, interruptionsPerHour, type PoolCounts, steppedPart } from './rate.ts';
 import { poolKey, type SpotPool, SpotPools } from './spot-pools.ts';
 
-/** Name of the ConfigMap that keeps it, in the namespace of the operator. */
+/** Name of the ConfigMap with the history, in the namespace of the operator. */
 export const SPOT_RISK_NAME = 'karpenter-spot-risk';
 
-/** A recommendation to leave counts as this part of an interruption, which then counts as the rest. */
+/**
+ * Part of an interruption that a rebalance recommendation counts as. A later interruption of the instance counts as
+ * the remaining part.
+ */
 const RECOMMENDATION = 0.25;
-/** Messages of an instance that come again within this time are not counted again. */
+/** Time for which repeated messages about an instance are not counted again. */
 const SAME_INSTANCE_MS = 3_600_000;
 
-/** What is served of a pool. This form is public. */
+/** View of a pool for HTTP responses. This format is public. */
 export interface SpotPoolView extends SpotPool, PoolCounts {
-  /** Expected of one instance. */
+  /** Expected rate of one instance. */
   readonly interruptionsPerHour: number;
-  /** Which part of its price is added when prices are compared. */
+  /** Part of the price that is added for comparisons of prices. */
   readonly addedPart: number;
 }
 
 export class SpotRisk implements Kept {
   readonly #weight: number;
   readonly #pools: SpotPools;
-  /** Parts that count, by pool; those above 0. */
+  /** Effective parts above 0, by pool. */
   #parts: ReadonlyMap<string, number> = new Map();
-  /** How often the part of some pool of a type has changed. */
+  /** Number of changes of the parts of a type's pools. */
   readonly #sequences = new Map<string, number>();
   #version = 0;
-  /** What has been counted of an instance. */
+  /** Part of an interruption that has been counted for an instance. */
   readonly #counted: TtlCache<string, number>;
 
-  /** @param weight 0 adds nothing to any price */
+  /** @param weight 0 disables additional costs */
   constructor(weight: number, clock: Clock) {
     this.#weight = weight;
     this.#pools = new SpotPools(clock);
@@ -46,22 +49,22 @@ export class SpotRisk implements Kept {
     return this.#weight > 0;
   }
 
-  /** Changes whenever the part of some pool does. */
+  /** Changes if the part of a pool changes. */
   get version(): number {
     return this.#version;
   }
 
-  /** Changes whenever the part of some pool of the type does. */
+  /** Changes if the part of a pool of the type changes. */
   sequence(instanceType: string): number {
     return this.#sequences.get(instanceType) ?? 0;
   }
 
-  /** Which part of its price is added to that of a pool. */
+  /** Returns the part of the pool's price that is added to the price. */
   partOf(instanceType: string, zone: string): number {
     return this.#parts.size === 0 ? 0 : (this.#parts.get(poolKey({ instanceType, zone })) ?? 0);
   }
 
-  /** AWS takes an instance back, or says that it may. */
+  /** Records an interruption or a rebalance recommendation. */
   interrupted(instanceId: string, pool: SpotPool, kind: 'interruption' | 'recommendation'): void {
     const share = kind === 'interruption' ? 1 : RECOMMENDATION;
     const counted = this.#counted.get(instanceId) ?? 0;
@@ -72,19 +75,19 @@ export class SpotRisk implements Kept {
     this.refresh();
   }
 
-  /** AWS had none to sell. */
+  /** Records a launch without capacity. */
   capacityError(pool: SpotPool): void {
     if (!this.isOn) return;
     this.#pools.add(pool, { capacityErrors: 1 });
     this.refresh();
   }
 
-  /** Instances ran. */
+  /** Records the running time of instances. */
   ran(pool: SpotPool, instanceHours: number): void {
     this.#pools.add(pool, { instanceHours });
   }
 
-  /** Works out anew what counts. */
+  /** Recomputes the effective parts. */
   refresh(): void {
     const parts = new Map<string, number>();
     const types = new Map<string, string>();
@@ -119,7 +122,7 @@ export class SpotRisk implements Kept {
     this.refresh();
   }
 
-  /** Pools that had events, the most dangerous first. */
+  /** Lists the pools with events, highest risk first. */
   views(): readonly SpotPoolView[] {
     return this.#pools
       .all()

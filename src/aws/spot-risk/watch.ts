@@ -1,4 +1,4 @@
-/** Measures every minute how long instances run in which spot pools, and lets what is remembered of them decay. */
+/** Measures the running time of instances in each spot pool every minute, and refreshes the decaying history. */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -10,11 +10,11 @@ import { poolKey, type SpotPool } from './spot-pools.ts';
 import type { SpotRisk } from './spot-risk.ts';
 
 const PERIOD_MS = 60_000;
-/** A longer time without a look counts as this one: nobody knows what ran meanwhile. */
+/** Limit of the measured time. If the period was longer, the instances that ran in the meantime are unknown. */
 const LONGEST_MS = 5 * 60_000;
 const HOUR_MS = 3_600_000;
 
-/** The spot pool of a NodeClaim that has an instance; undefined for all others. */
+/** Returns the spot pool of a NodeClaim with an instance, or undefined if it has no spot instance. */
 export function spotPoolOf(claim: NodeClaim): SpotPool | undefined {
   if (labelOf(claim, CAPACITY_TYPE_LABEL) !== 'spot' || !claim.status?.providerID) return undefined;
   const [instanceType, zone] = [labelOf(claim, INSTANCE_TYPE_LABEL), labelOf(claim, ZONE_LABEL)];
