@@ -1,13 +1,13 @@
 /**
- * The start of the provider, until AWS has answered once. Calls wait for a shorter time than later, and are repeated for as
- * long as AWS is out of reach: the replica is not ready, and the process need not start again to become ready.
+ * Start of the provider, until the first successful discovery. Calls have a shorter timeout than later, and are
+ * retried while AWS is unreachable. During this time the replica is not ready, and it becomes ready without a restart.
  *
  *   waiting ──discovery succeeds──▶ over
  *   waiting ──signal aborts──▶ interrupted
  */
 import { describeError } from '../errors.ts';
 
-/** Longest wait for the answer to one attempt. */
+/** Timeout of one attempt. */
 const ANSWER_MS = 10_000;
 
 type Next = (args: never) => Promise<{ readonly output: object }>;
@@ -37,11 +37,11 @@ interface Watched {
   destroy(): void;
 }
 
-/** Calls of one operation that have not ended. */
+/** Unfinished calls of one operation. */
 interface Waiting {
   calls: number;
   endpoint?: string;
-  /** Of the last attempt that failed. */
+  /** Error of the last failed attempt. */
   failure?: string;
 }
 
@@ -60,7 +60,7 @@ export class AwsStart {
     return this.#isOver;
   }
 
-  /** Milliseconds that an attempt may take; undefined after the start. */
+  /** Timeout of an attempt in milliseconds, or undefined after the start. */
   get answerMs(): number | undefined {
     return this.#isOver ? undefined : ANSWER_MS;
   }
@@ -70,7 +70,7 @@ export class AwsStart {
     this.#calls.clear();
   }
 
-  /** Records the calls of clients, and ends their connections when the start is interrupted. */
+  /** Records the calls of clients, and closes their connections if the start is interrupted. */
   watch(region: string, clients: readonly Watched[]): void {
     this.#region = region;
     for (const { middlewareStack } of clients) {
@@ -83,7 +83,7 @@ export class AwsStart {
     this.signal.addEventListener('abort', destroy, { once: true });
   }
 
-  /** Describes each operation that has not been answered; empty after the start. */
+  /** Describes each operation without a response. Returns an empty list after the start. */
   waitingFor(): readonly string[] {
     if (this.#isOver) return [];
     if (this.#region === undefined)

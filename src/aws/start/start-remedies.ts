@@ -16,7 +16,7 @@ export const REGION_REMEDY =
   'set AWS_REGION in controller.env of the chart, or let the pods reach the instance metadata service (hop limit 2)';
 
 const NO_CREDENTIALS = new Set(['CredentialsProviderError', 'TokenProviderError', 'ProviderError']);
-/** Codes for credentials that the partition or the account does not know. */
+/** Codes for credentials that are invalid in the partition or the account. */
 const INVALID_CREDENTIALS = new Set([
   'AuthFailure',
   'InvalidClientTokenId',
@@ -54,7 +54,7 @@ export const failedStart =
     throw new StartError(step, { cause, remedy: startRemedy(cause, facts) });
   };
 
-/** The call that an error, or the first of its causes, is about. */
+/** Returns the call that failed, from the error or the first of its causes with a call. */
 function callOf(error: unknown): { readonly service: string; readonly operation: string } {
   for (const at of chainOf(error))
     if ('$service' in at && '$operation' in at)
@@ -69,6 +69,9 @@ function* chainOf(error: unknown): Generator<Error> {
 const hasName = (error: unknown, names: ReadonlySet<string>): boolean =>
   [...chainOf(error)].some(({ name }) => names.has(name));
 
-/** STS refuses the web identity token of IRSA. The failed call then is the one that waited for credentials. */
+/**
+ * Returns true if STS refuses the web identity token of IRSA. The failed call is then the call that waited for
+ * credentials.
+ */
 const isAssumeRole = (error: unknown): boolean =>
   isDenied(error) && [...chainOf(error)].some(({ message }) => message.includes('sts:AssumeRole'));
