@@ -1,4 +1,4 @@
-/** The subnets that a NodeClass selects, and how many addresses each has left. */
+/** Subnets that a NodeClass selects, with the number of free addresses. */
 import { type EC2Client, paginateDescribeSubnets, type Subnet } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass, SubnetSelectorTerm, SubnetStatus } from '../../api/ec2-nodeclass.ts';
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -16,18 +16,18 @@ interface AwsFilter {
   readonly Values: string[];
 }
 
-/** One set of filters per call: each term with tags, then all ids together. */
+/** Returns the filters of each call: one call per term with tags, and one call for all IDs. */
 export function subnetQueries(terms: readonly SubnetSelectorTerm[]): readonly AwsFilter[][] {
   const byTags = terms.filter((term) => term.id === undefined).map((term) => tagFilters(term.tags));
   const ids = terms.flatMap((term) => (term.id === undefined ? [] : [term.id]));
   return ids.length === 0 ? byTags : [...byTags, [{ Name: 'subnet-id', Values: ids }]];
 }
 
-/** The subnet chosen for a launch in a zone. */
+/** Subnet for a launch in a zone. */
 export interface ZonalSubnet extends SubnetStatus {
-  /** Free addresses as last described, at the time of the choice. */
+  /** Number of free addresses in the last description before the choice. */
   readonly describedIps: number;
-  /** Addresses that the launch is expected to take. */
+  /** Number of addresses that the launch is expected to use. */
   readonly predictedIps: number;
 }
 
@@ -36,12 +36,12 @@ const IP_TTL_MARGIN_MS = 4 * 60_000;
 
 export class Subnets {
   readonly #ec2: EC2Client;
-  /** Subnets by queries, so that NodeClasses with the same selectors share the requests. */
+  /** Subnets by query, so that NodeClasses with the same selectors share requests. */
   readonly #cache: LoadingCache<readonly Subnet[]>;
   readonly #ips: TtlCache<string, number>;
-  /** Whether instances in the subnet get a public address by themselves. */
+  /** True if instances in the subnet receive a public address by default. */
   readonly #public: TtlCache<string, boolean>;
-  /** Free addresses less those that launches since the last description are expected to take. */
+  /** Free addresses minus the expected use by launches since the last description. */
   readonly #inFlight = new Map<string, number>();
 
   constructor(ec2: EC2Client, clock: Clock, refreshMs: number) {
@@ -51,7 +51,7 @@ export class Subnets {
     this.#public = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
   }
 
-  /** As the NodeClass's status lists them: most free addresses first, then by id. */
+  /** Returns the subnets in the order of the NodeClass status: by most free addresses, then by ID. */
   async list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SubnetStatus[]> {
     const queries = subnetQueries(nodeClass.spec.subnetSelectorTerms);
     const key = JSON.stringify(queries);
@@ -88,7 +88,7 @@ export class Subnets {
     return [...found.values()];
   }
 
-  /** The part of the NodeClass's subnets of which it is known that instances get a public address in them. */
+  /** Returns the share of the NodeClass's subnets that are known to assign public addresses by default. */
   publicShare({ status }: EC2NodeClass): number {
     const subnets = status?.subnets ?? [];
     const open = subnets.filter(({ id }) => this.#public.get(id) === true).length;
@@ -99,7 +99,10 @@ export class Subnets {
     return this.#inFlight.get(id) ?? this.#ips.get(id) ?? 0;
   }
 
-  /** Picks the subnet with the most free addresses in each zone and reserves what the launch is expected to take. */
+  /**
+   * Chooses the subnet with the most free addresses in each zone, and reserves the addresses that the launch is
+   * expected to use.
+   */
   chooseForLaunch(
     nodeClass: EC2NodeClass,
     types: readonly InstanceType[],
@@ -119,17 +122,17 @@ export class Subnets {
     return result;
   }
 
-  /** Gives back what was reserved in subnets that the launch did not use. */
+  /** Releases reserved addresses in subnets that the launch did not use. */
   releaseUnused(requested: readonly ZonalSubnet[], usedIds: ReadonlySet<string>): void {
     for (const { id, describedIps, predictedIps } of requested) {
       const reserved = this.#inFlight.get(id);
-      // Described anew since the choice: the reservation is gone already.
+      // A new description since the choice has already removed the reservation.
       if (usedIds.has(id) || reserved === undefined || this.#ips.get(id) !== describedIps) continue;
       this.#inFlight.set(id, reserved + predictedIps);
     }
   }
 
-  /** AWS found no free address in the subnet. */
+  /** Records that AWS found no free address in the subnet. */
   exhausted(id: string): void {
     this.#ips.set(id, 0);
     this.#inFlight.delete(id);
