@@ -1,4 +1,4 @@
-/** User data of AL2: EKS's bootstrap script, after the user's own scripts. */
+/** User data of AL2: EKS's bootstrap script, after the custom scripts. */
 import { messageOf } from '../../lib/error-message.ts';
 import { isIpv6 } from '../cluster.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';

@@ -1,4 +1,7 @@
-/** User data of AL2023: a NodeConfig for nodeadm, after the user's own documents. The last one wins on the node. */
+/**
+ * User data of AL2023: a NodeConfig for nodeadm, after the custom documents. The last NodeConfig takes precedence on
+ * the node.
+ */
 import { LRUCache } from 'lru-cache';
 import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
 import { NodeClassNotReady } from '../../cloud/errors.ts';
@@ -12,16 +15,16 @@ const SHELL_SCRIPT = 'text/x-shellscript; charset="us-ascii"';
 
 const part = (type: string, content: string): MimePart => ({ headers: { 'Content-Type': type }, content });
 
-/** nodeadm reads YAML 1.1, for which a taint's value `yes` or `1_000` is no text unless it is quoted. */
+/** Quotes a text such as `yes` or `1_000`, because nodeadm reads YAML 1.1, in which it would not be a text. */
 function quoteWords(scalar: Scalar): void {
   if (typeof scalar.value !== 'string') return;
   const { contents } = parseDocument(scalar.value, { version: '1.1', logLevel: 'silent' });
   if (isScalar(contents) && typeof contents.value !== 'string') scalar.type = 'QUOTE_DOUBLE';
 }
 
-/** Bytes of user data that EC2 takes; a text that is not an archive is passed on as a whole. */
+/** EC2's limit of user data in bytes. Text that is not a MIME archive is included unchanged. */
 const MOST_BYTES = 16_384;
-/** Templates of one launch share their custom user data. */
+/** Cached, because the templates of one launch share their custom user data. */
 const classified = new LRUCache<string, boolean>({ max: 100 });
 
 function isYamlDocument(text: string): boolean {
@@ -32,7 +35,10 @@ function isYamlDocument(text: string): boolean {
   return isYaml;
 }
 
-/** A mapping, or nothing but comments, is a NodeConfig; anything else a script. The first of several documents counts. */
+/**
+ * Returns true if the text is a mapping or contains only comments, and is therefore a NodeConfig. Other texts are
+ * scripts. Only the first document counts.
+ */
 function isMapping(text: string): boolean {
   const [document] = parseAllDocuments(text, { logLevel: 'silent', uniqueKeys: false });
   if (document === undefined) return true;
@@ -86,6 +92,6 @@ function nodeConfig({ cluster, cidr, rawKubelet, taints, labels, raid0 }: Bootst
   return `# Karpenter Generated NodeConfig\n${document.toString({ lineWidth: 0, indentSeq: false })}`;
 }
 
-/** @throws InvalidUserData, NodeClassNotReady while the cluster's CIDR is unknown */
+/** @throws InvalidUserData, or NodeClassNotReady if the cluster's CIDR is unknown */
 export const al2023UserData = (bootstrap: Bootstrap): string =>
   writeMime([...customParts(bootstrap.custom), part(NODE_CONFIG, nodeConfig(bootstrap))]);

@@ -1,4 +1,4 @@
-/** User data of Bottlerocket: its settings as TOML, the user's merged with ours. */
+/** User data of Bottlerocket: TOML settings, merged from the custom settings and the settings of the provider. */
 
 import { LRUCache } from 'lru-cache';
 import { parse, TomlError, type TomlTable } from 'smol-toml';
@@ -8,7 +8,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { tomlText } from './toml.ts';
 
-/** Settings under `settings.kubernetes` that Bottlerocket knows; it refuses to boot with others. */
+/** Valid settings under `settings.kubernetes`. Bottlerocket does not boot with other settings. */
 const KUBERNETES_KEYS = new Set(
   `api-server cloud-provider cluster-certificate cluster-name cluster-dns-ip credential-providers node-labels
   node-taints max-pods static-pods eviction-hard eviction-soft eviction-soft-grace-period
@@ -22,7 +22,7 @@ const KUBERNETES_KEYS = new Set(
   container-log-monitor-interval hostname-override-source log-level`.split(/\s+/),
 );
 
-/** Members of settings that are tables of their own; those of other tables are the user's affair. */
+/** Members of settings that are tables. Members of other tables are not checked. */
 const MEMBERS: Readonly<Record<string, ReadonlySet<string>>> = {
   'static-pods': new Set(['enabled', 'manifest']),
   'credential-providers': new Set(['enabled', 'cache-duration', 'image-patterns', 'environment']),
@@ -31,7 +31,7 @@ const MEMBERS: Readonly<Record<string, ReadonlySet<string>>> = {
 const TOPOLOGY_OPTIONS = new Set(['prefer-closest-numa-nodes', 'max-allowable-numa-nodes']);
 const COMMAND_MEMBERS = new Set(['commands', 'mode', 'essential']);
 
-/** From this version on, `ephemeral-storage bind` knows its directories itself. */
+/** First version in which `ephemeral-storage bind` has default directories. */
 const BINDS_BY_ITSELF: readonly [major: number, minor: number] = [1, 46];
 const BOUND_DIRECTORIES = ['/var/lib/containerd', '/var/lib/kubelet', '/var/log/pods'];
 
@@ -40,7 +40,7 @@ const isTable = (value: Value | undefined): value is TomlTable =>
   typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date);
 const table = (value: Value | undefined): TomlTable => (isTable(value) ? value : {});
 
-/** Templates of one launch share their custom user data. */
+/** Cached, because the templates of one launch share their custom user data. */
 const parsed = new LRUCache<string, TomlTable>({ max: 20 });
 
 function parseCustom(custom = ''): TomlTable {
@@ -53,13 +53,13 @@ function parseCustom(custom = ''): TomlTable {
   }
 }
 
-/** The parser's message goes on with the lines around the fault, which may hold secrets. */
+/** Returns the parser's message without the lines around the error, which may contain secrets. */
 function withoutExcerpt(error: unknown): string {
   const [message = ''] = (error as Error).message.split('\n', 1);
   return error instanceof TomlError ? `${message} (line ${error.line}, column ${error.column})` : message;
 }
 
-/** Only what is set; each replaces the user's value as a whole. */
+/** Returns the kubelet settings that are set. Each replaces the custom value completely. */
 function kubeletSettings({ kubelet }: Bootstrap): TomlTable {
   const settings: Readonly<Record<string, Value | undefined>> = {
     'cluster-dns-ip': kubelet.clusterDNS?.[0],
@@ -78,7 +78,7 @@ function kubeletSettings({ kubelet }: Bootstrap): TomlTable {
   return set;
 }
 
-/** The members that are known; the names of the others are added to `dropped`. */
+/** Returns the known members, and adds the names of other members to `dropped`. */
 function pick(value: TomlTable, known: ReadonlySet<string>, path: string, dropped: string[]): TomlTable {
   dropped.push(
     ...Object.keys(value)
@@ -88,7 +88,7 @@ function pick(value: TomlTable, known: ReadonlySet<string>, path: string, droppe
   return Object.fromEntries(Object.entries(value).filter(([key]) => known.has(key)));
 }
 
-/** A table of tables, each with the known members alone. */
+/** Returns a table of tables with only the known members of each table. */
 const pickEach = (value: Value, known: ReadonlySet<string>, path: string, dropped: string[]): TomlTable =>
   Object.fromEntries(
     Object.entries(table(value)).map(([name, each]) => [
@@ -97,7 +97,7 @@ const pickEach = (value: Value, known: ReadonlySet<string>, path: string, droppe
     ]),
   );
 
-/** The user's settings that Bottlerocket knows. */
+/** Returns the custom settings that Bottlerocket supports. */
 function knownSettings(user: TomlTable, log: Logger): TomlTable {
   const dropped: string[] = [];
   const settings = pick(user, KUBERNETES_KEYS, '', dropped);
@@ -130,7 +130,10 @@ function kubernetesSettings(user: TomlTable, bootstrap: Bootstrap, log: Logger):
   };
 }
 
-/** Unknown versions count as old, which works on new ones too. */
+/**
+ * Returns true if the version binds directories by default. Unknown versions count as old, because the old command
+ * also works on new versions.
+ */
 function bindsByItself(version: string | undefined): boolean {
   if (version === 'latest') return true;
   const parts = (version ?? '').replace(/^v+/, '').split('.');
@@ -166,7 +169,10 @@ export function bottlerocketUserData(bootstrap: Bootstrap, log: Logger): string 
   return tomlText({ settings }, keyOrder);
 }
 
-/** Of the tables whose members are known; `path` begins at the root. */
+/**
+ * Returns the order of keys of tables with known members.
+ * @param path begins at the root
+ */
 function keyOrder(path: string): readonly string[] | undefined {
   const [, section = '', name = '', ...deeper] = path.split('.');
   if (section === 'bootstrap-commands') return name === '' ? undefined : [...COMMAND_MEMBERS];

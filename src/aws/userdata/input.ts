@@ -1,4 +1,4 @@
-/** What a node needs to know to join, whatever its family. */
+/** Settings that a node of any AMI family needs to join the cluster. */
 import type { Taint } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, DO_NOT_SYNC_TAINTS_LABEL, UNREGISTERED_TAINT } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -8,28 +8,28 @@ import type { Kubelet, RawKubelet } from '../kubelet/block.ts';
 
 export interface Bootstrap {
   readonly cluster: ClusterFacts;
-  /** Service CIDR, where the family needs it. */
+  /** Service CIDR, if the family needs it. */
   readonly cidr: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** With maxPods, reserved resources and cluster DNS filled in. */
+  /** Kubelet settings with resolved maxPods, reserved resources and cluster DNS. */
   readonly kubelet: Kubelet;
-  /** The same, with the fields that the provider doesn't understand. */
+  /** The same settings, including fields that the provider does not interpret. */
   readonly rawKubelet: RawKubelet;
-  /** The NodeClass's own user data. */
+  /** Custom user data of the NodeClass. */
   readonly custom: string | undefined;
   readonly raid0: boolean;
-  /** Version of Bottlerocket, when it is known. */
+  /** Version of Bottlerocket, if it is known. */
   readonly imageVersion?: string | undefined;
 }
 
-/** User data that cannot be rendered: the NodeClass's text is not what its family understands. */
+/** The custom user data of the NodeClass is invalid for its AMI family. */
 export class InvalidUserData extends Error {}
 
-/** Domains whose labels kubelets may not set themselves; the API server syncs them. */
+/** Domains with labels that the kubelet may not set. The operator adds these labels to the node. */
 const NODE_RESTRICTED = /^(.*\.)?(node-restriction\.kubernetes\.io|kubernetes\.io|k8s\.io)$/;
 
-/** Labels that the kubelet registers the node with. */
+/** Returns the labels with which the kubelet registers the node. */
 export function nodeLabels(claim: NodeClaim, capacityType: string, family: AmiFamily): Record<string, string> {
   const all = {
     ...claim.metadata.labels,
@@ -41,7 +41,10 @@ export function nodeLabels(claim: NodeClaim, capacityType: string, family: AmiFa
   );
 }
 
-/** Taints that the kubelet registers the node with: the claim's, and one that keeps pods off until the node is synced. */
+/**
+ * Returns the taints for the registration of the node: the taints of the NodeClaim, and the unregistered taint. It
+ * keeps pods off the node until its labels are synchronized.
+ */
 export function nodeTaints({ spec }: NodeClaim): readonly Taint[] {
   const taints: readonly Taint[] = [...(spec.taints ?? []), ...(spec.startupTaints ?? [])];
   const { key, effect } = UNREGISTERED_TAINT;

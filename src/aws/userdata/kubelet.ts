@@ -1,4 +1,4 @@
-/** The kubelet settings that a launch template carries. */
+/** Kubelet settings in a launch template. */
 
 import { messageOf } from '../../lib/error-message.ts';
 import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts';
@@ -11,9 +11,9 @@ interface EffectiveKubelet {
 }
 
 /**
- * `maxPods` is always there: the user's number, else what the instance type holds. Reserved amounts are those of the
- * type where there are any. Cluster DNS defaults to kube-dns.
- * @throws Error when the block does not parse
+ * Returns the kubelet settings with defaults. `maxPods` is always set: to the number in the block, or to the limit of
+ * the instance type. Reserved amounts are the resolved values of the type. Cluster DNS defaults to kube-dns.
+ * @throws Error if the block cannot be parsed
  */
 export function effectiveKubelet(
   raw: RawKubelet | undefined,

@@ -1,4 +1,4 @@
-/** Kubelet settings as command line arguments, for families that bootstrap with a script. */
+/** Kubelet settings as command-line arguments, for AMI families with a bootstrap script. */
 
 import { formatDuration, parseDuration } from '../../api/duration.ts';
 import type { StringMap, Taint } from '../../api/kubernetes.ts';
@@ -21,7 +21,7 @@ const value = (flag: string, given: number | boolean | string | undefined): read
 const taintText = ({ key, value: text, effect }: Taint): string =>
   (text ?? '') === '' ? `${key}:${effect}` : `${key}=${text}:${effect}`;
 
-/** Durations as `1m0s`. */
+/** Formats durations as `1m0s`. */
 export const canonicalDurations = (map: StringMap | undefined): StringMap | undefined =>
   map === undefined
     ? undefined
