@@ -24,7 +24,7 @@ import {
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
 
 interface Flags extends SourceFlags {
-  /** Selects the cluster to read if either option is set. */
+  /** Cluster to read, if either option is set. */
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace: string;
@@ -46,7 +46,7 @@ const HOURLY_MS = 2 * DAY_MS;
 
 const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== undefined || context !== undefined;
 
-/** Returns the current costs. The operator's own figures depend on no unknown facts. */
+/** Returns the current costs. The operator's own figures do not depend on unknown facts. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
   const { filename, server, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
   if (filename.length === 0 && !isCluster(flags))

@@ -179,7 +179,7 @@ export async function reviewsOf(
 }
 
 export interface DisruptionOptions extends SceneOptions {
-  /** Runs every method instead of stopping at the first method with a command. */
+  /** Whether to run every method instead of stopping at the first method with a command. */
   readonly everyMethod: boolean;
   /** Further unknown facts that affect the result. */
   readonly unknown?: readonly string[];

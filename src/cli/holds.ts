@@ -1,5 +1,5 @@
 /**
- * Reads pods for which a running operator currently launches no nodes. No object of the cluster contains this
+ * Reads pods for which a running operator currently launches no nodes. Objects of the cluster do not contain this
  * information.
  */
 import { askOperator } from './operator.ts';

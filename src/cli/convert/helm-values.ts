@@ -155,7 +155,7 @@ function correctLogLevel(values: YAMLMap, note: TakeNote): void {
   note('changed', ['logLevel'], `${quoted(level ?? '')} is no level any more: the levels are debug, info and error`);
 }
 
-/** Removes an image of Karpenter's own controller, because this chart uses the operator's image by default. */
+/** Removes an image of Karpenter's own controller, because the chart needs an image of this operator. */
 function dropImage(values: YAMLMap, note: TakeNote): void {
   const path = ['controller', 'image'];
   const pair = holderOf(values, path) && pairOf(mapAt(values, ['controller']), 'image');

@@ -28,7 +28,7 @@ const OF_CONTROLLERS = [
   COMPATIBILITY.ubuntu,
 ] as const;
 
-/** @param keepHashes keeps hashes on NodeClaims, whose drift detection uses them */
+/** @param keepHashes whether to keep hashes, which NodeClaims need for drift detection */
 export function cleanMetadata(edit: ObjectEdit, { keepHashes = false } = {}): void {
   edit.remove(['status']);
   for (const field of OF_SERVER) edit.remove(['metadata', field]);

@@ -16,9 +16,9 @@ import {
 import { V1 } from './renames.ts';
 
 export interface PoolOptions {
-  /** Omits the requirements that the webhook of the alpha API added by default. */
+  /** Whether to omit the requirements that the webhook of the alpha API added by default. */
   readonly ignoreDefaults?: boolean;
-  /** If true, the object is a patch. Only existing fields are converted, and no field is added. */
+  /** Whether the object is a patch. Only existing fields of a patch are converted, and no field is added. */
   readonly isPatch: boolean;
 }
 

@@ -32,7 +32,7 @@ export const SECURITY_GROUPS: Selector = { field: 'securityGroupSelector', terms
 export const IMAGES: Selector = { field: 'amiSelector', terms: 'amiSelectorTerms', isOfImages: true };
 
 /**
- * Converts a selector. Does nothing if the object has no such selector.
+ * Converts a selector. Returns without changes if the object has no such selector.
  *
  * @throws InputError if the selector cannot be expressed as terms
  */

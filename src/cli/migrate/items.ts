@@ -57,7 +57,7 @@ interface Question {
 
 /**
  * Returns the items of a check, and an unknown item for each kind that could not be read. An incomplete list can show
- * problems, but cannot prove that there are none.
+ * problems, but it cannot prove that everything is correct.
  */
 export function asked(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[] {
   const { area, subject, kinds } = question;

@@ -6,10 +6,7 @@ import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 
 interface ImportOptions {
-  /**
-   * Keeps only rates of this region. Also sets the region of regional reserved instances, whose list does not contain
-   * it.
-   */
+  /** Region of the rates to keep. It is also set for regional reserved instances, whose list does not contain it. */
   readonly region?: string;
 }
 

@@ -10,10 +10,10 @@ const ENVIRONMENT = { CLUSTER_NAME: 'replay' };
 const FLAGS: readonly string[] = Object.values(OPTIONS).map(({ flag }) => flag);
 
 /**
- * Checks arguments and returns notes about valid arguments that have no effect.
+ * Checks arguments and returns notes about valid arguments without effect.
  *
  * @param where option that contains the arguments, such as `--compare ours`
- * @throws InputError with the argument, and with a similar flag if there is one
+ * @throws InputError with the argument, and with a similar flag if one exists
  */
 export function checkArguments(args: readonly string[], where: string): readonly string[] {
   try {

@@ -63,7 +63,7 @@ const saysOf = (
   after: readonly KubeObject[],
 ): readonly string[] => [...args, ...objectDifferences(before, after)];
 
-/** Returns all sets. Adds the default set if there is only one set and it is from `--compare`. */
+/** Returns all sets. Without `--sets`, adds the default set if `--compare` defines at most one set. */
 function declaredBy({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {
   const compared = compare.map(comparedSet);
   const ofFile = sets === undefined ? [] : readSets(readText(sets), sets);

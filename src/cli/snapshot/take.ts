@@ -24,10 +24,10 @@ export interface Taken {
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** Kinds that results require. */
+/** Kinds that results require. At least one of them must be readable. */
 const NEEDED = ['NodePool', 'Node', 'Pod'];
 
-/** @throws Error if the cluster cannot be reached, or if its nodes, pods or NodePools cannot be read */
+/** @throws Error if the cluster cannot be reached, or if neither nodes, pods nor NodePools can be read */
 export async function takeSnapshot(
   client: HttpKubeReader,
   to: Writable,

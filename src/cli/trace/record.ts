@@ -21,7 +21,7 @@ interface RecordOptions {
   readonly name: string;
   /** File of the trace. */
   readonly path: string;
-  /** Stops the recording. Changes that were observed before are written. */
+  /** Signal that stops the recording. Changes that were observed before are written. */
   readonly signal: AbortSignal;
   readonly onProgress?: (events: number, secondsLeft: number) => void;
   readonly clock?: Clock;

@@ -6,9 +6,14 @@ import { timeOf } from '../../lib/times.ts';
 
 /**
  * Returns the pods in the order of their removal. A StatefulSet removes the highest ordinal first. A ReplicaSet
- * removes pods without a node first, then pods that are not running, pods that are not ready, and pods with a low
- * deletion cost. After these, it removes pods that share their node with the most pods of the workload, and the
- * youngest pods.
+ * compares pods by these criteria:
+ *
+ * 1. pods without a node first
+ * 2. pods that are not running
+ * 3. pods that are not ready
+ * 4. pods with a low deletion cost
+ * 5. pods that share their node with the most pods of the workload
+ * 6. the youngest pods
  */
 export function inOrderOfRemoval(pods: readonly Pod[], kind: string): readonly Pod[] {
   if (kind === 'StatefulSet') return pods.toSorted((a, b) => ordinalOf(b) - ordinalOf(a));
