@@ -49,7 +49,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** Replays a store's events and notes each that does not follow from those before it. */
+/** Replays the events of a store and records each event that is inconsistent with the events before it. */
 function replay(store: Store<Node>): { readonly held: Map<string, string>; readonly wrong: string[] } {
   const held = new Map<string, string>();
   const wrong: string[] = [];
@@ -66,7 +66,7 @@ function replay(store: Store<Node>): { readonly held: Map<string, string>; reado
 }
 
 describe('against an API server', () => {
-  it('informers lose and double nothing while watches break and history expires', async () => {
+  it('informers neither miss nor duplicate events while watches break and history expires', async () => {
     const store = informers.store(NODE);
     const { held, wrong } = replay(store);
     await informers.synced();
@@ -117,7 +117,7 @@ describe('against an API server', () => {
     await expect(client.delete(NODE, { name: 'a' }, { uid: 'other' })).rejects.toMatchObject({ status: 409 });
   });
 
-  it('an eviction that a budget forbids is refused at once', async () => {
+  it('an eviction that a PodDisruptionBudget forbids is rejected without a retry', async () => {
     await client.create(POD, pod('web'));
     await client.patch(
       POD,

@@ -42,14 +42,14 @@ describe('catchUp', () => {
     expect(isDone()).toBe(true);
   });
 
-  it('does not take a deleted NodeClaim for its successor of the same name', async () => {
+  it('distinguishes a deleted NodeClaim from a successor with the same name', async () => {
     const { store, clock, isDone } = standby(async () => [claim('a', 'second')]);
     store.put(claim('a', 'first'));
     await clock.advance(2_000);
     expect(isDone()).toBe(false);
   });
 
-  it('retries if the API server does not answer, and ends with the signal', async () => {
+  it('retries if the API server does not respond, and ends with the signal', async () => {
     let calls = 0;
     const { clock, stop, done } = standby(async () => {
       calls += 1;

@@ -1,4 +1,4 @@
-/** A text in a ConfigMap: whatever becomes of the object, who keeps it goes on. */
+/** A text in a ConfigMap. Its owner continues after any change of the object. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
@@ -34,7 +34,7 @@ const packed = async (text: string): Promise<ConfigMap['binaryData']> => ({
 });
 
 describe('a document', () => {
-  it('is read back as it was written, by another process', async () => {
+  it('can be read unchanged by another process', async () => {
     const { document, open, lines } = kept();
     expect(await document.read()).toBeUndefined();
     await document.write(['first']);
@@ -73,7 +73,7 @@ describe('a document', () => {
     expect(await open().read()).toBe('text');
   });
 
-  it('keeps labels and annotations that others have put on it', async () => {
+  it('keeps labels and annotations of other clients', async () => {
     const { document, kube, stored } = kept();
     await document.write(['first']);
     kube.patch(CONFIG_MAP, REF, { metadata: { annotations: { note: 'theirs' } } });
@@ -93,7 +93,7 @@ describe('a document', () => {
     expect(lines.map(({ message }) => message)).toEqual(['failed keeping what is to survive restarts']);
   });
 
-  it('takes the place of what somebody wrote meanwhile', async () => {
+  it('replaces a concurrent write', async () => {
     const { document, kube, open } = kept();
     await document.write(['first']);
     let overtaken = 0;
@@ -106,7 +106,7 @@ describe('a document', () => {
     expect(await open().read()).toBe('second');
   });
 
-  it('is made by one where two do so at the same time', async () => {
+  it('is created once if two clients create it at the same time', async () => {
     const { document, kube, put, open } = kept();
     kube.beforeWrite = (operation) => {
       kube.beforeWrite = () => undefined;
@@ -118,7 +118,7 @@ describe('a document', () => {
     expect(await open().read()).toBe('mine');
   });
 
-  it('is given up for now when it goes on being overtaken', async () => {
+  it('fails if every attempt conflicts with another write', async () => {
     const { document, kube } = kept();
     await document.write(['first']);
     kube.beforeWrite = (operation) => {
@@ -128,13 +128,13 @@ describe('a document', () => {
   });
 });
 
-describe('an object that holds no document', () => {
+describe('an object without a valid document', () => {
   it.each([
     ['another key', { other: 'eA==' }, /has no document\.json\.gz/],
     ['something else than base64 of gzip', { 'document.json.gz': 'bm90IHppcHBlZA==' }, /incorrect header/],
     ['the half of it', { 'document.json.gz': 'H4sIAAAAAAAAA0s=' }, /unexpected end of file/],
     ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes are more than 524288/],
-  ])('because it holds %s, is said once and written anew', async (_, binaryData, error) => {
+  ])('because it contains %s, is reported once and written again', async (_, binaryData, error) => {
     const { document, put, lines, open } = kept();
     put({ binaryData: binaryData as Record<string, string> });
     expect(await document.read()).toBeUndefined();
@@ -146,14 +146,14 @@ describe('an object that holds no document', () => {
     expect(await open().read()).toBe('afresh');
   });
 
-  it('because it is a bomb, is not unpacked', async () => {
+  it('because it is a compression bomb, is not unpacked', async () => {
     const { document, put, lines } = kept();
     put({ binaryData: (await packed(' '.repeat(64 * 1024 * 1024))) ?? {} });
     expect(await document.read()).toBeUndefined();
     expect(String(lines[0]?.fields.error)).toMatch(/Cannot create a Buffer larger than/);
   });
 
-  it('because somebody else made it, is neither read nor written until it is gone', async () => {
+  it('because another client created it, is neither read nor written until it is deleted', async () => {
     const { document, kube, put, lines, stored, open } = kept();
     put({ metadata: { ...REF, labels: { app: 'theirs' } }, binaryData: (await packed('theirs')) ?? {} });
     const before = stored();

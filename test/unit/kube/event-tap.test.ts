@@ -4,8 +4,8 @@ import { eventTap } from '../../../src/kube/events.ts';
 
 const note = (reason: string) => ({ reason }) as unknown as EventNote;
 
-describe('a tap of events', () => {
-  it('publishes them as before, and hands them to whoever listens from then on', () => {
+describe('an event tap', () => {
+  it('publishes events and passes later events to the listener', () => {
     const published: EventNote[] = [];
     const heard: EventNote[] = [];
     const tap = eventTap({ publish: (...notes) => void published.push(...notes) });

@@ -44,7 +44,7 @@ describe('Leadership', () => {
   });
 
   it('ends in the first check after a pause of the process, before any timer has fired', () => {
-    // a stopped process runs no timers, but its monotonic time goes on
+    // The timers of a stopped process do not run, but its monotonic time advances.
     let pausedMs = 0;
     const still = virtualClock();
     const clock: VirtualClock = {
@@ -107,7 +107,7 @@ describe('a client with a fence', () => {
     client.close();
   });
 
-  it.each(WRITES)('refuses each %s if it was opened to read', async (_, write) => {
+  it.each(WRITES)('rejects each %s if it was opened as read-only', async (_, write) => {
     const client = connectReader({ url: server.url, clock }) as HttpKubeClient;
     await expect(write(client)).rejects.toThrow('this client only reads');
     expect(server.seen).toEqual([]);
@@ -124,12 +124,12 @@ describe('a client with a fence', () => {
     await creations[0];
     await slow.advance(11 * SECOND);
     await results;
-    // one token at the start and one in each second until the deadline
+    // One token at the start and one in each second until the deadline.
     expect(server.seen.length).toBeLessThanOrEqual(11);
     client.close();
   });
 
-  it('cuts off requests that are not answered when the lease is lost, and does not repeat them', async () => {
+  it('aborts open requests when the lease is lost, and does not repeat them', async () => {
     const leadership = new Leadership(virtualClock());
     leadership.renew();
     let answering: (() => void) | undefined;
@@ -151,7 +151,7 @@ describe('a client with a fence', () => {
     client.close();
   });
 
-  it('does not repeat a refused request after the lease is lost', async () => {
+  it('does not repeat a rejected request after the lease is lost', async () => {
     const still = virtualClock();
     const leadership = new Leadership(still);
     leadership.renew();

@@ -1,4 +1,4 @@
-/** An API server whose answers are none that an API server gives. */
+/** An API server with responses that a real API server never returns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Kind, POD } from '../../../src/api/kinds.ts';
@@ -16,7 +16,7 @@ import { WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
 const clock = steadyClock(1_000);
-/** For what depends on how long something takes. */
+/** A clock for tests that depend on durations. */
 const slowClock = steadyClock(20);
 let server: ScriptedServer;
 let client: HttpKubeClient;
@@ -52,19 +52,19 @@ const page = (items: readonly unknown[], next = '', resourceVersion = '7'): Answ
   json({ metadata: { resourceVersion, continue: next }, items });
 
 describe('a list', () => {
-  it('of the same page again and again is refused', async () => {
+  it('with the same page again and again is rejected', async () => {
     server.script(page([widget('a', 1)], 'next'));
     await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
     expect(server.seen.length).toBeLessThan(5);
   });
 
-  it('of ever more pages is refused', async () => {
+  it('with an endless number of pages is rejected', async () => {
     let count = 0;
     server.script((seen, response) => page([], `page-${++count}`)(seen, response));
     await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: more than 5000 pages');
   }, 60_000);
 
-  it('of ever new tokens for the same page is refused', async () => {
+  it('with new tokens for the same page is rejected', async () => {
     let count = 0;
     server.script((seen, response) => page([widget('a', 1)], `page-${++count}`)(seen, response));
     await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
@@ -78,7 +78,7 @@ describe('a list', () => {
     { metadata: {} },
     { metadata: { name: '' } },
     'x',
-  ])('with the item %j is refused: nobody knows what it leaves out', async (odd) => {
+  ])('with the item %j is rejected, because it may be incomplete', async (odd) => {
     server.script(page([widget('a', 1), odd]));
     await expect(client.listAll(WIDGET)).rejects.toMatchObject({
       message: 'the API server answered what is no list of widgets: item 1 has no name',
@@ -100,13 +100,13 @@ describe('a list', () => {
     { metadata: null, items: [] },
     { items: [] },
     { metadata: { resourceVersion: '7' }, items: [widget('a', 8)] },
-  ])('that is %j is refused', async (odd) => {
+  ])('that is %j is rejected', async (odd) => {
     server.script(json(odd));
     await expect(client.listAll(WIDGET)).rejects.toThrow('the API server answered what is no list of widgets: ');
   });
 });
 
-describe('an answer about an object', () => {
+describe('a response for an object', () => {
   const text =
     (body: string, code = 200): Answer =>
     (_, response) =>
@@ -125,7 +125,7 @@ describe('an answer about an object', () => {
     '[]',
     '{}',
     '{"kind":"Status"}',
-  ])('that is %j is a failure that names the request and none of the text, and no absence', async (body) => {
+  ])('that is %j is an error that names the request without the text, and does not mean that the object is missing', async (body) => {
     server.script(text(body));
     for (const asked of [
       client.get(WIDGET, ref),
@@ -153,7 +153,7 @@ describe('an answer about an object', () => {
     { code: 404, page: '404 page not found\n' },
     { code: 404, page: '<html>no such site</html>' },
     { code: 409, page: '' },
-  ])('that is $code without a Status says nothing of the object: $page', async ({ code, page: body }) => {
+  ])('that is $code without a Status does not mean that the object is missing: $page', async ({ code, page: body }) => {
     server.script(text(body, code));
     const error: unknown = await client.find(WIDGET, ref).then(String, (failure) => failure);
     expect(error).toMatchObject({ name: 'ApiError', status: code, message: expect.stringContaining(String(code)) });
@@ -161,7 +161,7 @@ describe('an answer about an object', () => {
     await expect(deleteExactly(client, WIDGET, widget('a', 1))).rejects.toThrow(ApiError);
   });
 
-  it('that breaks off is asked for again, save after a creation', async () => {
+  it('that breaks off is requested again, except after a creation', async () => {
     server.script(cutOff, json(widget('a', 1)));
     expect(await client.get(WIDGET, ref)).toMatchObject({ metadata: ref });
     server.script(cutOff);
@@ -177,7 +177,7 @@ describe('an answer about an object', () => {
     { message: 'x'.repeat(1_000_000), details: { retryAfterSeconds: -5 } },
     [],
     'x',
-  ])('that is a failure in another form is one all the same', async (body) => {
+  ])('that is a failure in another form is reported as a failure', async (body) => {
     server.script(json(body, 429));
     const error: Error = await client.get(WIDGET, ref).then(String, (failure) => failure);
     expect(error).toMatchObject({ name: 'ApiError', status: 429, reason: 'TooManyRequests' });
@@ -188,7 +188,7 @@ describe('an answer about an object', () => {
     '100000000',
     '1e300',
     'Thu, 01 Jan 2150 00:00:00 GMT',
-  ])('that says to wait until %s is waited for briefly', async (wait) => {
+  ])('with a wait until %s is repeated after a short wait', async (wait) => {
     const patient = connect({ fence: openFence(), url: server.url, clock: slowClock });
     server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
     const startedMs = slowClock.now();
@@ -197,13 +197,13 @@ describe('an answer about an object', () => {
     patient.close();
   });
 
-  it.each(['-1', 'soon', ''])('that says to wait for %j is passed on at once', async (wait) => {
+  it.each(['-1', 'soon', ''])('with a wait of %j fails without a retry', async (wait) => {
     server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
     await expect(client.get(WIDGET, ref)).rejects.toMatchObject({ status: 429 });
     expect(server.seen).toHaveLength(1);
   });
 
-  it('that is longer than any object is given up', async () => {
+  it('that is longer than any object is aborted', async () => {
     server.script((_, response) => {
       const pour = (): void =>
         void (response.write(' '.repeat(100_000)) ? setImmediate(pour) : response.once('drain', pour));
@@ -216,7 +216,7 @@ describe('an answer about an object', () => {
   });
 });
 
-/** Informers that are stopped at the end of the test. */
+/** Starts an informer that stops at the end of the test. */
 async function informed<T extends KubeObject>(kind: Kind<T>): Promise<Store<T>> {
   const store = startInformers({ client, clock: slowClock, log: recordingLog(), signal: over.signal }).store(kind);
   await until(() => store.synced);
@@ -229,14 +229,14 @@ const pod = (name: string, version: string, spec?: object): object => ({
 });
 const SPEC = { nodeName: 'node', containers: [{ name: 'c' }] };
 
-/** A watch that stays open. */
+/** Returns a watch that stays open. */
 const streamOf =
   (...events: readonly unknown[]): Answer =>
   (_, response) => {
     response.writeHead(200).flushHeaders();
     for (const event of events) response.write(`${typeof event === 'string' ? event : JSON.stringify(event)}\n`);
   };
-/** One that ends. */
+/** Returns a watch that ends. */
 const endingStreamOf =
   (...events: readonly unknown[]): Answer =>
   async (seen, response) => {
@@ -245,14 +245,14 @@ const endingStreamOf =
   };
 
 describe('an object that cannot be used', () => {
-  it('is left out alone, and named', async () => {
+  it('is skipped and named, and the other objects are kept', async () => {
     server.script(page([pod('broken', '1'), pod('sound', '2', SPEC)]), streamOf());
     const store = await informed(POD);
     expect(store.list().map(({ metadata }) => metadata.name)).toEqual(['sound']);
     expect(lines).toContain('read an object that cannot be used');
   });
 
-  it('stays as it was when a list or a watch shows it so', async () => {
+  it('keeps its last valid state after an invalid list or watch event', async () => {
     const broken = { type: 'MODIFIED', object: pod('web', '8') };
     const expired = { type: 'ERROR', object: { code: 410 } };
     server.script(
@@ -307,7 +307,7 @@ describe('a watch', () => {
     });
   });
 
-  it('with a line that does not end is given up', async () => {
+  it('with an endless line is aborted', async () => {
     server.script((_, response) => {
       const pour = (): void =>
         void (response.write('x'.repeat(1_000)) ? setImmediate(pour) : response.once('drain', pour));
@@ -326,7 +326,7 @@ describe('a watch', () => {
   });
 });
 
-it('a body that comes drop by drop is given up', async () => {
+it('a body that arrives too slowly is aborted', async () => {
   const timers: NodeJS.Timeout[] = [];
   server.script((_, response) => void timers.push(setInterval(() => response.write(' '), 5)));
   const response = await exchange(openConnection({ url: server.url }), 'test', {
@@ -355,7 +355,7 @@ describe('informers', () => {
     },
     { what: 'a page of HTML', watches: [endingStreamOf('<html>')] },
     { what: 'an end at once', watches: [endingStreamOf()] },
-  ])('list again after watches that bring nothing but $what', async ({ watches }) => {
+  ])('list again after watches that contain only $what', async ({ watches }) => {
     const listed = page([widget('a', 1), widget('b', 20)], '', '20');
     server.script(page([widget('a', 1)]), (seen, response) =>
       seen.query.has('watch') ? watches[0]?.(seen, response) : listed(seen, response),
@@ -364,7 +364,7 @@ describe('informers', () => {
     await until(() => names(store).includes('b'));
   });
 
-  it('go on from where they were when connections break, however often', async () => {
+  it('continue from their last version if connections break repeatedly', async () => {
     const watch: Answer = (_, response) => void response.destroy();
     server.script(page([widget('a', 1)]), watch, watch, watch, watch, watch, streamOf(LATER));
     const store = await informed(WIDGET);
@@ -372,7 +372,7 @@ describe('informers', () => {
     expect(server.seen.filter(({ query }) => !query.has('watch'))).toHaveLength(1);
   });
 
-  it('say that watches fail again and again, and when they no longer do', async () => {
+  it('report repeated failures of watches, and their end', async () => {
     const broken = status(500, 'InternalError', 'no');
     server.script(page([widget('a', 1)]), broken, broken, broken, page([widget('a', 1)]), streamOf());
     await informed(WIDGET);
@@ -380,7 +380,7 @@ describe('informers', () => {
     expect(lines.filter((line) => line === 'failed watching, retrying')).toHaveLength(1);
   });
 
-  it('do not hurry a server whose watches end after each event', async () => {
+  it('limit the rate of requests if each watch ends after one event', async () => {
     let version = 10;
     const one: Answer = (seen, response) =>
       endingStreamOf({ type: 'ADDED', object: widget('b', ++version) })(seen, response);
@@ -391,7 +391,7 @@ describe('informers', () => {
     expect(slowClock.now() - startedMs).toBeGreaterThan(19 * 200);
   });
 
-  it('do not take an older state of an object for a newer one', async () => {
+  it('ignore an older state of an object', async () => {
     const older = { type: 'MODIFIED', object: widget('a', 5, 'old') };
     server.script(page([widget('a', 6, 'new')]), streamOf(older, LATER));
     const store = await informed(WIDGET);
@@ -399,7 +399,7 @@ describe('informers', () => {
     expect(store.get({ name: 'a' })?.spec?.color).toBe('new');
   });
 
-  it('keep what they hold while lists cannot be read', async () => {
+  it('keep their objects while lists cannot be read', async () => {
     const expired = { type: 'ERROR', object: { code: 410 } };
     const broken = json({ metadata: { resourceVersion: '9' }, items: null });
     server.script(

@@ -90,7 +90,7 @@ describe('requests', () => {
       },
       run: () => client.evict(pod, { uid: 'u' }),
     },
-  ])('$call goes to $method $path', async ({ run, method, path, body, type }) => {
+  ])('$call sends $method $path', async ({ run, method, path, body, type }) => {
     server.script(json(widget('a', 1)));
     await run();
     expect(server.seen[0]).toMatchObject({ method, path, ...(body && { body }) });
@@ -102,7 +102,7 @@ describe('requests', () => {
     expect(() => client.get(POD, { name: 'p' })).toThrow('Cannot address Pod "p": it has no namespace');
   });
 
-  it('answers failures with the status, reason and message of the server', async () => {
+  it('returns failures with the status, reason and message of the server', async () => {
     server.script(status(409, 'Conflict', 'the object has been modified'));
     await expect(client.get(WIDGET, { name: 'a' })).rejects.toMatchObject({
       name: 'ApiError',
@@ -112,13 +112,13 @@ describe('requests', () => {
     });
   });
 
-  it('finds nothing where there is nothing, and passes other failures on', async () => {
+  it('returns undefined for a missing object, and throws other errors', async () => {
     server.script(status(404, 'NotFound', 'gone'), status(403, 'Forbidden', 'no'));
     expect(await client.find(WIDGET, { name: 'a' })).toBeUndefined();
     await expect(client.find(WIDGET, { name: 'a' })).rejects.toThrow(ApiError);
   });
 
-  it('reads every page and fills in the kind that the server leaves out', async () => {
+  it('reads every page and adds the kind that the server omits', async () => {
     const { kind: _, apiVersion: __, ...bare } = widget('a', 1);
     server.script(
       json({ metadata: { resourceVersion: '7', continue: 'next' }, items: [bare] }),
@@ -128,7 +128,7 @@ describe('requests', () => {
     expect(server.seen[1]?.query.get('continue')).toBe('next');
   });
 
-  it('reads everything at once when the pages expire', async () => {
+  it('reads the list in one request if the pages expire', async () => {
     server.script(
       json({ metadata: { resourceVersion: '7', continue: 'next' }, items: [widget('a', 1)] }),
       status(410, 'Expired', 'the continue token is too old'),
@@ -138,7 +138,7 @@ describe('requests', () => {
     expect(Object.fromEntries(server.seen[2]?.query ?? [])).toEqual({ labelSelector: 'x=y' });
   });
 
-  it('counts what it asks', async () => {
+  it('counts its requests', async () => {
     const metrics = createMetrics();
     const counted = connect({ fence: openFence(), url: server.url, clock, metrics });
     server.script(json(widget('a', 1)), status(404, 'NotFound', 'gone'));
@@ -152,13 +152,13 @@ describe('requests', () => {
 });
 
 describe('retries', () => {
-  it.each([429, 503])('comes back after a %d that says when', async (code) => {
+  it.each([429, 503])('retries after a %d with a Retry-After header', async (code) => {
     server.script(status(code, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
     expect(await client.get(WIDGET, { name: 'a' })).toEqual(widget('a', 1));
     expect(server.seen).toHaveLength(2);
   });
 
-  it('repeats no creation of which it is not known whether it took effect', async () => {
+  it('does not repeat a creation that may have succeeded', async () => {
     server.script(status(429, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
     expect(await client.create(WIDGET, widget('a', 1))).toEqual(widget('a', 1));
     server.script(status(503, 'Busy', 'later', { 'retry-after': '1' }), json(widget('a', 1)));
@@ -166,13 +166,13 @@ describe('retries', () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it('passes a refused eviction on at once, whatever the server says', async () => {
+  it('returns a rejected eviction without a retry, independent of the headers', async () => {
     server.script(status(429, 'TooManyRequests', 'budget', { 'retry-after': '10' }));
     await expect(client.evict(pod)).rejects.toMatchObject({ status: 429 });
     expect(server.seen).toHaveLength(1);
   });
 
-  it('repeats reads over broken connections, but no creation', async () => {
+  it('repeats reads after broken connections, but not creations', async () => {
     server.script(hangUp, hangUp, json(widget('a', 1)));
     expect(await client.get(WIDGET, { name: 'a' })).toEqual(widget('a', 1));
     server.script(hangUp);
@@ -180,13 +180,13 @@ describe('retries', () => {
     expect(server.seen).toHaveLength(4);
   });
 
-  it('gives up after a number of tries', async () => {
+  it('stops after a number of attempts', async () => {
     server.script(hangUp);
     await expect(client.get(WIDGET, { name: 'a' })).rejects.toThrow('Cannot reach the API server');
     expect(server.seen.length).toBe(7);
   });
 
-  it('asks for its credentials again, once, when they are refused', async () => {
+  it('reads its credentials again, once, if they are rejected', async () => {
     server.script(status(401, 'Unauthorized', 'who'), json(widget('a', 1)));
     await client.get(WIDGET, { name: 'a' });
     server.script(status(401, 'Unauthorized', 'who'));
@@ -227,7 +227,7 @@ describe('kubeconfig', () => {
     }
   });
 
-  it('runs the plugin of an exec user, and again when its token is refused', async () => {
+  it('runs the plugin of an exec user, and again if its token is rejected', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
     try {
       const counter = join(folder, 'count');
@@ -259,7 +259,7 @@ describe('kubeconfig', () => {
     ).toThrow('Cannot find the API server: context "c" of the kubeconfig names no known cluster');
   });
 
-  it('says which file cannot be read', () => {
+  it('names a file that cannot be read', () => {
     expect(() => connect({ fence: openFence(), kubeconfig: '/nowhere/config', clock })).toThrow(
       'Cannot read kubeconfig "/nowhere/config"',
     );
@@ -273,7 +273,7 @@ describe('watch', () => {
     return events;
   }
 
-  it('reads events whose lines and characters are split over chunks', async () => {
+  it('reads events with lines and characters that are split over chunks', async () => {
     const events = [
       { type: 'ADDED', object: widget('grün', 6) },
       { type: 'MODIFIED', object: widget('日本', 7) },
@@ -296,7 +296,7 @@ describe('watch', () => {
     });
   });
 
-  it('throws what an ERROR event says', async () => {
+  it('throws the error of an ERROR event', async () => {
     const error = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
     server.script((_, response) => {
       response.writeHead(200).end(`${JSON.stringify({ type: 'ERROR', object: error })}\n`);
@@ -304,7 +304,7 @@ describe('watch', () => {
     await expect(collect()).rejects.toMatchObject({ status: 410, reason: 'Expired' });
   });
 
-  it('throws when the connection breaks, and ends quietly when told to stop', async () => {
+  it('throws if the connection breaks, and ends without an error when the signal is aborted', async () => {
     server.script((_, response) => {
       response.writeHead(200);
       response.write(`${JSON.stringify({ type: 'ADDED', object: widget('a', 6) })}\n`, () => response.destroy());

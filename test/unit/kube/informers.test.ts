@@ -102,14 +102,14 @@ describe('informers', () => {
     expect(informers.unsynced()).toEqual([]);
   });
 
-  it('tells late subscribers what exists', async () => {
+  it('send existing objects to late subscribers', async () => {
     server.script(page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
     await informers.synced();
     expect(track(store)).toEqual(['added a@1']);
   });
 
-  it('files objects under indexes, also those given later', async () => {
+  it('maintain indexes, also indexes that are added later', async () => {
     const watch = openWatch();
     server.script(page(5, widget('a', 1, 'red'), widget('b', 2, 'red'), widget('c', 3)), watch.answer);
     const store = informers.store(WIDGET, { color: ({ spec }) => (spec?.color ? [spec.color] : []) });
@@ -129,7 +129,7 @@ describe('informers', () => {
   it.each([
     'end',
     'break',
-  ] as const)('goes on from the last version seen when the watch comes to an %s', async (how) => {
+  ] as const)('continue from the last observed version if the watch has an %s', async (how) => {
     const [first, second] = [openWatch(), openWatch()];
     server.script(page(5, widget('a', 1)), first.answer, second.answer);
     const events = track(informers.store(WIDGET));
@@ -139,7 +139,7 @@ describe('informers', () => {
     await until(() => events.length === 2);
     await sleep(10);
     first[how]();
-    // a server may send again what we have seen
+    // A server may send the same event again.
     second.send('ADDED', widget('b', 6));
     second.send('ADDED', widget('c', 10));
     await until(() => events.length === 3);
@@ -153,7 +153,7 @@ describe('informers', () => {
       expire: (watch: ReturnType<typeof openWatch>) => watch.send('ERROR', { code: 410, reason: 'Expired' }),
     },
     { when: 'as the answer to the next watch', expire: (watch: ReturnType<typeof openWatch>) => watch.end() },
-  ])('lists again when the history has expired, told $when, and tells only differences', async ({ expire, when }) => {
+  ])('list again after the history expired $when, and publish only differences', async ({ expire, when }) => {
     const [first, second] = [openWatch(), openWatch()];
     const again = page(20, widget('a', 1), widget('b', 15), widget('c', 3, undefined, 'successor'), widget('e', 16));
     const refusal = when === 'as an event' ? [] : [status(410, 'Expired', 'too old')];
@@ -184,7 +184,7 @@ describe('informers', () => {
     expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
   });
 
-  it('pages through long lists, and reads all at once when the pages expire', async () => {
+  it('read long lists in pages, and in one request if the pages expire', async () => {
     server.script(
       json({ metadata: { resourceVersion: '5', continue: 'two' }, items: [widget('a', 1)] }),
       status(410, 'Expired', 'the continue token is too old'),
@@ -197,7 +197,7 @@ describe('informers', () => {
     expect(server.seen[2]?.query.has('limit')).toBe(false);
   });
 
-  it('reads smaller pages where objects are large, and larger ones again after them', async () => {
+  it('read smaller pages if objects are large, and larger pages again afterwards', async () => {
     const large = (name: string) => ({ ...widget(name, 1), text: 'x'.repeat(2 ** 20) });
     const all = [
       ...Array.from({ length: 30 }, (_, at) => large(`l${at}`)),
@@ -215,13 +215,13 @@ describe('informers', () => {
     await informers.synced();
     expect(store.list()).toHaveLength(60);
     const limits = server.seen.filter(({ query }) => query.has('limit')).map(({ query }) => Number(query.get('limit')));
-    // no page of more than 8 MiB was read
+    // Each page has at most 8 MiB.
     expect(limits.slice(0, 7)).toEqual([500, 62, 7, 7, 7, 7, 7]);
     expect(limits.at(-1)).toBeGreaterThan(7);
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  it('keeps trying a kind that cannot be listed, and says once what to do', async () => {
+  it('keep trying a kind that cannot be listed, and report the remedy once', async () => {
     const forbidden = status(403, 'Forbidden', 'widgets is forbidden');
     server.script(forbidden, forbidden, hangUp, page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
@@ -236,7 +236,7 @@ describe('informers', () => {
     expect(lines.some(({ message }) => message === 'listing again')).toBe(true);
   });
 
-  it('does not wait for an optional kind that is not served', async () => {
+  it('do not wait for an optional kind that is not served', async () => {
     server.script(status(404, 'NotFound', 'the server could not find the requested resource'));
     const store = informers.store(WIDGET, {}, { optional: true });
     await informers.synced();
@@ -244,14 +244,14 @@ describe('informers', () => {
     expect(store.list()).toEqual([]);
   });
 
-  it('gives up waiting when told to stop', async () => {
+  it('stop waiting when the signal is aborted', async () => {
     server.script(status(404, 'NotFound', 'not served'));
     informers.store(WIDGET);
     const signal = AbortSignal.timeout(20);
     await expect(informers.synced(signal)).rejects.toThrow();
   });
 
-  it('goes on when a listener fails', async () => {
+  it('continue if a listener fails', async () => {
     server.script(page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
     store.subscribe(() => {

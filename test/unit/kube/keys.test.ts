@@ -1,4 +1,7 @@
-/** Keys that every plain object has members of, in patches: of the operator, and in those that the local API server takes. */
+/**
+ * Keys with the names of members of Object.prototype, in patches of the operator and in patches for the local API
+ * server.
+ */
 import { describe, expect, it } from '@jest/globals';
 import { mergePatch } from '../../../src/kube/patch.ts';
 import { clone, equal } from '../../../src/local/kubernetes/apiserver/json.ts';

@@ -14,13 +14,13 @@ users: [{name: me, user: {}}]
 contexts: [{name: one, context: {cluster: a, user: me}}, {name: two, context: {cluster: b, user: me}}]
 `;
 
-describe('the way to the API server', () => {
-  it('is asked for where there is none, instead of made up', () => {
+describe('the connection to the API server', () => {
+  it('is required instead of having a default', () => {
     process.env = { HOME: '/nonexistent', PATH: '' };
     expect(() => openConnection({})).toThrow('there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
   });
 
-  it('is that of the context that is named', () => {
+  it('is the connection of the named context', () => {
     const serverOf = (context?: string) => openConnection({ kubeconfig: KUBECONFIG, context }).server.port;
     expect([serverOf(), serverOf('two')]).toEqual(['1', '2']);
     expect(() => serverOf('three')).toThrow('Cannot find context "three" in the kubeconfig; it has one, two');

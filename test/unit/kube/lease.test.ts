@@ -9,7 +9,10 @@ import { recordingLog } from './fakes.ts';
 
 const SECOND = 1_000;
 
-/** One lease on a server with optimistic locking. Clients can be cut off from it, or get answers to their writes late. */
+/**
+ * One lease on a server with optimistic locking. Clients can be cut off, or receive the responses to their writes
+ * late.
+ */
 function leaseServer() {
   let stored: Lease | undefined;
   let version = 0;
@@ -91,7 +94,7 @@ describe('electLeader', () => {
     expect(server.current()?.spec).toMatchObject({ holderIdentity: 'second', leaseTransitions: 1 });
   });
 
-  it('gives up after the renew deadline when cut off, before the other takes over', async () => {
+  it('loses the lease after the renew deadline if it is cut off, before the other candidate takes over', async () => {
     const [server, clock] = [leaseServer(), virtualClock()];
     let isCutOff = false;
     const first = candidate(server, clock, 'first', () => isCutOff);
@@ -99,7 +102,7 @@ describe('electLeader', () => {
     await clock.advance(9 * SECOND);
     isCutOff = true;
     await clock.advance(60 * SECOND);
-    // the last renewal was at 8 s
+    // The last renewal was at 8 s.
     expect(first.log).toEqual(['elected 0', 'lost 18']);
     expect(second.log).toEqual(['elected 26']);
   });
@@ -107,7 +110,7 @@ describe('electLeader', () => {
   it.each([
     ['put forward', 60 * SECOND],
     ['put back', -60 * SECOND],
-  ])('never leads with another when the time of a machine is %s', async (_, byMs) => {
+  ])('has at most one leader if the time of a machine is %s', async (_, byMs) => {
     const [server, clock] = [leaseServer(), virtualClock()];
     let setMs = 0;
     const wall: VirtualClock = { ...clock, now: () => clock.now() + setMs, monotonic: clock.now };
@@ -120,7 +123,8 @@ describe('electLeader', () => {
     setMs = byMs;
     await clock.advance(60 * SECOND);
     const seconds = (line: string | undefined): number => Number(line?.split(' ')[1]) - setMs / SECOND;
-    // Renewed for the last time at 8 s. A holder whose time jumped gives up at its next try, nobody takes over earlier.
+    // The last renewal was at 8 s. A holder with a time jump stops at its next attempt. The other candidate takes over
+    // no earlier.
     expect(seconds(first.log[1])).toBe(byMs > 0 ? 12 : 18);
     expect(seconds(second.log[0])).toBe(26);
   });
@@ -128,12 +132,12 @@ describe('electLeader', () => {
   it.each([
     // in time, with time left to renew
     [7, ['elected 7'], []],
-    // the lease is still ours: it is renewed first
+    // The lease is still held, so it is renewed first.
     [9, ['elected 11'], []],
     [12, ['elected 12'], []],
     [17, ['elected 12'], []],
     [20, ['elected 12'], []],
-  ])('does not lead on an answer that is %d s late unless the lease can be renewed in time', async (late, first, second) => {
+  ])('does not lead on a response that is %d s late unless the lease can be renewed in time', async (late, first, second) => {
     const [server, clock] = [leaseServer(), virtualClock()];
     const slow = candidate(server, clock, 'slow', undefined, () => clock.sleep(late * SECOND));
     await clock.settle();
@@ -142,7 +146,7 @@ describe('electLeader', () => {
     expect([slow.log, other.log]).toEqual([first, second]);
   });
 
-  it('gives the lease up that came while it was told to stop', async () => {
+  it('releases a lease that was acquired during the stop', async () => {
     const [server, clock] = [leaseServer(), virtualClock()];
     const slow = candidate(server, clock, 'slow', undefined, () => clock.sleep(3 * SECOND));
     await clock.advance(SECOND);
@@ -152,7 +156,7 @@ describe('electLeader', () => {
     expect(server.current()?.spec?.holderIdentity).toBe('');
   });
 
-  it.each(['find', 'update'] as const)('outlives a request to %s that is never answered', async (operation) => {
+  it.each(['find', 'update'] as const)('survives a request to %s without a response', async (operation) => {
     const [server, clock] = [leaseServer(), virtualClock()];
     let isStuck = false;
     const client = server.client();
@@ -169,7 +173,7 @@ describe('electLeader', () => {
     expect([first.log, isStuck]).toEqual([['elected 0'], false]);
   });
 
-  it('says why it was lost', async () => {
+  it('logs the reason for the loss', async () => {
     const [server, clock, { log, lines }] = [leaseServer(), virtualClock(), recordingLog()];
     let isCutOff = false;
     const stop = new AbortController();
@@ -184,7 +188,7 @@ describe('electLeader', () => {
     ]);
   });
 
-  it('outlives short interruptions', async () => {
+  it('survives short interruptions', async () => {
     const [server, clock] = [leaseServer(), virtualClock()];
     let isCutOff = false;
     const first = candidate(server, clock, 'first', () => isCutOff);
@@ -196,13 +200,13 @@ describe('electLeader', () => {
     expect(first.log).toEqual(['elected 0']);
   });
 
-  it('waits a whole duration for a holder that it never saw renew, whatever the times in the lease say', async () => {
+  it('waits a full duration for a holder without an observed renewal, independent of the times in the lease', async () => {
     const [server, clock] = [leaseServer(), virtualClock()];
     server.put({
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: { name: 'karpenter-leader-election', namespace: 'kube-system' },
-      // by its own clock it was renewed a day ago
+      // According to its own timestamp, it was renewed a day ago.
       spec: { holderIdentity: 'other', leaseDurationSeconds: 15, renewTime: '2025-12-31T00:00:00.000000Z' },
     });
     const first = candidate(server, clock, 'first');
@@ -212,7 +216,7 @@ describe('electLeader', () => {
     expect(first.log).toEqual(['elected 16']);
   });
 
-  it('is lost when another holds the lease', async () => {
+  it('is lost if another candidate holds the lease', async () => {
     const [server, clock] = [leaseServer(), virtualClock()];
     const first = candidate(server, clock, 'first');
     await clock.advance(SECOND);

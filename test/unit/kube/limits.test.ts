@@ -43,7 +43,7 @@ describe('limiter', () => {
     expect(times).toEqual([0, 0, 0, 500, 1_000, 1_500]);
   });
 
-  it('never lets more through than its rate allows', async () => {
+  it('never exceeds its rate', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 20 }), async (qps, burst) => {
         const clock = virtualClock();
@@ -60,7 +60,7 @@ describe('limiter', () => {
     );
   });
 
-  it('keeps to its rate when the time is set', async () => {
+  it('keeps its rate if the clock is set', async () => {
     const clock = settableClock();
     const bucket = limiter(clock, 1, 1);
     expect(bucket.tryTake()).toBe(true);
@@ -71,7 +71,7 @@ describe('limiter', () => {
     expect(bucket.tryTake()).toBe(true);
   });
 
-  it('is no limit at zero', () => {
+  it('is unlimited at zero', () => {
     const bucket = limiter(virtualClock(), 0, 0);
     expect(Array.from({ length: 1_000 }, () => bucket.tryTake()).every(Boolean)).toBe(true);
   });
@@ -101,7 +101,7 @@ describe('eventRecorder', () => {
     return { clock, posted, counted, gone, lines, events: eventRecorder({ client, clock, log }) };
   }
 
-  it('drops repetitions of a key, whatever the object, until the window has passed', async () => {
+  it('drops repetitions of a key, also for other objects, until the window has passed', async () => {
     const { clock, events, posted, counted } = recorder();
     const other = { ...note, object: widget('b', 1) };
     events.publish({ ...note, dedupe: ['x'] }, { ...other, dedupe: ['x'] });
@@ -115,7 +115,7 @@ describe('eventRecorder', () => {
     expect(posted.length + counted.length).toBe(3);
   });
 
-  it('names events of objects whose own name is as long as names may be', async () => {
+  it('creates valid event names for objects with names of the maximum length', async () => {
     const { clock, events, posted } = recorder();
     events.publish({ ...note, object: widget(`${'a.'.repeat(126)}b`, 1) });
     await clock.settle();
@@ -124,7 +124,7 @@ describe('eventRecorder', () => {
     expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
   });
 
-  it('drops them for no longer when the time is put back meanwhile', async () => {
+  it('drops them for no longer if the clock is set back in the meantime', async () => {
     const { clock, events, posted, counted } = recorder();
     const say = async (): Promise<number> => {
       events.publish({ ...note, dedupe: ['x'] });
@@ -139,7 +139,7 @@ describe('eventRecorder', () => {
     expect(await say()).toBe(2);
   });
 
-  it('counts what is said again of an object, and begins anew when that has expired', async () => {
+  it('counts repetitions for an object, and creates a new event after the old one has expired', async () => {
     const { clock, events, posted, counted, gone } = recorder();
     const say = async (...notes: readonly EventNote[]): Promise<void> => {
       events.publish(...notes);
@@ -165,7 +165,7 @@ describe('eventRecorder', () => {
     expect(counted.slice(2)).toMatchObject([{ name: posted[3]?.metadata.name, count: 2 }]);
   });
 
-  it('takes the token after the key, so that a note without a token is not made up for', async () => {
+  it('checks the key before the rate limit, so an event without a token is not sent later', async () => {
     const { clock, events, posted } = recorder();
     const limit = { name: 'nominations', qps: 1, burst: 1 };
     events.publish({ ...note, dedupe: ['1'], limit }, { ...note, dedupe: ['2'], limit });
@@ -175,7 +175,7 @@ describe('eventRecorder', () => {
     expect(posted).toHaveLength(1);
   });
 
-  it('reports failures once, and goes on', async () => {
+  it('reports failures once and continues', async () => {
     let isDown = true;
     const { clock, events, lines, posted } = recorder(async (event) => {
       if (isDown) throw new Error('connection refused');
@@ -193,7 +193,7 @@ describe('eventRecorder', () => {
     ]);
   });
 
-  it('gives up flushing after the grace', async () => {
+  it('stops flushing after the grace period', async () => {
     const { clock, events } = recorder(() => new Promise(() => undefined));
     events.publish(note);
     let isStopped = false;

@@ -22,7 +22,7 @@ const begin = () => {
 };
 
 describe('an outage of the API server', () => {
-  it('is told once when it lasts, and its end with how long it took', () => {
+  it('is logged once if it lasts, and its end is logged with the duration', () => {
     const { outages, told, pass } = begin();
     outages.failed(BROKEN);
     pass(400);
@@ -39,7 +39,7 @@ describe('an outage of the API server', () => {
     ]);
   });
 
-  it('is told at its end at the latest', () => {
+  it('is logged at its end at the latest', () => {
     const { outages, told, pass } = begin();
     outages.failed(BROKEN);
     pass(800);
@@ -52,7 +52,7 @@ describe('an outage of the API server', () => {
     ]);
   });
 
-  it('is not what a single broken connection is, however often', () => {
+  it('does not start with a single broken connection, also if they are frequent', () => {
     const { outages, told, pass } = begin();
     for (let round = 0; round < 10; round += 1) {
       outages.failed(BROKEN);
@@ -71,7 +71,7 @@ describe('an outage of the API server', () => {
     { error: failure(409), counts: false },
     { error: failure(429), counts: false },
     { error: new Error('told to stop'), counts: false },
-  ])('shows by $error.status: $counts', ({ error, counts }) => {
+  ])('is detected by $error.status: $counts', ({ error, counts }) => {
     const { outages, told, pass } = begin();
     outages.failed(error);
     pass(2_000);
@@ -80,8 +80,8 @@ describe('an outage of the API server', () => {
   });
 });
 
-describe('slow answers', () => {
-  it('are told, but not each of many', () => {
+describe('slow responses', () => {
+  it('are logged at a limited rate', () => {
     const { outages, told, pass } = begin();
     outages.served(REQUEST, 4_900);
     for (let request = 0; request < 8; request += 1) {

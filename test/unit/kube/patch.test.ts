@@ -7,7 +7,7 @@ import { WIDGET, widget } from './fakes.ts';
 
 type Json = Record<string, unknown>;
 
-/** RFC 7386, the receiving side. */
+/** Applies a patch as the server side of RFC 7386. */
 function apply(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
   const isMap = typeof target === 'object' && target !== null && !Array.isArray(target);
@@ -25,7 +25,7 @@ const document = fc.letrec((tie) => ({
 })).map;
 
 describe('mergePatch', () => {
-  it('turns the one into the other', () => {
+  it('transforms the first document into the second', () => {
     fc.assert(
       fc.property(document, document, (before, after) => {
         expect(apply(before, mergePatch(before, after) ?? {})).toEqual(after);
@@ -33,7 +33,7 @@ describe('mergePatch', () => {
     );
   });
 
-  it('is nothing between equals', () => {
+  it('is undefined for equal documents', () => {
     fc.assert(fc.property(document, (same) => expect(mergePatch(same, structuredClone(same))).toBeUndefined()));
   });
 
@@ -58,7 +58,7 @@ describe('changes', () => {
     expect(changes(before, before, { part: 'object', lock: true })).toBeUndefined();
   });
 
-  it('carries the version that was read when it locks', () => {
+  it('contains the version that was read if it locks', () => {
     const after = { ...before, metadata: { ...before.metadata, labels: { team: 'x' } } };
     expect(changes(before, after, { part: 'object', lock: true })).toEqual({
       metadata: { labels: { team: 'x' }, resourceVersion: '7' },
@@ -75,19 +75,19 @@ describe('writes', () => {
   };
   const versions = { before: widget('a', 1, 'red'), after: widget('a', 1, 'blue') };
 
-  it('asks to be tried again after a conflict, and takes gone for gone', async () => {
+  it('requests a retry after a conflict, and ignores a missing object', async () => {
     const write = (client: KubeClient) => writeChanges(client, WIDGET, versions, { part: 'object', lock: true });
     await expect(write(failing(409, 'Conflict'))).rejects.toThrow(Requeue);
     expect(await write(failing(404, 'NotFound'))).toBeUndefined();
     await expect(write(failing(422, 'Invalid'))).rejects.toThrow(ApiError);
   });
 
-  it('asks nothing when nothing changed', async () => {
+  it('sends no request without a change', async () => {
     const { before } = versions;
     expect(await writeChanges(failing(500, 'x'), WIDGET, { before, after: before }, { part: 'object' })).toBe(before);
   });
 
-  it('says whether an object was still there to delete', async () => {
+  it('returns false if the object was already deleted', async () => {
     expect(await deleteExactly(failing(404, 'NotFound'), WIDGET, versions.before)).toBe(false);
     await expect(deleteExactly(failing(403, 'Forbidden'), WIDGET, versions.before)).rejects.toThrow(ApiError);
   });
@@ -96,7 +96,7 @@ describe('writes', () => {
     { what: 'there is a later one of its name', now: widget('a', 9, 'red', 'successor'), gone: true },
     { what: 'there is none', now: undefined, gone: true },
     { what: 'it is there', now: widget('a', 9), gone: false },
-  ])('after a conflict looks whether it is gone: $what', async ({ now, gone }) => {
+  ])('after a conflict reads the object again: $what', async ({ now, gone }) => {
     const client = { ...failing(409, 'Conflict'), find: async () => now } as KubeClient;
     const deleted = deleteExactly(client, WIDGET, widget('a', 1));
     if (gone) expect(await deleted).toBe(false);

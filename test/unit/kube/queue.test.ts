@@ -27,7 +27,7 @@ function queueWith(
   return { queue, clock };
 }
 
-/** Work that is finished by hand. */
+/** Work that a test completes. */
 function held(): {
   work: (key: string) => Promise<QueueResult>;
   finish: (verdict?: QueueResult) => void;
@@ -46,7 +46,7 @@ function held(): {
 }
 
 describe('WorkQueue', () => {
-  it('works once on a key that was added several times before it started', async () => {
+  it('processes a key once that was added several times before it started', async () => {
     const { work, begun } = held();
     const { queue, clock } = queueWith(work);
     queue.add('a');
@@ -58,7 +58,7 @@ describe('WorkQueue', () => {
     expect(queue.depth).toBe(1);
   });
 
-  it('works on a key again, but not at the same time, when it is added while in hand', async () => {
+  it('processes a key again, but not at the same time, if it is added while it is processed', async () => {
     const { work, begun, finish } = held();
     const { queue, clock } = queueWith(work, { concurrency: 5 });
     queue.start();
@@ -76,7 +76,7 @@ describe('WorkQueue', () => {
     expect(begun).toEqual(['a', 'a']);
   });
 
-  it('has no more work in hand than its concurrency, in order of arrival', async () => {
+  it('processes at most as many keys as its concurrency, in order of arrival', async () => {
     const { work, begun, finish } = held();
     const { queue, clock } = queueWith(work, { concurrency: 2 });
     queue.start();
@@ -88,7 +88,7 @@ describe('WorkQueue', () => {
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('keeps the earlier of two times, and forgets the time when the key is added at once', async () => {
+  it('keeps the earlier of two times, and drops the time if the key is added without a delay', async () => {
     const times: number[] = [];
     const { queue, clock } = queueWith(async () => {
       times.push(clock.now() - start);
@@ -144,7 +144,7 @@ describe('WorkQueue', () => {
     expect(times).toEqual([100, 1_000, 2_000]);
   });
 
-  it('finishes the work in hand when it stops, and begins nothing more', async () => {
+  it('completes running work when it stops, and starts no other work', async () => {
     const { work, begun, finish } = held();
     const { queue, clock } = queueWith(work);
     queue.start();

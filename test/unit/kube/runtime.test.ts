@@ -31,7 +31,7 @@ function world(...controllers: Controller[]) {
 }
 
 describe('runControllers', () => {
-  it('reconciles what exists and what changes, with the present object', async () => {
+  it('reconciles existing and changed objects in their current state', async () => {
     const seen: string[] = [];
     const { clock, store } = world({
       ...NAMED,
@@ -48,7 +48,7 @@ describe('runControllers', () => {
     expect(seen).toEqual(['a@1', 'a@3']);
   });
 
-  it('lets everything below a step know whose step it is', async () => {
+  it('provides the name of the current controller to all code below a step', async () => {
     const seen: string[] = [];
     const { clock, store } = world({
       ...NAMED,
@@ -63,7 +63,7 @@ describe('runControllers', () => {
     expect([...seen, currentController()]).toEqual(['widget.paint', '']);
   });
 
-  it('gives each step a log of its own, which is the same as long as the step lasts', async () => {
+  it('provides each step with its own log, which is the same object during the step', async () => {
     const { clock, store, lines } = world({
       ...NAMED,
       reconcile: async (_: Widget, context: ReconcileContext) => {
@@ -84,7 +84,7 @@ describe('runControllers', () => {
     expect(ids[2]).not.toBe(ids[0]);
   });
 
-  it('comes back after the time that the outcome names', async () => {
+  it('reconciles again after the time in the outcome', async () => {
     const times: number[] = [];
     const { clock, store } = world({
       ...NAMED,
@@ -156,7 +156,7 @@ describe('runControllers', () => {
     },
     { what: 'silence of AWS', error: new AggregateError([late]), panics: 0, timeouts: 1 },
     { what: 'silence of the API server', error: silence, panics: 0, timeouts: 1 },
-  ])('counts $what among what it is', async ({ error, panics, timeouts }) => {
+  ])('counts $what in the matching metrics', async ({ error, panics, timeouts }) => {
     const { clock, store, metrics } = world({ ...NAMED, reconcile: async () => Promise.reject(error) });
     const counts = async (): Promise<readonly (string | undefined)[]> => {
       const text = await metrics.text();
@@ -188,7 +188,7 @@ describe('runControllers', () => {
     { when: 'it cannot be understood', error: new UnreadableAnswer('no'), isSoon: true },
     { when: 'the request is wrong', error: new ApiError(422, 'Invalid', 'no'), isSoon: false },
     { when: 'there is a defect', error: new Error('boom'), isSoon: false },
-  ])('is soon at work again when it is well after an hour in which $when: $isSoon', async ({ error, isSoon }) => {
+  ])('recovers within seconds after an hour in which $when: $isSoon', async ({ error, isSoon }) => {
     const done: string[] = [];
     let isWell = false;
     const step = (what: string) => async (): Promise<Outcome> => {
@@ -205,7 +205,7 @@ describe('runControllers', () => {
     expect(done.length).toBe(isSoon ? 2 : 0);
   });
 
-  it('tells conflicts that do not end, and not each', async () => {
+  it('logs repeated conflicts, and not single conflicts', async () => {
     const conflict = new ApiError(409, 'Conflict', 'the object has been modified');
     const { clock, store, lines } = world({
       ...NAMED,
@@ -222,7 +222,7 @@ describe('runControllers', () => {
     expect(errors[0]).toMatchObject({ message: 'writes conflict again and again, retrying', fields: { name: 'a' } });
   });
 
-  it('wakes keys through triggers and skips those that do not exist', async () => {
+  it('reconciles keys of triggers and skips missing objects', async () => {
     const seen: string[] = [];
     const other = { ...WIDGET, kind: 'Gadget', plural: 'gadgets' };
     const clock = virtualClock();
@@ -247,7 +247,7 @@ describe('runControllers', () => {
     expect(seen).toEqual(['a']);
   });
 
-  it('tells of the removal of an object once, also when a successor took its name', async () => {
+  it('reports the removal of an object once, also if a successor has its name', async () => {
     const told: string[] = [];
     const { clock, store } = world({
       ...NAMED,
@@ -287,7 +287,7 @@ describe('runControllers', () => {
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 
-  it('hands a keyed worker the way to add keys', async () => {
+  it('passes a function that adds keys to a keyed worker', async () => {
     const seen: string[] = [];
     let add: (key: string) => void = () => {};
     const worker: KeyedWorker = {
@@ -312,7 +312,7 @@ describe('runControllers', () => {
     expect(lines[0]?.fields).toMatchObject({ controller: 'keys', Thing: 'early' });
   });
 
-  it('finishes the step in hand and cuts waits short when it stops', async () => {
+  it('completes the running step and ends waits when it stops', async () => {
     let finish: () => void = () => {};
     const { clock, store, stop, done } = world(
       { name: 'loop', singleton: true, reconcile: async () => again(3_600_000) },

@@ -1,4 +1,4 @@
-/** An HTTP server that answers as a test says, one request at a time in the order of their coming. */
+/** An HTTP server with scripted responses. It serves one request at a time, in the order of arrival. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -15,7 +15,7 @@ export type Answer = (seen: Seen, response: ServerResponse) => void | Promise<vo
 export interface ScriptedServer {
   readonly url: string;
   readonly seen: readonly Seen[];
-  /** Answers of the coming requests, in order; the last one answers all further ones. */
+  /** Sets the responses to the next requests, in order. The last response is repeated. */
   script(...answers: Answer[]): void;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export const json =
 export const status = (code: number, reason: string, message: string, headers = {}): Answer =>
   json({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }, code, headers);
 
-/** Breaks the connection without an answer. */
+/** Closes the connection without a response. */
 export const hangUp: Answer = (_, response) => {
   response.destroy();
 };

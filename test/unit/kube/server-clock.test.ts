@@ -88,7 +88,7 @@ describe('ServerClock', () => {
     expect(ahead()).toBe(before);
   });
 
-  it('leaves the time of a machine alone that is synchronized', async () => {
+  it('leaves the time of a synchronized machine unchanged', async () => {
     const world = setup(300);
     for (let round = 0; round < 100; round += 1) {
       await world.machine.advance(137);
@@ -144,7 +144,7 @@ describe('ServerClock', () => {
     expect(world.clock.now()).toBe(world.machine.now());
   });
 
-  it('follows the machine when the API server is more than a day ahead, and reports it', async () => {
+  it('follows the machine if the API server is more than a day ahead, and reports it', async () => {
     const world = setup(2 * DAY);
     await world.hear(6);
     expect(world.clock.now()).toBe(world.machine.now());
@@ -164,7 +164,7 @@ describe('ServerClock', () => {
     expect(Math.abs(await skewOf(world))).toBeLessThanOrEqual(1);
   });
 
-  it('does not count a correction as time that passed', async () => {
+  it('does not count a correction as elapsed time', async () => {
     const world = setup(HOUR);
     const elapsed = since(world.clock);
     await world.hear(3, 20);
@@ -199,7 +199,7 @@ describe('ServerClock', () => {
     expect(world.lines).toEqual([]);
   });
 
-  it('publishes an event of the Lease, also for a skew that was found before', async () => {
+  it('publishes an event for the Lease, also for a skew that was found earlier', async () => {
     const world = setup(HOUR);
     await world.hear(3);
     const notes: EventNote[] = [];

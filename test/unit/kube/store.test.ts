@@ -12,7 +12,7 @@ beforeEach(() => {
 const named = (color: string): readonly string[] => store.byIndex('color', color).map(({ metadata }) => metadata.name);
 
 describe('an index of a store', () => {
-  it('answers with the same list as long as nothing under the value changes', () => {
+  it('returns the same list until an object with the value changes', () => {
     store.put(widget('a', 1, 'red'));
     const red = store.byIndex('color', 'red');
     store.put(widget('b', 1, 'blue'));
@@ -20,7 +20,7 @@ describe('an index of a store', () => {
     expect(store.byIndex('color', 'none')).toBe(store.byIndex('color', 'neither'));
   });
 
-  it('follows what comes, changes and goes', () => {
+  it('follows additions, changes and removals', () => {
     store.put(widget('a', 1, 'red'));
     store.put(widget('b', 1, 'red'));
     expect(named('red')).toEqual(['a', 'b']);

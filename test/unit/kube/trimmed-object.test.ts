@@ -11,7 +11,7 @@ const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
 const metadata = { name: 'web', namespace: 'default', labels: { app: 'web' }, annotations };
 
 describe('trimmedObject', () => {
-  it('drops who set which field, of every kind', () => {
+  it('drops managedFields of every kind', () => {
     const pool = {
       apiVersion: 'karpenter.sh/v1',
       kind: 'NodePool',
@@ -28,7 +28,7 @@ describe('trimmedObject', () => {
     expect(trimmedObject(NODE, node)).toEqual({ ...node, status: rest });
   });
 
-  it('keeps of pods what scheduling, draining and repair look at', () => {
+  it('keeps the fields of pods that scheduling, draining and repair read', () => {
     const kept = {
       name: 'app',
       resources: { requests: { cpu: '1' }, limits: { cpu: '2' } },
@@ -68,7 +68,7 @@ describe('trimmedObject', () => {
     });
   });
 
-  it('keeps once what the pods of a workload have in common', () => {
+  it('shares the parts that the pods of a workload have in common', () => {
     const podOf = (name: string) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -82,7 +82,7 @@ describe('trimmedObject', () => {
     expect(one.metadata.labels).toBe(other.metadata.labels);
   });
 
-  it('remembers no text that is long', () => {
+  it('does not share long texts', () => {
     const podOf = (value: string) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -95,7 +95,7 @@ describe('trimmedObject', () => {
     expect(tolerationsOf(long)).not.toBe(tolerationsOf(long));
   });
 
-  it('drops of pods what the kubelet and admission add for others', () => {
+  it('drops the fields of pods that the kubelet and admission add for other clients', () => {
     const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const pod = {
       apiVersion: 'v1',
@@ -122,7 +122,7 @@ describe('trimmedObject', () => {
     });
   });
 
-  it('keeps once what NodeClaims of a NodePool require', () => {
+  it('shares the requirements of the NodeClaims of a NodePool', () => {
     const claimOf = (name: string) =>
       ({
         apiVersion: 'karpenter.sh/v1',
@@ -137,7 +137,7 @@ describe('trimmedObject', () => {
     expect(one.status?.capacity).toBe(other.status?.capacity);
   });
 
-  it('takes little memory for a pod: what is the same for pods of its workload is there once', () => {
+  it('needs little memory for a pod, because pods of a workload share equal parts', () => {
     const pods = (): readonly Pod[] =>
       Array.from({ length: 5_000 }, (_, index) => {
         const text = JSON.stringify(podAt(index * 500, { nodes: 500, pods: 50_000 }));
@@ -150,7 +150,7 @@ describe('trimmedObject', () => {
     expect(bytes).toBeLessThan(900);
   });
 
-  it('forgets parts that no object has any more', async () => {
+  it('releases parts without a user', async () => {
     const requirementsOf = (count: number) => {
       for (let at = 0; at < count; at++) {
         const values = Array.from({ length: 60 }, (_, number) => `type-${at}-${number}.large`);
@@ -162,7 +162,7 @@ describe('trimmedObject', () => {
     const before = heapUsed();
     const mostBytes = 8_000_000;
     requirementsOf(20_000);
-    // what was collected is forgotten in turns of the event loop
+    // Collected parts are removed in later turns of the event loop.
     for (let turn = 0; turn < 20 && heapUsed() - before >= mostBytes; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
