@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => account.close());
 
 describe('a burst of a thousand NodeClaims', () => {
-  it('is bought and given back in few calls, within the limits of EC2', async () => {
+  it('launches and terminates with few calls, within the limits of EC2', async () => {
     const spot = only(CAPACITY_TYPE_LABEL, 'spot');
     const onDemand = only(CAPACITY_TYPE_LABEL, 'on-demand');
     const claims = Array.from({ length: CLAIMS }, (_, n) => account.claim(TYPES, n % 2 === 0 ? spot : onDemand));
@@ -23,7 +23,7 @@ describe('a burst of a thousand NodeClaims', () => {
     expect(account.running()).toHaveLength(CLAIMS);
     expect(launching.throttled).toEqual([]);
     const fleets = account.aws.calls.recorded('CreateFleet').map(({ input }) => input);
-    // Two kinds of requests in each window of at most a second.
+    // Two kinds of requests are sent in each window of at most one second.
     expect(fleets.length).toBeLessThanOrEqual(2 * Math.ceil(launching.milliseconds / 1_000 + 1));
     const targets = fleets.map((input) => input.TargetCapacitySpecification as { TotalTargetCapacity: number });
     expect(targets.reduce((sum, { TotalTargetCapacity }) => sum + TotalTargetCapacity, 0)).toBe(CLAIMS);

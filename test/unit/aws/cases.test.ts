@@ -1,4 +1,4 @@
-/** The requests that the provider sends, against those that were recorded from the reference. */
+/** Compares the requests that the provider sends with recorded requests of the reference. */
 import { describe, expect, it } from '@jest/globals';
 import { NITRO_SANDBOX_LABEL } from '../../../src/api/labels.ts';
 import { CLUSTER_UID_TAG } from '../../../src/aws/tags.ts';
@@ -8,7 +8,7 @@ import type { Json } from './support/json.ts';
 import { recordings } from './support/recordings.ts';
 
 const { world, further, ...cases } = recordings();
-/** With the types beside the world's own that recorded fleets ask for, at the prices that they name. */
+/** Adds the types that recorded fleets request to the types of the world, with the recorded prices. */
 const wide = Object.fromEntries(
   Object.entries<Json>(world).map(([name, value]) => [name, name in further ? { ...value, ...further[name] } : value]),
 );
@@ -45,7 +45,7 @@ describe.each(Object.entries<Json>(cases))('%s', (_, recorded) => {
     return run;
   };
 
-  it('asks AWS for what the selectors name', async () => {
+  it('requests the objects that the selectors name', async () => {
     const { discovery } = await replayed();
     expect(questions(discovery)).toEqual(questions(recorded.describes));
     const made = discovery.filter(({ action }) => PROFILE.has(action));
@@ -67,7 +67,7 @@ describe.each(Object.entries<Json>(cases))('%s', (_, recorded) => {
     expect(fleets(inputs(launch, 'CreateFleet'), ours)).toEqual(fleets(recorded.fleets, theirs));
   });
 
-  it('tags what it creates with the identity of the cluster besides', async () => {
+  it('adds the identity of the cluster to the tags of the objects that it creates', async () => {
     const { discovery, launch } = await replayed();
     const created = [...discovery, ...launch].filter(({ action }) => CREATIONS.has(action));
     expect(created.length).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ describe.each(Object.entries<Json>(cases))('%s', (_, recorded) => {
 
   it('describes the node in the same way', async () => {
     const { claims } = await replayed();
-    // the reference does not give this label to nodes, although its scheduler buys them for pods that select it
+    // The reference does not set this label on nodes, although its scheduler launches nodes for pods that select it.
     const labelled = ({ [NITRO_SANDBOX_LABEL]: _, ...labels }: Json): Json => labels;
     const shown = (claim: Json): unknown => ({
       labels: labelled(claim.metadata.labels),

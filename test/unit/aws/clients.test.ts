@@ -17,19 +17,19 @@ beforeEach(async () => {
 });
 afterEach(() => endpoint.close());
 
-describe('a client of an AWS that accepts calls and never answers', () => {
-  it('gives up in the end', async () => {
+describe('a client of an AWS endpoint that accepts calls and never responds', () => {
+  it('times out', async () => {
     const { ec2Once } = await createClients({ fence: openFence(), answerMs: 1_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     expect(requests).toBe(1);
   });
 });
 
-describe('a client of an AWS that begins to answer and does not end', () => {
+describe('a client of an AWS endpoint that starts a response and does not finish it', () => {
   it.each([
     { how: 'silent', again: 0 },
     { how: 'a little at a time', again: 5 },
-  ])('gives up in the end: $how', async ({ again }) => {
+  ])('times out: $how', async ({ again }) => {
     const timers: NodeJS.Timeout[] = [];
     endpoint.server.once('request', (_, response) => {
       response.writeHead(200, { 'content-type': 'text/xml' }).write('<DescribeVpcsResponse>');
@@ -44,7 +44,7 @@ describe('a client of an AWS that begins to answer and does not end', () => {
 });
 
 describe('a client', () => {
-  it('copies neither inputs nor outputs for a logger that nobody has given', async () => {
+  it('does not copy inputs or outputs for a logger if none is configured', async () => {
     const { region: _, shifts: __, ...clients } = await createClients({ fence: openFence() });
     for (const { middlewareStack } of Object.values(clients))
       expect(middlewareStack.identify().filter((step) => step.includes('logger'))).toEqual([]);
@@ -52,7 +52,7 @@ describe('a client', () => {
 });
 
 describe('calls that wait for credentials', () => {
-  it('fail with errors of their own, each of which names its call once', async () => {
+  it('fail with separate errors that each name their call once', async () => {
     for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
     Object.assign(process.env, {
       AWS_CONFIG_FILE: '/nonexistent',
@@ -103,7 +103,7 @@ describe('calls to the queue', () => {
       { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566', AWS_ENDPOINT_URL_SQS: 'http://127.0.0.1:4577' },
       'http://127.0.0.1:4577',
     ],
-  ])('of region %s with %j go to %s, whatever the host of its URL is', async (region, env, host) => {
+  ])('of region %s with %j go to %s, independent of the host in the URL', async (region, env, host) => {
     expect(await hostOf(region, env)).toBe(host);
   });
 });
@@ -140,20 +140,20 @@ describe('the region', () => {
   };
   const whatToDo = /^the AWS region is not known: set AWS_REGION, or region for the profile/;
 
-  it('is that of the instance where nothing else names one', async () => {
+  it('is the region of the instance if no other source names one', async () => {
     expect(await withoutRegion(instance)).toBe('eu-west-1');
   });
 
-  it('is not believed of an instance that names something else', async () => {
+  it('is ignored if the instance returns another value', async () => {
     const page: RequestListener = (_, response) => response.end('<html>sign in</html>');
     await expect(withoutRegion(page)).rejects.toThrow(whatToDo);
   });
 
-  it('is not asked of an instance whose metadata are switched off', async () => {
+  it('is not requested if the metadata of the instance are disabled', async () => {
     await expect(withoutRegion(instance, { AWS_EC2_METADATA_DISABLED: 'true' })).rejects.toThrow(whatToDo);
   });
 
-  it('can be set in ways that the error names, where no instance tells it', async () => {
+  it('can be set in ways that the error names if the instance returns no region', async () => {
     await expect(withoutRegion((_, response) => response.writeHead(404).end())).rejects.toThrow(whatToDo);
   });
 });

@@ -1,4 +1,4 @@
-/** What is found out about the cluster: endpoint, CA, DNS, service CIDR and version. */
+/** Discovery of the cluster: endpoint, CA, DNS, service CIDR and version. */
 import { EKSClient } from '@aws-sdk/client-eks';
 import { describe, expect, it } from '@jest/globals';
 import { SERVICE } from '../../../src/api/kinds.ts';
@@ -8,7 +8,7 @@ import { after } from '../../../src/kube/reconciler.ts';
 import { type Logger, silent } from '../../../src/observe/logger.ts';
 import { FakeKube } from './support/kube.ts';
 
-/** An EKS that knows one cluster, or fails; it counts how often it is asked. */
+/** An EKS client that returns one cluster or fails, and counts the calls. */
 function eksWith(answer: () => object) {
   const asked: string[] = [];
   const eks: EKSClient = Object.assign(Object.create(EKSClient.prototype) as EKSClient, {
@@ -43,7 +43,7 @@ describe('the endpoint', () => {
       caBundle,
     });
 
-  it('that is given is not asked for', async () => {
+  it('is not requested if it is configured', async () => {
     const { eks, asked } = eksWith(refuse);
     expect(await discover(eks, 'https://given.example', 'Y2E=')).toMatchObject({
       name: 'demo',
@@ -53,13 +53,13 @@ describe('the endpoint', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is that which EKS tells', async () => {
+  it('is the endpoint that EKS returns', async () => {
     const { eks, asked } = eksWith(() => ({ endpoint: 'https://eks.example' }));
     expect(await discover(eks)).toMatchObject({ endpoint: 'https://eks.example', caBundle: undefined });
     expect(asked).toEqual(['demo']);
   });
 
-  it('must be known', async () => {
+  it('is required', async () => {
     await expect(discover(eksWith(refuse).eks)).rejects.toThrow(
       'failed to resolve cluster endpoint, AccessDeniedException: no',
     );
@@ -73,7 +73,7 @@ describe('the endpoint', () => {
     ['fd00::a', 'fd00::a'],
     ['None', undefined],
     [undefined, undefined],
-  ])('goes with the DNS service at %s, as %s', async (clusterIP, dnsIp) => {
+  ])('is combined with the DNS service at %s, as %s', async (clusterIP, dnsIp) => {
     const facts = await discover(eksWith(refuse).eks, 'https://given.example', '', clusterIP);
     expect(facts).toMatchObject({ dnsIp, caBundle: undefined });
   });
@@ -91,7 +91,7 @@ describe('the service CIDR', () => {
   it.each([
     [{ serviceIpv4Cidr: '10.100.0.0/16', serviceIpv6Cidr: 'fd00::/108' }, '10.100.0.0/16'],
     [{ serviceIpv6Cidr: 'fd00::/108' }, 'fd00::/108'],
-  ])('of %j is asked for once', async (kubernetesNetworkConfig, cidr) => {
+  ])('of %j is requested once', async (kubernetesNetworkConfig, cidr) => {
     const { eks, asked } = eksWith(() => ({ kubernetesNetworkConfig }));
     const known = new ClusterCidr(eks, 'demo', silent);
     expect(known.known).toBeUndefined();
@@ -101,7 +101,7 @@ describe('the service CIDR', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('is asked for again until it is told', async () => {
+  it('is requested again until EKS returns it', async () => {
     let network: object | undefined;
     const { eks } = eksWith(() => ({ kubernetesNetworkConfig: network }));
     const cidr = new ClusterCidr(eks, 'demo', silent);
@@ -112,7 +112,7 @@ describe('the service CIDR', () => {
 });
 
 describe('the ARN', () => {
-  it('is that which EKS tells', async () => {
+  it('is the ARN that EKS returns', async () => {
     expect(await clusterArn(eksWith(() => ({ arn: 'arn:1' })).eks, 'demo')).toBe('arn:1');
     await expect(clusterArn(eksWith(() => ({})).eks, 'demo')).rejects.toThrow('EKS tells no ARN of cluster "demo"');
   });
@@ -126,7 +126,7 @@ describe('the version', () => {
     return { version, errors };
   }
 
-  it('is that of the API server, or of EKS where the control plane is its own', async () => {
+  it('is the version of the API server, or of EKS if EKS runs the control plane', async () => {
     const ofApi = versions({ api: async () => '1.34+' });
     await ofApi.version.refresh();
     expect(ofApi.version.current).toBe('1.34');
@@ -135,7 +135,7 @@ describe('the version', () => {
     expect(ofEks.version.current).toBe('1.33');
   });
 
-  it('keeps its value when it cannot be asked', async () => {
+  it('keeps its value if a request fails', async () => {
     let answer = async (): Promise<string> => '1.34';
     const { version } = versions({ api: () => answer() });
     await version.refresh();
@@ -155,7 +155,7 @@ describe('the version', () => {
     ['1.25', 1],
     ['1.37', 1],
     ['2.0', 1],
-  ])('%s is complained about %i times, once per change', async (text, times) => {
+  ])('%s is reported %i times, once per change', async (text, times) => {
     const { version, errors } = versions({ api: async () => text });
     await version.refresh();
     await version.refresh();
@@ -163,7 +163,7 @@ describe('the version', () => {
     expect(version.current).toBe(text);
   });
 
-  it('is looked at every five minutes', async () => {
+  it('is requested every five minutes', async () => {
     const { version } = versions();
     const context = { signal: new AbortController().signal, log: silent };
     expect(await versionController(version).reconcile(context)).toEqual(after(5 * 60_000));

@@ -1,4 +1,4 @@
-/** What could not be asked, or is missing from an answer, never reads as changed. */
+/** A failed request or a missing field never counts as drift. */
 import { CancelCapacityReservationCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
@@ -73,7 +73,7 @@ describe('a drift check', () => {
     expect(check()).toBe(is);
   });
 
-  it('refuses an instance of which EC2 leaves out what it compares', () => {
+  it('fails if EC2 omits a compared field of the instance', () => {
     expect(() => isSecurityGroupDrifted({ ...instance, securityGroupIds: [] }, nodeClass)).toThrow(
       'EC2 tells no security groups of instance i-1',
     );
@@ -83,7 +83,7 @@ describe('a drift check', () => {
   });
 });
 
-describe('what a claim has drifted by', () => {
+describe('the drift reason of a NodeClaim', () => {
   let account: Account;
   let claim: NodeClaim;
   let sound: EC2NodeClass;
@@ -127,12 +127,12 @@ describe('what a claim has drifted by', () => {
     expect(await account.provider.isDrifted(labelled)).toBe(reason);
   });
 
-  it('is not said while a later check cannot be made', async () => {
+  it('is not returned while a later check fails', async () => {
     account.kube.put(EC2_NODE_CLASS, { ...sound, status: { ...sound.status, subnets: subnets(), securityGroups: [] } });
     await expect(account.provider.isDrifted(claim)).rejects.toThrow('no security groups are present in the status');
   });
 
-  it('is not its reservation once the instance has left it', async () => {
+  it('is not the reservation after the instance has left it', async () => {
     await new EC2Client({}).send(new CancelCapacityReservationCommand({ CapacityReservationId: reservation }));
     account.kube.put(EC2_NODE_CLASS, { ...sound, status: { ...sound.status, ...none } });
     expect(await account.provider.isDrifted(claim)).toBeUndefined();
@@ -154,7 +154,7 @@ describe('a NodeClass and its claims', () => {
 
   const lists = ({ status }: EC2NodeClass) =>
     [status?.amis, status?.subnets, status?.securityGroups].map((list) => (list ?? []).map(({ id }) => id).sort());
-  /** One pass of a process that has just started, or of one whose caches are old. */
+  /** Runs one pass of a process that has just started or that has expired caches. */
   const look = async (): Promise<unknown> => {
     account.clock.forward(DAY);
     return account.reconcileNodeClass().catch((error: Error) => error.message);
@@ -170,7 +170,7 @@ describe('a NodeClass and its claims', () => {
     { kind: 'empty', action: 'DescribeImages', times: 1 },
     { kind: 'empty', action: 'DescribeSubnets', times: 1 },
     { kind: 'empty', action: 'DescribeSecurityGroups', times: 1 },
-  ])('stay as they are when AWS answers with $kind to $action $times times', async (fault) => {
+  ])('stay unchanged if AWS responds with $kind to $action $times times', async (fault) => {
     const before = lists(account.nodeClass());
     account.aws.faults.add(fault);
     await look();
@@ -181,7 +181,7 @@ describe('a NodeClass and its claims', () => {
     expect(lists(account.nodeClass())).toEqual(before);
   });
 
-  it('believe that something is gone when EC2 says so twice', async () => {
+  it('lose an object after EC2 omits it twice', async () => {
     account.aws.faults.add({ kind: 'empty', action: 'DescribeSecurityGroups', times: 2 });
     await look();
     expect(account.nodeClass().status).not.toHaveProperty('securityGroups');
@@ -198,7 +198,7 @@ describe('a NodeClass and its claims', () => {
     account.aws.faults.add({ kind: 'error', action: 'DescribePlacementGroups', ...DENIED });
     const grouped = { ...claim, metadata: { ...claim.metadata, labels } };
     await expect(account.provider.isDrifted(grouped)).rejects.toThrow('getting the placement group, ');
-    // Nor is anything bought outside of it.
+    // No instance is launched outside of the group either.
     await expect(account.provider.create(account.claim())).rejects.toThrow('Error resolving instance types');
     expect(account.running()).toHaveLength(1);
     expect(await account.provider.list()).toHaveLength(1);

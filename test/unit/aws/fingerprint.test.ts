@@ -12,11 +12,12 @@ describe('canonicalJson', () => {
   ])('writes %j with its keys in order', (value, text) => expect(canonicalJson(value)).toBe(text));
 });
 
-// names of launch templates and tokens of requests are made of them: a new release must find what an older one made
+// Names of launch templates and client tokens contain these fingerprints, so a new release must compute the same
+// values.
 describe('a fingerprint of lists as sets', () => {
   const value = { tags: [{ Key: 'b' }, { Key: 'a' }], zones: [['z', 'y'], ['x']], data: new Uint8Array([2, 1]) };
 
-  it('stays what it was', () => {
+  it('is stable across releases', () => {
     expect(setFingerprint(value)).toBe('222a59b66e19c19044082fab7a6d7030');
     expect(decimalFingerprint(value)).toBe('2461878786377499024');
     expect(fingerprint(value)).toBe('217641ba54781de75e8d2f920e91c237');

@@ -1,4 +1,4 @@
-/** The user data that each image family is started with, option by option: golden texts, to be read when they change. */
+/** User data of each image family, option by option, as golden texts for review. */
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import type { AmiFamily, EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
@@ -84,7 +84,7 @@ const TAINTED: Partial<NodeClaim['spec']> = {
 interface Family {
   readonly name: AmiFamily;
   readonly kubelet: NonNullable<EC2NodeClass['spec']['kubelet']>;
-  /** User data that the family merges with its own. */
+  /** Custom user data that the family merges with its own. */
   readonly custom: Readonly<Record<string, string>>;
 }
 
@@ -124,7 +124,7 @@ describe.each(FAMILIES)('user data of $name', ({ name: amiFamily, kubelet, custo
     const text = userDataOf(situation);
     expect(text).toMatchSnapshot();
 
-    // A machine of the local world that gets it comes up as the NodeClaim says.
+    // A machine of the local world with this user data joins as the NodeClaim requires.
     const node = decodeUserData(text);
     const unregistered = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' };
     const { taints = [], startupTaints = [] } = situation.claim?.spec ?? {};
@@ -161,7 +161,7 @@ describe('user data of AL2023 as YAML 1.1, which nodeadm reads', () => {
     '2001-01-01',
     'true',
     '7',
-  ])('keeps the value %s of a taint a text', (value) => {
+  ])('writes the value %s of a taint as text', (value) => {
     const taint = { key: 'dedicated', value, effect: 'NoSchedule' as const };
     const text = userDataOf({ spec: { amiFamily: 'AL2023' }, claim: claimOf({ taints: [taint] }) });
     const [, config = ''] = /(# Karpenter Generated[\s\S]*?)\n--/.exec(text) ?? [];
@@ -176,7 +176,7 @@ describe('user data of AL2023 that is not a mapping', () => {
     ['a list', '- one\n- two\n', 'text/x-shellscript; charset="us-ascii"'],
     ['plain text', 'echo hello\n', 'text/x-shellscript; charset="us-ascii"'],
     ['what is not YAML', 'a: b: c\n\t- [\n', 'text/x-shellscript; charset="us-ascii"'],
-  ])('is taken for what its beginning is: %s', (_, userData, type) => {
+  ])('has the type that its first line indicates: %s', (_, userData, type) => {
     const text = userDataOf({ spec: { amiFamily: 'AL2023', userData } });
     expect(text).toContain(`--//\nContent-Type: ${type}\n\n${userData}\n--//\n`);
   });
@@ -190,14 +190,14 @@ describe('user data of Bottlerocket with local disks', () => {
     ['a name of 1.50', { amiSelectorTerms: [{ name: 'bottlerocket-aws-k8s-1.34-x86_64-v1.50.0-abc' }] }, false],
     ['a name without a patch', { amiSelectorTerms: [{ name: 'bottlerocket-aws-k8s-1.34-x86_64-v1.50' }] }, true],
     ['an id that tells nothing', { amiSelectorTerms: [{ id: 'ami-1' }] }, true],
-  ])('names the directories unless the image knows them: %s', (_, spec, named) => {
+  ])('names the directories unless the image has them built in: %s', (_, spec, named) => {
     const text = userDataOf({ spec: { amiFamily: 'Bottlerocket', instanceStorePolicy: 'RAID0', ...spec } });
     expect(text.includes('--dirs')).toBe(named);
   });
 });
 
 describe('user data of Custom', () => {
-  it.each([SCRIPT, ''])('is %j as it stands', (userData) => {
+  it.each([SCRIPT, ''])('is %j unchanged', (userData) => {
     const spec: Spec = { amiFamily: 'Custom', userData, kubelet: EVERY_KUBELET_FIELD, instanceStorePolicy: 'RAID0' };
     expect(userDataOf({ spec, claim: claimOf(TAINTED) })).toBe(userData);
   });

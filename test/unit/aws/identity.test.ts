@@ -1,4 +1,4 @@
-/** Two clusters with the same name in one account: each leaves alone what the other made. */
+/** Two clusters with the same name in one account do not change each other's objects. */
 import { DeleteTagsCommand, DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import {
   CreateInstanceProfileCommand,
@@ -81,7 +81,7 @@ describe('what the provider creates', () => {
     expect(warnings()).toEqual(['cannot read the identity of the cluster, launching instances without the tag']);
   });
 
-  it('is not created before the API server has answered', async () => {
+  it('is not created before the API server has responded', async () => {
     account.kube.failReads((kind) => kind === NAMESPACE && new ApiError(500, 'InternalError', 'not now'));
     await expect(account.restart()).rejects.toMatchObject({
       message: 'failed discovering the cluster and its instance types',
@@ -109,7 +109,7 @@ describe('instances of another cluster', () => {
     expect(await account.metricsText()).toMatch(/collection_held\{[^}]*reason="identity"[^}]*\} 7/);
   });
 
-  it('are held for an hour if Karpenter launched them, and then end gradually', async () => {
+  it('are held for an hour if Karpenter launched them, and are then terminated gradually', async () => {
     await launch(7);
     const ids = [...account.running()];
     await enterAnotherCluster();
@@ -140,7 +140,7 @@ describe('launch templates of another cluster', () => {
     await account.reconcile('providers.launchtemplate');
     expect(await templates()).toEqual(theirs);
 
-    // of the same cluster they are, once unused
+    // Templates of the same cluster are deleted if they are unused.
     await enterAnotherCluster(CLUSTER_UID);
     await account.reconcile('providers.launchtemplate');
     account.clock.forward(2 * MINUTE);
@@ -180,7 +180,7 @@ describe('instance profiles of another cluster', () => {
     const [profile] = await profiles();
     await launch(1);
     await ec2.send(new DeleteTagsCommand({ Resources: [...account.running()], Tags: [{ Key: CLUSTER_UID_TAG }] }));
-    // a cluster with NodeClasses of its own, and Karpenter's profile without an identity
+    // A cluster with other NodeClasses, and an instance profile of Karpenter without an identity.
     const { metadata, ...nodeClass } = account.nodeClass();
     await iam.send(new UntagInstanceProfileCommand({ InstanceProfileName: profile, TagKeys: [CLUSTER_UID_TAG] }));
     await enterAnotherCluster();
@@ -224,7 +224,7 @@ describe('the five-minute hold of an instance that was just launched', () => {
   it('lasts while a NodeClaim may still name the instance', async () => {
     const claim = account.claim(TYPE, ON_DEMAND);
     await account.provider.create(claim);
-    // older than the claim by its time: no other one could take it over
+    // The instance is older than the NodeClaim, so no other NodeClaim can adopt it.
     account.kube.put(NODE_CLAIM, {
       ...claim,
       metadata: { ...claim.metadata, creationTimestamp: new Date(account.clock.now() + HOUR).toISOString() },

@@ -29,7 +29,7 @@ const TWO_TYPES = only(INSTANCE_TYPE_LABEL, 'm5.large', 'm5.xlarge');
 const ON_DEMAND = only(CAPACITY_TYPE_LABEL, 'on-demand');
 
 describe('create', () => {
-  it('buys the cheapest instance and describes it', async () => {
+  it('launches the cheapest instance and returns its description', async () => {
     const created = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     expect(labelsOf(created)).toMatchObject({ [INSTANCE_TYPE_LABEL]: 'm5.large', [CAPACITY_TYPE_LABEL]: 'on-demand' });
     expect(created.status).toMatchObject({ capacity: { cpu: '2', memory: '7577Mi', pods: '29' } });
@@ -39,19 +39,19 @@ describe('create', () => {
     expect(instance?.userData).toContain('kind: NodeConfig');
   });
 
-  it('joins claims that come together into one fleet', async () => {
+  it('combines simultaneous NodeClaims into one fleet', async () => {
     const claims = [1, 2, 3].map(() => account.claim(TWO_TYPES, ON_DEMAND));
     const created = await Promise.all(claims.map((claim) => account.provider.create(claim)));
     expect(new Set(created.map(({ status }) => status?.providerID)).size).toBe(3);
     expect(account.aws.calls.counts()).toMatchObject({ CreateFleet: 1 });
   });
 
-  it('prefers spot when the claim allows both', async () => {
+  it('prefers spot if the NodeClaim allows both', async () => {
     const created = await account.provider.create(account.claim(TWO_TYPES));
     expect(labelsOf(created)[CAPACITY_TYPE_LABEL]).toBe('spot');
   });
 
-  it('asks for prioritised strategies where prices were overlaid', async () => {
+  it('requests prioritized strategies if a NodeOverlay changes prices', async () => {
     const claim = account.claim(TWO_TYPES, ON_DEMAND);
     const annotations = { [PRICE_OVERLAY_ANNOTATION]: 'true' };
     await account.provider.create({ ...claim, metadata: { ...claim.metadata, annotations } });
@@ -59,7 +59,7 @@ describe('create', () => {
     expect(fleet?.input).toMatchObject({ OnDemandOptions: { AllocationStrategy: 'prioritized' } });
   });
 
-  it('buys the next best type when the cheapest is out, and remembers that for three minutes', async () => {
+  it('launches the next type if the cheapest is unavailable, and records that for three minutes', async () => {
     account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
     const first = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     expect(labelsOf(first)[INSTANCE_TYPE_LABEL]).toBe('m5.xlarge');
@@ -78,7 +78,7 @@ describe('create', () => {
     expect(labelsOf(later)[INSTANCE_TYPE_LABEL]).toBe('m5.large');
   });
 
-  it('reports insufficient capacity when everything is out, then asks no more', async () => {
+  it('reports insufficient capacity if all types are unavailable, and then sends no further request', async () => {
     account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*' });
     const first = await failure(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
     expect(causeOf(first, InsufficientCapacity)?.message).toMatch(
@@ -91,7 +91,7 @@ describe('create', () => {
     expect(account.aws.calls.counts()).toMatchObject({ CreateFleet: 1 });
   });
 
-  it('tells that the spot role is missing, and buys on demand from then on', async () => {
+  it('reports that the spot role is missing, and launches on-demand instances afterwards', async () => {
     account.aws.faults.add({ kind: 'no-spot-role' });
     const error = await failure(account.provider.create(account.claim(TWO_TYPES)));
     expect(causeOf(error, InsufficientCapacity)?.message).toContain(
@@ -104,7 +104,7 @@ describe('create', () => {
     expect(labelsOf(next)[CAPACITY_TYPE_LABEL]).toBe('on-demand');
   });
 
-  it('gets over throttling', async () => {
+  it('succeeds after throttling', async () => {
     account.aws.faults.add({ kind: 'throttle', action: 'CreateFleet', times: 2 });
     await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     expect(account.running()).toHaveLength(1);
@@ -120,7 +120,7 @@ describe('create', () => {
       expect(text).toContain(line);
   });
 
-  it('explains a refused request on the claim', async () => {
+  it('reports a rejected request on the NodeClaim', async () => {
     const message = 'You are not authorized to perform this operation.';
     account.aws.faults.add({ kind: 'error', action: 'CreateFleet', code: 'UnauthorizedOperation', message });
     const error = causeOf(await failure(account.provider.create(account.claim(TWO_TYPES, ON_DEMAND))), CreateFailed);
@@ -130,7 +130,7 @@ describe('create', () => {
     );
   });
 
-  it('finds the launch template that it has made when the answer to that is lost', async () => {
+  it('finds its launch template if the response to the creation is lost', async () => {
     account.aws.faults.add({ kind: 'reset', action: 'CreateLaunchTemplate', times: 1 });
     await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     const failures = account.aws.calls.recorded('CreateLaunchTemplate').flatMap(({ errorCode = [] }) => errorCode);
@@ -138,7 +138,7 @@ describe('create', () => {
     expect(account.aws.instances.list()).toHaveLength(1);
   });
 
-  it('makes launch templates anew that somebody deleted', async () => {
+  it('creates deleted launch templates again', async () => {
     await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     const code = 'InvalidLaunchTemplateName.NotFoundException';
     account.aws.faults.add({ kind: 'error', action: 'CreateFleet', code, times: 1 });
@@ -146,7 +146,7 @@ describe('create', () => {
     expect(account.running()).toHaveLength(2);
   });
 
-  it('takes only zones that the claim allows', async () => {
+  it('uses only zones that the NodeClaim allows', async () => {
     const zone = `${account.aws.region}b`;
     const created = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND, only(ZONE_LABEL, zone)));
     expect(labelsOf(created)[ZONE_LABEL]).toBe(zone);
@@ -189,7 +189,7 @@ describe('a NodeClass that is not ready for a launch', () => {
       ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, tags: { 'karpenter.sh/nodeclaim': 'mine' } } }),
       'NodeClassRef not ready, tags failed validation requirements',
     ],
-  ])('because it %s: nothing is bought', async (_, change, message) => {
+  ])('because it %s: no instance is launched', async (_, change, message) => {
     const nodeClass = withReady({ observedGeneration: 1 })({
       ...account.nodeClass(),
       metadata: { ...account.nodeClass().metadata, generation: 1 },
@@ -203,7 +203,7 @@ describe('a NodeClass that is not ready for a launch', () => {
 });
 
 describe('after a crash between CreateFleet and the status write', () => {
-  it('gives the claim the instance that was bought for it', async () => {
+  it('returns the existing instance of the NodeClaim', async () => {
     const claims = [account.claim(TWO_TYPES, ON_DEMAND), account.claim(TWO_TYPES, ON_DEMAND)];
     await Promise.all(claims.map((claim) => account.provider.create(claim)));
     const bought = account.running();
@@ -225,7 +225,7 @@ describe('after a crash between CreateFleet and the status write', () => {
     expect(account.running()).toHaveLength(2);
   });
 
-  it('does not take an instance that another claim owns or that it did not ask for', async () => {
+  it('does not adopt an instance of another NodeClaim or an instance that does not match the request', async () => {
     const owner = account.claim(TWO_TYPES, ON_DEMAND);
     account.write(await account.provider.create(owner));
     const lost = account.claim(only(INSTANCE_TYPE_LABEL, 'c5.large'), ON_DEMAND);
@@ -237,7 +237,7 @@ describe('after a crash between CreateFleet and the status write', () => {
     expect(account.running()).toHaveLength(3);
   });
 
-  it('leaves the instance to a claim that waits, and collects it when none does', async () => {
+  it('keeps the instance for a waiting NodeClaim, and terminates it if there is none', async () => {
     const claim = account.claim(TWO_TYPES, ON_DEMAND);
     await account.provider.create(claim);
     await account.restart();
@@ -251,8 +251,8 @@ describe('after a crash between CreateFleet and the status write', () => {
   });
 });
 
-describe('the rest of an instance life', () => {
-  it('terminates, then says that the instance is gone', async () => {
+describe('the later life of an instance', () => {
+  it('terminates the instance, then reports that it no longer exists', async () => {
     const claim = account.write(await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
     await account.provider.delete(claim);
     expect(account.running()).toHaveLength(0);
@@ -264,7 +264,7 @@ describe('the rest of an instance life', () => {
     expect(causeOf(error, NodeClaimNotFound)).toBeDefined();
   });
 
-  it('is over when a machine stays broken for as long as its ailment is tolerated', () => {
+  it('ends if a machine stays unhealthy for the toleration period', () => {
     const tolerated = account.provider.repairPolicies.map(
       ({ conditionType, conditionStatus, tolerationMs }) =>
         `${conditionType}=${conditionStatus} ${tolerationMs / 60_000} min`,
@@ -280,7 +280,7 @@ describe('the rest of an instance life', () => {
     ]);
   });
 
-  it('lists and gets instances as claims', async () => {
+  it('lists and returns instances as NodeClaims', async () => {
     const claim = await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND));
     const [listed] = await account.provider.list();
     expect(listed?.status?.providerID).toBe(claim.status?.providerID);
@@ -294,7 +294,7 @@ describe('the rest of an instance life', () => {
     await expect(account.provider.get('nonsense')).rejects.toThrow('provider id does not match known format');
   });
 
-  it('finds no drift in a fresh claim, and the reason when something changed', async () => {
+  it('is not drifted after the launch, and has a drift reason after a change', async () => {
     const claim = account.write(await account.provider.create(account.claim(TWO_TYPES, ON_DEMAND)));
     expect(await account.provider.isDrifted(claim)).toBeUndefined();
     const moved = { ...claim, status: { ...claim.status, imageID: 'ami-0000000000000000f' } };

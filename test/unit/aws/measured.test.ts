@@ -9,7 +9,7 @@ import { createMetrics } from '../../../src/observe/metrics.ts';
 
 const hook = { name: 'Hook', ask: async () => ({ done: true }) as const };
 
-/** A provider whose `get` fails as told. */
+/** Returns a provider whose `get` fails with the error. */
 const provider = (error?: Error): CloudProvider => {
   const nothing = async (): Promise<never> => {
     throw error ?? new Error('not in this test');
@@ -29,7 +29,7 @@ const provider = (error?: Error): CloudProvider => {
 };
 
 describe('the measured provider', () => {
-  it('names the controller that calls', async () => {
+  it('names the calling controller', async () => {
     const metrics = createMetrics();
     const cloud = measuredProvider(provider(), awsMetrics(metrics));
     await inController('nodeclaim.garbagecollection', () => cloud.list());

@@ -5,7 +5,7 @@ async function* counting(): AsyncGenerator<number> {
   for (let page = 1; ; page += 1) yield page;
 }
 
-it.each(['NextToken', 'Marker'])('ends where a page is followed by itself, by its %s', async (token) => {
+it.each(['NextToken', 'Marker'])('ends if a page is followed by the same page, by its %s', async (token) => {
   async function* repeating(): AsyncGenerator<object> {
     for (;;) yield { [token]: 'a' };
   }
@@ -17,7 +17,7 @@ it.each(['NextToken', 'Marker'])('ends where a page is followed by itself, by it
   expect(read).toBe(1);
 });
 
-it('reads pages as long as there is an end to them', async () => {
+it('reads pages until the end', async () => {
   const read: number[] = [];
   const all = async (): Promise<void> => {
     for await (const page of pagesOf('DescribeThings', counting(), 3)) read.push(page);

@@ -1,4 +1,4 @@
-/** Loops whose work is urgent when AWS or the API server was away: failures must not keep them waiting for longer. */
+/** Loops with urgent work after an outage of AWS or the API server. Failures must not extend their waits. */
 import { describe, expect, it } from '@jest/globals';
 import type { Instances } from '../../../src/aws/instances/instances.ts';
 import { reservedCapacityType } from '../../../src/aws/reservations/capacitytype.ts';
@@ -13,7 +13,7 @@ const { informers } = handFed();
 const nobody = {} as unknown as KubeClient;
 const shifts = { poll: async () => undefined, active: () => [] } as unknown as ZonalShifts;
 
-describe('a loop that failed for long', () => {
+describe('a loop after many failures', () => {
   it.each([
     zonalShiftController(shifts, informers, { publish: () => undefined }),
     reservationExpiration(nobody, informers),

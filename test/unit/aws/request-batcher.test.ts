@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { RequestBatcher } from '../../../src/aws/request-batcher.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 
-/** Time that passes only when told to. */
+/** A clock that the test advances. */
 function manualClock() {
   let now = 0;
   let timers: { at: number; fire: () => void }[] = [];
@@ -46,7 +46,7 @@ function batcherOf(maxItems = 100) {
 }
 
 describe('Batcher', () => {
-  it('joins what comes before the silence, by bucket', async () => {
+  it('combines requests that arrive before the silence, by bucket', async () => {
     const { batcher, advance, calls } = batcherOf();
     const answers = Promise.all(['a1', 'b1', 'a2'].map((input) => batcher.add(input)));
     advance(34);
@@ -74,7 +74,7 @@ describe('Batcher', () => {
     expect(calls).toEqual([['a1', 'a2']]);
   });
 
-  it('hands a failure to everybody in the bucket and to nobody else', async () => {
+  it('passes a failure to all requests in the bucket and to no other requests', async () => {
     const { batcher, advance } = batcherOf();
     const results = Promise.allSettled(['a!', 'a2', 'b1'].map((input) => batcher.add(input)));
     advance(35);

@@ -4,7 +4,7 @@ import type { Clock } from '../../../src/lib/clock.ts';
 
 type Kind = Parameters<Retries['refreshRetryTokenForRetry']>[1]['errorType'];
 
-/** A clock on which every wait is over at once, and is kept. */
+/** A clock that records each wait and ends it without a delay. */
 function waits(): Clock & { readonly sleptMs: number[] } {
   const sleptMs: number[] = [];
   return { sleptMs, now: () => 0, after: () => () => undefined, sleep: async (ms) => void sleptMs.push(ms) };
@@ -35,7 +35,7 @@ describe('retries of a call to AWS', () => {
     await expect(play(standardRetries({ clock: waits(), maxAttempts: 6 }), [kind])).rejects.toThrow('not tried again');
   });
 
-  it('wait for as long as the service says, up to a bound', async () => {
+  it('wait for the time in the response, up to a limit', async () => {
     const clock = waits();
     const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     const token = await retries.acquireInitialRetryToken('');
@@ -49,7 +49,7 @@ describe('retries of a call to AWS', () => {
     expect(clock.sleptMs[1]).toBe(5_050);
   });
 
-  it('end in a long outage, and begin again with successes', async () => {
+  it('end in a long outage, and start again after successes', async () => {
     const retries = standardRetries({ clock: waits(), maxAttempts: 6 });
     for (let call = 0; call < 7; call++) await play(retries, repeated('TRANSIENT', 5));
     await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('not tried again');

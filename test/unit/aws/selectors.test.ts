@@ -4,7 +4,7 @@ import { subnetQueries } from '../../../src/aws/subnets/subnets.ts';
 import { launchTags, restrictedTags } from '../../../src/aws/tags.ts';
 
 describe('subnetQueries', () => {
-  it('asks per term with tags, and once for all ids; an id rules its tags out', () => {
+  it('returns one query per term with tags and one for all IDs; an ID overrides the tags of its term', () => {
     const terms = [{ id: 'subnet-1', tags: { a: 'b' } }, { tags: { a: '*', c: 'd' } }, { id: 'subnet-2' }];
     expect(subnetQueries(terms)).toEqual([
       [
@@ -18,7 +18,7 @@ describe('subnetQueries', () => {
 });
 
 describe('securityGroupQueries', () => {
-  it('takes the id before the name before the tags', () => {
+  it('prefers the ID to the name, and the name to the tags', () => {
     const terms = [{ name: 'nodes' }, { id: 'sg-1', name: 'x' }, { tags: { a: 'b' } }];
     expect(securityGroupQueries(terms)).toEqual([
       [{ Name: 'tag:a', Values: ['b'] }],
@@ -29,7 +29,7 @@ describe('securityGroupQueries', () => {
 });
 
 describe('tags', () => {
-  it('of the provider win over those of the NodeClass', () => {
+  it('of the provider override the tags of the NodeClass', () => {
     const nodeClass = {
       metadata: { name: 'class' },
       spec: { tags: { team: 'a', 'karpenter.sh/nodepool': 'forged' } },
@@ -45,7 +45,7 @@ describe('tags', () => {
     expect(launchTags(nodeClass, { name: 'prod' }, 'pool')).not.toHaveProperty(['karpenter.k8s.aws/cluster-uid']);
   });
 
-  it('that only the provider may set are found', () => {
+  it('that only the provider may set are reported', () => {
     const tags = {
       team: 'a',
       'kubernetes.io/cluster/x': '',

@@ -34,7 +34,7 @@ describe('a parameter', () => {
     ['of an alias', latest, 24 * 60],
     ['of a pinned alias', pinned, 24 * 60],
     ["of the user's", custom, 5],
-  ])('%s is remembered for its time', async (_, parameter, minutes) => {
+  ])('%s is cached for its lifetime', async (_, parameter, minutes) => {
     const { parameters, asked, forward } = store({ [parameter.name]: 'ami-1' });
     expect(await parameters.get(parameter)).toBe('ami-1');
     forward(minutes * MINUTE - 1);
@@ -45,7 +45,7 @@ describe('a parameter', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('of an alias that holds no image id is asked for again', async () => {
+  it('of an alias without an image ID is requested again', async () => {
     const values: Record<string, string> = { latest: '-1e999', custom: 'none' };
     const { parameters } = store(values);
     await expect(parameters.get(latest)).rejects.toThrow('to GetParameter cannot be used: the value is no image id');
@@ -54,7 +54,7 @@ describe('a parameter', () => {
     expect(await parameters.get(custom)).toBe('none');
   });
 
-  it('that cannot be read is asked for again', async () => {
+  it('that cannot be read is requested again', async () => {
     const values: Record<string, string> = {};
     const { parameters } = store(values);
     await expect(parameters.get(latest)).rejects.toThrow('getting ssm parameter, ParameterNotFound (parameter=latest)');
@@ -72,19 +72,19 @@ describe('invalidation', () => {
       },
     } as unknown as Amis).reconcile({ signal: new AbortController().signal, log: silent });
 
-  it('forgets `latest` that has been deprecated since, and nothing else', async () => {
+  it('drops only `latest` parameters with a deprecated image', async () => {
     const { parameters, asked } = store({ latest: 'ami-1', pinned: 'ami-1', custom: 'ami-1', also: 'ami-2' });
     for (const parameter of [latest, pinned, custom, { ...latest, name: 'also' }]) await parameters.get(parameter);
     const looked: string[] = [];
     expect(await pass(parameters, ['ami-1'], looked)).toEqual(after(30 * MINUTE));
-    // Each image once, whatever number of parameters name it.
+    // Each image is checked once, independent of the number of parameters.
     expect(looked.sort()).toEqual(['ami-1', 'ami-2']);
     asked.length = 0;
     for (const parameter of [latest, pinned, custom, { ...latest, name: 'also' }]) await parameters.get(parameter);
     expect(asked).toEqual(['latest']);
   });
 
-  it('forgets nothing when an image cannot be described', async () => {
+  it('drops no parameter if an image cannot be described', async () => {
     const { parameters, asked } = store({ latest: 'ami-1' });
     await parameters.get(latest);
     const amis = { isDeprecated: () => Promise.reject(new Error('throttled')) } as unknown as Amis;

@@ -1,4 +1,4 @@
-/** What the first minute asks of AWS: everything once. */
+/** AWS requests in the first minute. Each request is sent once. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
 import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
@@ -14,7 +14,7 @@ afterEach(() => account.close());
 const callsOf = (action: string): number => account.aws.calls.counts()[action] ?? 0;
 
 describe('instance types', () => {
-  it('are listed once at start and again when they are half a day old', async () => {
+  it('are listed once at start and again after half a day', async () => {
     await account.restart();
     const pages = callsOf('DescribeInstanceTypes');
     const offeringPages = callsOf('DescribeInstanceTypeOfferings');
@@ -28,13 +28,13 @@ describe('instance types', () => {
 
     account.clock.forward(first.waitMs + 1);
     await account.reconcile('providers.instancetype');
-    // All but the probe of the start are asked again.
+    // All requests except the probe at the start are repeated.
     expect(callsOf('DescribeInstanceTypes')).toBe(2 * pages - 1);
   });
 });
 
 describe('offering metrics', () => {
-  it('wait in silence for a NodeClass that is not ready', async () => {
+  it('wait without a log line for a NodeClass that is not ready', async () => {
     const nodeClass = account.nodeClass();
     const { status: _, ...fresh } = nodeClass;
     account.kube.put(EC2_NODE_CLASS, fresh);
@@ -51,7 +51,7 @@ describe('offering metrics', () => {
 });
 
 describe('validation', () => {
-  it('is not tried again because this process has written its hashes', async () => {
+  it('is not repeated after this process has written its hashes', async () => {
     const { metadata, ...rest } = account.nodeClass();
     const annotations = {
       ...metadata.annotations,
@@ -61,7 +61,7 @@ describe('validation', () => {
     account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { ...metadata, annotations } });
     await account.reconcileNodeClass();
     expect(callsOf('CreateFleet')).toBe(0);
-    // Whereas an annotation of a user's may be there to have it tried again.
+    // An annotation of a user may request another validation.
     const own = { ...annotations, 'example.com/look': 'again' };
     account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { ...metadata, annotations: own } });
     await account.reconcileNodeClass();
@@ -69,13 +69,13 @@ describe('validation', () => {
   });
 });
 
-describe('an instance that ends', () => {
-  it('is asked for once a second by all who wait for it, and no more once it is gone', async () => {
+describe('a terminating instance', () => {
+  it('is requested once a second for all waiting callers, and not after it has terminated', async () => {
     const claim = account.write(await account.provider.create(account.claim()));
     const providerId = present(claim.status?.providerID);
     await account.started(present(providerId.split('/').at(-1)));
     account.aws.calls.clear();
-    // It runs, then it ends, and the third who asks is told what the second has seen.
+    // The instance is running, then terminating. The third caller receives the result of the second request.
     for (let n = 0; n < 3; n++) await account.provider.delete(claim);
     expect(callsOf('DescribeInstances')).toBe(2);
     expect(callsOf('TerminateInstances')).toBe(1);

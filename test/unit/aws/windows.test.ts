@@ -1,4 +1,4 @@
-/** When calls that come together are sent, in virtual time, and what is told of them. */
+/** Batching windows of concurrent calls in virtual time, and their metrics. */
 import { CreateFleetCommand, DescribeInstancesCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Fleets, fleetRequest } from '../../../src/aws/fleet/create-fleet.ts';
@@ -19,7 +19,7 @@ let clock: SettableClock;
 let sent: Sent[];
 let metrics: ReturnType<typeof createMetrics>;
 
-/** Answers every call at once, and notes when it came and for how many. */
+/** Responds to every call without a delay, and records its time and the number of its items. */
 function answering(): EC2Client {
   const started = clock.now();
   const note = (items: number): void => void sent.push({ atMs: clock.now() - started, items });
@@ -78,7 +78,7 @@ describe.each([
     expect(sent).toEqual([{ atMs: 2 * idleMs - 1, items: 2 }]);
   });
 
-  it('closes after a second although more keep coming', async () => {
+  it('closes after a second although more calls arrive', async () => {
     const ask = open();
     const calls: Promise<unknown>[] = [];
     for (let atMs = 0; atMs < 1_000; atMs += 25) {

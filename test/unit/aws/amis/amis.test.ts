@@ -118,7 +118,7 @@ describe('the parameters of an alias', () => {
     ],
   };
 
-  /** Ids that are looked for when the Neuron parameter, or each, cannot be read. */
+  /** IDs that the queries request if the Neuron parameter, or each parameter, cannot be read. */
   async function looked(error: Error, { all = false, amis = [] as (typeof NEURON_IMAGE)[] } = {}) {
     const get = async ({ name }: Parameter): Promise<string> => {
       if (all || name.includes('neuron'))
@@ -131,7 +131,7 @@ describe('the parameters of an alias', () => {
     return found?.filters[0]?.Values;
   }
 
-  it('are done without where they are refused and no image of theirs is known', async () => {
+  it('are skipped if access is denied and no image for them is known', async () => {
     const others = ['ami-x86_64-standard', 'ami-arm64-standard', 'ami-x86_64-nvidia', 'ami-arm64-nvidia'];
     expect(await looked(REFUSED)).toEqual(others);
     const ofArm = { ...NEURON_IMAGE, requirements: NEURON_IMAGE.requirements.slice(1) };
@@ -144,7 +144,7 @@ describe('the parameters of an alias', () => {
     ['AWS does not know who asks', failure('UnrecognizedClientException', 'client'), {}],
     ['an image of the one that is refused is known', REFUSED, { amis: [NEURON_IMAGE] }],
     ['all are refused', REFUSED, { all: true }],
-  ])('are needed while %s', async (_, error, options) => {
+  ])('are required while %s', async (_, error, options) => {
     await expect(looked(error, options)).rejects.toThrow(
       'failed to read SSM parameters of the alias (alias=al2023@latest)',
     );
@@ -152,7 +152,7 @@ describe('the parameters of an alias', () => {
 });
 
 describe('aliasParameters', () => {
-  /** Each parameter with what its image is for. */
+  /** Each parameter with the requirements of its image. */
   const listed = (family: Alias['family'], version: string, cluster = '1.34') =>
     aliasParameters({ family, version }, cluster).map(({ name, variants }) => [
       name,
@@ -224,7 +224,7 @@ describe('aliasParameters', () => {
     expect(aliasParameters({ family, version: 'latest' }, '1.35').every(({ mutable }) => mutable)).toBe(true);
   });
 
-  it('are fixed where the alias names a version', () => {
+  it('are constant if the alias names a version', () => {
     const mutable = (version: string): boolean[] =>
       aliasParameters({ family: 'AL2023', version }, '1.34').map((parameter) => parameter.mutable);
     expect(new Set(mutable('latest'))).toEqual(new Set([true]));

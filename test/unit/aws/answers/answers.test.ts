@@ -1,4 +1,4 @@
-/** Answers that cannot be used, over real HTTP with the SDK's own clients. */
+/** Responses that cannot be used, over real HTTP with the SDK's own clients. */
 import {
   CreateFleetCommand,
   CreateTagsCommand,
@@ -159,7 +159,7 @@ async function failureOf(operation: string, body: string): Promise<UnusableAnswe
   return error as UnusableAnswer;
 }
 
-/** The good answer with a part of it replaced. */
+/** Returns a valid response with a part of it replaced. */
 const changed = (operation: string, from: string | RegExp, to: string): string => {
   const good = goodOf(operation).body;
   const body = good.replace(from, to);
@@ -167,20 +167,20 @@ const changed = (operation: string, from: string | RegExp, to: string): string =
   return whole(operation, body);
 };
 
-describe('an answer of AWS', () => {
-  it.each(OPERATIONS)('to %s is used where all is there', async (operation) => {
+describe('a response of AWS', () => {
+  it.each(OPERATIONS)('to %s is used if it is complete', async (operation) => {
     answer = { body: whole(operation, goodOf(operation).body) };
     await goodOf(operation).send();
   });
 
-  it.each(OPERATIONS)('to %s is none where it is empty, of another form or of another call', async (operation) => {
+  it.each(OPERATIONS)('to %s is rejected if it is empty, malformed or of another call', async (operation) => {
     for (const body of ['', 'null', '[]', '5', '<a><b/></a>', '<Response/>', whole('DescribeVpcs', '<vpcSet/>')])
       await failureOf(operation, body);
   });
 
   it.each(
     OPERATIONS.filter((operation) => !['CreateTags', 'ReceiveMessage'].includes(operation)),
-  )('to %s is none where there is nothing in it', async (operation) => {
+  )('to %s is rejected if all its fields are missing', async (operation) => {
     const body = goodOf(operation).body.startsWith('{') ? '{}' : whole(operation, '<requestId>1</requestId>');
     expect((await failureOf(operation, body)).message).toMatch(/ is missing$/);
   });
@@ -236,7 +236,7 @@ describe('an answer of AWS', () => {
     ['GetQueueUrl', '"http://q"', '""', 'QueueUrl is empty'],
     ['ReceiveMessage', /\[.*\]/, '{}', 'Messages is not a list'],
     ['ReceiveMessage', ',"ReceiptHandle":"h"', '', 'Messages[0].ReceiptHandle is missing'],
-  ])('to %s with %s for %s names what is wrong', async (operation, from, to, problem) => {
+  ])('to %s with %s for %s is rejected with the problem', async (operation, from, to, problem) => {
     expect((await failureOf(operation, changed(operation, from, to))).message).toContain(problem);
   });
 
@@ -252,7 +252,7 @@ describe('an answer of AWS', () => {
     ['GetProducts', '{"PriceList":[]}'],
     ['ReceiveMessage', '{}'],
     ['ReceiveMessage', '{"Messages":null}'],
-  ])('to %s may say that there is nothing: %s', async (operation, body) => {
+  ])('to %s may contain an empty list: %s', async (operation, body) => {
     answer = { body: whole(operation, body) };
     await goodOf(operation).send();
   });
@@ -265,14 +265,14 @@ describe('an answer of AWS', () => {
     await goodOf(operation).send();
   });
 
-  it('is not looked at where nothing of it is read', async () => {
+  it('is not checked if the provider reads none of its fields', async () => {
     answer = { body: '' };
     await clients.sqs.send(new DeleteMessageCommand({ QueueUrl: process.env.AWS_ENDPOINT_URL, ReceiptHandle: 'h' }));
   });
 });
 
-describe('the error of a call to AWS', () => {
-  it('repeats little of what it could not read', async () => {
+describe('the error of an AWS call', () => {
+  it('quotes only a short part of an unreadable response', async () => {
     const secret = 'hunter2'.repeat(1_000);
     for (const body of [
       `<DescribeImagesResponse><imagesSet></${secret}>`,
@@ -286,7 +286,7 @@ describe('the error of a call to AWS', () => {
     expect((await failureOf('GetParameter', `{"Parameter":{"Value":["${secret}"]}}`)).message).not.toContain('hunter2');
   });
 
-  it('names the call where there was no answer', async () => {
+  it('names the call if no response arrived', async () => {
     answer = { body: 'silence' };
     const { ec2Once } = await createClients({ fence: openFence(), answerMs: 50 });
     const error = await ec2Once.send(new DescribeSubnetsCommand({})).catch((reason: unknown) => reason);
@@ -307,7 +307,7 @@ describe('the error of a call to AWS', () => {
     expect(isUnanswered(refusal)).toBe(false);
   });
 
-  it('says that an answer has no end', async () => {
+  it('reports that a response is too long', async () => {
     answer = { body: whole('DescribeImages', `<!--${'x'.repeat(33 * 2 ** 20)}-->`) };
     await expect(goodOf('DescribeImages').send()).rejects.toThrow('it is longer than 33554432 bytes');
   });

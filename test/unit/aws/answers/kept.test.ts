@@ -1,4 +1,4 @@
-/** What the provider remembers while AWS's answers cannot be used. */
+/** State that the provider keeps while the responses of AWS cannot be used. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
@@ -24,7 +24,7 @@ afterEach(async () => {
   await account.close();
 });
 
-/** Changes the answers to a call, errors aside. */
+/** Changes the responses to a call, except errors. */
 function change(operation: string, alter: (text: string) => string): void {
   proxy.spoil((request: ProxiedRequest) =>
     operationOf(request) === operation
@@ -47,7 +47,7 @@ const logged = (): string =>
     (_, value) => (value instanceof Error ? value.message : value),
   );
 
-describe('answers without what was asked for leave a NodeClass as it is:', () => {
+describe('a response without the requested list leaves the status of a NodeClass unchanged:', () => {
   it.each([
     ['DescribeImages', 'Images is missing'],
     ['DescribeSubnets', 'Subnets is missing'],
@@ -67,7 +67,7 @@ describe('answers without what was asked for leave a NodeClass as it is:', () =>
     expect(statusOf()).toEqual(before);
   });
 
-  it('of a placement group that was there', async () => {
+  it('of an existing placement group', async () => {
     const { status: _, ...rest } = account.nodeClass();
     account.aws.seed.placementGroup({ name: 'near', strategy: 'cluster' });
     account.kube.put(EC2_NODE_CLASS, {
@@ -83,8 +83,8 @@ describe('answers without what was asked for leave a NodeClass as it is:', () =>
   });
 });
 
-describe('answers that cannot be used', () => {
-  it('are not the end of an instance, nor of all', async () => {
+describe('a response that cannot be used', () => {
+  it('does not end one instance or all instances', async () => {
     const claim = await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large')));
     account.kube.put(NODE_CLAIM, claim);
     await account.restart();
@@ -100,7 +100,7 @@ describe('answers that cannot be used', () => {
     expect(await account.provider.list()).toHaveLength(1);
   });
 
-  it('terminate nothing of others', async () => {
+  it('does not terminate instances of another cluster', async () => {
     const claim = await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large')));
     const [id] = account.running();
     change('DescribeInstances', (text) => text.replaceAll('<value>test</value>', '<value>theirs</value>'));
@@ -113,7 +113,7 @@ describe('answers that cannot be used', () => {
     expect(account.running()).toEqual([id]);
   });
 
-  it('about one instance type leave out that type, or what is known of it', async () => {
+  it('about one instance type omits that type or keeps its earlier description', async () => {
     const broken = (text: string): string =>
       text.replace(/(<instanceType>m5\.large<\/instanceType>.*?<defaultVCpus>)\d+/s, '$1-1e999');
     const names = async (): Promise<readonly string[]> =>
@@ -127,7 +127,7 @@ describe('answers that cannot be used', () => {
     expect(logged()).toContain('VCpuInfo.DefaultVCpus is -Infinity');
   });
 
-  it('about prices change no price', async () => {
+  it('about prices changes no price', async () => {
     const prices = async (): Promise<readonly number[]> =>
       (await account.provider.instanceTypes(account.nodePool('default'))).flatMap(({ offerings }) =>
         offerings.filter(({ available }) => available).map(({ usdPerHour }) => usdPerHour),
@@ -147,7 +147,7 @@ describe('answers that cannot be used', () => {
     expect(logged()).toContain('to GetProducts cannot be used');
   });
 
-  it('about the service network say nothing of it', async () => {
+  it('about the service network reports no service network', async () => {
     await account.restart();
     const { status: _, ...rest } = account.nodeClass();
     account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other' } });
@@ -162,7 +162,7 @@ describe('answers that cannot be used', () => {
     expect(getCondition(account.nodeClass('other'), 'ValidationSucceeded')?.status).toBe('True');
   });
 
-  it('about launch templates of an earlier process are asked for again', async () => {
+  it('about launch templates of an earlier process is requested again', async () => {
     await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large')));
     await account.restart();
     change('DescribeLaunchTemplates', hollow);
@@ -176,7 +176,7 @@ describe('answers that cannot be used', () => {
     expect(account.aws.calls.counts().DeleteLaunchTemplate).toBeGreaterThan(0);
   });
 
-  it('about a purchase buy nothing twice', async () => {
+  it('about a fleet does not launch a second instance', async () => {
     const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
     change('CreateFleet', (text) => text.replace(/<fleetInstanceSet>.*<\/fleetInstanceSet>/s, ''));
     await expect(account.provider.create(claim)).rejects.toThrow('Error creating fleet request');

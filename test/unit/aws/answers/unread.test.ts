@@ -1,4 +1,6 @@
-/** What is taken out of DescribeInstanceTypes before it is parsed is read nowhere, and nothing else goes with it. */
+/**
+ * The parts that are removed from DescribeInstanceTypes before parsing are never read, and no other part is removed.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EC2Client, type InstanceTypeInfo } from '@aws-sdk/client-ec2';
@@ -13,11 +15,11 @@ import { Account } from '../support/account.ts';
 const AWS = join(import.meta.dirname, '../../../../src/aws');
 const CALL = { service: 'EC2', operation: 'DescribeInstanceTypes' };
 
-/** As the SDK calls it. */
+/** Name in the form that the SDK uses. */
 const field = (element: string): string => element.charAt(0).toUpperCase() + element.slice(1);
 const UNREAD: ReadonlySet<string> = new Set([...TEXTS, ...LISTS].map(field));
 
-/** A copy without the fields that are not read. */
+/** Returns a copy without the fields that are not read. */
 const pruned = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(pruned);
   if (typeof value !== 'object' || value === null) return value;
@@ -28,7 +30,7 @@ const pruned = (value: unknown): unknown => {
 
 const text = (body: string): string => String(withoutUnread(CALL, Buffer.from(body)));
 
-describe('an answer to DescribeInstanceTypes', () => {
+describe('a response to DescribeInstanceTypes', () => {
   let account: Account;
   let whole: ReadonlyMap<string, InstanceTypeInfo>;
   let read: ReadonlyMap<string, InstanceTypeInfo>;
@@ -39,13 +41,13 @@ describe('an answer to DescribeInstanceTypes', () => {
   });
   afterAll(() => account.close());
 
-  it('has everything else of every type', () => {
+  it('keeps every other field of every type', () => {
     expect(whole.size).toBeGreaterThan(700);
     expect(Object.fromEntries(read)).toEqual(pruned(Object.fromEntries(whole)));
     expect(JSON.stringify([...whole.values()]).length).toBeGreaterThan(1.5 * JSON.stringify([...read.values()]).length);
   });
 
-  it('has all that is read of types anywhere', () => {
+  it('keeps every field that the code reads from types', () => {
     const readers = readdirSync(AWS, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .map((file) => ({ file, source: readFileSync(join(AWS, file), 'utf8') }))
@@ -67,18 +69,18 @@ describe('an answer to DescribeInstanceTypes', () => {
     ['<a><ipv6Supported/></a>', '<a><ipv6Supported/></a>'],
     ['<a><ipv6Supported><b>1</b></ipv6Supported></a>', '<a><ipv6Supported><b>1</b></ipv6Supported></a>'],
     ['<a><ipv6Supported>required', '<a><ipv6Supported>required'],
-  ])('loses texts and lists that it knows alone: %s', (before, after) => {
+  ])('loses only the unread texts and lists: %s', (before, after) => {
     expect(text(before)).toBe(after);
   });
 
-  it('takes no longer than it is long to read, whatever is in it', () => {
+  it('is reduced in linear time for any content', () => {
     withinCpuTime(5_000, () => {
       for (const part of ['<ipv6Supported>', '<validCores><item>', '<validCores>\n\n<item>1</item>', '<'])
         text(part.repeat(2 ** 22 / part.length));
     });
   });
 
-  it('is the only one that is changed', () => {
+  it('is the only response that is changed', () => {
     const body = Buffer.from('<a><ipv6Supported>required</ipv6Supported></a>');
     expect(withoutUnread({ ...CALL, operation: 'DescribeImages' }, body)).toBe(body);
   });

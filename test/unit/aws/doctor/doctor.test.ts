@@ -56,7 +56,7 @@ const apply = async (spec: Partial<EC2NodeClass['spec']> = {}): Promise<void> =>
 };
 
 describe('doctor', () => {
-  it('finds nothing wrong with the local world, and changes nothing in it', async () => {
+  it('reports no error for the local world and changes no object', async () => {
     await apply();
     const before = world.aws.calls.counts();
     const findings = await run();
@@ -86,7 +86,7 @@ describe('doctor', () => {
     expect(findings.every(({ level, fix }) => (level === 'ok') === (fix === undefined))).toBe(true);
   });
 
-  it('names the right that is missing and the policy that gives it', async () => {
+  it('names a missing permission and the policy that grants it', async () => {
     const code = 'UnauthorizedOperation';
     world.aws.faults.add({ kind: 'error', action: 'DescribeSpotPriceHistory', code, status: 403 });
     expect(of(await run(), 'ec2:DescribeSpotPriceHistory')).toMatchObject([
@@ -100,13 +100,13 @@ describe('doctor', () => {
     ['the role', { role: 'nobody' }, /^role nobody does not exist/],
     ['the profile', { role: undefined, instanceProfile: 'none' }, /^instance profile none does not exist/],
     ['the placement group', { placementGroupSelector: { name: 'none' } }, /^its placement group/],
-  ])('says that a NodeClass names %s in vain', async (_, spec, message) => {
+  ])('reports that a NodeClass selects %s that does not exist', async (_, spec, message) => {
     await apply(spec);
     const wrong = of(await run(), 'EC2NodeClass default').filter(({ level }) => level === 'error');
     expect(wrong).toMatchObject([{ message: expect.stringMatching(message), fix: expect.any(String) }]);
   });
 
-  it('says that a queue, a cluster or the NodeClass of a pool does not exist', async () => {
+  it('reports a missing queue, a missing cluster and a missing NodeClass', async () => {
     await apply();
     await world.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
     const findings = await examine({
@@ -131,14 +131,14 @@ describe('doctor', () => {
     expect(of(await examine({ ...options, version }), 'Deployment kube-system/karpenter')).toMatchObject([{ level }]);
   });
 
-  it('asks for the name of the cluster where it finds no installation', async () => {
+  it('requires the cluster name if there is no installation', async () => {
     const options = { kubeconfig: join(folder, 'kubeconfig'), version: '0.1.0' };
     await expect(examine(options)).rejects.toThrow('set --cluster-name');
   });
 });
 
 describe('dry runs of writes', () => {
-  it.each(WRITES)('name ec2:%s and its policy where it is not allowed', async (action) => {
+  it.each(WRITES)('report ec2:%s and its policy if access is denied', async (action) => {
     await apply();
     world.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
     expect(of(await run(), `ec2:${action}`)).toMatchObject([
@@ -146,7 +146,7 @@ describe('dry runs of writes', () => {
     ]);
   });
 
-  it('use an instance and a template of the cluster where there are some', async () => {
+  it('use an existing instance and launch template of the cluster', async () => {
     await apply();
     const { ec2 } = await createClients({ fence: openFence() });
     const tags = [{ Key: 'eks:eks-cluster-name', Value: CLUSTER }];
@@ -185,7 +185,7 @@ describe('a simulation of IAM', () => {
       EvalDecision: decision as 'allowed',
     }));
 
-  it('is asked about the caller, with the tags that the operator would send', async () => {
+  it('is requested for the caller, with the tags that the operator sends', async () => {
     await apply();
     const [finding, ...others] = of(await run(), 'IAM of arn:aws:iam::123456789012:role/local');
     expect(others).toEqual([]);
@@ -209,14 +209,14 @@ describe('a simulation of IAM', () => {
     });
   });
 
-  it('that is not allowed is no fault of the operator', async () => {
+  it('is a warning if the caller may not simulate', async () => {
     world.aws.faults.add({ kind: 'error', action: 'SimulatePrincipalPolicy', code: 'AccessDenied', status: 403 });
     expect(of(await run(), 'IAM of arn:aws:iam::123456789012:role/local')).toMatchObject([
       { level: 'warning', message: expect.stringMatching(/^cannot be simulated: .*AccessDenied/) },
     ]);
   });
 
-  it('names each action that is refused, why, and where to allow it', () => {
+  it('names each denied action, the reason and the policy to change', () => {
     expect(judged('IAM of x', results('implicitDeny'))).toMatchObject([
       {
         level: 'error',
@@ -239,7 +239,7 @@ describe('a simulation of IAM', () => {
     expect(roleOfSession(session)).toBe(principal);
   });
 
-  it('is of the role of the installation where its service account names one', async () => {
+  it('is for the role that the service account of the installation names', async () => {
     const controller = {
       version: '',
       setting: () => undefined,
@@ -297,14 +297,14 @@ describe('rules of EventBridge', () => {
   });
   const subject = `EventBridge rules for ${CLUSTER}`;
 
-  it('send every event that is acted upon', async () => {
+  it('send every event that the operator handles', async () => {
     expect(of(await run(), subject)).toEqual([
       { level: 'ok', subject, message: '4 rules send every event that is acted upon' },
     ]);
     expect(targets.at(-1)).toMatch(/^arn:aws:sqs:us-west-2:\d+:test$/);
   });
 
-  it('are named where they are missing or switched off', async () => {
+  it('are named if they are missing or disabled', async () => {
     const { health: _, ...others } = EVERY;
     rules = others;
     expect(of(await run(), subject)).toMatchObject([
@@ -321,7 +321,7 @@ describe('rules of EventBridge', () => {
     ]);
   });
 
-  it('are left to the reader where they cannot be read', async () => {
+  it('are a warning if they cannot be read', async () => {
     process.env.AWS_ENDPOINT_URL_EVENTS = world.aws.url;
     expect(of(await run(), subject)).toMatchObject([
       {
@@ -336,7 +336,7 @@ describe('rules of EventBridge', () => {
 describe('missingFields', () => {
   const text = { type: 'string' };
   const schema = (spec: object) => ({ type: 'object', properties: { spec: { type: 'object', properties: spec } } });
-  it('names what an older schema lacks', () => {
+  it('returns the fields that an older schema lacks', () => {
     const list = (inner: object) => ({ type: 'array', items: { type: 'object', properties: inner } });
     const wanted = schema({ a: text, b: text, c: list({ d: text, e: text }) });
     expect(missingFields(wanted, wanted)).toEqual([]);

@@ -1,4 +1,4 @@
-/** What the doctor says of NodePools that cannot buy anything. */
+/** Findings of the doctor about NodePools that cannot launch nodes. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { Condition } from '../../../../src/api/kubernetes.ts';
@@ -19,8 +19,8 @@ const make = (pool: NodePool) => examined.world.kube.client.create(NODE_POOL, po
 const only = (key: string, ...values: string[]): NodeClaimRequirement => ({ key, operator: 'In', values });
 const found = () => examined.findings('NodePool default');
 
-describe('of a NodePool', () => {
-  it('that is sound it says how many instance types it can buy', async () => {
+describe('the finding about a NodePool', () => {
+  it('contains the number of usable instance types if the NodePool is valid', async () => {
     await make(nodePoolOf(only('karpenter.k8s.aws/instance-family', 'm5')));
     expect(await found()).toEqual([
       {
@@ -47,14 +47,14 @@ describe('of a NodePool', () => {
       [{ ...only('karpenter.k8s.aws/instance-family', 'm5', 'c5', 'typo'), minValues: 3 }],
       /^can buy nothing: minValues of karpenter\.k8s\.aws\/instance-family are more than what is left$/,
     ],
-  ])('that %s it says so', async (_, requirements, message) => {
+  ])('is an error if the NodePool %s', async (_, requirements, message) => {
     await make(nodePoolOf(...requirements));
     expect(await found()).toMatchObject([
       { level: 'error', message: expect.stringMatching(message), fix: expect.stringContaining('requirements') },
     ]);
   });
 
-  it('whose budget has a schedule that cannot be read it says so', async () => {
+  it('is an error if the schedule of a budget cannot be parsed', async () => {
     const pool = nodePoolOf();
     const budgets = [{ nodes: '0', schedule: '0 25 * * *', duration: '8h' }];
     await make({ ...pool, spec: { ...pool.spec, disruption: { consolidateAfter: '0s', budgets } } });
@@ -63,7 +63,7 @@ describe('of a NodePool', () => {
     ]);
   });
 
-  it('that is not Ready it says why', async () => {
+  it('contains the reason if the NodePool is not Ready', async () => {
     const { metadata } = await make(nodePoolOf());
     const condition = (type: string, reason: string, message: string): Condition => ({
       type,
@@ -86,7 +86,7 @@ describe('of a NodePool', () => {
     ]);
   });
 
-  it('that has reached its limits it says which', async () => {
+  it('names the limits that are reached', async () => {
     const pool = nodePoolOf();
     const { metadata } = await make({ ...pool, spec: { ...pool.spec, limits: { cpu: '10', memory: '100Gi' } } });
     const status = { resources: { cpu: '12', memory: '20Gi' } };
@@ -97,7 +97,7 @@ describe('of a NodePool', () => {
     ]);
   });
 
-  it('whose offerings cannot be looked up it does not say that all is well', async () => {
+  it('is a warning if the offerings cannot be read', async () => {
     examined.world.aws.faults.add({
       kind: 'error',
       action: 'DescribeInstanceTypeOfferings',

@@ -10,7 +10,7 @@ export const CLUSTER = 'test';
 
 export interface Examined {
   readonly world: World;
-  /** What the doctor says of a subject. */
+  /** Returns the findings about a subject. */
   findings(subject: string): Promise<readonly Finding[]>;
   stop(): Promise<void>;
 }

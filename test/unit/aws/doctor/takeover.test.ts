@@ -1,4 +1,4 @@
-/** What the doctor says of a cluster that Karpenter runs. */
+/** Findings of the doctor about a cluster with a Karpenter installation. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { Condition, Node, Workload } from '../../../../src/api/kubernetes.ts';
@@ -15,7 +15,7 @@ afterEach(() => examined.stop());
 
 const kube = () => connect(examined.world.kube.url);
 
-/** As Karpenter's chart installs it. */
+/** Deployment in the form that the chart of Karpenter installs. */
 const karpenter = (tag: string, namespace = 'kube-system', replicas = 2): Workload => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -34,7 +34,10 @@ const karpenter = (tag: string, namespace = 'kube-system', replicas = 2): Worklo
   },
 });
 
-/** The hash that Karpenter 1.14.1 gives the NodePool of `nodePoolOf`, whose template has Karpenter's defaults alone. */
+/**
+ * The hash that Karpenter 1.14.1 computes for the NodePool of `nodePoolOf`, whose template has only Karpenter's
+ * defaults.
+ */
 const POOL_HASH = '6821555240594823858';
 
 const annotations = {
@@ -93,12 +96,12 @@ describe('the version of Karpenter', () => {
     expect(await examined.findings('Karpenter kube-system/karpenter')).toMatchObject([{ level, message }]);
   });
 
-  it('is nothing to say of a cluster without it and without nodes', async () => {
+  it('is not reported for a cluster without Karpenter and without nodes', async () => {
     expect(await examined.findings('takeover')).toEqual([]);
   });
 });
 
-describe('a cluster in order', () => {
+describe('a valid cluster', () => {
   it('can be taken over', async () => {
     await kube().create(DEPLOYMENT, karpenter('1.14.1'));
     await pool(POOL_HASH);
@@ -111,7 +114,7 @@ describe('a cluster in order', () => {
 });
 
 describe('two controllers', () => {
-  it('in two namespaces are wrong, one of which is scaled to 0 is not', async () => {
+  it('in two namespaces are an error, unless one is scaled to 0', async () => {
     await kube().create(DEPLOYMENT, karpenter('1.14.1'));
     await kube().create(DEPLOYMENT, karpenter('1.14.1', 'default'));
     expect(await examined.findings('takeover')).toMatchObject([
@@ -124,7 +127,7 @@ describe('two controllers', () => {
     expect(await examined.findings('takeover')).toMatchObject([{ level: 'ok' }]);
   });
 
-  it('that lead are wrong; a Lease that was given up or has run out is held by nobody', async () => {
+  it('that lead are an error, unless the Lease of one was released or has expired', async () => {
     await kube().create(DEPLOYMENT, karpenter('1.14.1'));
     const lease = (namespace: string, holderIdentity: string, ageMs: number) =>
       kube().create(LEASE, {
@@ -152,8 +155,8 @@ describe('two controllers', () => {
   });
 });
 
-describe('what would not be taken over as it is', () => {
-  it('is named', async () => {
+describe('an object that cannot be taken over unchanged', () => {
+  it('is reported', async () => {
     await pool('7');
     await claim('default-a', { annotations: {} });
     await claim('default-b', {}, ['Initialized', 'Drifted']);
@@ -182,7 +185,7 @@ describe('what would not be taken over as it is', () => {
     );
   });
 
-  it('is a CRD whose objects are stored or converted otherwise', async () => {
+  it('is a CRD with other stored versions or another conversion', async () => {
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.karpenter.sh';
     const patch = (body: unknown, part = '') =>
       kube().raw('PATCH', `${path}${part}`, body, 'application/merge-patch+json');

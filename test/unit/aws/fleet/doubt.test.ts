@@ -1,4 +1,4 @@
-/** Nothing is bought twice when EC2's answer is lost, and nothing that was bought is forgotten. */
+/** A lost response of EC2 neither launches an instance twice nor leaks one. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -8,7 +8,7 @@ import { Account, only } from '../support/account.ts';
 
 const ON_DEMAND = only(CAPACITY_TYPE_LABEL, 'on-demand');
 const TYPES = only(INSTANCE_TYPE_LABEL, 'm5.large', 'm5.xlarge');
-/** As often as the SDK tries by itself. */
+/** Number of attempts that the SDK makes. */
 const ALL_TRIES = 6;
 
 let account: Account;
@@ -25,11 +25,11 @@ const boughtBy = (results: Awaited<ReturnType<typeof create>>): string[] =>
   );
 const breakFleets = (rule: FaultRule): void => void account.aws.faults.add(rule);
 
-describe('a fleet whose answer is lost', () => {
+describe('a fleet with a lost response', () => {
   it.each<{ readonly what: string; readonly rule: FaultRule }>([
     { what: 'resets', rule: { kind: 'reset', action: 'CreateFleet', times: ALL_TRIES } },
     { what: 'broken XML', rule: { kind: 'malformed', action: 'CreateFleet', times: 1 } },
-  ])('through $what is found again by the claims that ordered it, whenever they ask', async ({ rule }) => {
+  ])('through $what is found again by its NodeClaims, independent of the time of their retries', async ({ rule }) => {
     const all = claims(3);
     breakFleets(rule);
     const failed = await create(all);
@@ -38,14 +38,14 @@ describe('a fleet whose answer is lost', () => {
     const bought = account.running();
     expect(bought).toHaveLength(3);
 
-    // Not in the company in which they ordered.
+    // The NodeClaims retry in other groups than at first.
     const first = boughtBy(await create(all.slice(0, 1)));
     const rest = boughtBy(await create(all.slice(1)));
     expect([...first, ...rest].sort()).toEqual([...bought].sort());
     expect(account.running()).toEqual(bought);
   }, 60_000);
 
-  it('is found again although prices and shortages have changed the order meanwhile', async () => {
+  it('is found again although prices and shortages have changed the order in the meantime', async () => {
     const all = claims(2);
     breakFleets({ kind: 'malformed', action: 'CreateFleet', times: 1 });
     await create(all);
@@ -56,7 +56,7 @@ describe('a fleet whose answer is lost', () => {
     expect(account.running()).toHaveLength(3);
   });
 
-  it('stays in doubt while EC2 does not answer, and asks with one call for all', async () => {
+  it('stays in doubt while EC2 does not respond, and is requested with one call for all NodeClaims', async () => {
     const all = claims(3);
     breakFleets({ kind: 'error', action: 'CreateFleet', code: 'InternalError', times: 2 * ALL_TRIES });
     await create(all);
@@ -70,7 +70,7 @@ describe('a fleet whose answer is lost', () => {
   it.each<{ readonly what: string; readonly rule: FaultRule }>([
     { what: 'throttled', rule: { kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES } },
     { what: 'told that its credentials are too old', rule: { kind: 'expired-credentials' } },
-  ])('is found again by a claim that is $what at first when it asks', async ({ rule }) => {
+  ])('is found again by a NodeClaim that is $what at first when it retries', async ({ rule }) => {
     const all = claims(2);
     breakFleets({ kind: 'malformed', action: 'CreateFleet', times: 1 });
     await create(all);
@@ -82,7 +82,7 @@ describe('a fleet whose answer is lost', () => {
     expect(account.running()).toEqual(bought);
   });
 
-  it('is found again although the next try of the same call was throttled', async () => {
+  it('is found again although the next attempt of the same call was throttled', async () => {
     const all = claims(2);
     breakFleets({ kind: 'reset', action: 'CreateFleet', times: 1 });
     breakFleets({ kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES - 1 });
@@ -93,7 +93,7 @@ describe('a fleet whose answer is lost', () => {
     expect(account.running()).toEqual(bought);
   });
 
-  it('of which nothing was heard but throttles is ordered afresh', async () => {
+  it('is requested with a new token if every response was a throttle', async () => {
     const all = claims(2);
     breakFleets({ kind: 'throttle', action: 'CreateFleet', times: ALL_TRIES });
     await create(all);
@@ -104,7 +104,7 @@ describe('a fleet whose answer is lost', () => {
     expect(account.running()).toHaveLength(1);
   });
 
-  it('that bought nothing says why', async () => {
+  it('returns the reason if it launched no instances', async () => {
     const [claim] = claims(1);
     if (claim === undefined) throw new Error('no claim');
     account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*' });
@@ -118,8 +118,8 @@ describe('a fleet whose answer is lost', () => {
   });
 });
 
-describe('an instance that EC2 does not show yet', () => {
-  it('is not taken for gone, and is terminated once it shows', async () => {
+describe('an instance that EC2 does not return yet', () => {
+  it('does not count as terminated, and is terminated after it appears', async () => {
     account.aws.faults.add({ kind: 'invisible', ms: 30_000 });
     const claim = account.write(await account.provider.create(account.claim(TYPES, ON_DEMAND)));
     const early = await account.provider.delete(claim).then(
@@ -133,7 +133,7 @@ describe('an instance that EC2 does not show yet', () => {
     expect(account.running()).toEqual([]);
   });
 
-  it('is listed all the same, once', async () => {
+  it('is listed once', async () => {
     account.aws.faults.add({ kind: 'invisible', ms: 10_000 });
     account.aws.faults.add({ kind: 'late-tags', ms: 10_000 });
     await account.provider.create(account.claim(TYPES, ON_DEMAND));
@@ -143,7 +143,7 @@ describe('an instance that EC2 does not show yet', () => {
     }
   });
 
-  it('counts as gone when it never shows', async () => {
+  it('counts as terminated if it never appears', async () => {
     account.aws.faults.add({ kind: 'invisible', ms: 3_600_000 });
     const claim = account.write(await account.provider.create(account.claim(TYPES, ON_DEMAND)));
     account.clock.forward(61_000);

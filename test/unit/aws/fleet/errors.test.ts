@@ -1,4 +1,7 @@
-/** Every error that a fleet may answer: what is remembered of it, what is counted, and how the launch fails. */
+/**
+ * Every error of a fleet response: the shortage that is recorded, the metric that is counted, and the failure of the
+ * launch.
+ */
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import { explainLaunchFailure } from '../../../../src/aws/errors.ts';
@@ -21,7 +24,7 @@ const fleetError = (ErrorCode: string, ErrorMessage = 'because'): CreateFleetErr
   },
 });
 
-/** What is known after an error of a launch of `m5.large` and `c5.large`. */
+/** Returns the recorded state after an error of a launch of `m5.large` and `c5.large`. */
 function noted(error: CreateFleetError, overrides: Partial<FleetContext> = {}) {
   const metrics = createMetrics();
   const unavailable = new UnavailableOfferings(clock, silent);
@@ -59,7 +62,7 @@ const NO_CAPACITY = [
 const OTHERS = ['RequestLimitExceeded', 'UnauthorizedOperation', 'InvalidParameterValue'];
 
 describe.each(NO_CAPACITY)('%s', (code) => {
-  it.each(['on-demand', 'spot'])('puts the offering of a launch on %s out, and no other', (capacityType) => {
+  it.each(['on-demand', 'spot'])('makes only the offering of a launch on %s unavailable', (capacityType) => {
     const { isOut, told } = noted(fleetError(code), { capacityType });
     expect(isOut({ capacityType })).toBe(true);
     expect(isOut({ capacityType, zone: 'us-west-2b' })).toBe(false);
@@ -74,7 +77,7 @@ describe.each(NO_CAPACITY)('%s', (code) => {
     expect(told).toContain('reservation of m5.large in us-west-2a is used up');
   });
 
-  it('holds within the placement group alone', () => {
+  it('applies only within the placement group', () => {
     const { isOut } = noted(fleetError(code), { placementGroup: { id: 'pg-1' } });
     expect(isOut()).toBe(false);
     expect(isOut({ placementGroup: { id: 'pg-1' } })).toBe(true);
@@ -96,13 +99,13 @@ describe('a spot pool without capacity', () => {
     return pools;
   };
 
-  it.each(NO_CAPACITY)('is said of %s where AWS has none, and not of limits', (code) => {
+  it.each(NO_CAPACITY)('is reported for %s only if AWS has no capacity, and not for limits', (code) => {
     const isOfAws = ['InsufficientInstanceCapacity', 'UnfulfillableCapacity'].includes(code);
     expect(emptied(code)).toEqual(isOfAws ? ['m5.large/us-west-2a'] : []);
     expect(emptied(code, { capacityType: 'on-demand' })).toEqual([]);
   });
 
-  it.each([undefined, { id: 'pg-1' }])('is no news while it is known, in placement group %j', (placementGroup) => {
+  it.each([undefined, { id: 'pg-1' }])('is reported once while it lasts, in placement group %j', (placementGroup) => {
     const unavailable = new UnavailableOfferings(clock, silent);
     const overrides = { unavailable, placementGroup };
     expect(emptied('InsufficientInstanceCapacity', overrides)).toHaveLength(1);
@@ -111,20 +114,20 @@ describe('a spot pool without capacity', () => {
 });
 
 describe('InsufficientFreeAddressesInSubnet', () => {
-  it('puts whatever needs the subnet out, unless the zone has another one', () => {
+  it('makes all offerings in the subnet unavailable, unless the zone has another subnet', () => {
     const { isOut } = noted(fleetError('InsufficientFreeAddressesInSubnet'));
     expect(isOut({ instanceType: 'r5.large' }, ['subnet-1'])).toBe(true);
     expect(isOut({ instanceType: 'r5.large' }, ['subnet-1', 'subnet-2'])).toBe(false);
   });
 });
 
-describe('a spread placement group that is full', () => {
+describe('a full spread placement group', () => {
   const error = fleetError(
     'InsufficientInstanceCapacity',
     'You have exceeded the limit of instances in this spread placement group',
   );
 
-  it('puts every type of the launch out in the zone, within the group', () => {
+  it('makes every type of the launch unavailable in the zone, within the group', () => {
     const { isOut } = noted(error, { placementGroup: { id: 'pg-1' } });
     const placementGroup = { id: 'pg-1' };
     expect(isOut({ placementGroup })).toBe(true);
@@ -133,13 +136,13 @@ describe('a spread placement group that is full', () => {
     expect(isOut({ instanceType: 'c5.large' })).toBe(false);
   });
 
-  it('says nothing about a reservation', () => {
+  it('leaves the reservation unchanged', () => {
     expect(noted(error, { capacityType: 'reserved', placementGroup: GROUP }).told).toEqual([]);
   });
 });
 
 describe('a shortage in a partition', () => {
-  it('is remembered for the partition that was asked for', () => {
+  it('is recorded for the requested partition', () => {
     const { isOut } = noted(fleetError('InsufficientInstanceCapacity'), { placementGroup: GROUP });
     expect(isOut({ placementGroup: GROUP })).toBe(true);
     expect(isOut({ placementGroup: { id: 'pg-1' } })).toBe(false);
@@ -147,14 +150,14 @@ describe('a shortage in a partition', () => {
 });
 
 describe(SPOT_ROLE, () => {
-  it.each(['spot', 'on-demand'])('takes spot out of all launches after one on %s, and is told', (capacityType) => {
+  it.each(['spot', 'on-demand'])('disables spot for all launches after one on %s, and is reported', (capacityType) => {
     const { isOut, told } = noted(fleetError(SPOT_ROLE), { capacityType });
     expect(isOut({ capacityType: 'spot', instanceType: 'r5.large' })).toBe(true);
     expect(isOut({ capacityType: 'on-demand' })).toBe(false);
     expect(told).toEqual(['spot role is missing']);
   });
 
-  it('leaves spot alone after a reserved launch', () => {
+  it('leaves spot enabled after a reserved launch', () => {
     expect(noted(fleetError(SPOT_ROLE), { capacityType: 'reserved' }).isOut({ capacityType: 'spot' })).toBe(false);
   });
 
@@ -164,7 +167,7 @@ describe(SPOT_ROLE, () => {
 });
 
 describe.each(OTHERS)('%s', (code) => {
-  it('puts nothing out, and is no shortage', () => {
+  it('leaves all offerings available and is not a shortage', () => {
     const { isOut, told } = noted(fleetError(code));
     expect(isOut()).toBe(false);
     expect(told).toEqual([]);
@@ -179,7 +182,7 @@ describe('the counter of launch failures', () => {
     ['InsufficientFreeAddressesInSubnet', 'InsufficientFreeAddressesInSubnet'],
     ['UnauthorizedOperation', 'Unauthorized'],
     [SPOT_ROLE, 'SpotSLRCreationFailed'],
-  ])('says of %s where and why', async (code, reason) => {
+  ])('contains the zone and the reason of %s', async (code, reason) => {
     const { metrics } = noted(fleetError(code), { capacityType: 'spot' });
     expect(await metrics.text()).toContain(
       `karpenter_cloudprovider_instance_launch_failures_total{zone="us-west-2a",zone_id="usw2-az1",capacity_type="spot",reason="${reason}"} 1`,
@@ -268,7 +271,7 @@ describe('the reason and message on a NodeClaim', () => {
     expect(explainLaunchFailure(text)).toEqual({ reason, message });
   });
 
-  it('names the failure that stands first in the table, of several', () => {
+  it('names the failure that has priority in the table', () => {
     const failed = launchError([fleetError('VcpuLimitExceeded'), fleetError('UnauthorizedOperation', 'no')]);
     expect(failed).toMatchObject({ reason: 'Unauthorized', conditionMessage: noPolicy });
   });

@@ -58,7 +58,7 @@ describe('filterForLaunch', () => {
     { when: 'it is too small', types: [type('m.large', [offer('on-demand', 1)], { cpu: 500 })] },
     { when: 'nothing of it is available', types: [type('m.large', [offer('on-demand', 1, { available: false })])] },
     { when: 'the capacity type differs', types: [type('m.large', [offer('spot', 1)])] },
-  ])('leaves a type out when $when', ({ types }) => {
+  ])('excludes a type if $when', ({ types }) => {
     expect(names(types, wish(OD))).toEqual([]);
   });
 
@@ -74,7 +74,7 @@ describe('filterForLaunch', () => {
     expect(names(types, wish(OD))).toEqual(['a.large', 'b.large']);
   });
 
-  it('keeps bare metal and accelerators only where nothing plainer is left, or minValues count', () => {
+  it('excludes bare metal and accelerators unless only they remain or minValues requires them', () => {
     const gpu = type('g.large', [offer('on-demand', 1)], { 'nvidia.com/gpu': 1 });
     const metal = type('m.metal', [offer('on-demand', 2)]);
     const plain = type('m.large', [offer('on-demand', 3)]);
@@ -110,7 +110,7 @@ describe('filterForLaunch', () => {
     expect(names(types)).toEqual(['b.large']);
   });
 
-  it('says which filter took what out', () => {
+  it('returns the types that each filter excluded', () => {
     const types = [type('m.metal', [offer('on-demand', 2)]), type('m.large', [offer('on-demand', 3)])];
     expect(filterForLaunch(types, wish(OD)).rejections).toEqual([
       { filter: 'exotic-instance-filter', names: ['m.metal'] },

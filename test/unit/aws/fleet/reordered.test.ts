@@ -32,7 +32,7 @@ describe('priorities of a fleet request', () => {
     expect(isReordered(types, { requirements: any, requests: {} }, 'spot')).toBe(false);
   });
 
-  it('have AWS choose by them instead of by its list prices', () => {
+  it('have AWS choose by priority instead of list price', () => {
     const request = { configs: [], capacityType: 'on-demand', reservation: undefined, tags: {}, context: undefined };
     expect(fleetRequest({ ...request, prioritized: true }).OnDemandOptions).toEqual({
       AllocationStrategy: 'prioritized',

@@ -1,4 +1,4 @@
-/** Spot risk orders what a fleet is asked for, and takes nothing out of the request. */
+/** Spot risk orders the types of a fleet request and removes no type from the request. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import { filterForLaunch, isReordered, MAX_FLEET_TYPES, overridesOf } from '../../../../src/aws/fleet/launch-choice.ts';
@@ -11,7 +11,7 @@ import { Requirements } from '../../../../src/engine/requirements.ts';
 const only = (key: string, value: string): Requirement => ({ key, operator: 'In', values: [value] });
 const FAMILY = 'karpenter.k8s.aws/instance-family';
 
-/** On demand costs three times as much as spot. */
+/** An on-demand instance costs three times as much as a spot instance. */
 const typed = (name: string, spotUsd: number, spotRiskUsdPerHour?: number): InstanceType => ({
   name,
   requirements: [only(INSTANCE_TYPE_LABEL, name), only(FAMILY, name)],
@@ -25,7 +25,7 @@ const typed = (name: string, spotUsd: number, spotRiskUsdPerHour?: number): Inst
   })),
 });
 
-/** Seventy types, of which the ten cheapest are as risky as can be. */
+/** Seventy types. The ten cheapest types have the highest risk. */
 const types = (risk: number): readonly InstanceType[] =>
   Array.from({ length: 70 }, (_, at) => typed(`type-${at}`, 1 + at / 100, at < 10 && risk > 0 ? risk : undefined));
 const launchOf = (requirements: Requirements) => ({ requirements, requests: { cpu: 1_000 } });
@@ -35,7 +35,7 @@ const requested = (risk: number, requirements = spot): readonly InstanceType[] =
   filterForLaunch(types(risk), launchOf(requirements)).types.slice(0, MAX_FLEET_TYPES);
 
 describe('the types of a request', () => {
-  it.each(['spot', 'spot and on-demand'])('are those that it has without risk: %s', (what) => {
+  it.each(['spot', 'spot and on-demand'])('are the same types as without risk: %s', (what) => {
     const requirements = what === 'spot' ? spot : Requirements.fromRequirements([]);
     expect(namesOf(requested(1.9, requirements))).toEqual(namesOf(requested(0, requirements)));
     expect(requested(1.9, requirements)).toHaveLength(60);
@@ -59,7 +59,7 @@ describe('the priorities of a request', () => {
     );
   const both = [typed('risky', 1, 0.5), typed('calm', 1.2)];
 
-  it('are prices with the risk of spot on top', () => {
+  it('are prices plus the risk of spot', () => {
     expect(overrides(both, 'spot')).toEqual([
       ['risky', 1.5],
       ['calm', 1.2],
@@ -84,7 +84,7 @@ describe('the priorities of a request', () => {
     expect(priorities).toEqual([expect.closeTo(1.5), 1.2]);
   });
 
-  it('count where the risk changes the order, and only for spot', () => {
+  it('are set only for spot, and only if the risk changes the order', () => {
     const launch = launchOf(Requirements.fromRequirements([]));
     expect(isReordered(both, launch, 'spot')).toBe(true);
     expect(isReordered(both, launch, 'on-demand')).toBe(false);

@@ -57,7 +57,7 @@ const types: readonly InstanceType[] = [
 ];
 
 describe('couldHaveBought', () => {
-  it('holds for an instance that fits the claim', () => {
+  it('is true for an instance that matches the NodeClaim', () => {
     expect(couldHaveBought(claim, instance, types)).toBe(true);
   });
 
@@ -69,18 +69,18 @@ describe('couldHaveBought', () => {
     ['is of another capacity type', { capacityType: 'on-demand' }],
     ['is of an unknown type', { type: 'm5.metal' }],
     ['is ending', { state: 'shutting-down' }],
-  ])('does not hold for one that %s', (_, change) => {
+  ])('is false for an instance that %s', (_, change) => {
     expect(couldHaveBought(claim, { ...instance, ...change }, types)).toBe(false);
   });
 
-  it('does not hold for one that is too small', () => {
+  it('is false for an instance that is too small', () => {
     const large = { ...claim, spec: { ...claim.spec, resources: { requests: { cpu: '3' } } } };
     expect(couldHaveBought(large, instance, types)).toBe(false);
   });
 });
 
 describe('Orphans', () => {
-  it('gives each instance once, the oldest first, and none that is owned', async () => {
+  it('returns each instance once, the oldest first, and skips owned instances', async () => {
     const second = { ...instance, id: 'i-2', launchedMs: instance.launchedMs + 1000 };
     const owned = { ...instance, id: 'i-3' };
     let lists = 0;

@@ -16,14 +16,14 @@ const described: Described = {
 const efa = { ...described, NetworkInterfaces: [{ InterfaceType: 'efa' }] };
 
 describe('an instance', () => {
-  it('is read once from each description', () => {
+  it('is parsed once from each description', () => {
     const instance = fromDescription(described, false);
     expect(fromDescription(described, false)).toBe(instance);
     expect(fromDescription({ ...described }, false)).toEqual(instance);
     expect(fromDescription(described, true).capacityType).toBe('reserved');
   });
 
-  it('promises what its type has, adapters for EFA only where it was started with them', () => {
+  it('has the capacity of its type, with EFA adapters only if it was launched with them', () => {
     const type = { ...instanceType('m5.large', 2, 0.1), capacity: { cpu: 2000, 'vpc.amazonaws.com/efa': 1, pods: 0 } };
     const capacityOf = (of: Described) => claimOf(fromDescription(of, false), { type, nowMs: 0 }).status?.capacity;
     expect(capacityOf(described)).toEqual({ cpu: '2' });

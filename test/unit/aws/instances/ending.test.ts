@@ -1,4 +1,4 @@
-/** What is remembered of instances that are new or end, and for how long. */
+/** State that is kept of new and terminating instances, and its lifetime. */
 import { DescribeInstancesCommand, type EC2Client, type Instance } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import { Instances } from '../../../../src/aws/instances/instances.ts';
@@ -10,7 +10,7 @@ import { settableClock } from '../../virtualclock.ts';
 const ID = 'i-1';
 const HOUR = 3_600_000;
 
-/** Instances of an EC2 that answers what it is told to, and throws what is an Error. */
+/** Instances of an EC2 client that returns or throws the configured result. */
 function reading(answer: () => Instance | Error | undefined) {
   const clock = settableClock();
   let calls = 0;
@@ -52,8 +52,8 @@ const unknown = (): Error =>
     $metadata: {},
   });
 
-describe('an ending instance', () => {
-  it.each([0, -HOUR])('is asked about again after a second, when the time is put by %d ms', async (ms) => {
+describe('a terminating instance', () => {
+  it.each([0, -HOUR])('is requested again after a second if the clock jumps by %d ms', async (ms) => {
     const { clock, get, calls } = reading(() => described('shutting-down', 0));
     expect(await get()).toBe('shutting-down');
     clock.put(ms);
@@ -70,7 +70,7 @@ describe('a new instance', () => {
     0,
     -HOUR,
     HOUR,
-  ])('is missed for a minute before it counts as gone, when the time is put by %d ms', async (ms) => {
+  ])('may be missing for a minute before it counts as terminated, if the clock jumps by %d ms', async (ms) => {
     let answer: Instance | Error = unknown();
     const { clock, get } = reading(() => answer);
     answer = described('running', clock.now());
@@ -85,7 +85,7 @@ describe('a new instance', () => {
 });
 
 describe('an instance', () => {
-  it('is gone when EC2 says so, and not when EC2 says nothing', async () => {
+  it('counts as terminated if EC2 reports it, and not if the response is empty', async () => {
     let answer: Instance | undefined;
     const { get, calls } = reading(() => answer);
     expect(await get()).toBe('Error');

@@ -1,4 +1,4 @@
-/** Which instances are given back because nobody owns them, and how often that is looked at. */
+/** Termination of instances without a NodeClaim, and the interval of the controller. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -31,12 +31,12 @@ function collecting() {
   const { log, lines } = recordingLog();
   const calls: string[] = [];
   const world = {
-    /** The claims that the API server has. */
+    /** The NodeClaims in the API server. */
     live: (): readonly NodeClaim[] => store(NODE_CLAIM).list(),
     found: [] as Instance[],
-    /** Of another cluster with the same name. */
+    /** Instances of another cluster with the same name. */
     foreign: [] as Instance[],
-    /** Runs while EC2 lists. */
+    /** Runs while EC2 lists instances. */
     listing: (): void => undefined,
     terminate: async (id: string): Promise<void> => void calls.push(`terminate ${id}`),
     isHeld: (_: string): boolean => false,
@@ -101,7 +101,7 @@ function collecting() {
 }
 
 describe('instance.garbagecollection', () => {
-  it('ends what is older than thirty seconds and in no claim, and then its Node', async () => {
+  it('terminates instances older than thirty seconds without a NodeClaim, and then deletes their Nodes', async () => {
     const { world, calls, lines, instance, claim, node, clock, pass } = collecting();
     world.found = [
       instance('i-lost'),
@@ -121,7 +121,7 @@ describe('instance.garbagecollection', () => {
     ]);
   });
 
-  it('lists instances before claims, so that one that is bought meanwhile has its claim', async () => {
+  it('lists instances before NodeClaims, so that an instance launched in the meantime has its NodeClaim', async () => {
     const { world, calls, instance, claim, pass } = collecting();
     world.found = [instance('i-1')];
     world.listing = () => claim('i-1');
@@ -129,7 +129,7 @@ describe('instance.garbagecollection', () => {
     expect(calls).toEqual([]);
   });
 
-  it('asks the API server first, whose watch may hang, and keeps everything while that cannot answer', async () => {
+  it('reads NodeClaims from the API server instead of the watch, and keeps all instances while that fails', async () => {
     const { world, calls, instance, claimOf, pass } = collecting();
     world.found = [instance('i-unseen'), instance('i-lost')];
     world.live = () => {
@@ -142,7 +142,7 @@ describe('instance.garbagecollection', () => {
     expect(calls).toEqual(['terminate i-lost']);
   });
 
-  it('removes the Node also when the instance has gone by itself', async () => {
+  it('deletes the Node also if the instance has terminated by itself', async () => {
     const { world, calls, instance, node, pass } = collecting();
     world.found = [instance('i-1')];
     world.terminate = async () => {
@@ -153,7 +153,7 @@ describe('instance.garbagecollection', () => {
     expect(calls).toEqual(['delete node-i-1']);
   });
 
-  it('looks every ten seconds until it has succeeded twenty times, then every two minutes', async () => {
+  it('runs every ten seconds until it has succeeded twenty times, then every two minutes', async () => {
     const { world, calls, instance, pass } = collecting();
     const end = world.terminate;
     world.found = [instance('i-1'), instance('i-2')];
@@ -168,7 +168,7 @@ describe('instance.garbagecollection', () => {
     expect(await pass()).toEqual({ kind: 'after', waitMs: 120_000 });
   });
 
-  it('never waits for longer than its period, however long EC2 has failed', async () => {
+  it('waits at most for its period, independent of the number of failures of EC2', async () => {
     const { controller, pass } = collecting();
     for (let passes = 0; passes < 20; passes += 1) await pass();
     expect(await pass()).toEqual({ kind: 'after', waitMs: controller.backOff?.maxMs });
@@ -194,7 +194,7 @@ describe('instance.garbagecollection of many instances', () => {
     return ended;
   }
 
-  it('logs each instance that it collects with what it is and why', async () => {
+  it('logs each terminated instance with its properties and the reason', async () => {
     const { world, lines, instance, pass } = collecting();
     world.found = [instance('i-1')];
     await pass();
@@ -216,7 +216,7 @@ describe('instance.garbagecollection of many instances', () => {
   it.each([
     ['two of three', 2, 1],
     ['four of forty', 4, 36],
-  ])('collects %s at once', async (_, orphans, owned) => {
+  ])('terminates %s without a delay', async (_, orphans, owned) => {
     const { world, calls, instance, claim, pass } = collecting();
     world.found = ids(orphans + owned).map((id) => instance(id));
     for (const { id } of world.found.slice(orphans)) claim(id);
@@ -227,7 +227,7 @@ describe('instance.garbagecollection of many instances', () => {
   it.each([
     ['three of three', 3, 0],
     ['five of forty', 5, 35],
-  ])('holds %s for an hour, and reports it', async (_, orphans, owned) => {
+  ])('holds %s for an hour and reports it', async (_, orphans, owned) => {
     const one = collecting();
     const { world, calls, lines, instance, claim, events, held } = one;
     world.found = ids(orphans + owned).map((id) => instance(id));
@@ -262,17 +262,17 @@ describe('instance.garbagecollection of many instances', () => {
     expect(one.calls).toContain('terminate i-later');
   });
 
-  it('holds orphans that appear one after the other as it holds many orphans of one pass', async () => {
+  it('holds orphans that appear one after the other in the same way as many orphans of one pass', async () => {
     const one = collecting();
     for (let at = 0; at < 20; at += 1) {
       one.world.found = [...one.world.found, one.instance(`i-${at}`)];
       await passFor(one, 0);
     }
-    // 40 minutes: two of a window of ten minutes, and the rest waits for its hour
+    // After 40 minutes, two windows of ten minutes have passed. The other instances wait for an hour.
     expect(one.calls).toEqual(['terminate i-0', 'terminate i-1']);
   });
 
-  it('keeps instances whose NodeClaims come back, and holds them anew when they go again', async () => {
+  it('keeps instances with restored NodeClaims, and holds them again if the NodeClaims disappear again', async () => {
     const one = collecting();
     const { world, calls, instance, claimOf } = one;
     world.found = ids(7).map((id) => instance(id));

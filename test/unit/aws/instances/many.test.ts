@@ -8,7 +8,7 @@ const failing = (code: string, message: string, $fault = 'client'): Error =>
 const idOf = (n: number): string => `i-${n.toString(16).padStart(17, '0')}`;
 const idsTo = (count: number): string[] => Array.from({ length: count }, (_, at) => idOf(at));
 
-/** A call that fails while any of the bad ids is among those asked, and is silent about some. */
+/** A server that fails if a request contains a bad ID, and omits some IDs from its response. */
 function server(bad: ReadonlySet<string>, silent: ReadonlySet<string>, message: (bad: readonly string[]) => string) {
   const calls: (readonly string[])[] = [];
   const call = async (ids: readonly string[]) => {
@@ -25,7 +25,7 @@ const naming = (ids: readonly string[]): string => `The instance IDs '${ids.join
 describe('one call for many', () => {
   it.each([
     { says: naming, calls: 2 },
-    // Searched for by halves: 500, then twice as many calls as halvings for each of the two.
+    // The search halves the list: 500 IDs, then two calls per halving for each of the two IDs.
     { says: () => 'Some do not exist', calls: 37 },
   ])('costs at most $calls calls when two of 500 are unknown', async ({ says, calls }) => {
     const ids = idsTo(500);
@@ -35,7 +35,7 @@ describe('one call for many', () => {
     expect(it.calls.length).toBeLessThanOrEqual(calls);
   });
 
-  it('asks once more, together, for what the answer leaves out', async () => {
+  it('requests all omitted IDs again with one call', async () => {
     const it = server(new Set(), new Set([idOf(1), idOf(2)]), naming);
     const answers = await forMany(idsTo(4), it.call);
     expect(answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : 'failed'))).toEqual([
@@ -52,7 +52,7 @@ describe('one call for many', () => {
     ['a failure of EC2', failing('InternalError', 'An internal error has occurred', 'server')],
     ['expired credentials', failing('RequestExpired', 'Request has expired.')],
     ['a lost connection', new Error('read ECONNRESET')],
-  ])('does not ask one by one after %s', async (_, error) => {
+  ])('does not request the IDs one by one after %s', async (_, error) => {
     let calls = 0;
     const answers = await forMany(idsTo(500), async () => {
       calls++;
@@ -64,7 +64,7 @@ describe('one call for many', () => {
     );
   });
 
-  it('answers every id as if it had been asked alone', async () => {
+  it('returns the same result for every ID as a separate request', async () => {
     const subset = fc.uniqueArray(fc.nat(30));
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(30)), subset, subset, fc.boolean(), async (wanted, bad, silent, named) => {

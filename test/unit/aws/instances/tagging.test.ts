@@ -21,7 +21,7 @@ describe('tagging', () => {
     expect(annotations()['karpenter.k8s.aws/tagged']).toBeUndefined();
   });
 
-  it('names node and claim, once', async () => {
+  it('names the node and the NodeClaim once', async () => {
     const named = account.write({ ...claim, status: { ...claim.status, nodeName: 'ip-10-0-0-1.internal' } });
     await account.reconcileClaim('nodeclaim.tagging', named);
     expect(account.aws.instances.list()[0]?.tags).toMatchObject({
@@ -37,7 +37,7 @@ describe('tagging', () => {
     );
   });
 
-  it('leaves an instance alone that is gone', async () => {
+  it('skips an instance that no longer exists', async () => {
     const status = { ...claim.status, nodeName: 'n', providerID: 'aws:///us-west-2a/i-0123456789abcdef0' };
     await account.reconcileClaim('nodeclaim.tagging', account.write({ ...claim, status }));
     expect(annotations()['karpenter.k8s.aws/tagged']).toBeUndefined();

@@ -1,4 +1,7 @@
-/** Buys a node for each of some pods as the operator does, and answers the Nodes as they are when pods may be bound. */
+/**
+ * Launches a node for each pod in the same way as the operator, and returns the Nodes in the state in which pods are
+ * bound.
+ */
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TENANCY_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
@@ -28,7 +31,7 @@ export interface Bought {
   readonly node: Node;
 }
 
-/** A pod that no other such pod can share a node with. */
+/** Returns a pod that cannot share a node with another such pod. */
 export const podThat = (name: string, spec: Partial<Pod['spec']>): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -64,7 +67,7 @@ async function planFor(account: Account, pool: NodePool, pods: readonly Pod[]): 
   }).claims;
 }
 
-/** What the kubelet alone says of its node: nothing of a cloud controller's labels. */
+/** Returns the Node with the labels of the kubelet, without the labels of a cloud controller. */
 function joined(account: Account, claim: NodeClaim): Node {
   const { name } = claim.metadata;
   const instance = account.aws.instances.get(present(instanceIdOfClaim(claim)));
@@ -105,7 +108,7 @@ const claimFor = (plan: PlannedClaim, pool: NodePool): NodeClaim => {
   return { ...rest, metadata: { ...metadata, name: `claim-${plan.pods[0]?.split('/')[1]}` } };
 };
 
-/** What a kubelet says of its node by itself. */
+/** Labels that a kubelet sets on its node. */
 const kubeletLabels = (name: string, arch: string, os: string): Record<string, string> => ({
   'kubernetes.io/hostname': name,
   'kubernetes.io/arch': arch,
@@ -114,7 +117,7 @@ const kubeletLabels = (name: string, arch: string, os: string): Record<string, s
   'beta.kubernetes.io/os': os,
 });
 
-/** Every instance that a launch could answer with for each of the pods, as the Node that it would be. Buys nothing. */
+/** Returns the Node of every instance that a launch could return for each of the pods. Launches no instances. */
 export async function alternatives(account: Account, pool: NodePool, pods: readonly Pod[]): Promise<readonly Bought[]> {
   const types = new Map((await account.provider.instanceTypes(pool)).map((type) => [type.name, type]));
   const byKey = new Map(pods.map((pod) => [podKey(pod), pod]));
@@ -145,7 +148,7 @@ export async function alternatives(account: Account, pool: NodePool, pods: reado
   });
 }
 
-/** Buys for each of the pods; those that are refused a node are left out. */
+/** Launches a node for each pod, and skips pods without a possible node. */
 export async function buy(account: Account, pool: NodePool, pods: readonly Pod[]): Promise<readonly Bought[]> {
   account.kube.put(NODE_POOL, pool);
   const byKey = new Map(pods.map((pod) => [podKey(pod), pod]));

@@ -1,4 +1,4 @@
-/** What of a NodeClass decides on its instance types, and on their offerings. */
+/** The fields of a NodeClass that determine its instance types and their offerings. */
 import { expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { classKey, offeringKey } from '../../../../src/aws/instancetypes/class-keys.ts';
@@ -8,10 +8,10 @@ it.each<Partial<EC2NodeClass['spec']>>([
   { cpuOptions: { nestedVirtualization: 'enabled' } },
   { connectionTracking: { udpTimeout: 30 } },
   { ipPrefixCount: 3 },
-])('tells NodeClasses apart by what they say, not by which object says it: %j', (said) => {
+])('distinguishes NodeClasses by content and not by object identity: %j', (said) => {
   const nodeClass = nodeClassOf('a') as EC2NodeClass;
   const other: EC2NodeClass = { ...nodeClass, spec: { ...nodeClass.spec, ...said } };
   expect(offeringKey({ ...nodeClass })).toBe(offeringKey(nodeClass));
   expect(offeringKey(other)).not.toBe(offeringKey(nodeClass));
-  expect(classKey(other)).toBe(classKey(nodeClass)); // the types are the same: their offerings are not
+  expect(classKey(other)).toBe(classKey(nodeClass)); // The types are the same, but their offerings differ.
 });

@@ -19,9 +19,9 @@ const infos = new Map<string, InstanceTypeInfo>(
 );
 
 describe('the evaluation of expressions for every instance type', () => {
-  it('lets other work run between types', async () => {
+  it('yields to other work between types', async () => {
     let nowMs = 0;
-    // each type takes longer than a step may
+    // Each type takes longer than the limit of a step.
     const clock = { now: () => nowMs, monotonic: () => (nowMs += 10) };
     let turns = 0;
     let next = setImmediate(function turn() {

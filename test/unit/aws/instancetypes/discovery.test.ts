@@ -3,7 +3,7 @@ import { confirmed } from '../../../../src/aws/instancetypes/discovery.ts';
 
 const mapOf = (...names: readonly string[]): ReadonlyMap<string, number> => new Map(names.map((name) => [name, 1]));
 
-describe('what EC2 lists', () => {
+describe('the list of EC2', () => {
   it.each([
     { known: [], answers: [['a']], is: ['a'] },
     { known: ['a'], answers: [['a', 'b']], is: ['a', 'b'] },
@@ -11,14 +11,14 @@ describe('what EC2 lists', () => {
     { known: ['a', 'b'], answers: [['b'], ['a']], is: ['a', 'b'] },
     { known: ['a', 'b'], answers: [['a'], ['a']], is: ['a'] },
     { known: ['a'], answers: [[], ['a']], is: ['a'] },
-  ])('after $known with answers $answers is $is', async ({ known, answers, is }) => {
+  ])('after $known with responses $answers is $is', async ({ known, answers, is }) => {
     const left = [...answers];
     const found = await confirmed(mapOf(...known), async () => mapOf(...(left.shift() ?? [])));
     expect([...found.keys()]).toEqual(is);
     expect(left).toEqual([]);
   });
 
-  it('is kept when it lists nothing any more', async () => {
+  it('is kept if EC2 returns an empty list', async () => {
     await expect(confirmed(mapOf('a'), async () => mapOf())).rejects.toThrow('EC2 lists no instance types');
   });
 });

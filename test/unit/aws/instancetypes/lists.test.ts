@@ -1,4 +1,4 @@
-/** Lists of instance types as NodeClasses see them: what did not change stays the same object. */
+/** Lists of instance types for NodeClasses. Unchanged types stay the same object. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
@@ -15,7 +15,7 @@ describe('lists of instance types', () => {
 
   const list = (): Promise<readonly InstanceType[]> => account.provider.instanceTypes(account.nodePool('default'));
 
-  it('stay the same objects for as long as nothing changes', async () => {
+  it('stay the same objects until a change', async () => {
     const before = await list();
     for (const minutes of [1, 6, 60, 13 * 60]) {
       account.clock.forward(minutes * MINUTE_MS);
@@ -24,7 +24,7 @@ describe('lists of instance types', () => {
     }
   });
 
-  it('share all but the offerings with those of other prices', async () => {
+  it('share all parts except the offerings with lists of other prices', async () => {
     const before = await list();
     await account.reconcile('providers.pricing');
     const after = await list();
@@ -36,7 +36,7 @@ describe('lists of instance types', () => {
         expect(offering.requirements).toBe(before[at]?.offerings[index]?.requirements);
   });
 
-  it('change by the types of which an offering is sold out, and are back when that is over', async () => {
+  it('replace only the types with an unavailable offering, and restore them afterwards', async () => {
     const before = await list();
     account.aws.faults.add({ kind: 'capacity', instanceType: 'c5.large' });
     const claim = account.claim(only('node.kubernetes.io/instance-type', 'c5.large'));
@@ -48,7 +48,7 @@ describe('lists of instance types', () => {
     expect(await list()).toBe(before);
   });
 
-  it('are one for all NodeClasses that see the same, and share what they can with others', async () => {
+  it('are shared by NodeClasses with the same inputs, and share parts with lists of other NodeClasses', async () => {
     const before = await list();
     const { kube } = account;
     const pool = account.nodePool('default');

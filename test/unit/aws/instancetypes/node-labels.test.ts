@@ -1,6 +1,6 @@
 /**
- * Whatever a pod selects by: when a node is bought for it, the node carries a label that kube-scheduler takes. Else the
- * pod is never bound, and nodes are bought for it for ever.
+ * If a node is launched for a pod, the node must have labels that match the selectors of the pod. Otherwise
+ * kube-scheduler never binds the pod, and nodes are launched for it again and again.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
@@ -26,7 +26,7 @@ import { catalogueOf } from '../../../support/catalogue.ts';
 import { Account } from '../support/account.ts';
 import { alternatives, type Bought, buy, podThat } from './buying.ts';
 
-/** One type of each kind that differs in its labels. */
+/** One type of each kind that has different labels. */
 const TYPES = [
   ['m5.large', 'm5.metal', 'm5d.xlarge', 't3.micro', 't4g.small', 'c6g.medium', 'c7i-flex.large', 'm7a.large'],
   ['g5.xlarge', 'g4dn.12xlarge', 'g4ad.xlarge', 'p4d.24xlarge', 'inf1.xlarge', 'inf2.xlarge', 'trn1.2xlarge'],
@@ -56,7 +56,7 @@ const affinityFor = (...matchExpressions: readonly NodeSelectorRequirement[]): P
 let serial = 0;
 const podWith = (spec: Partial<Pod['spec']>): Pod => podThat(`p${serial++}`, spec);
 
-/** Pods that select by a label in every way there is, around the values that it can have. */
+/** Returns pods that select by a label with every operator, around the possible values of the label. */
 function selectingBy(key: string, values: readonly string[]): readonly Pod[] {
   const [first, ...others] = values;
   const numbers = values.filter((value) => /^\d+$/.test(value)).map(Number);
@@ -89,7 +89,7 @@ const shown = (pod: Pod): string => {
   return JSON.stringify(pod.spec.nodeSelector ?? term?.matchExpressions);
 };
 
-/** The pods whose node kube-scheduler would not take, with what their node says. */
+/** Returns the pods that kube-scheduler would not bind to their node, with the labels of the node. */
 function unbindable(bought: readonly Bought[]): readonly string[] {
   const texts = bought
     .filter(({ pod, node }) => !matchesNodeSelection(pod, node))
@@ -100,10 +100,10 @@ function unbindable(bought: readonly Bought[]): readonly string[] {
   return [...new Set(texts)];
 }
 
-/** Everything that must hold of whatever is bought. */
+/** Checks the invariants of every launched node. */
 function check(bought: readonly Bought[], pool: NodePool): void {
   expect(unbindable(bought)).toEqual([]);
-  // what its own NodePool requires, or it would drift and be replaced for ever
+  // The node must satisfy the requirements of its NodePool, or it would drift and be replaced again and again.
   const required = Requirements.fromRequirements(pool.spec.template.spec.requirements);
   const claims = new Set(bought.map(({ claim }) => claim));
   const drifted = [...claims].filter(
@@ -114,7 +114,7 @@ function check(bought: readonly Bought[], pool: NodePool): void {
   expect([...values].filter((value) => labelValueErrors(value).length > 0)).toEqual([]);
 }
 
-/** The values of each well-known label that the types and their offerings have. */
+/** Returns the values of each well-known label in the types and their offerings. */
 async function valuesOf(account: Account, pool: NodePool): Promise<ReadonlyMap<string, readonly string[]>> {
   const values = new Map([...WELL_KNOWN_LABELS].map((key) => [key, new Set<string>()]));
   for (const { requirements, offerings } of await account.provider.instanceTypes(pool))
@@ -123,7 +123,7 @@ async function valuesOf(account: Account, pool: NodePool): Promise<ReadonlyMap<s
   return new Map([...values].map(([key, own]) => [key, [...own].sort()]));
 }
 
-describe('a node that is bought for a pod', () => {
+describe('a node that is launched for a pod', () => {
   let account: Account;
   beforeAll(async () => {
     account = await Account.open({ catalogue: catalogueOf(NAMES) });
@@ -132,7 +132,7 @@ describe('a node that is bought for a pod', () => {
 
   const pool = poolOf([{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand', 'spot'] }]);
 
-  it('carries what the pod selects by, whatever well-known label and value, and whatever EC2 sells for it', async () => {
+  it('carries the selected label for every well-known label, value and possible instance', async () => {
     const values = await valuesOf(account, pool);
     const served = new Set<Pod>();
     for (const [key, own] of values) {
@@ -143,7 +143,7 @@ describe('a node that is bought for a pod', () => {
     expect(served.size).toBeGreaterThan(200);
   });
 
-  it('carries every label that it was bought for, when it is really bought', async () => {
+  it('carries every label that it was launched for after a real launch', async () => {
     const values = await valuesOf(account, pool);
     const pods = [...values.keys()].map((key) => podWith(affinityFor({ key, operator: 'Exists' })));
     const tenancy = INSTANCE_TENANCY_LABEL;
@@ -164,7 +164,7 @@ describe('a node that is bought for a pod', () => {
     check(bought, pool);
   });
 
-  /** The NodeClass with these settings, resolved. */
+  /** Resolves the NodeClass with these settings. */
   async function withClass(more: Partial<EC2NodeClass['spec']>): Promise<void> {
     const { metadata, spec } = account.nodeClass();
     const { placementGroupSelector: _, capacityReservationSelectorTerms: __, ...rest } = spec;
@@ -179,7 +179,7 @@ describe('a node that is bought for a pod', () => {
   const affinities = (key: string, ...all: readonly (readonly [NodeSelectorRequirement['operator'], ...string[]])[]) =>
     all.map(([operator, ...values]) => podWith(affinityFor({ key, operator, values })));
 
-  it('carries id and partition of its placement group, and none that is excluded', async () => {
+  it('carries the ID and the partition of its placement group, and no excluded value', async () => {
     const id = account.aws.seed.placementGroup({ name: 'parts', strategy: 'partition', partitions: 4 });
     await withClass({ placementGroupSelector: { id } });
     const partition = PLACEMENT_GROUP_PARTITION_LABEL;
@@ -208,7 +208,7 @@ describe('a node that is bought for a pod', () => {
     check(bought, pool);
   });
 
-  it('is refused for partitions of a group that has none', async () => {
+  it('is not launched for partitions of a group without partitions', async () => {
     const id = account.aws.seed.placementGroup({ name: 'near', strategy: 'cluster' });
     await withClass({ placementGroupSelector: { id } });
     const pods = affinities(PLACEMENT_GROUP_PARTITION_LABEL, ['In', '1'], ['Exists'], ['DoesNotExist'], ['NotIn', '1']);
@@ -217,7 +217,7 @@ describe('a node that is bought for a pod', () => {
     check(bought, pool);
   });
 
-  it('carries the labels of the reservation that it is bought out of, and of no other', async () => {
+  it('carries the labels of its own reservation only', async () => {
     const seed = { instanceType: 'm5.large', total: 10, matchCriteria: 'targeted' } as const;
     const a = account.aws.seed.capacityReservation({ ...seed, zone: 'us-west-2a' });
     const b = account.aws.seed.capacityReservation({ ...seed, zone: 'us-west-2b', interruptible: true });
@@ -243,7 +243,7 @@ describe('a node that is bought for a pod', () => {
     await withClass({});
   });
 
-  it('carries the labels that its NodePool leaves open, with a value that suits the pod', async () => {
+  it('carries the labels that its NodePool leaves open, with a value that matches the pod', async () => {
     const open = poolOf(
       [
         { key: 'team', operator: 'In', values: ['a', 'b', 'c'] },
@@ -270,7 +270,7 @@ describe('a node that is bought for a pod', () => {
     check(bought, open);
   });
 
-  it('carries the aliases that kubelets and cloud controllers do not all know', async () => {
+  it('carries the aliases that not all kubelets and cloud controllers set', async () => {
     const aliases = {
       'failure-domain.beta.kubernetes.io/zone': 'us-west-2b',
       'failure-domain.beta.kubernetes.io/region': 'us-west-2',

@@ -53,7 +53,7 @@ describe('labels', () => {
     expect(labels(name)).toMatchObject(expected);
   });
 
-  it('match no operating system where a Windows image cannot run', () => {
+  it('match no operating system if a Windows image cannot run', () => {
     expect(labels('m5.large', windows)).toMatchObject({
       'kubernetes.io/os': 'windows',
       'node.kubernetes.io/windows-build': '10.0.20348',
@@ -81,7 +81,7 @@ describe('pods', () => {
 });
 
 describe('branch network interfaces', () => {
-  // As AWS lists them: by no rule of size that would hold for all families.
+  // Values in the list of AWS. No rule of size is valid for all families.
   it.each([
     ['m5.large', 9],
     ['g5.xlarge', 4],

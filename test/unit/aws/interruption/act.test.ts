@@ -1,4 +1,4 @@
-/** What each kind of interruption does to a NodeClaim, its Node and the memory of shortages. */
+/** Effects of each kind of interruption on a NodeClaim, its Node and the recorded shortages. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { Node } from '../../../../src/api/kubernetes.ts';
@@ -95,7 +95,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
   ['instance_stopped', ['Warning', 'InstanceStopping', 'Instance is stopping'], 'delete'],
   ['instance_terminated', ['Warning', 'InstanceTerminating', 'Instance is terminating'], 'delete'],
 ])('%s', (kind, note, action) => {
-  it('is told on NodeClaim and Node, and acted upon', async () => {
+  it('is reported on the NodeClaim and the Node, and is handled', async () => {
     const { run, told, kube, metrics, unavailable, exhausted, heard } = world({
       finalizers: ['karpenter.sh/termination'],
       labels: { 'karpenter.k8s.aws/capacity-reservation-id': 'cr-1' },
@@ -125,7 +125,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
 });
 
 describe('an interruption', () => {
-  it('of an instance that is deleted already is told and remembered, not counted again', async () => {
+  it('of an instance that is already being deleted is reported and recorded, but not counted again', async () => {
     const { run, told, kube, metrics, unavailable } = world({ finalizers: ['karpenter.sh/termination'] });
     await kube.client.delete(NODE_CLAIM, { name: 'claim' });
     await run('spot_interrupted');
@@ -134,13 +134,13 @@ describe('an interruption', () => {
     expect(await metrics.text()).not.toContain('nodeclaims_disrupted_total{');
   });
 
-  it('of an instance without a node is told on the NodeClaim alone', async () => {
+  it('of an instance without a node is reported only on the NodeClaim', async () => {
     const { run, told } = world({ withNode: false });
     await run('spot_interrupted');
     expect(told().map(([kind]) => kind)).toEqual(['NodeClaim', 'NodeClaim']);
   });
 
-  it('keeps a time of termination that is set already', async () => {
+  it('keeps an existing termination time', async () => {
     const { run, kube } = world({ finalizers: ['karpenter.sh/termination'] });
     const annotations = { [STAMP]: '2026-01-01T00:00:00Z' };
     await kube.client.patch(NODE_CLAIM, { name: 'claim' }, { metadata: { annotations } });
@@ -148,13 +148,13 @@ describe('an interruption', () => {
     expect(kube.find(NODE_CLAIM, 'claim')?.metadata.annotations?.[STAMP]).toBe('2026-01-01T00:00:00Z');
   });
 
-  it('remembers no shortage of an instance whose type or zone is not known', async () => {
+  it('records no shortage if the type or the zone of the instance is missing', async () => {
     const { run, unavailable } = world({ labels: { 'topology.kubernetes.io/zone': '' } });
     await run('spot_interrupted');
     expect(unavailable.version).toBe(0);
   });
 
-  it('of instances of others does nothing', async () => {
+  it('of an instance of another cluster has no effect', async () => {
     const { run, told, kube } = world();
     await run('spot_interrupted', ['i-2', 'i-3']);
     expect(told()).toEqual([]);
@@ -162,7 +162,7 @@ describe('an interruption', () => {
   });
 });
 
-it.each(['', 'undefined'])('leaves claims alone that have no instance yet, though the instance is "%s"', async (id) => {
+it.each(['', 'undefined'])('ignores NodeClaims without an instance, even if the instance is "%s"', async (id) => {
   const { kube, run, told } = world({ hasInstance: false, withNode: false });
   await run('spot_interrupted', [id]);
   expect(kube.find(NODE_CLAIM, 'claim')).toBeDefined();
@@ -183,7 +183,7 @@ describe('spot risk', () => {
     expect(risks).toEqual(expected);
   });
 
-  it('is only of instances that are spot, and whose pool is known', async () => {
+  it('is recorded only for spot instances with a known pool', async () => {
     for (const labels of [{ 'karpenter.sh/capacity-type': 'on-demand' }, { 'topology.kubernetes.io/zone': '' }]) {
       const { run, risks } = world({ labels });
       await run('spot_interrupted');

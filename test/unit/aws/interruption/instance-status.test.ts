@@ -1,4 +1,4 @@
-/** EC2's status checks of several instances, where acting on one of them fails. */
+/** EC2 status checks of several instances if the termination of one instance fails. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
@@ -40,7 +40,7 @@ const pass = () => account.reconcile('interruption.instancestatus');
 const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, name) !== undefined;
 
 describe('instances that fail their status checks', () => {
-  it.each([0, 1, 2])('go although number %d is refused', async (refused) => {
+  it.each([0, 1, 2])('are terminated although the deletion of number %d fails', async (refused) => {
     const all = [await buy(), await buy(), await buy()];
     impair(...all);
     const kept = all[refused]?.name ?? '';
@@ -52,7 +52,7 @@ describe('instances that fail their status checks', () => {
     expect(all.map(isThere)).toEqual([false, false, false]);
   });
 
-  it('are counted anew once they were well, also while others are refused', async () => {
+  it('are counted from the start after a recovery, also while other deletions fail', async () => {
     const [refused, recovering] = [await buy(), await buy()];
     impair(refused, recovering);
     refuse(refused.name, recovering.name);

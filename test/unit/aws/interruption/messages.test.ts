@@ -44,7 +44,7 @@ describe('parseMessage', () => {
     });
   });
 
-  it('leaves entities of a scheduled change out that are no instances', () => {
+  it('skips entities of a scheduled change that are not instances', () => {
     const detail = {
       service: 'EC2',
       eventTypeCategory: 'scheduledChange',
@@ -63,7 +63,7 @@ describe('parseMessage', () => {
       event('aws.health', 'AWS Health Event', { service: 'RDS', eventTypeCategory: 'scheduledChange' }),
     ],
     ['another object', '{}'],
-  ])('takes %s for no_op', (_, body) => {
+  ])('returns no_op for %s', (_, body) => {
     expect(parseMessage(body).kind).toBe('no_op');
   });
 

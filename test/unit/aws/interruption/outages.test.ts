@@ -1,4 +1,4 @@
-/** How soon the interruption controllers look again once AWS answers after an outage. */
+/** Time between the end of an AWS outage and the next successful pass of the interruption controllers. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from '@jest/globals';
@@ -19,7 +19,7 @@ interface Outage {
   readonly answer: (ms: number) => Promise<void>;
 }
 
-/** Seconds from the end of the outage to the first call that is answered. */
+/** Returns the seconds from the end of the outage to the first successful call. */
 async function deafFor(outageSeconds: number, controllerOf: (outage: Outage) => Singleton): Promise<number> {
   const clock = virtualClock();
   const endsMs = clock.now() + outageSeconds * 1000;
@@ -66,7 +66,7 @@ describe('after an outage', () => {
     expect(await deafFor(seconds, queue)).toBeLessThanOrEqual(11);
   });
 
-  it('status checks are looked at again as soon as they ever are', async () => {
+  it('status checks run again after at most one regular interval', async () => {
     expect(await deafFor(3600, status)).toBeLessThanOrEqual(66);
   });
 });

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => account.close());
 
-/** Reads the queue until it is empty: state changes of the launch may come first. */
+/** Reads the queue until it is empty, because state changes of the launch may arrive first. */
 async function drain(): Promise<void> {
   for (let passes = 0; account.aws.queue.size() > 0 && passes < 10; passes++) await account.reconcile('interruption');
 }
@@ -40,14 +40,14 @@ describe('the interruption queue', () => {
     expect(account.lines.some(({ fields }) => fields.reason === 'spot_interrupted')).toBe(true);
   });
 
-  it('only tells about a rebalance recommendation', async () => {
+  it('reports a rebalance recommendation and keeps the NodeClaim', async () => {
     account.aws.faults.recommendRebalance(id);
     await drain();
     expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
     expect(account.events.map(({ reason }) => reason)).toEqual(['SpotRebalanceRecommendation']);
   });
 
-  it('throws malformed messages away, ignores unknown ones, and goes on', async () => {
+  it('deletes malformed messages, ignores unknown messages and continues', async () => {
     account.aws.queue.send('{ this is no JSON');
     account.aws.queue.send({ version: '0', source: 'aws.ec2', 'detail-type': 'Something new', detail: {} });
     account.aws.queue.send({
@@ -67,7 +67,7 @@ describe('the interruption queue', () => {
     expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeUndefined();
   });
 
-  it('keeps a message whose handling fails', async () => {
+  it('keeps a message if its handling fails', async () => {
     account.kube.failDeletes((kind) => (kind === NODE_CLAIM ? new Error('the API server is away') : undefined));
     account.aws.faults.interrupt(id);
     await expect(drain()).rejects.toThrow('the API server is away');

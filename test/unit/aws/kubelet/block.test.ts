@@ -75,7 +75,7 @@ describe('kubeletErrors', () => {
     expect(kubeletErrors(raw)).toEqual([error]);
   });
 
-  it('tells the first wrong type alone, whereas every check that follows is made on the rest', () => {
+  it('returns only the first wrong type, and applies every later check to the other fields', () => {
     const raw = { podsPerCore: '3', cpuCFSQuota: 'no', maxPodz: 1, kubeReserved: { cpu: 1 }, maxPods: -1 };
     expect(kubeletErrors(raw)).toEqual([
       'spec.kubelet: json: cannot unmarshal string into Go struct field KubeletConfiguration.podsPerCore of type int32',
@@ -83,7 +83,7 @@ describe('kubeletErrors', () => {
     ]);
   });
 
-  it('lets soft thresholds and their grace periods match', () => {
+  it('requires matching soft thresholds and grace periods', () => {
     const raw = {
       evictionSoft: { 'memory.available': '5.5%' },
       evictionSoftGracePeriod: { 'nodefs.available': '-30s', 'pid.available': '3' },
@@ -97,7 +97,7 @@ describe('kubeletErrors', () => {
     ]);
   });
 
-  it('takes expressions where they may stand', () => {
+  it('accepts expressions in the supported fields', () => {
     expect(kubeletErrors({ maxPods: 'vcpus * 10', kubeReserved: { memory: 'max_pods * 11 + 255' } })).toEqual([]);
   });
 
@@ -114,14 +114,14 @@ describe('kubeletErrors', () => {
 });
 
 describe('parseKubelet', () => {
-  it('keeps the fields that it understands', () => {
+  it('keeps the supported fields', () => {
     expect(parseKubelet({ maxPods: 20, clusterDNS: ['10.0.0.10'], featureGates: {} })).toEqual({
       maxPods: 20,
       clusterDNS: ['10.0.0.10'],
     });
   });
 
-  it('names what has the wrong type', () => {
+  it('names the field with the wrong type', () => {
     expect(() => parseKubelet({ cpuCFSQuota: 'yes' })).toThrow('parsing spec.kubelet, spec.kubelet.cpuCFSQuota');
   });
 });

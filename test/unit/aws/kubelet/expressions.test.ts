@@ -35,7 +35,7 @@ describe('an expression for maxPods', () => {
     ['int(double(vcpus) * 1.75)', 3],
     ["['m5.large', 'm5.xlarge'].exists(type, type == instance_type) ? 12 : 20", 12],
     ["(instance_type) // matches\n . matches // matches\n('(?i)^M5') ? 12 : 20", 12],
-    // on RE2: JavaScript's expressions have no such flag, and try the second for longer than anybody waits
+    // These run on RE2. JavaScript regular expressions have no such flag and need exponential time for the second.
     ["instance_type.matches('(?i)^M5[.]') ? 12 : 20", 12],
     [`'${'a'.repeat(60)}!'.matches('^(a+)+$') && instance_type.matches('m5') ? 12 : 20`, 20],
   ])('%s is %i', (maxPods, pods) => {
@@ -58,7 +58,7 @@ describe('an expression that could take long to compile', () => {
     ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, and may have 1000'],
     ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
     ['has types that double', `[1]${'.map(x, {x: x})'.repeat(45)}.size()`, 'a key of a map is not a literal'],
-  ])('because it %s is refused with the remedy', (_, maxPods, error) => {
+  ])('because it %s is rejected with the remedy', (_, maxPods, error) => {
     expect(compileFailure({ maxPods })).toContain(`compiling expression, ${error}`);
     expect(compileFailure({ maxPods })).toContain('(field=spec.kubelet.maxPods)');
   });
@@ -96,12 +96,12 @@ describe('an expression whose evaluation could take long', () => {
     ['a name', 'cel.bind(n, max_pods * 2, n > 110 ? 110 : n)', 58],
     ['separators of separators', `${"'ab'.split('').join(".repeat(9)}'x'${')'.repeat(9)}.size()`, 19],
     ['a pattern', "instance_type.matches('^[cm][0-9]{1,2}[a-z]{0,3}[.]') ? 1 : 2", 1],
-  ])('is not one of everyday: %s', (_, maxPods, pods) => {
+  ])('is not a typical expression: %s', (_, maxPods, pods) => {
     expect(compileFailure({ maxPods })).toBeUndefined();
     expect(withMaxPods({ maxPods }, M5_LARGE)).toEqual({ maxPods: pods });
   });
 
-  it('cannot give itself more by the functions that count', () => {
+  it('cannot raise its own limit with the counting functions', () => {
     expect(compileFailure({ maxPods: 'size(cost_of_loop_([1], -1000000))' })).toContain('cost_of_loop_');
   });
 
@@ -132,14 +132,14 @@ describe('expressions for reserved resources', () => {
     );
   });
 
-  it('are left out while the gate is off', () => {
+  it('are omitted while the feature gate is off', () => {
     const kubelet = { kubeReserved: { cpu: 'vcpus * 10', memory: '1Gi' } };
     expect(resolveReserved(kubelet)).toEqual({ kubeReserved: { memory: '1Gi' }, systemReserved: {} });
   });
 });
 
 describe('hasExpressions', () => {
-  it('tells expressions from quantities', () => {
+  it('distinguishes expressions from quantities', () => {
     expect(hasExpressions({ maxPods: 10, kubeReserved: { cpu: '100m' } })).toBe(false);
     expect(hasExpressions({ maxPods: '10' })).toBe(true);
     expect(hasExpressions({ systemReserved: { memory: 'vcpus' } })).toBe(true);
@@ -178,7 +178,7 @@ describe('a NodeClass with expressions', () => {
     return { status: found?.status, reason: found?.reason, message: found?.message };
   }
 
-  it('sizes types by them, and tells each node its own numbers', async () => {
+  it('determines the size of types and sets the values of each node', async () => {
     const kubelet = { maxPods: 'min(max_pods, vcpus * 12)', kubeReserved: { cpu: 'vcpus * 33', memory: '640Mi' } };
     expect(await resolve(kubelet)).toMatchObject({ status: 'True' });
     const claim = account.claim(only('node.kubernetes.io/instance-type', 'm5.large'));
@@ -196,7 +196,7 @@ describe('a NodeClass with expressions', () => {
     expect((fleet?.input as { LaunchTemplateConfigs: object[] }).LaunchTemplateConfigs).toHaveLength(2);
   });
 
-  it('is refused with the limit where one costs too much for some type', async () => {
+  it('is not ready if the cost of one expression exceeds the limit for a type', async () => {
     const kubeReserved = { memory: `instance_type${".split('').join('aaaaaaaaaaaaaaaaaaa')".repeat(6)}.size()` };
     expect(await resolve({ kubeReserved })).toEqual({
       status: 'False',
@@ -207,7 +207,7 @@ describe('a NodeClass with expressions', () => {
     });
   });
 
-  it('is refused where one does not compile, or has no value for some type', async () => {
+  it('is not ready if an expression does not compile or has no value for a type', async () => {
     expect(await resolve({ maxPods: 'cores' })).toEqual({
       status: 'False',
       reason: 'KubeletExpressionInvalid',

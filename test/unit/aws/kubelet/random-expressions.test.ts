@@ -13,7 +13,7 @@ const M5_LARGE: InstanceTypeFacts = {
   maxPods: 29,
 };
 
-/** Functions of texts and of lists of texts, by the type that they return. */
+/** Functions of texts and of lists of texts, by return type. */
 const OF_TEXT = { list: [".split('')", ".split('a')"], text: ['.upperAscii()', '.trim()', '.substring(1)'] };
 const OF_LIST = {
   list: [
@@ -83,7 +83,8 @@ describe('a random expression', () => {
             if (String(error).includes('it costs more than')) refused += 1;
           }
           evaluated += 1;
-          // ten characters are a unit, and the last value is made before it is counted: a split makes ten times as many
+          // Ten characters are one unit, and the last value is created before it is counted. A split creates ten times
+          // as many.
           expect(processed).toBeLessThan(MOST_UNITS * 10 * 20);
         },
       ),

@@ -1,4 +1,4 @@
-/** The launch templates that a NodeClass and a claim lead to, with what tests do not name filled in. */
+/** Launch templates for a NodeClass and a NodeClaim, with defaults for unset fields. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
@@ -95,7 +95,7 @@ export interface Situation extends Partial<TemplatePlanInput> {
   readonly named?: string;
 }
 
-/** The templates that a launch needs. */
+/** Returns the templates that a launch needs. */
 export function planned({ spec = {}, typeNames = ['m5.large'], offerings = [], named, ...more }: Situation) {
   const plain = nodeClassOf(spec);
   const nodeClass = named === undefined ? plain : { ...plain, metadata: { name: named } };
@@ -117,7 +117,7 @@ export function planned({ spec = {}, typeNames = ['m5.large'], offerings = [], n
   });
 }
 
-/** The data of the templates that a launch needs, user data apart and decoded. */
+/** Returns the data of the templates that a launch needs, with decoded user data in a separate field. */
 export function templates(situation: Situation) {
   return planned(situation).map(({ template }) => {
     const { UserData = '', ...data } = template.data;

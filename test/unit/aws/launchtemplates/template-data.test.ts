@@ -1,4 +1,4 @@
-/** What each setting of a NodeClass, and each need of a claim, puts into the launch template. */
+/** Effect of each setting of a NodeClass and each requirement of a NodeClaim on the launch template. */
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import type { Offering } from '../../../../src/engine/model.ts';
@@ -70,7 +70,7 @@ const volume = (DeviceName: string, VolumeSize: number) => ({
 });
 const ConnectionTrackingSpecification = { TcpEstablishedTimeout: 3600, UdpStreamTimeout: 120, UdpTimeout: 40 };
 
-/** Each situation, with what differs from the plain template in each of those that a launch needs. */
+/** Each situation, with the differences of each required template from the plain template. */
 const TEMPLATES: Readonly<Record<string, readonly [Situation, ...object[]]>> = {
   nothing: [{}, {}],
   'a spot launch': [
@@ -197,7 +197,7 @@ const TEMPLATES: Readonly<Record<string, readonly [Situation, ...object[]]>> = {
     { placementGroup: group('partition', 12) },
     { Placement: { Tenancy: 'default', GroupId: 'pg-1' } },
   ],
-  // The first in the order of text.
+  // The first value in text order.
   'partitions that are asked for': [
     { placementGroup: group('partition', 12), claim: inPartition },
     { Placement: { Tenancy: 'default', GroupId: 'pg-1', PartitionNumber: 10 } },
@@ -274,7 +274,7 @@ describe('the launch template', () => {
     expect(made).toEqual(differences.map((difference) => ({ ...PLAIN, ...difference })));
   });
 
-  it('is not made of a mapping without ebs', () => {
+  it('is not created for a mapping without ebs', () => {
     const spec = { blockDeviceMappings: [{ deviceName: '/dev/xvda' }] };
     expect(() => templates({ spec: { amiFamily: 'Custom', ...spec } })).toThrow(
       'block device mapping "/dev/xvda" has no ebs settings',
@@ -284,13 +284,13 @@ describe('the launch template', () => {
   it.each<[string, keyof NonNullable<EC2NodeClass['status']>, string]>([
     ['security groups', 'securityGroups', 'no security groups are present in the status'],
     ['images', 'amis', 'no amis exist given constraints'],
-  ])('is not made without %s', (_, member, error) => {
+  ])('is not created without %s', (_, member, error) => {
     const nodeClass = nodeClassOf({ amiFamily: 'Custom' });
     const status = { ...nodeClass.status, [member]: [] };
     expect(() => templates({ nodeClass: { ...nodeClass, status } })).toThrow(error);
   });
 
-  it('waits for the cluster CIDR where the family needs it', () => {
+  it('waits for the cluster CIDR if the family needs it', () => {
     expect(() => templates({ spec: { amiFamily: 'AL2023' }, cidr: undefined })).toThrow('resolving cluster CIDR');
   });
 });

@@ -1,4 +1,4 @@
-/** What counts in the name of a launch template, by which one is found again. */
+/** Inputs of the name of a launch template. The provider finds existing templates by this name. */
 import { describe, expect, it } from '@jest/globals';
 import { CLUSTER, claimOf, planned, type Situation } from './planned-templates.ts';
 
@@ -39,7 +39,7 @@ describe('the name of a launch template', () => {
     expect(nameOf(custom)).not.toBe(nameOf({ spec: { amiFamily: 'Custom' } }));
   });
 
-  it('differs with labels and CA where user data has them', () => {
+  it('differs with labels and CA if the user data contains them', () => {
     const al2023 = { spec: { amiFamily: 'AL2023' as const } };
     const others = [{ claim: labelled }, { cluster: { ...CLUSTER, caBundle: 'bm9uZQ==' } }, {}];
     expect(new Set(others.map((other) => nameOf({ ...al2023, ...other }))).size).toBe(3);

@@ -1,4 +1,4 @@
-/** Every field of an EC2NodeClass, from the object to the instance that the local AWS starts for it. */
+/** Every field of an EC2NodeClass, from the object to the instance that the local AWS launches for it. */
 import { DescribeInstancesCommand, EC2Client, type Instance } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
@@ -26,11 +26,11 @@ afterAll(async () => {
   await account.close();
 });
 
-/** Puts the fields into the NodeClass, in place of what an earlier test put there; it becomes ready. */
+/** Replaces the fields of the NodeClass, and waits until it is ready. */
 async function apply(fields: Spec): Promise<void> {
   const nodeClass = account.nodeClass();
   const spec = Object.fromEntries(
-    // One of them alone may be there.
+    // A NodeClass may have only one of the two.
     Object.entries({ ...plain, ...fields }).filter(
       ([field]) => field !== 'role' || fields.instanceProfile === undefined,
     ),
@@ -49,7 +49,7 @@ async function apply(fields: Spec): Promise<void> {
 interface Launched {
   readonly claim: NodeClaim;
   readonly instance: Instance;
-  /** Decoded. */
+  /** Decoded user data. */
   readonly userData: string;
   readonly template: Json;
   readonly fleet: Json;
@@ -63,7 +63,7 @@ async function launch(
   requests: Readonly<Record<string, string>> = {},
 ): Promise<Launched> {
   const wanted = account.claim(...requirements);
-  // A label of its own keeps the launch template from being one that is there already.
+  // A unique label prevents the reuse of an existing launch template.
   const claim = await account.provider.create({
     ...wanted,
     metadata: { ...wanted.metadata, labels: { ...wanted.metadata.labels, run: wanted.metadata.name } },
@@ -186,8 +186,8 @@ describe('what is selected', () => {
   });
 });
 
-describe('who it is', () => {
-  it('a role, in a profile of its own that is named, tagged and filed under the NodeClass', async () => {
+describe('the identity of an instance', () => {
+  it('is a role, in a profile that is named and tagged for the NodeClass', async () => {
     account.aws.seed.role('another-role');
     await apply({ role: 'another-role', tags: { team: 'a' } });
     const name = account.nodeClass().status?.instanceProfile ?? '';
@@ -198,7 +198,7 @@ describe('who it is', () => {
     expect(claim.metadata.annotations).toMatchObject({ 'karpenter.k8s.aws/instance-profile-name': name });
   });
 
-  it('a profile of the user, of which none is made', async () => {
+  it('is a profile of the user, and the provider creates none', async () => {
     account.aws.seed.instanceProfile({ name: 'given', role: 'their-role' });
     await apply({ instanceProfile: 'given' });
     const { instance } = await launch();
@@ -206,7 +206,7 @@ describe('who it is', () => {
     expect(account.aws.calls.counts()).not.toHaveProperty('CreateInstanceProfile');
   });
 
-  it('tags of instance, volumes, network interfaces, fleet and template', async () => {
+  it('has tags of instance, volumes, network interfaces, fleet and template', async () => {
     await apply({ tags: { team: 'blue', empty: '' } });
     const { instance, fleet, template } = await launch();
     const expected = {
@@ -230,7 +230,7 @@ describe('who it is', () => {
   });
 });
 
-describe('how it boots', () => {
+describe('the boot configuration of an instance', () => {
   it('user data and kubelet settings', async () => {
     await apply({ userData: '#!/bin/bash\necho first\n', kubelet: { maxPods: 17, podsPerCore: 4 } });
     const { userData, claim } = await launch();
@@ -279,7 +279,7 @@ describe('how it boots', () => {
     });
   });
 
-  it('a context, which the fleet carries, except where minValues were relaxed', async () => {
+  it('a context in the fleet, except if minValues were relaxed', async () => {
     await apply({ context: 'reserved-context' });
     const { fleet, template } = await launch();
     expect(fleet.Context).toBe('reserved-context');
@@ -290,14 +290,14 @@ describe('how it boots', () => {
     expect(account.aws.calls.recorded('CreateFleet').at(-1)?.input).not.toHaveProperty('Context');
   });
 
-  it('a Nitro enclave where it is asked for', async () => {
+  it('a Nitro enclave if the pods require it', async () => {
     await apply({});
     const { instance } = await launch([TYPE, ON_DEMAND], { 'eks.amazonaws.com/nitro-sandbox': '0' });
     expect(instance.EnclaveOptions?.Enabled).toBe(true);
     expect((await launch()).instance.EnclaveOptions?.Enabled).toBe(false);
   });
 
-  it('a dedicated host where the NodePool asks for it', async () => {
+  it('a dedicated host if the NodePool requires it', async () => {
     const { instance, claim } = await launch([
       TYPE,
       ON_DEMAND,
@@ -308,7 +308,7 @@ describe('how it boots', () => {
   });
 });
 
-describe('its network', () => {
+describe('the network of an instance', () => {
   it.each([true, false])('a public address: %s', async (associatePublicIPAddress) => {
     await apply({ associatePublicIPAddress });
     const { instance, template } = await launch();
@@ -332,14 +332,14 @@ describe('its network', () => {
     await expect(launch([metal, ON_DEMAND])).rejects.toThrow('all requested instance types were unavailable');
   });
 
-  it('nested virtualisation, which needs a processor that has it', async () => {
+  it('nested virtualization, which needs a processor that supports it', async () => {
     await apply({ cpuOptions: { nestedVirtualization: 'enabled' } });
     await expect(launch()).rejects.toThrow('all requested instance types were unavailable');
     const { template } = await launch([only('node.kubernetes.io/instance-type', 'm5.large', 'm7i.large'), ON_DEMAND]);
     expect(template.CpuOptions).toEqual({ NestedVirtualization: 'enabled' });
   });
 
-  it('network interfaces, on types that have the cards', async () => {
+  it('network interfaces, on types with several network cards', async () => {
     await apply({
       networkInterfaces: [
         { networkCardIndex: 0, deviceIndex: 0, interfaceType: 'interface' },
@@ -361,7 +361,7 @@ describe('its network', () => {
     expect(claim.status?.capacity?.['vpc.amazonaws.com/efa']).toBe('1');
   });
 
-  it('EFA on every card where it is asked for', async () => {
+  it('EFA on every card if the pods require it', async () => {
     await apply({});
     const type = only('node.kubernetes.io/instance-type', 'p4d.24xlarge');
     const { instance, claim } = await launch([type, ON_DEMAND], { 'vpc.amazonaws.com/efa': '4' });
@@ -371,7 +371,7 @@ describe('its network', () => {
     expect(without.claim.status?.capacity).not.toHaveProperty('vpc.amazonaws.com/efa');
   });
 
-  it('IPv6, where the DNS of the cluster has it', async () => {
+  it('IPv6, if the DNS of the cluster has it', async () => {
     account.kube.put(SERVICE, {
       apiVersion: 'v1',
       kind: 'Service',
@@ -379,7 +379,7 @@ describe('its network', () => {
       spec: { clusterIP: 'fd00:ec2::a' },
     } as never);
     await account.restart();
-    // else the claim could be one that the process before has launched already
+    // Otherwise, the NodeClaim could match an instance that the earlier process launched.
     account.clock.forward(2_000);
     await account.reconcile('providers.pricing');
     await apply({ ipPrefixCount: 1 });

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => account.close());
 
-/** Another NodeClass like the default one, with some of its spec replaced. */
+/** Creates another NodeClass like the default NodeClass, with some fields replaced. */
 function another(spec: Partial<EC2NodeClass['spec']>): void {
   const { metadata: _, status: __, ...rest } = account.nodeClass();
   account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other' }, spec: { ...rest.spec, ...spec } });
@@ -23,7 +23,7 @@ const condition = (type: string, name = 'other') => {
 };
 
 describe('a NodeClass', () => {
-  it('becomes ready with what its selectors match', () => {
+  it('becomes ready with the objects that its selectors match', () => {
     const { status, metadata } = account.nodeClass();
     expect(status?.subnets).toHaveLength(3);
     expect(status?.amis).toHaveLength(5);
@@ -32,7 +32,7 @@ describe('a NodeClass', () => {
     expect(metadata.finalizers).toEqual(['karpenter.k8s.aws/termination']);
   });
 
-  it('says which selector matches nothing, and waits with validation', async () => {
+  it('reports the selectors without a match, and does not validate', async () => {
     another({ subnetSelectorTerms: [{ tags: { nobody: 'has' } }], securityGroupSelectorTerms: [{ name: 'nobody' }] });
     await account.reconcileNodeClass('other');
     expect(condition('SubnetsReady')).toEqual({
@@ -45,7 +45,7 @@ describe('a NodeClass', () => {
     expect(condition('Ready')?.status).toBe('False');
   });
 
-  it('keeps its status when AWS does not answer', async () => {
+  it('keeps its status if AWS does not respond', async () => {
     const before = account.nodeClass().status?.securityGroups;
     const code = 'UnauthorizedOperation';
     account.aws.faults.add({ kind: 'error', action: 'DescribeSecurityGroups', code, status: 403 });
@@ -59,7 +59,7 @@ describe('a NodeClass', () => {
     'CreateLaunchTemplate',
     'CreateFleet',
     'RunInstances',
-  ])('is refused when %s is not allowed', async (action) => {
+  ])('is not ready if access to %s is denied', async (action) => {
     account.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
     another({ tags: { team: 'a' } });
     await account.reconcileNodeClass('other');
@@ -68,7 +68,7 @@ describe('a NodeClass', () => {
       reason: `${action}AuthCheckFailed`,
       message: `Controller isn't authorized to call ec2:${action}: User is not authorized to perform this operation because no identity-based policy allows it`,
     });
-    // The verdict is remembered, so that the calls are not repeated every minute.
+    // The result is cached, so that the calls are not repeated every minute.
     account.aws.calls.clear();
     await account.reconcileNodeClass('other');
     expect(account.aws.calls.counts()[action]).toBeUndefined();
@@ -92,12 +92,12 @@ describe('a NodeClass', () => {
       reason: 'RoleNotFound',
       message: 'role "no-such-role" does not exist: create it, or correct spec.role',
     });
-    // IAM is not asked again within a minute; what is said stays.
+    // The provider does not repeat the request within a minute, and the condition stays the same.
     await expect(account.reconcileNodeClass('other')).rejects.toThrow(/role not found/);
     expect(condition('InstanceProfileReady')?.reason).toBe('RoleNotFound');
   });
 
-  it('says that an alias names no image, with an event', async () => {
+  it('reports an alias without an image, with an event', async () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });
     const said = 'alias al2023@v20991231 names no image in us-west-2';
@@ -116,7 +116,7 @@ describe('a NodeClass', () => {
     );
   });
 
-  it('keeps the images that it has when its alias has none any more, until its spec changes', async () => {
+  it('keeps its images if the alias no longer has any, until its spec changes', async () => {
     const { amis } = account.nodeClass().status ?? {};
     account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'ParameterNotFound' });
     account.clock.forward(25 * 3_600_000);
@@ -132,7 +132,7 @@ describe('a NodeClass', () => {
     expect(condition('AMIsReady', 'default')?.reason).toBe('AMINotFound');
   });
 
-  it('says what AWS refuses to tell, in words that stay the same', async () => {
+  it('reports denied access in a message that stays the same', async () => {
     let tries = 0;
     another({ subnetSelectorTerms: [{ tags: { other: 'one' } }] });
     for (const code of ['x7', 'y8']) {
@@ -155,14 +155,14 @@ describe('a NodeClass', () => {
     expect(tries).toBe(2);
   });
 
-  it('says nothing of AWS that is busy', async () => {
+  it('does not report a throttled request', async () => {
     account.aws.faults.add({ kind: 'throttle', action: 'DescribeSubnets' });
     another({ subnetSelectorTerms: [{ tags: { other: 'two' } }] });
     await expect(account.reconcileNodeClass('other')).rejects.toThrow('getting subnets, ');
     expect(condition('SubnetsReady')?.reason).toBe('AwaitingReconciliation');
   });
 
-  it('makes a new profile when the role changes', async () => {
+  it('creates a new profile if the role changes', async () => {
     account.aws.seed.role('second');
     const before = account.nodeClass().status?.instanceProfile;
     const nodeClass = account.nodeClass();
@@ -175,13 +175,13 @@ describe('a NodeClass', () => {
   it.each<[string, NonNullable<EC2NodeClass['spec']['kubelet']>, string]>([
     ['unknown', { podsPerCPU: 3 }, 'InvalidKubeletConfiguration'],
     ['an expression', { maxPods: 'vcpus * 10' }, 'KubeletExpressionsDisabled'],
-  ])('refuses a kubelet setting that is %s', async (_, kubelet, reason) => {
+  ])('rejects a kubelet setting that is %s', async (_, kubelet, reason) => {
     another({ kubelet });
     await account.reconcileNodeClass('other');
     expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason });
   });
 
-  it('says that its user data is not what its family understands', async () => {
+  it('reports user data that its AMI family cannot parse', async () => {
     another({ amiSelectorTerms: [{ alias: 'bottlerocket@latest' }], userData: '#!/bin/bash\necho hello\n' });
     await account.reconcileNodeClass('other');
     const validation = condition('ValidationSucceeded');
@@ -189,7 +189,7 @@ describe('a NodeClass', () => {
     expect(validation?.message).toMatch(/^spec\.userData is not what the Bottlerocket AMI family understands: /);
   });
 
-  it('takes images from SSM, a given profile and user data as they are, as kOps does', async () => {
+  it('uses images from SSM, an existing profile and unchanged user data, as kOps does', async () => {
     const id = account.aws.seed.image({ name: 'ubuntu-noble-24.04-amd64', architecture: 'x86_64' });
     account.aws.seed.parameter('/kops/ubuntu/ami-id', id);
     account.aws.seed.role('nodes.example');
@@ -221,10 +221,10 @@ describe('a NodeClass', () => {
   });
 });
 
-describe('a NodeClass that is deleted', () => {
+describe('a deleted NodeClass', () => {
   const remove = (): Promise<void> => account.kube.client.delete(EC2_NODE_CLASS, { name: 'default' });
 
-  it('waits for its claims', async () => {
+  it('waits for its NodeClaims', async () => {
     account.claim();
     await remove();
     await account.reconcileNodeClass();
@@ -232,7 +232,7 @@ describe('a NodeClass that is deleted', () => {
     expect(account.kube.find(EC2_NODE_CLASS, 'default')).toBeDefined();
   });
 
-  it('takes its profile and launch templates with it', async () => {
+  it('deletes its profile and launch templates', async () => {
     const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
     await account.provider.create(claim);
     await account.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });

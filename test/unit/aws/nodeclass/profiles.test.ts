@@ -1,4 +1,4 @@
-/** The life of the instance profiles that are made for a NodeClass's role. */
+/** Creation, use and removal of the instance profiles for the role of a NodeClass. */
 import { GetInstanceProfileCommand, IAMClient, ListInstanceProfilesCommand } from '@aws-sdk/client-iam';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
@@ -45,8 +45,8 @@ const profiles = async (): Promise<readonly string[]> => {
 const collect = () => account.reconcile('instanceprofile.garbagecollection');
 
 describe('the name of a profile', () => {
-  it('hashes region, NodeClass and what is unique', () => {
-    // FNV-1 of `us-west-2default`, the name that versions before paths gave.
+  it('is a hash of the region and the NodeClass', () => {
+    // FNV-1 of `us-west-2default`, the name in versions before paths.
     expect(profileName({ region: 'us-west-2', cluster: 'test' }, 'default')).toBe('test_4067990795380418201');
     expect(profileName({ region: 'us-west-2', cluster: 'test' }, 'default', 'x')).not.toBe('test_4067990795380418201');
   });
@@ -67,7 +67,7 @@ describe('a profile', () => {
     });
   });
 
-  it('stays as long as the role does, and is looked up every quarter of an hour', async () => {
+  it('is kept while the role is the same, and is read every quarter of an hour', async () => {
     const name = await setRole('first');
     account.aws.calls.clear();
     expect(await setRole('first')).toBe(name);
@@ -78,20 +78,20 @@ describe('a profile', () => {
     expect(account.aws.calls.counts()).not.toHaveProperty('CreateInstanceProfile');
   });
 
-  it('is never given another role: a change of the role makes a new one', async () => {
+  it('never changes its role: another role in the NodeClass creates a new profile', async () => {
     const first = await setRole('first');
     const second = await setRole('second');
     expect(second).not.toBe(first);
     expect(await rolesOf(first)).toEqual(['first']);
     expect(await rolesOf(second)).toEqual(['second']);
-    // Back within a minute, the one of before is taken; later a third is made.
+    // Within a minute, the provider returns to the earlier profile. Later, it creates a third profile.
     account.clock.forward(2 * MINUTE);
     const third = await setRole('first');
     expect([first, second]).not.toContain(third);
     expect(await setRole('second')).not.toBe(third);
   });
 
-  it('is used even when the write that named it was lost', async () => {
+  it('is used even if the write of its name was lost', async () => {
     const before = account.nodeClass();
     const name = await setRole('third');
     const { instanceProfile: _, ...status } = before.status ?? {};
@@ -99,15 +99,15 @@ describe('a profile', () => {
     expect(await setRole('third')).toBe(name);
   });
 
-  it('takes the last part of a role that is filed under a path', async () => {
+  it('uses the last part of a role with a path', async () => {
     const name = await setRole('nodes/filed');
     expect(await rolesOf(name)).toEqual(['filed']);
-    // IAM names the role without its path: it is the same one all the same
+    // IAM returns the role without its path, but it is the same role.
     account.clock.forward(15 * MINUTE + 1);
     expect(await setRole('nodes/filed')).toBe(name);
   });
 
-  it('that is gone is made anew', async () => {
+  it('is created again if it was deleted', async () => {
     const name = await setRole('first');
     await account.reconcile('instanceprofile.garbagecollection');
     account.clock.forward(16 * MINUTE);
@@ -122,7 +122,7 @@ describe('a profile', () => {
     account.aws.faults.clear();
   });
 
-  it('that cannot be read leaves everything as it is', async () => {
+  it('leaves the status unchanged if it cannot be read', async () => {
     const name = await setRole('first');
     account.clock.forward(16 * MINUTE);
     account.aws.faults.add({ kind: 'error', action: 'GetInstanceProfile', code: 'AccessDenied', status: 403 });
@@ -132,7 +132,7 @@ describe('a profile', () => {
     account.aws.faults.clear();
   });
 
-  it('of a role that does not exist is not left behind, nor tried again within a minute', async () => {
+  it('of a missing role is deleted, and is not created again within a minute', async () => {
     await setRole('first');
     const before = await profiles();
     account.aws.calls.clear();
@@ -149,7 +149,7 @@ describe('a profile', () => {
 });
 
 describe('garbage collection of profiles', () => {
-  it('takes those that nobody uses, an hour after they were last looked at', async () => {
+  it('deletes unused profiles an hour after they were last read', async () => {
     const old = await setRole('first');
     account.clock.forward(2 * MINUTE);
     const used = await setRole('second');
@@ -162,7 +162,7 @@ describe('garbage collection of profiles', () => {
     expect(await profiles()).toEqual(expect.arrayContaining([old, used]));
     account.clock.forward(61 * MINUTE);
     await collect();
-    // One by the NodeClass, one by a claim, also by one that the watch has not shown.
+    // The NodeClass uses one profile. A NodeClaim uses the other, even if the watch has not shown the NodeClaim yet.
     expect(await profiles()).toEqual([old, used].sort());
     account.kube.unseen.add(claim.metadata.name);
     await collect();

@@ -1,4 +1,4 @@
-/** What each step of a NodeClass says, when it is looked at again, and what becomes of its hashes. */
+/** Conditions, requeue times and hashes of each step of a NodeClass. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../src/api/conditions.ts';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
@@ -22,7 +22,7 @@ beforeEach(() => {
   account.events.length = 0;
 });
 
-/** A NodeClass of its own with some fields replaced. */
+/** Creates a separate NodeClass with some fields replaced. */
 function make(name: string, spec: Spec = {}): void {
   const { metadata: _, status: __, ...rest } = plain;
   account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name }, spec: { ...rest.spec, ...spec } });
@@ -33,14 +33,14 @@ const condition = (name: string, type: string) => {
   return found && { status: found.status, reason: found.reason, message: found.message };
 };
 
-describe('a NodeClass is looked at again', () => {
-  it('after a minute while all is well', async () => {
+describe('a NodeClass is reconciled again', () => {
+  it('after a minute if it is ready', async () => {
     make('well');
     expect(await account.reconcileNodeClass('well')).toEqual(after(MINUTE));
     expect(condition('well', 'Ready')?.status).toBe('True');
   });
 
-  it('sooner when a reservation ends sooner', async () => {
+  it('earlier if a reservation ends earlier', async () => {
     const zone = `${account.aws.region}a`;
     const endDateMs = account.clock.now() + 30_000;
     const id = account.aws.seed.capacityReservation({ instanceType: 'm5.large', zone, total: 1, endDateMs });
@@ -50,7 +50,7 @@ describe('a NodeClass is looked at again', () => {
     expect(outcome.kind === 'after' && outcome.waitMs).toBeLessThanOrEqual(30_000);
   });
 
-  it('not before it is changed, where nothing else can help', async () => {
+  it('only after a change if the error is permanent', async () => {
     make('tagged', { tags: { 'karpenter.sh/nodepool': 'mine', 'kubernetes.io/cluster/other': 'owned' } });
     expect(await account.reconcileNodeClass('tagged')).toEqual(settled);
     expect(condition('tagged', 'ValidationSucceeded')).toEqual({
@@ -61,7 +61,7 @@ describe('a NodeClass is looked at again', () => {
   });
 });
 
-describe('a field that the API server takes and nobody can use', () => {
+describe('a field that the API server accepts and AWS rejects', () => {
   const mapping = (volumeSize: string) => ({ blockDeviceMappings: [{ deviceName: '/dev/xvda', ebs: { volumeSize } }] });
 
   it.each<[string, Spec, string]>([
@@ -73,7 +73,7 @@ describe('a field that the API server takes and nobody can use', () => {
     ['unitless', mapping('T'), 'spec.blockDeviceMappings[0].ebs.volumeSize: "T" must be a number'],
     ['volumeless', { blockDeviceMappings: [{ deviceName: '/dev/xvda' }] }, 'spec.blockDeviceMappings[0].ebs: must be'],
     [`${'n'.repeat(64)}`, {}, 'metadata.name: "n'],
-  ])('is named, and AWS is asked for nothing (%s)', async (name, spec, text) => {
+  ])('is named, and no AWS request is sent (%s)', async (name, spec, text) => {
     make(name, spec);
     account.aws.calls.clear();
     expect(await account.reconcileNodeClass(name)).toEqual(settled);
@@ -100,7 +100,7 @@ describe('images', () => {
       { amiSelectorTerms: [{ alias: 'windows2025@latest' }] },
       'Windows Server 2025 requires EKS version 1.35 or higher, current version: 1.34',
     ],
-  ])('of %s are refused on a version that has none, for good', async (name, spec, text) => {
+  ])('of %s are rejected permanently on a version without them', async (name, spec, text) => {
     make(name, spec);
     expect(await account.reconcileNodeClass(name)).toEqual(settled);
     expect(condition(name, 'AMIsReady')).toMatchObject({ status: 'False', reason: 'UnsupportedAlias' });
@@ -109,7 +109,7 @@ describe('images', () => {
     expect(condition(name, 'ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'DependenciesNotReady' });
   });
 
-  it('that are not found leave the NodeClass unready, and are looked for every minute', async () => {
+  it('that are missing leave the NodeClass unready, and are requested every minute', async () => {
     make('noimage', { amiFamily: 'Custom', amiSelectorTerms: [{ name: 'nobody-has-this' }] });
     expect(await account.reconcileNodeClass('noimage')).toEqual(after(MINUTE));
     expect(condition('noimage', 'AMIsReady')).toEqual({
@@ -120,7 +120,7 @@ describe('images', () => {
     expect(account.nodeClass('noimage').status).not.toHaveProperty('amis');
   });
 
-  it('of which no parameter can be read are Unknown, and the condition says why', async () => {
+  it('without a readable parameter are Unknown, and the condition contains the reason', async () => {
     account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'AccessDeniedException', status: 400 });
     make('nossm', { amiSelectorTerms: [{ alias: 'al2023@v20200101' }] });
     await expect(account.reconcileNodeClass('nossm')).rejects.toThrow(
@@ -142,7 +142,7 @@ describe('images', () => {
 });
 
 describe('a placement group', () => {
-  it('that does not exist is told by the name or id that is asked for', async () => {
+  it('that does not exist is reported by its requested name or ID', async () => {
     make('group', { placementGroupSelector: { name: 'none' } });
     await account.reconcileNodeClass('group');
     expect(condition('group', 'PlacementGroupReady')).toEqual({
@@ -150,7 +150,7 @@ describe('a placement group', () => {
       reason: 'PlacementGroupNotFound',
       message: 'Placement group "none" not found',
     });
-    // It keeps the NodeClass from being ready, yet not from being validated.
+    // The NodeClass is not ready, but it is validated.
     expect(condition('group', 'ValidationSucceeded')?.status).toBe('True');
     expect(condition('group', 'Ready')).toEqual({
       status: 'False',
@@ -159,7 +159,7 @@ describe('a placement group', () => {
     });
   });
 
-  it('that cannot be looked up fails', async () => {
+  it('that cannot be read fails', async () => {
     account.aws.faults.add({ kind: 'error', action: 'DescribePlacementGroups', code: 'Unauthorized', status: 403 });
     make('nogroup', { placementGroupSelector: { id: 'pg-123' } });
     await expect(account.reconcileNodeClass('nogroup')).rejects.toThrow('Unauthorized');
@@ -172,7 +172,7 @@ describe('a placement group', () => {
 });
 
 describe('a reservation', () => {
-  it('that is not found is no fault', async () => {
+  it('that does not exist is not an error', async () => {
     make('none', { capacityReservationSelectorTerms: [{ id: 'cr-0123' }] });
     await account.reconcileNodeClass('none');
     expect(condition('none', 'CapacityReservationsReady')?.status).toBe('True');
@@ -181,7 +181,7 @@ describe('a reservation', () => {
 });
 
 describe('validation', () => {
-  it('refuses user data that is too large for EC2', async () => {
+  it('rejects user data that is too large for EC2', async () => {
     make('large', { amiFamily: 'Custom', userData: 'x'.repeat(16_385) });
     await account.reconcileNodeClass('large');
     expect(condition('large', 'ValidationSucceeded')).toEqual({
@@ -196,7 +196,7 @@ describe('validation', () => {
     ['with an explicit deny in a permissions boundary', 'due to a permission boundary'],
     ['with an explicit deny in a service control policy', 'due to a service control policy'],
     ['because of nothing in particular', 'because no identity-based policy allows it'],
-  ])('says who refuses: %s', async (said, why) => {
+  ])('names the policy that denies access: %s', async (said, why) => {
     const message = `You are not authorized to perform this operation ${said}`;
     account.aws.faults.add({
       kind: 'error',
@@ -212,7 +212,7 @@ describe('validation', () => {
     );
   });
 
-  it('waits for a profile of the user that does not exist, and remembers nothing of it', async () => {
+  it('waits for a missing profile of the user, and does not cache the result', async () => {
     const { role: _, ...spec } = plain.spec;
     account.kube.put(EC2_NODE_CLASS, {
       ...plain,
@@ -232,7 +232,7 @@ describe('validation', () => {
     expect(condition('unknown', 'ValidationSucceeded')?.status).toBe('True');
   });
 
-  it('reports what is neither a right nor a wrong, and does not remember it', async () => {
+  it('reports an error that is neither success nor denial, and does not cache it', async () => {
     account.aws.faults.add({ kind: 'error', action: 'RunInstances', code: 'InvalidParameter', times: 3 });
     make('odd', { tags: { odd: 'yes' } });
     await expect(account.reconcileNodeClass('odd')).rejects.toThrow('validating ec2:RunInstances authorization, ');
@@ -242,7 +242,7 @@ describe('validation', () => {
     expect(condition('odd', 'ValidationSucceeded')?.status).toBe('True');
   });
 
-  it('tries the types that the NodePools of the NodeClass allow, else common ones', async () => {
+  it('tries the types that the NodePools of the NodeClass allow, or else common types', async () => {
     account.aws.calls.clear();
     make('common', { tags: { a: 'b' } });
     await account.reconcileNodeClass('common');
@@ -250,7 +250,7 @@ describe('validation', () => {
     expect(['m5.large', 'm6g.large']).toContain(run?.input.InstanceType);
   });
 
-  it('is not made where dry runs are switched off', async () => {
+  it('is skipped if dry runs are disabled', async () => {
     const other = await Account.open({ flags: ['--disable-dry-run'] });
     try {
       expect(getCondition(other.nodeClass(), 'Ready')?.status).toBe('True');
@@ -268,7 +268,7 @@ describe('validation', () => {
 });
 
 describe('the cluster CIDR', () => {
-  it('is needed by AL2023: a fault of EKS is waited out, a refusal is told', async () => {
+  it('is required by AL2023: a server error of EKS is retried, and a denial is reported', async () => {
     await account.restart();
     account.aws.faults.add({ kind: 'error', action: 'DescribeCluster', code: 'InternalFailure', status: 500 });
     make('cidr');
@@ -313,13 +313,13 @@ describe('the hash of a NodeClass', () => {
     });
   }
 
-  /** The hash that Karpenter 1.14.1 gives the present EC2NodeClass, which has no kubelet block. */
+  /** Returns the hash that Karpenter 1.14.1 computes for the present EC2NodeClass, which has no kubelet block. */
   async function hashOfV5(): Promise<string> {
     await account.reconcileHash();
     return String(BigInt(account.nodeClass().metadata.annotations?.[HASH] ?? '') ^ hashText('null'));
   }
 
-  it('is taken over by claims of an older version that have not drifted', async () => {
+  it('is copied to NodeClaims of an older version that have not drifted', async () => {
     claimWith('old', { [HASH]: await hashOfV5(), [VERSION]: 'v5' });
     claimWith('older', { [HASH]: '1', [VERSION]: 'v4' });
     claimWith('edited', { [HASH]: '4', [VERSION]: 'v5' });
@@ -338,12 +338,12 @@ describe('the hash of a NodeClass', () => {
     expect(annotationsOf('old')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
     expect(annotationsOf('older')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
     expect(annotationsOf('bare')).toEqual({ [HASH]: annotations[HASH], [VERSION]: 'v6' });
-    // v5 tells that the EC2NodeClass was edited since: the hash that is kept differs, which is drift
+    // The v5 hash shows that the EC2NodeClass was edited. The hash that is kept differs, so the NodeClaim drifts.
     expect(annotationsOf('edited')).toEqual({ [HASH]: '4', [VERSION]: 'v6' });
     expect(annotationsOf('drifted')).toEqual({ [HASH]: '2', [VERSION]: 'v6' });
     expect(annotationsOf('new')).toEqual({ [HASH]: '3', [VERSION]: 'v6' });
 
-    // Of one version, a claim keeps the hash that it was launched with.
+    // With the same version, a NodeClaim keeps the hash from its launch.
     await account.reconcileHash();
     expect(annotationsOf('new')).toEqual({ [HASH]: '3', [VERSION]: 'v6' });
   });

@@ -1,4 +1,4 @@
-/** Prices and availability of offerings, shown as soon as a NodePool can use them. */
+/** Prices and availability of offerings, published as soon as a NodePool can use them. */
 import { describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
@@ -17,7 +17,7 @@ const PRICE = 'karpenter_cloudprovider_instance_type_offering_price_estimate{ins
 
 let version = 0;
 
-/** With this state of its condition Ready. */
+/** Returns the object with this status of its condition Ready. */
 const withReady = <T extends KubeObject>(object: T, status: 'True' | 'False'): T => ({
   ...object,
   metadata: { ...object.metadata, resourceVersion: String(++version) },
@@ -51,7 +51,7 @@ function running() {
 }
 
 describe('offering metrics', () => {
-  it('show the offerings of a NodePool at once when its NodeClass becomes ready', async () => {
+  it('publish the offerings of a NodePool as soon as its NodeClass becomes ready', async () => {
     const world = running();
     world.putClass('False');
     world.put('first', 'False');
@@ -63,7 +63,7 @@ describe('offering metrics', () => {
     expect(await world.text()).toContain(`${PRICE}"first"`);
   });
 
-  it('show those of a NodePool that comes later when it becomes ready, and look again every minute', async () => {
+  it('publish the offerings of a later NodePool when it becomes ready, and are updated every minute', async () => {
     const world = running();
     world.putClass('True');
     world.put('first', 'True');
@@ -83,7 +83,7 @@ describe('offering metrics', () => {
     expect(world.asked).toHaveLength(before + 2);
   });
 
-  it('mark the types whose price is an estimate, for as long as it is one', async () => {
+  it('mark the types with an estimated price while it is an estimate', async () => {
     const world = running();
     world.estimated.add('m8azn.large');
     world.putClass('True');

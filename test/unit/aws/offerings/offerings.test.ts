@@ -1,4 +1,4 @@
-/** Which offerings a type has, at what price, and what keeps each from being bought. */
+/** Offerings of a type, their prices, and the obstacles that make them unavailable. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -33,7 +33,7 @@ const context = (more: Partial<OfferingContext> = {}): OfferingContext => ({
   ...more,
 });
 
-/** `zone/capacity type: obstacle`, `ok` when there is none. */
+/** `zone/capacity type: obstacle`, or `ok` without an obstacle. */
 const states = (entries: readonly OfferingEntry[]): Record<string, string> =>
   Object.fromEntries(
     entries.map(({ offering, obstacle }) => {
@@ -54,7 +54,7 @@ describe('spot risk', () => {
   const inZoneA = (part: number) => (instanceType: string, zone: string) =>
     instanceType === 'm5.large' && zone === 'a' ? part : 0;
 
-  it('stands beside the price of the spot pool that it is about', () => {
+  it('is added to the price of its spot pool', () => {
     expect(risks({ spotRisk: inZoneA(0.5) }).slice(0, 4)).toEqual([
       [0.1, undefined],
       [0.03, 0.015],
@@ -64,7 +64,7 @@ describe('spot risk', () => {
     expect(risks({ spotRisk: () => 0 })).toEqual(risks({}));
   });
 
-  it('is a part of what is paid, and leaves spot cheaper than on-demand', () => {
+  it('is a fraction of the paid price, and keeps spot cheaper than on-demand', () => {
     const discounted = (_: string, __: string, list: number) => list / 2;
     expect(risks({ spotRisk: inZoneA(0.5), discounted })[1]).toEqual([0.015, 0.0075]);
     const [, [spot = 0, risk = 0] = []] = risks({ spotRisk: inZoneA(1), onDemandPrice: () => 0.04 });
@@ -81,7 +81,7 @@ describe('discounts of the price book', () => {
       .slice(0, 2)
       .map(({ offering: { usdPerHour, listUsdPerHour } }) => [usdPerHour, listUsdPerHour]);
 
-  it('make the price that counts, and leave the list price beside it where it differs', () => {
+  it('determine the price, and keep the list price beside it if it differs', () => {
     const ofOnDemand = (_: string, capacityType: string, list: number) => (capacityType === 'spot' ? list : list / 2);
     expect(priced(ofOnDemand)).toEqual([
       [0.05, 0.1],
@@ -89,7 +89,7 @@ describe('discounts of the price book', () => {
     ]);
   });
 
-  it('are not applied to a price that an overlay gives where AWS has none', () => {
+  it('are not applied to an overlay price if AWS has none', () => {
     const none = { onDemandPrice: () => undefined, spotPrice: () => undefined, overlayPrice: () => 0.5 };
     expect(priced((_, __, list) => list / 2, none)).toEqual([
       [0.5, undefined],
@@ -104,7 +104,7 @@ const every = (code: string) => ({ 'a/on-demand': code, 'a/spot': code, 'b/on-de
 const short = (of: Shortage['of']): Shortage => ({ of, reason: 'because', untilMs: 1000 });
 
 describe('the offerings of a type', () => {
-  it('are its capacity types in every zone of the region, of which those with a subnet can be bought', () => {
+  it('are its capacity types in every zone of the region, and are available in zones with a subnet', () => {
     expect(base()).toEqual({ ...OK, ...C_OUT });
   });
 
@@ -147,17 +147,17 @@ describe('the offerings of a type', () => {
       { onDemandPrice: () => undefined },
       { 'a/on-demand': 'no-on-demand-price', 'b/on-demand': 'no-on-demand-price' },
     ],
-  ])('are out where %s', (_, more, out) => {
+  ])('are unavailable if %s', (_, more, out) => {
     expect(base(more)).toEqual({ ...OK, ...C_OUT, ...out });
   });
 
-  it('have the price of an overlay where AWS tells none', () => {
+  it('have the price of an overlay if AWS returns none', () => {
     const entries = baseEntries(INFO, context({ spotPrice: () => undefined, overlayPrice: () => 0.5 }));
     expect(entries.map(({ offering }) => offering.usdPerHour)).toEqual([0.1, 0.5, 0.1, 0.5, 0.1, 0.5]);
     expect(states(entries)).toMatchObject(OK);
   });
 
-  it('tell zone and zone id where there is one, and that they draw on no reservation', () => {
+  it('contain the zone, the zone ID if it exists, and no reservation', () => {
     const [inA, , inB] = baseEntries(INFO, context()).map(({ offering }) => offering.requirements);
     expect(inA).toEqual([
       { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
@@ -170,7 +170,7 @@ describe('the offerings of a type', () => {
     expect(inB).toContainEqual({ key: 'topology.k8s.aws/zone-id', operator: 'DoesNotExist' });
   });
 
-  it('look for shortages of the placement group as well, though not of its partitions', () => {
+  it('include shortages of the placement group, but not of its partitions', () => {
     const asked: unknown[] = [];
     const placementGroup = { id: 'pg-1', name: 'g', strategy: 'partition', partitions: 2 };
     baseEntries(INFO, context({ placementGroup, shortage: ({ placementGroup: group }) => void asked.push(group) }));
@@ -199,7 +199,7 @@ describe('offerings of reservations', () => {
   const reserved = (change: Partial<CapacityReservation> = {}, left = 2, more: Partial<OfferingContext> = {}) =>
     reservedEntries(INFO, [{ ...reservation, ...change }], () => left, context(more));
 
-  it('cost next to nothing, in the order of what they would cost', () => {
+  it('cost almost 0 and are ordered by their on-demand prices', () => {
     expect(reserved()[0]).toEqual({
       offering: {
         requirements: [
@@ -224,17 +224,17 @@ describe('offerings of reservations', () => {
     ['in a zone without a subnet', 'no-subnet', reserved({ availabilityZone: 'c' })],
     ['in a zone that is shifted away from', 'zonal-shift', reserved({}, 1, { shiftedUntil: () => 5 })],
     ['of a NodeClass that cannot be launched on the type', 'incompatible', reserved({}, 1, { launchable: false })],
-  ])('are out when they are %s', (_, code, entries) => {
+  ])('are unavailable if they are %s', (_, code, entries) => {
     expect(entries.map(({ obstacle }) => obstacle?.code)).toEqual([code]);
     expect(entries[0]?.offering.available).toBe(false);
   });
 
-  it('do without a price, and do not mind shortages', () => {
+  it('need no price and ignore shortages', () => {
     const [entry] = reserved({}, 1, { onDemandPrice: () => undefined, shortage: () => short('offering') });
     expect(entry).toMatchObject({ offering: { usdPerHour: 0, available: true } });
   });
 
-  it('are of their own type alone', () => {
+  it('contain only their own type', () => {
     expect(reserved({ instanceType: 'm5.xlarge' })).toEqual([]);
   });
 });
@@ -244,7 +244,7 @@ describe('expandPartitions', () => {
   const offerings = first === undefined ? [] : [first];
   const group = (partitions: number) => ({ id: 'pg-1', name: 'g', strategy: 'partition', partitions });
 
-  it('makes one of each offering per partition', () => {
+  it('returns one offering per partition', () => {
     const expanded = expandPartitions(offerings, group(3));
     expect(expanded.map(({ requirements }) => requirements.at(-1))).toEqual(
       ['1', '2', '3'].map((value) => ({
@@ -255,7 +255,7 @@ describe('expandPartitions', () => {
     );
   });
 
-  it('leaves offerings alone elsewhere', () => {
+  it('returns other offerings unchanged', () => {
     expect(expandPartitions(offerings, group(0))).toBe(offerings);
     expect(expandPartitions(offerings, undefined)).toBe(offerings);
   });

@@ -1,4 +1,4 @@
-/** What is out of each NodePool's offerings, and that somebody is told when nothing is left. */
+/** Unavailable offerings of each NodePool, and the event that reports a NodePool without offerings. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_OVERLAY, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
@@ -41,7 +41,7 @@ describe('the offerings of a NodePool', () => {
     account.clock.forward(3 * 60_000 + 1);
   });
 
-  it('are counted, and those that are out are named with the reason and the end', async () => {
+  it('are counted, and unavailable offerings have a reason and an end', async () => {
     pool('one', TYPE, ON_DEMAND);
     expect(await reportOf('one')).toEqual({ nodePool: 'one', nodeClass: 'default', available: 3, out: [] });
 
@@ -67,7 +67,7 @@ describe('the offerings of a NodePool', () => {
     expect(Date.parse(present(report?.out[0]?.until))).toBeLessThanOrEqual(until);
   });
 
-  it('are told of on the NodePool when none is left, and when some are back', async () => {
+  it('are reported on the NodePool when all become unavailable and when some return', async () => {
     pool('two', TYPE, ON_DEMAND);
     await account.reconcile('offerings.watch');
     expect(told()).toEqual([]);
@@ -90,7 +90,7 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are told of while some are short', async () => {
+  it('are reported while some are short', async () => {
     pool('some', only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge'), ON_DEMAND);
     account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
     await account.provider.create(account.claim(TYPE, ON_DEMAND)).catch(() => undefined);
@@ -103,7 +103,7 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are told of when those that are left do not reach the minValues', async () => {
+  it('are reported if the available offerings do not satisfy minValues', async () => {
     const types = only('node.kubernetes.io/instance-type', 'm5.large', 'c5.large');
     pool('varied', { ...types, minValues: 2 }, ON_DEMAND);
     expect(await reportOf('varied')).not.toHaveProperty('minValuesMissed');
@@ -119,8 +119,8 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are out where the spot price is missing', async () => {
-    // The local catalogue has spot markets that are missing: with prices of none, all of the type are.
+  it('are unavailable if the spot price is missing', async () => {
+    // The local catalogue has no spot prices for some types. All offerings of these types are affected.
     const [missing] = (await reportOf('default'))?.out.filter(({ code }) => code === 'no-spot-price') ?? [];
     expect(missing).toBeDefined();
     const requirements = [
@@ -140,7 +140,7 @@ describe('the offerings of a NodePool', () => {
     expect(told().map(({ reason }) => reason)).toContain('OfferingsAvailable');
   });
 
-  it('say why they are not known', async () => {
+  it('have the reason if they cannot be listed', async () => {
     const nodePool = account.nodePool('default');
     const { nodeClassRef: _, ...spec } = nodePool.spec.template.spec;
     const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'none' };
@@ -154,7 +154,7 @@ describe('the offerings of a NodePool', () => {
 });
 
 describe('the offerings of a NodePool that is not Ready', () => {
-  it('are told together with why nothing is bought', async () => {
+  it('are reported with the reason for the missing launches', async () => {
     const unready = account.nodePool('default');
     const because = { status: 'False', reason: 'x', lastTransitionTime: '' } as const;
     account.kube.put(NODE_POOL, {
@@ -196,7 +196,7 @@ describe('outText', () => {
 });
 
 describe('a NodeOverlay that names a type and its price', () => {
-  it('stands in for a price that AWS does not tell', async () => {
+  it('replaces a price that AWS does not return', async () => {
     const overlaid = await Account.open({ flags: ['--feature-gates=NodeOverlay=true'] });
     try {
       const [missing] = (await overlaid.offerings())[0]?.out.filter(({ code }) => code === 'no-spot-price') ?? [];

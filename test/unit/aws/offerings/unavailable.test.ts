@@ -18,7 +18,7 @@ function shortages() {
 }
 
 describe('UnavailableOfferings', () => {
-  it('forgets after three minutes, and says that something changed', () => {
+  it('drops an entry after three minutes and reports the change', () => {
     const { unavailable, forward } = shortages();
     const before = unavailable.sequence('m5.large');
     unavailable.mark('x', KEY);
@@ -41,7 +41,7 @@ describe('UnavailableOfferings', () => {
     expect(unavailable.shortage(KEY)).toBeDefined();
   });
 
-  it('keeps types, zones and placement groups apart', () => {
+  it('distinguishes types, zones and placement groups', () => {
     const { unavailable } = shortages();
     unavailable.mark('x', { ...KEY, placementGroup: { id: 'pg-1' } });
     expect(unavailable.shortage(KEY)).toBeUndefined();
@@ -49,7 +49,7 @@ describe('UnavailableOfferings', () => {
     expect(unavailable.shortage({ ...KEY, zone: 'b', placementGroup: { id: 'pg-1' } })).toBeUndefined();
   });
 
-  it('rules a whole capacity type out, and a zone when all its subnets are full', () => {
+  it('excludes a whole capacity type, and a zone if all its subnets are full', () => {
     const { unavailable } = shortages();
     unavailable.markCapacityType('x', 'spot');
     expect(unavailable.shortage({ ...KEY, zone: 'c' })).toBeDefined();

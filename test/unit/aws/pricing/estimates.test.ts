@@ -45,11 +45,11 @@ describe('an estimated price', () => {
     ['a size that says nothing', 'm8a.jumbo'],
     ['no name of a type', 'nonsense'],
     ['the name of a property', 'constructor.large'],
-  ])('is none for %s', (_, type) => {
+  ])('is undefined for %s', (_, type) => {
     expect(estimates.of(type)).toBeUndefined();
   });
 
-  it('is within a tenth of the price for a family of which one size is left, where sizes cost what they hold', () => {
+  it('is within a tenth of the price for a family with one listed size, if prices are proportional to size', () => {
     const { listed } = fallbackPrices('us-east-1');
     for (const family of ['c5', 'm6i', 'r7a', 'c8g', 'm4', 'r5dn', 'i4i']) {
       const left = [...listed].filter(([type]) => !type.startsWith(`${family}.`) || type === `${family}.xlarge`);

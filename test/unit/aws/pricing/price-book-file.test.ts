@@ -31,7 +31,7 @@ describe('the file of the price book', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('changes nothing when there is none', async () => {
+  it('has no effect if it does not exist', async () => {
     const book = new PriceBookFile({ path: '', region: 'eu-central-1', clock: { now: () => nowMs }, log });
     await book.poll();
     expect([book.version, book.discounted, book.commitments]).toEqual([0, undefined, []]);
@@ -80,7 +80,7 @@ describe('the file of the price book', () => {
         mkdirSync(path);
       },
     ],
-  ])('keeps what was read before when it is %s, and says so once', async (_, spoil) => {
+  ])('keeps its last valid content if it is %s, and reports that once', async (_, spoil) => {
     write('reservedInstances: [{instanceType: m5.large, count: 1}]\n');
     const book = open();
     await book.poll();
@@ -94,7 +94,7 @@ describe('the file of the price book', () => {
     expect(messages()).toEqual(['failed reading the price book, keeping what was read before']);
   });
 
-  it('is tried again when it was not there at the start', async () => {
+  it('is read again if it was missing at the start', async () => {
     const book = open();
     await book.poll();
     expect([book.discounted, messages()]).toEqual([
@@ -106,7 +106,7 @@ describe('the file of the price book', () => {
     expect(book.discounted).toBeDefined();
   });
 
-  it('uses the other entries where one cannot be used, and names it', async () => {
+  it('skips an invalid entry with its name and uses the other entries', async () => {
     write('discounts: [{id: bad, discount: 7}, {discount: 0.1}]\n');
     const book = open();
     await book.poll();
@@ -115,7 +115,7 @@ describe('the file of the price book', () => {
     expect(String(problem?.[1]?.error)).toMatch(/book\.yaml: discounts\[0\] "bad": discount: /);
   });
 
-  it('warns before an entry expires, leaves it out when it has, and says each once', async () => {
+  it('warns before an entry expires, drops it afterwards, and logs each once', async () => {
     write(
       `savingsPlans: [{id: sp, type: Compute, commitmentUsdPerHour: 1, rates: [{share: 0.7}], end: 2026-07-01T00:00:00Z}]\n`,
     );
@@ -136,7 +136,7 @@ describe('the file of the price book', () => {
     expect([book.commitments, book.version]).toEqual([[], version + 1]);
   });
 
-  it('is looked at every minute', async () => {
+  it('is read every minute', async () => {
     write('discounts: [{discount: 0.1}]\n');
     const book = open();
     expect(await priceBookController(book).reconcile({ signal: new AbortController().signal, log })).toEqual(

@@ -11,7 +11,7 @@ import type { Json } from '../support/json.ts';
 import { recordings } from '../support/recordings.ts';
 
 describe('fallbackPrices', () => {
-  it('gives the prices of the recorded world', () => {
+  it('returns the prices of the recorded world', () => {
     const onDemandPrices: Record<string, number> = recordings().world.onDemandPrices;
     const { listed: known } = fallbackPrices('us-east-1');
     for (const [type, price] of Object.entries(onDemandPrices)) expect([type, known.get(type)]).toEqual([type, price]);
@@ -43,7 +43,7 @@ describe('the built-in table', () => {
     ['m4.large', 0.1],
     ['r4.large', 0.133],
     ['x1.16xlarge', 6.669],
-    // As AWS lists bare metal: by the price of a dedicated instance.
+    // AWS lists bare metal with the price of a dedicated instance.
     ['c7i.metal-24xl', 4.7124],
     ['m8g.metal-24xl', 4.73933],
   ])('has %s at %p', (type, usd) => {
@@ -54,11 +54,11 @@ describe('the built-in table', () => {
     expect([...listed.keys()].filter((type) => type.startsWith(`${family}.`))).not.toEqual([]);
   });
 
-  it.each(['p4de.24xlarge', 'p5en.48xlarge'])('has no price of %s, and estimates it', (type) => {
+  it.each(['p4de.24xlarge', 'p5en.48xlarge'])('has no price for %s, and estimates it', (type) => {
     expect([listed.get(type), fallbackPrices('us-east-1').estimate(type)]).toEqual([undefined, expect.any(Number)]);
   });
 
-  it('has prices only, that grow with the size', () => {
+  it('has only prices that grow with the size', () => {
     for (const [type, usd] of listed) expect([type, usd > 0 && usd < 1_000]).toEqual([type, true]);
     for (const family of ['m5', 'c6g', 'r7a', 't3', 'm8i'])
       expect(['large', 'xlarge', '4xlarge'].map((size) => listed.get(`${family}.${size}`))).toEqual(
@@ -85,7 +85,7 @@ describe('parsePriceListItem', () => {
   });
 });
 
-describe('the region whose Pricing API is asked', () => {
+describe('the region of the Pricing API endpoint', () => {
   it.each([
     ['ap-southeast-2', 'ap-south-1'],
     ['cn-north-1', 'cn-northwest-1'],
@@ -98,13 +98,13 @@ describe('the region whose Pricing API is asked', () => {
 });
 
 interface Answers {
-  /** Prices by type, of the two queries: shared and bare metal. */
+  /** Prices by type of the two queries: shared and bare metal. */
   shared: Record<string, string>;
   metal: Record<string, string>;
   spot: Json[];
 }
 
-/** A price list and a spot market that can be changed; what was asked of them. */
+/** A price list and a spot market that can be changed, with the recorded requests. */
 function market(region: string, { isolatedVpc = false, currency = 'USD' } = {}) {
   const answers: Answers = {
     shared: { 'm5.large': '0.2' },
@@ -143,7 +143,7 @@ const run = (pricing: Pricing) =>
   pricingController(pricing).reconcile({ signal: new AbortController().signal, log: silent });
 
 describe('prices', () => {
-  it('are those of the table until AWS has told its own, spot included', () => {
+  it('are the prices of the table until AWS has returned prices, also for spot', () => {
     const { pricing } = market('eu-west-1');
     expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.107, 6);
     expect(pricing.spotPrice('m5.large', 'anywhere')).toBeCloseTo(0.107, 6);
@@ -151,7 +151,7 @@ describe('prices', () => {
     expect(pricing.estimated.size).toBe(0);
   });
 
-  it('are estimates for what the table does not have, until AWS has told which it sells', async () => {
+  it('are estimates for types without a table price, until AWS has listed its types', async () => {
     const { pricing } = market('us-west-2');
     const estimate = pricing.onDemandPrice('m8azn.large') ?? 0;
     expect(estimate).toBeGreaterThan(pricing.onDemandPrice('m8a.large') ?? 0);
@@ -164,15 +164,15 @@ describe('prices', () => {
     expect(pricing.version).toBeGreaterThan(version);
   });
 
-  it('are read of both price lists and of the spot market, twice a day', async () => {
+  it('are read from both price lists and the spot market, twice a day', async () => {
     const { pricing, asked } = market('us-west-2');
     expect(await run(pricing)).toEqual(after(12 * 3_600_000));
     expect(pricing.onDemandPrice('m5.large')).toBe(0.2);
     expect(pricing.onDemandPrice('m5.metal')).toBe(9);
-    // What AWS does not list keeps the price of the table.
+    // Types that AWS does not list keep the price of the table.
     expect(pricing.onDemandPrice('c5.large')).toBe(0.085);
     expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
-    // Once spot prices are known, a market without one has none.
+    // After spot prices are read, a market without a price has none.
     expect(pricing.spotPrice('m5.large', 'b')).toBeUndefined();
     expect(pricing.spotPrice('c5.large', 'a')).toBeUndefined();
     const filters = asked.flatMap(({ Filters = [] }) =>
@@ -204,7 +204,7 @@ describe('prices', () => {
   it.each([
     ['an isolated VPC', market('us-west-2', { isolatedVpc: true })],
     ['GovCloud', market('us-gov-west-1')],
-  ])('in %s are those of the table, except for spot', async (_, { pricing, asked }) => {
+  ])('in %s are the prices of the table, except for spot', async (_, { pricing, asked }) => {
     const before = pricing.onDemandPrice('m5.large');
     await run(pricing);
     expect(asked).toHaveLength(1);
@@ -213,7 +213,7 @@ describe('prices', () => {
     expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
   });
 
-  it('stay as they were when either list or the market is empty', async () => {
+  it('stay unchanged if either list or the market is empty', async () => {
     const { pricing, answers } = market('us-west-2');
     await run(pricing);
     const version = pricing.version;
@@ -226,7 +226,7 @@ describe('prices', () => {
     expect(pricing.version).toBe(version);
   });
 
-  it('of spot skip records without a time or a price, take the later of two, and keep what is not told again', async () => {
+  it('of spot skip records without a time or a price, use the later of two, and keep missing prices', async () => {
     const { pricing, answers } = market('us-west-2');
     await run(pricing);
     const record = (AvailabilityZone: string, SpotPrice: string, Timestamp: Date | undefined = new Date(0)) => ({
@@ -250,7 +250,7 @@ describe('prices', () => {
     ]);
   });
 
-  it('that did not change leave what depends on them alone', async () => {
+  it('without a change keep their version', async () => {
     const { pricing } = market('us-west-2');
     await run(pricing);
     const version = pricing.version;

@@ -1,4 +1,4 @@
-/** Which reservation a launch takes, and what it remembers of one that is used up. */
+/** The reservation of a launch, and the record of a reservation that is used up. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
 import {
@@ -42,12 +42,12 @@ const launch = async (...capacityTypes: readonly string[]): Promise<NodeClaim> =
   );
 const labelsOf = ({ metadata }: NodeClaim) => metadata.labels ?? {};
 
-/** EC2 finds no room in the zone any more, whatever it said of its reservations. */
+/** Makes EC2 report insufficient capacity in the zone, independent of its reservations. */
 const full = (zone: string): void => {
   account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large', zone, code: 'ReservationCapacityExceeded' });
 };
 
-it('says which of several reservations an instance runs in', async () => {
+it('labels an instance with its reservation if there are several', async () => {
   const [, inB = ''] = await select({ zone: 'us-west-2a' }, { zone: 'us-west-2b' });
   full('us-west-2a');
   expect(labelsOf(await launch('reserved'))).toMatchObject({
@@ -56,7 +56,7 @@ it('says which of several reservations an instance runs in', async () => {
   });
 });
 
-it('takes the next reservation of a type and zone when the one that it tried is used up', async () => {
+it('uses the next reservation of a type and zone if the tried reservation is used up', async () => {
   const [small = ''] = await select({ id: 'cr-0a', total: 1 }, { id: 'cr-0b', total: 5 });
   full('us-west-2a');
   await expect(launch('reserved')).rejects.toThrow('ReservationCapacityExceeded');
@@ -64,7 +64,7 @@ it('takes the next reservation of a type and zone when the one that it tried is 
   expect(labelsOf(await launch('reserved'))[CAPACITY_RESERVATION_ID_LABEL]).toBe(small);
 });
 
-it('buys on demand while a capacity block is used up', async () => {
+it('launches on-demand instances while a capacity block is used up', async () => {
   await select({ reservationType: 'capacity-block', available: 0 });
   const claim = await launch('reserved', 'on-demand');
   expect(labelsOf(claim)[CAPACITY_TYPE_LABEL]).toBe('on-demand');

@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 const expiration = () => account.reconcile('capacityreservation.expiration');
 const capacityType = () => account.reconcile('capacityreservation.capacitytype');
 
-/** A NodeClass that selects one reservation. */
+/** Makes the NodeClass select one reservation. */
 async function select(reservation: { endDateMs?: number; reservationType?: 'default' | 'capacity-block' }) {
   const id = account.aws.seed.capacityReservation({
     instanceType: 'm5.large',
@@ -42,7 +42,7 @@ const launch = async () =>
   account.write(await account.provider.create(account.claim(only(CAPACITY_TYPE_LABEL, 'reserved'))));
 
 describe('expiration', () => {
-  it('deletes the NodeClaims of a capacity block 40 minutes before it ends, and no others', async () => {
+  it('deletes only the NodeClaims of a capacity block, 40 minutes before it ends', async () => {
     const id = await select({ endDateMs: account.clock.now() + HOUR_MS, reservationType: 'capacity-block' });
     const claim = await launch();
     const other = account.claim();
@@ -57,7 +57,7 @@ describe('expiration', () => {
     expect(account.kube.find(NODE_CLAIM, other.metadata.name)).toBeDefined();
   });
 
-  it('leaves the nodes of a plain reservation that ends: they stay as on-demand instances', async () => {
+  it('keeps the nodes of an ending reservation, because they continue as on-demand instances', async () => {
     await select({ endDateMs: account.clock.now() + HOUR_MS });
     const claim = await launch();
     account.clock.forward(59 * 60_000);
@@ -66,7 +66,7 @@ describe('expiration', () => {
     expect(account.kube.find(NODE_CLAIM, claim.metadata.name)).toBeDefined();
   });
 
-  it('tells what could not be deleted', async () => {
+  it('reports failed deletions', async () => {
     await select({ endDateMs: account.clock.now() + HOUR_MS, reservationType: 'capacity-block' });
     await launch();
     account.clock.forward(21 * 60_000);
@@ -86,22 +86,22 @@ describe('capacity type', () => {
     });
   const labels = { [CAPACITY_TYPE_LABEL]: 'reserved', [CAPACITY_RESERVATION_ID_LABEL]: 'cr-1' };
 
-  it('asks AWS nothing while nothing is reserved', async () => {
+  it('sends no AWS request without reservations', async () => {
     account.write(await account.provider.create(account.claim()));
     account.aws.calls.clear();
     expect(await capacityType()).toEqual({ kind: 'after', waitMs: 60_000 });
     expect(account.aws.calls.counts()).toEqual({});
   });
 
-  it('leaves what runs in its reservation', async () => {
+  it('keeps the label of instances in their reservation', async () => {
     await select({});
     const claim = await launch();
     await capacityType();
     expect(account.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.labels).toEqual(claim.metadata.labels);
   });
 
-  it('becomes on-demand, on NodeClaim and Node, once the instance has left its reservation', async () => {
-    // To EC2 this instance is an on-demand one, as it is after its reservation was cancelled.
+  it('becomes on-demand, on NodeClaim and Node, after the instance has left its reservation', async () => {
+    // EC2 reports this instance as an on-demand instance, as after the cancellation of its reservation.
     const bought = await account.provider.create(account.claim(only(CAPACITY_TYPE_LABEL, 'on-demand')));
     const reserved = { ...labels, [CAPACITY_RESERVATION_TYPE_LABEL]: 'default', team: 'a' };
     const claim = account.write({ ...bought, metadata: { ...bought.metadata, labels: reserved } });

@@ -1,4 +1,4 @@
-/** Launches that find no capacity make a spot pool count as dearer: in the lists of types, and in what is shown. */
+/** Launches without capacity raise the price of a spot pool in the lists of types and in the report. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../../../src/api/kinds.ts';
 import { requirementsOf } from '../../../../src/engine/instance-types.ts';
@@ -27,7 +27,7 @@ describe('a spot pool without capacity', () => {
         }),
     );
 
-  it('counts as dearer after many of them, is shown, and is forgotten', async () => {
+  it('costs more after many failed launches, is reported, and expires', async () => {
     const zone = `${account.aws.region}a`;
     const TYPE = only('node.kubernetes.io/instance-type', 'c5.large');
     const requirements = [TYPE, only('karpenter.sh/capacity-type', 'spot'), only('topology.kubernetes.io/zone', zone)];

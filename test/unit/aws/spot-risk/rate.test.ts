@@ -1,4 +1,4 @@
-/** The formula: how often a pool is expected to be interrupted, and what that counts. */
+/** The formula for the expected rate of interruptions of a pool and their cost. */
 import { describe, expect, it } from '@jest/globals';
 import {
   expectedPart,
@@ -15,11 +15,11 @@ const counts = (more: Partial<PoolCounts> = {}): PoolCounts => ({
 });
 
 describe('the rate of a pool', () => {
-  it('is the mean that AWS reports where nothing is known', () => {
+  it('is the mean that AWS reports if there is no history', () => {
     expect(interruptionsPerHour(counts()) * 730).toBeCloseTo(0.05);
   });
 
-  it('comes near to what was counted as hours go by, and is never 0', () => {
+  it('approaches the counted rate with time, and is never 0', () => {
     const rates = [10, 1_000, 100_000].map((hours) =>
       interruptionsPerHour(counts({ interruptions: hours / 100, instanceHours: hours })),
     );
@@ -28,13 +28,13 @@ describe('the rate of a pool', () => {
     expect(interruptionsPerHour(counts({ instanceHours: 1e6 }))).toBeGreaterThan(0);
   });
 
-  it('grows by a tenth of an interruption with a launch for which there was no capacity', () => {
+  it('grows by a tenth of an interruption with each launch without capacity', () => {
     const rate = interruptionsPerHour(counts({ capacityErrors: 10, instanceHours: 5 }));
     expect(rate).toBeCloseTo(interruptionsPerHour(counts({ interruptions: 1, instanceHours: 5 })), 12);
   });
 });
 
-describe('what interruptions are expected to cost', () => {
+describe('the expected cost of interruptions', () => {
   it.each([
     ['without history', counts(), 0],
     ['after quiet hours', counts({ instanceHours: 500 }), 0],
@@ -50,11 +50,11 @@ describe('what interruptions are expected to cost', () => {
 });
 
 describe('steps', () => {
-  it('are of five hundredths', () => {
+  it('are multiples of five hundredths', () => {
     expect([0, 0.03, 0.042, 0.12, 0.21, 1].map((part) => steppedPart(part, 0))).toEqual([0, 0, 0.05, 0.1, 0.2, 1]);
   });
 
-  it('do not go back and forth with a part that lies between two of them', () => {
+  it('stay stable for a value between two steps', () => {
     let part = steppedPart(0.126, 0);
     const seen = new Set<number>();
     for (let round = 0; round < 20; round++) {
@@ -64,7 +64,7 @@ describe('steps', () => {
     expect(seen.size).toBe(1);
   });
 
-  it('come down to nothing', () => {
+  it('decrease to 0', () => {
     let part = 0.3;
     for (let actual = 0.3; actual > 1e-4; actual *= 0.9) part = steppedPart(actual, part);
     expect(part).toBe(0);

@@ -1,4 +1,4 @@
-/** Counts of spot pools: they decay, are bounded, and survive restarts whatever becomes of their text. */
+/** Counts of spot pools. They decay, are limited, and survive restarts even if their text is damaged. */
 import { describe, expect, it } from '@jest/globals';
 import { SpotPools } from '../../../../src/aws/spot-risk/spot-pools.ts';
 import { settableClock, virtualClock } from '../../virtualclock.ts';
@@ -22,7 +22,7 @@ describe('counts', () => {
     expect(pools.all()).toEqual([]);
   });
 
-  it('do not decay when the machine is set to another time', async () => {
+  it('do not decay if the clock of the machine is set', async () => {
     const clock = settableClock();
     const pools = new SpotPools(clock);
     pools.add(POOL, { interruptions: 1 });
@@ -32,7 +32,7 @@ describe('counts', () => {
     expect(pools.all()[0]?.interruptions).toBe(1);
   });
 
-  it('are of a thousand pools at most, and those that were interrupted stay', () => {
+  it('are kept for at most a thousand pools, with priority for interrupted pools', () => {
     const pools = new SpotPools(virtualClock());
     for (let at = 0; at < 50; at++) pools.add({ ...POOL, instanceType: `hot.${at}` }, { interruptions: 1 });
     for (let at = 0; at < 5_000; at++) pools.add({ ...POOL, instanceType: `calm.${at}` }, { instanceHours: 1 });
@@ -43,7 +43,7 @@ describe('counts', () => {
 });
 
 describe('the text of counts', () => {
-  it('is read by another process, as old as it is', async () => {
+  it('is read by another process with its age', async () => {
     const clock = virtualClock();
     const first = new SpotPools(clock);
     first.add(POOL, { interruptions: 4, instanceHours: 100 });
@@ -57,7 +57,7 @@ describe('the text of counts', () => {
     expect(found?.instanceHours).toBeCloseTo(50, 6);
   });
 
-  it('counts as new when it is of a time to come', () => {
+  it('counts as new if its time is in the future', () => {
     const clock = settableClock();
     const first = new SpotPools(clock);
     first.add(POOL, { interruptions: 4 });
@@ -68,7 +68,7 @@ describe('the text of counts', () => {
     expect(second.all()[0]?.interruptions).toBe(4);
   });
 
-  it('has ever shorter forms, which keep the pools that are interrupted most', () => {
+  it('has shorter and shorter forms, which keep the pools with the most interruptions', () => {
     const pools = new SpotPools(virtualClock());
     for (let at = 0; at < 8; at++) pools.add({ ...POOL, instanceType: `type.${at}` }, { interruptions: at + 1 });
     const sizes = [...pools.texts()].map((text) => {
@@ -97,13 +97,13 @@ describe('the text of counts', () => {
     ['a count in words', stored({ ...fine, interruptions: 'many' })],
     ['an endless count', stored(fine).replace('"interruptions":1', '"interruptions":1e999')],
     ['one bad pool after good ones', stored(fine, { pools: [fine, { ...fine, instanceHours: null }] })],
-  ])('with %s is refused, and nothing of it is taken', (_, text) => {
+  ])('with %s is rejected without any change', (_, text) => {
     const pools = new SpotPools(virtualClock());
     expect(() => pools.restore(text)).toThrow();
     expect(pools.all()).toEqual([]);
   });
 
-  it('with more pools than are remembered is bounded', () => {
+  it('with too many pools is limited', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => ({ ...fine, instanceType: `t.${at}` }));
     const pools = new SpotPools(virtualClock(Date.UTC(2026, 0, 1)));
     pools.restore(stored(fine, { pools: many }));

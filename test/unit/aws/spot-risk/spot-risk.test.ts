@@ -1,4 +1,4 @@
-/** What interrupted pools count, how instances are counted, and how it survives restarts. */
+/** Effect of interruptions on prices, counting of instance-hours, and persistence across restarts. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -21,7 +21,7 @@ function interrupt(risk: SpotRisk, count: number, pool = POOL): void {
 const partOf = (risk: SpotRisk, { instanceType, zone } = POOL): number => risk.partOf(instanceType, zone);
 
 describe('spot risk', () => {
-  it('adds to the price of the pool that was interrupted alone, until it is forgotten', async () => {
+  it('raises only the price of the interrupted pool, until it expires', async () => {
     const clock = virtualClock();
     const risk = new SpotRisk(1, clock);
     interrupt(risk, 4);
@@ -33,7 +33,7 @@ describe('spot risk', () => {
     expect(partOf(risk)).toBe(0);
   });
 
-  it('says which types it is about when something changes, and only then', () => {
+  it('reports the affected types after a change, and only then', () => {
     const risk = new SpotRisk(1, virtualClock());
     const before = risk.version;
     risk.ran(POOL, 1);
@@ -49,7 +49,7 @@ describe('spot risk', () => {
     expect(risk.version).toBe(now);
   });
 
-  it('counts an instance once, its recommendation included', () => {
+  it('counts an instance once, including its recommendation', () => {
     const risk = new SpotRisk(1, virtualClock());
     for (let again = 0; again < 3; again++) risk.interrupted('i-1', POOL, 'recommendation');
     expect(risk.views()[0]?.interruptions).toBe(0.25);
@@ -58,14 +58,14 @@ describe('spot risk', () => {
     expect(risk.views()[0]?.interruptions).toBe(1);
   });
 
-  it('with a weight of 0 remembers nothing and adds nothing', () => {
+  it('with a weight of 0 has no effect', () => {
     const risk = new SpotRisk(0, virtualClock());
     interrupt(risk, 50);
     risk.capacityError(POOL);
     expect([partOf(risk), risk.views(), risk.changes, risk.isOn]).toEqual([0, [], 0, false]);
   });
 
-  it('is shown of pools that had events, the most dangerous first', () => {
+  it('is reported for pools with events, the highest risk first', () => {
     const risk = new SpotRisk(1, virtualClock());
     risk.ran({ ...POOL, zone: 'us-west-2c' }, 100);
     interrupt(risk, 1, OTHER);
@@ -99,7 +99,7 @@ describe('instance-hours', () => {
     'topology.kubernetes.io/zone': 'us-west-2a',
   };
 
-  it('are those of spot instances that are there, and not of a time without a look', async () => {
+  it('are counted for running spot instances, and not for time without a pass', async () => {
     const [clock, kube] = [virtualClock(), new FakeKube()];
     const risk = new SpotRisk(1, clock);
     const launched = { providerID: 'aws:///us-west-2a/i-1' };
@@ -121,7 +121,7 @@ describe('instance-hours', () => {
   });
 });
 
-describe('the memory of spot pools', () => {
+describe('the persistence of spot pools', () => {
   const REF = { name: SPOT_RISK_NAME, namespace: 'karpenter' };
   function operator(kube: MemoryKube, clock: VirtualClock) {
     const { log, lines } = recordingLog();
@@ -145,7 +145,7 @@ describe('the memory of spot pools', () => {
     expect([...first.lines, ...second.lines]).toEqual([]);
   });
 
-  it('begins anew where somebody edited it, and says so', async () => {
+  it('starts again with a log line if the text is invalid', async () => {
     const clock = virtualClock();
     const kube = new MemoryKube(clock);
     const { keeper, risk, lines, document } = operator(kube, clock);
@@ -159,7 +159,7 @@ describe('the memory of spot pools', () => {
     expect(await document.read()).toContain('"interruptions":4');
   });
 
-  it('is kept by nobody with a weight of 0, or where no namespace is known', () => {
+  it('is disabled with a weight of 0, or without a namespace', () => {
     const clock = virtualClock();
     const client = new MemoryKube(clock).client(new AbortController().signal);
     expect(spotRiskKeeper({ client, log: silent, namespace: 'karpenter' }, new SpotRisk(0, clock))).toBeUndefined();

@@ -59,7 +59,7 @@ describe('a start', () => {
     expect(new AwsStart(interrupt.signal).waitingFor()).toEqual([expect.stringContaining('the AWS region')]);
   });
 
-  it('names the call, the endpoint and the region that it waits for', async () => {
+  it('logs the call, the endpoint and the region that it waits for', async () => {
     const arrived = Promise.withResolvers<ServerResponse>();
     respond = (_, response) => arrived.resolve(response);
     const call = describeVpcs();
@@ -72,7 +72,7 @@ describe('a start', () => {
     expect(start.waitingFor()).toEqual([]);
   });
 
-  it('repeats a call for as long as AWS is out of reach, and names the last failure', async () => {
+  it('repeats a call while AWS is unreachable, and logs the last failure', async () => {
     let attempts = 0;
     let seen: readonly string[] = [];
     respond = (request, response) => {
@@ -86,7 +86,7 @@ describe('a start', () => {
     expect(seen).toEqual([expect.stringMatching(/ in region us-west-2, the last attempt failed: .+/)]);
   });
 
-  it('repeats a call six times once it is over', async () => {
+  it('repeats a call six times after the outage', async () => {
     let attempts = 0;
     respond = (_, response) => {
       attempts += 1;
@@ -97,7 +97,7 @@ describe('a start', () => {
     expect(attempts).toBe(6);
   });
 
-  it('does not repeat a call that AWS refuses', async () => {
+  it('does not repeat a call that AWS rejects', async () => {
     let attempts = 0;
     respond = (_, response) => {
       attempts += 1;

@@ -46,12 +46,12 @@ describe('the remedy for a failed start', () => {
     ],
     ['an endpoint that does not answer', failure('TimeoutError'), /^let the pods reach EC2/],
     ['another failure', new Error('odd'), /^correct the cause/],
-  ])('names what to do about %s', (_, error, remedy) => {
+  ])('is specific to %s', (_, error, remedy) => {
     expect(startRemedy(error, FACTS)).toMatch(remedy);
     expect(startRemedy(new Error('outer', { cause: error }), FACTS)).toMatch(remedy);
   });
 
-  it('is that of the first step that failed', () => {
+  it('is the remedy for the first step that failed', () => {
     const inner = new StartError('inner', { cause: new Error('x'), remedy: 'r' });
     expect(() => failedStart('outer', FACTS)(inner)).toThrow(inner);
     expect(() => failedStart('outer', FACTS)(new Error('y'))).toThrow(StartError);

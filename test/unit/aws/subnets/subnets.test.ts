@@ -1,4 +1,4 @@
-/** Which subnet a launch takes in each zone, and what it is expected to take of its addresses. */
+/** The subnet of a launch in each zone, and the expected use of its addresses. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
@@ -67,8 +67,8 @@ describe('the subnets of a NodeClass', () => {
   });
 });
 
-describe('the part of the subnets that give public addresses', () => {
-  it('is known once they are described', async () => {
+describe('the share of subnets with public addresses', () => {
+  it('is available after they are described', async () => {
     const { subnets, nodeClass } = await subnetsOf({
       public1: ['a', 5],
       private1: ['a', 9],
@@ -82,19 +82,19 @@ describe('the part of the subnets that give public addresses', () => {
 });
 
 describe('a launch', () => {
-  it('takes the subnet with the most free addresses of each zone', async () => {
+  it('uses the subnet with the most free addresses of each zone', async () => {
     const { chosen } = await subnetsOf({ small: ['a', 10], large: ['a', 1000], other: ['b', 3] });
     expect(chosen()).toEqual({ a: 'large', b: 'other' });
   });
 
-  it('counts what earlier launches are expected to take', async () => {
+  it('counts the expected use of earlier launches', async () => {
     const { chosen } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
     expect(chosen()).toEqual({ a: 'one' });
     expect(chosen()).toEqual({ a: 'two' });
     expect(chosen()).toEqual({ a: 'one' });
   });
 
-  it('is expected to take as many as the smallest type that it may buy there', async () => {
+  it('is expected to use as many addresses as its smallest possible type in the zone', async () => {
     const { choose } = await subnetsOf({ one: ['a', 100], two: ['b', 100], three: ['c', 100] });
     const zonal = choose([
       type('m5.large', 29, ['a']),
@@ -108,7 +108,7 @@ describe('a launch', () => {
     });
   });
 
-  it('gives back what it did not use, unless the subnet was described meanwhile', async () => {
+  it('releases unused addresses, unless the subnet was described in the meantime', async () => {
     const { subnets, choose, chosen, again } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
     subnets.releaseUnused([...choose().values()], new Set());
     expect(chosen()).toEqual({ a: 'one' });
@@ -121,13 +121,13 @@ describe('a launch', () => {
     expect(chosen()).toEqual({ a: 'two' });
   });
 
-  it('keeps what it used', async () => {
+  it('keeps used addresses', async () => {
     const { subnets, choose, chosen } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
     subnets.releaseUnused([...choose().values()], new Set(['one']));
     expect(chosen()).toEqual({ a: 'two' });
   });
 
-  it('leaves a subnet that AWS found full until it is described again', async () => {
+  it('avoids a full subnet until it is described again', async () => {
     const { subnets, chosen, again } = await subnetsOf({ one: ['a', 100], two: ['a', 90] });
     subnets.exhausted('one');
     expect(chosen()).toEqual({ a: 'two' });

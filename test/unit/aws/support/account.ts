@@ -21,12 +21,12 @@ const CLUSTER = 'test';
 const FAMILIES = /^(c5|g4dn|m5|m6g|t3)\./;
 export const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
-/** A clock that can be put forward. Waiting goes by real time. */
+/** A clock that can be advanced. Waits use real time. */
 export interface ShiftedClock extends Clock {
   forward(ms: number): void;
 }
 
-/** @param longestSleepMs of real time; a longer sleep puts the clock forward instead */
+/** @param longestSleepMs maximum real wait; a longer wait advances the clock instead */
 export function shiftedClock(longestSleepMs = Number.POSITIVE_INFINITY): ShiftedClock {
   const real = realClock();
   let shift = 0;
@@ -45,13 +45,13 @@ export function shiftedClock(longestSleepMs = Number.POSITIVE_INFINITY): Shifted
 
 export interface AccountOptions {
   readonly stopDelayMs?: number;
-  /** Of the operator, besides the names of cluster and queue. */
+  /** Flags of the operator, besides the names of cluster and queue. */
   readonly flags?: readonly string[];
   /** Whether EC2 throttles as AWS does. Default false. */
   readonly rateLimits?: boolean;
   /** Default: a few families. */
   readonly catalogue?: Catalogue;
-  /** Of real time, such as the SDK's pauses between tries; the clock is put forward by what is cut off. */
+  /** Maximum real wait, for example between attempts of the SDK. The clock is advanced by the rest. */
   readonly longestSleepMs?: number;
 }
 
@@ -61,7 +61,7 @@ export class Account {
   readonly events: EventNote[] = [];
   readonly #recorded = recordingLog();
   readonly lines = this.#recorded.lines;
-  /** As the API server tells it to the next process. */
+  /** Version that the API server returns to the next process. */
   kubernetesVersion = '1.34';
   readonly aws: LocalAws;
   #provider: AwsProvider | undefined;
@@ -108,7 +108,7 @@ export class Account {
     return account;
   }
 
-  /** A new process on the same AWS account and cluster: everything remembered is gone. */
+  /** Starts a new process on the same AWS account and cluster, without any in-memory state. */
   async restart(): Promise<void> {
     this.#metrics = createMetrics();
     this.#provider = await awsProvider(
@@ -150,7 +150,7 @@ export class Account {
     return { signal: AbortSignal.timeout(20_000), log: this.#recorded.log };
   }
 
-  /** One pass of a singleton controller, or of one that works on a key of its own. */
+  /** Runs one pass of a singleton controller, or of one with its own keys. */
   async reconcile(name: string, key = 'all'): Promise<Outcome> {
     const found = this.#controllers.find((each) => each.name === name);
     if (found === undefined || 'watches' in found) throw new Error(`no controller ${name}`);
@@ -172,7 +172,7 @@ export class Account {
     return this.#reconcileClass('nodeclass.hash', name);
   }
 
-  /** One reconcile of a controller of NodeClaims. */
+  /** Runs one reconcile of a NodeClaim controller. */
   async reconcileClaim(name: string, claim: NodeClaim): Promise<Outcome> {
     const found = this.#controllers.find((each) => each.name === name);
     if (found === undefined || !('watches' in found)) throw new Error(`no controller ${name}`);
@@ -189,7 +189,7 @@ export class Account {
     return this.kube.put(NODE_CLAIM, nodeClaimOf(`default-${this.#claims++}`, this.clock.now(), requirements));
   }
 
-  /** What the launch controller does with the provider's answer. */
+  /** Writes the result of the provider in the same way as the launch controller. */
   write(claim: NodeClaim): NodeClaim {
     return this.kube.put(NODE_CLAIM, claim);
   }

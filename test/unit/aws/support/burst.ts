@@ -1,4 +1,4 @@
-/** Many launches and terminations at once, against EC2's published rate limits. */
+/** Many concurrent launches and terminations, against the published rate limits of EC2. */
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { causeOf, NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import type { RecordedCall } from '../../../../src/local/aws/types.ts';
@@ -8,7 +8,7 @@ export interface Burst {
   readonly milliseconds: number;
   /** Calls that reached EC2, by action. */
   readonly calls: Readonly<Record<string, number>>;
-  /** Actions that EC2 refused because there were too many. */
+  /** Actions that EC2 throttled. */
   readonly throttled: readonly string[];
 }
 
@@ -24,7 +24,7 @@ async function measured<T>(account: Account, work: () => Promise<T>): Promise<[T
   return [result, { milliseconds, calls: account.aws.calls.counts(), throttled }];
 }
 
-/** Launches for all claims at once, and writes down what came of it. */
+/** Launches all NodeClaims concurrently and records the calls. */
 export async function launchAll(
   account: Account,
   claims: readonly NodeClaim[],
@@ -35,7 +35,7 @@ export async function launchAll(
   });
 }
 
-/** Asks for the end of all instances, again and again, until each is gone. */
+/** Terminates all instances and retries until each has terminated. */
 export async function terminateAll(account: Account, claims: readonly NodeClaim[]): Promise<Burst> {
   const untilGone = async (claim: NodeClaim): Promise<void> => {
     for (;;) {
@@ -45,7 +45,7 @@ export async function terminateAll(account: Account, claims: readonly NodeClaim[
         if (causeOf(error, NodeClaimNotFound)) return;
         throw error;
       }
-      // The controller of the claim asks every five seconds.
+      // The NodeClaim controller retries every five seconds.
       await account.clock.sleep(1_100);
     }
   };

@@ -1,4 +1,4 @@
-/** Replays a recorded case through the provider, and brings what both sides sent into one comparable form. */
+/** Replays a recorded case through the provider and normalizes the requests of both sides. */
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
 import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, SERVICE } from '../../../../src/api/kinds.ts';
@@ -18,7 +18,7 @@ import { type Sent, World } from './world.ts';
 const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
 export interface Replay {
-  /** Requests while the NodeClass was made ready, and while the claims were launched. */
+  /** Requests while the NodeClass became ready, and while the NodeClaims were launched. */
   readonly discovery: readonly Sent[];
   readonly launch: readonly Sent[];
   readonly nodeClass: Json;
@@ -121,7 +121,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
   };
 }
 
-/** What the CRD fills in. */
+/** Defaults of the CRD. */
 const METADATA_DEFAULTS = {
   httpEndpoint: 'enabled',
   httpProtocolIPv6: 'disabled',
@@ -131,7 +131,7 @@ const METADATA_DEFAULTS = {
 
 const isMap = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Comma lists of kubelet flags in one order. */
+/** Sorts comma-separated lists in kubelet flags. */
 const orderedFlags = (text: string): string =>
   text.replace(/="([^"]*)"/g, (_, list: string) => `="${list.split(',').sort().join(',')}"`);
 
@@ -143,7 +143,7 @@ function document(type: string, content: string): unknown {
     : parsed;
 }
 
-/** User data by meaning. */
+/** Parses user data into comparable values. */
 function userData(text: string): unknown {
   if (text.startsWith('MIME-Version'))
     return parseMime(text).map(({ headers, content }) => ({
@@ -154,13 +154,13 @@ function userData(text: string): unknown {
   return orderedFlags(text);
 }
 
-/** Declared difference: the reference does not tag what it creates with the identity of the cluster. */
+/** Declared difference: the reference does not add the identity of the cluster to its tags. */
 const isIdentity = (value: unknown): boolean => isMap(value) && value.Key === CLUSTER_UID_TAG;
 
 const PROFILE = /live_(\d+|INSTANCE-PROFILE)/g;
 const TEMPLATE = /karpenter\.k8s\.aws\/(\d{5,}|LAUNCH-TEMPLATE-\d+|VALIDATION-TEMPLATE-\d+)/;
 
-/** Sorted where order does not count, generated names replaced, absent members left out. */
+/** Sorts lists without a significant order, replaces generated names, and drops absent members. */
 export function normal(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return value.replace(PROFILE, 'PROFILE');
   if (Array.isArray(value)) {
@@ -176,7 +176,7 @@ export function normal(value: unknown, key = ''): unknown {
   return Object.fromEntries(members);
 }
 
-/** A template's content with a name made of it. */
+/** Returns the content of a template with a name that is derived from it. */
 function template(input: Json, text: string): { readonly name: string; readonly content: unknown } {
   const { LaunchTemplateName: _, ClientToken: __, ...rest } = input;
   const data = { ...rest.LaunchTemplateData, UserData: userData(text) };
@@ -186,7 +186,7 @@ function template(input: Json, text: string): { readonly name: string; readonly 
 
 export interface Templates {
   readonly contents: readonly unknown[];
-  /** Names by content, for the requests that refer to them. */
+  /** Replaces the names in later requests with content-based names. */
   readonly rename: (value: unknown) => unknown;
 }
 
@@ -210,7 +210,7 @@ export function templates(inputs: readonly Json[], textOf: (input: Json) => stri
 export const decoded = (input: Json): string => Buffer.from(input.LaunchTemplateData.UserData, 'base64').toString();
 export const recordedText = (input: Json): string => input.LaunchTemplateData.UserData.text;
 
-/** Without the token, which differs from run to run. */
+/** Drops the client token, which differs from run to run. */
 export function fleets(inputs: readonly Json[], { rename }: Templates): unknown {
   return normal(rename(inputs.map(({ ClientToken: _, ...rest }) => rest)));
 }

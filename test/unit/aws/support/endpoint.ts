@@ -1,15 +1,15 @@
-/** A server in the place of AWS, which answers what a test wants. */
+/** A server in place of AWS, with the responses of a test. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Endpoint {
   readonly server: Server;
-  /** Also puts the environment back. */
+  /** Also restores the environment. */
   close(): Promise<void>;
 }
 
-/** From now on clients that are made in this process ask it. */
+/** Starts a server that later clients of this process use. */
 export async function serveAws(answer: RequestListener): Promise<Endpoint> {
   const environment = { ...process.env };
   const server = createServer(answer).listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** A Kubernetes API of one process: objects in maps, informers that read them. Enough for the provider's own writes. */
+/** An in-process Kubernetes API: objects in maps and informers that read them. Supports the writes of the provider. */
 import { apiVersionOf, type Kind } from '../../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import {
@@ -25,7 +25,7 @@ export class FakeKube {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   #version = 0;
   readonly #listeners = new Map<string, StoreListener<never>[]>();
-  /** Names of objects that informers have not seen, because their watch hangs. */
+  /** Names of objects that informers have not seen, because their watch is delayed. */
   readonly unseen = new Set<string>();
   #readFailures: ((kind: Kind) => Error | false) | undefined;
   #failures: ((kind: Kind, name: string) => Error | undefined) | undefined;
@@ -37,7 +37,7 @@ export class FakeKube {
     return known;
   }
 
-  /** Puts an object as if it had been there all the time. */
+  /** Stores an object without an event of its creation. */
   put<T extends KubeObject>(kind: Kind<T>, object: T): T {
     this.#version++;
     const { metadata } = object;
@@ -56,7 +56,7 @@ export class FakeKube {
     return stored;
   }
 
-  /** Takes an object away, whatever its finalizers. */
+  /** Removes an object despite its finalizers. */
   remove(kind: Kind, name: string): void {
     const found = this.find(kind, name);
     this.#of(kind).delete(name);
@@ -72,7 +72,7 @@ export class FakeKube {
     return this.#of(kind).get(name) as T | undefined;
   }
 
-  /** Lets reads of single objects fail. */
+  /** Makes reads of single objects fail. */
   failReads(failure: ((kind: Kind) => Error | false) | undefined): void {
     this.#readFailures = failure;
   }

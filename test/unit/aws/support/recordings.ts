@@ -1,4 +1,4 @@
-/** What the reference was recorded to ask of AWS, packed in one file. */
+/** Recorded AWS requests of the reference, packed in one file. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Json } from './json.ts';

@@ -1,4 +1,4 @@
-/** AWS as the recorded cases found it: answers SDK commands from the fixture and keeps what was asked. */
+/** AWS with the state of the recorded cases. Returns responses from the fixture and records the requests. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { EKSClient } from '@aws-sdk/client-eks';
 import { IAMClient } from '@aws-sdk/client-iam';
@@ -44,7 +44,7 @@ function matches(filters: Json[] | undefined, tags: Json, members: Record<string
 
 export interface WorldOptions {
   readonly describeCluster: Json;
-  /** What EC2 answers fleets with, one after the other. */
+  /** Responses of EC2 to fleet requests, in order. */
   readonly ec2Answer: readonly Json[];
 }
 

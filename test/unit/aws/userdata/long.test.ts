@@ -1,4 +1,4 @@
-/** User data of a size or depth that nobody writes. */
+/** User data of unrealistic size or depth. */
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
@@ -23,7 +23,7 @@ const family = (amiFamily: NonNullable<EC2NodeClass['spec']['amiFamily']>) =>
 const DEPTH = 30_000;
 
 describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as const)('user data of %s', (name) => {
-  it('is refused when it is far larger than what EC2 takes', () => {
+  it('is rejected if it is far larger than the limit of EC2', () => {
     const render = () => renderUserData(family(name), bootstrap('x: 1\n'.repeat(100_000)), silent);
     expect(render).toThrow(new InvalidUserData('it has 500000 characters, and EC2 takes 16384 bytes'));
   });
@@ -37,7 +37,7 @@ describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as cons
       'white space',
       `Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Transfer-Encoding: quoted-printable\n\n${' '.repeat(DEPTH)}x`,
     ],
-  ])('with %s is rendered, or refused as user data', (_, custom) => {
+  ])('with %s is rendered, or rejected as user data', (_, custom) => {
     withinCpuTime(5_000, () => {
       try {
         expect(typeof renderUserData(family(name), bootstrap(custom), silent)).toBe('string');
@@ -51,7 +51,7 @@ describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as cons
 describe('user data of AL2023', () => {
   const render = (custom: string) => () => renderUserData(family('AL2023'), bootstrap(custom), silent);
 
-  it('is not parsed if it has more bytes than EC2 takes', () => {
+  it('is not parsed if it has more bytes than EC2 accepts', () => {
     expect(render(`a: ${'['.repeat(16_382)}`)).toThrow(
       'parsing custom UserData, it has 16385 bytes, and EC2 takes 16384',
     );

@@ -20,7 +20,7 @@ const ARCHIVE = [
 ].join('\r\n');
 
 describe('parseMime', () => {
-  it('reads folded headers, CRLF and an archive whose end is missing', () => {
+  it('reads folded headers, CRLF and an archive with a missing end', () => {
     expect(parseMime(`${ARCHIVE}\r\n--BOUND`)).toEqual([
       { headers: { 'Content-Type': 'text/x-shellscript; charset="us-ascii"' }, content: 'echo one' },
       { headers: { 'Content-Type': 'application/node.eks.aws' }, content: 'kind: NodeConfig\n' },
@@ -32,11 +32,11 @@ describe('parseMime', () => {
     ['no parts', 'Content-Type: multipart/mixed; boundary="B"\n\nhello'],
     ['no empty line', 'MIME-Version: 1.0'],
     ['a malformed header', 'MIME-Version: 1.0\nnonsense\n\nhello'],
-  ])('refuses an archive with %s', (_, archive) => {
+  ])('rejects an archive with %s', (_, archive) => {
     expect(() => parseMime(archive)).toThrow();
   });
 
-  it('reads back what was written', () => {
+  it('returns the parts that were written', () => {
     const line = fc.string().filter((text) => !/[\r\n]/.test(text) && !text.startsWith('--'));
     const content = fc.array(line, { minLength: 1, maxLength: 5 }).map((lines) => lines.join('\n'));
     fc.assert(

@@ -10,7 +10,7 @@ import { nodeClassOf } from '../../../support/awsobjects.ts';
 const unordered = () => undefined;
 
 describe('user data of Bottlerocket', () => {
-  it('is, to the letter, what Karpenter 1.14.1 was recorded to write', () => {
+  it('is identical to the recorded output of Karpenter 1.14.1', () => {
     const custom = `[settings.kubernetes]
 pod-pids-limit = 2048
 allowed-unsafe-sysctls = ["net.core.somaxconn"]
@@ -90,7 +90,7 @@ describe('tomlText', () => {
     expect(parse(tomlText(parse(text), unordered))).toEqual(parse(text));
   });
 
-  it('refuses tables that are nested without end', () => {
+  it('rejects tables with unlimited nesting', () => {
     const deep = () => tomlText(parse(`[${Array.from({ length: 500 }, () => 'a').join('.')}]`), unordered);
     expect(deep).toThrow(InvalidUserData);
   });

@@ -1,4 +1,4 @@
-/** Keeping away from zones that a cluster was shifted away from, with a stand-in for the service over real HTTP. */
+/** Avoidance of zones with an active zonal shift, with a stand-in for the service over real HTTP. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -12,7 +12,7 @@ const TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
 const ON_DEMAND = only('karpenter.sh/capacity-type', 'on-demand');
 
 describe('zonal shifts', () => {
-  it('hold until they expire or are cancelled', async () => {
+  it('last until they expire or are cancelled', async () => {
     let now = 0;
     let answer: Awaited<ReturnType<ConstructorParameters<typeof ZonalShifts>[0]['shifts']>> = [];
     const shifts = new ZonalShifts({ shifts: async () => answer }, 'arn', { now: () => now });
@@ -22,7 +22,7 @@ describe('zonal shifts', () => {
     expect(shifts.active()).toEqual(['az1']);
     expect(shifts.until('az1')).toBe(1000);
 
-    // One that an answer leaves out stays, unless the answer is empty.
+    // A shift that is missing in a response stays active, unless the response is empty.
     answer = [{ awayFrom: 'az3', expiresMs: 2000, applied: true }];
     await shifts.poll();
     expect(shifts.active()).toEqual(['az1', 'az3']);
@@ -41,7 +41,7 @@ describe('zonal shifts', () => {
   });
 });
 
-describe('an operator that heeds zonal shifts', () => {
+describe('an operator that observes zonal shifts', () => {
   let server: Server;
   let account: Account;
   const asked: { path: string | undefined; authorization: string | undefined }[] = [];
@@ -65,7 +65,7 @@ describe('an operator that heeds zonal shifts', () => {
     await account.close();
   });
 
-  it('asks for those of its cluster, in a signed request', () => {
+  it('requests the shifts of its cluster, in a signed request', () => {
     expect(decodeURIComponent(present(asked[0]?.path))).toMatch(
       /^\/managedresources\/arn:aws:eks:us-west-2:\d+:cluster\/test$/,
     );
@@ -74,7 +74,7 @@ describe('an operator that heeds zonal shifts', () => {
     );
   });
 
-  it('buys nothing there, leaves what runs there alone, and tells the NodePools', async () => {
+  it('launches no instances in the zone, keeps running instances, and reports the shift on the NodePools', async () => {
     const claim = account.write(await account.provider.create(account.claim(TYPE, ON_DEMAND)));
     const id = present(instanceIdOfClaim(claim));
     await account.started(id);
@@ -127,7 +127,7 @@ describe('an operator that heeds zonal shifts', () => {
       '{"zonalShifts":[{"awayFrom":"usw2-az1","expiryTime":1}]}',
       'zonalShifts[0].appliedStatus is missing',
     ],
-  ])('goes on keeping away when the answer has %s', async (_, body, problem) => {
+  ])('keeps avoiding the zone if the response has %s', async (_, body, problem) => {
     const before = await account.offerings();
     raw = body;
     await expect(account.reconcile('zonalshift')).rejects.toThrow(problem);
@@ -135,7 +135,7 @@ describe('an operator that heeds zonal shifts', () => {
     expect(await account.offerings()).toEqual(before);
   });
 
-  it('goes back once the shift is over', async () => {
+  it('uses the zone again after the shift', async () => {
     account.events.length = 0;
     zonalShifts = [];
     await account.reconcile('zonalshift');
@@ -145,7 +145,7 @@ describe('an operator that heeds zonal shifts', () => {
     expect(offerings.filter(({ available }) => available).length).toBeGreaterThanOrEqual(3);
   });
 
-  it('does not start where the cluster is not registered', async () => {
+  it('does not start if the cluster is not registered', async () => {
     status = 404;
     const message = '--enable-zonal-shift is set, but zonal shifts of cluster "test" cannot be read';
     await expect(account.restart()).rejects.toMatchObject({ cause: { message: expect.stringContaining(message) } });
