@@ -129,7 +129,7 @@ describe('informers', () => {
   it.each([
     'end',
     'break',
-  ] as const)('continue from the last observed version if the watch has an %s', async (how) => {
+  ] as const)('continue from the last observed resource version if the watch has an %s', async (how) => {
     const [first, second] = [openWatch(), openWatch()];
     server.script(page(5, widget('a', 1)), first.answer, second.answer);
     const events = track(informers.store(WIDGET));
