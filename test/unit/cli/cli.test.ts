@@ -48,7 +48,7 @@ describe('the command line', () => {
     expect(help.output()).toMatch(new RegExp(`^Usage: ${['karpenter', ...verbs].join(' ')}[ |]`));
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     const version = run('--version');
     expect(await version.exit).toBe(0);
     expect(version.output()).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -63,7 +63,7 @@ describe('the command line', () => {
     ['a time scale of nothing', ['local', '--time-scale', '0'], /above 0/],
     ['machines without speed', ['demo', '--machine-speed', '0'], /above 0/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
-  ])('refuses %s with exit code 2', async (_, args, message) => {
+  ])('rejects %s with exit code 2', async (_, args, message) => {
     const refused = run(...args);
     expect(await refused.exit).toBe(2);
     expect(refused.errors()).toMatch(message);
@@ -71,7 +71,7 @@ describe('the command line', () => {
 });
 
 describe('karpenter migrate status', () => {
-  it('ends with 1 when it is not understood: 2 says that something is left', async () => {
+  it('ends with 1 if its arguments are invalid, because 2 means unfinished steps', async () => {
     const refused = run('migrate', 'status', '--nonsense');
     expect(await refused.exit).toBe(1);
     expect(refused.errors()).toContain('--nonsense');
@@ -106,7 +106,7 @@ describe('karpenter local', () => {
 });
 
 describe('karpenter demo', () => {
-  it('stops everything when it is interrupted, and does not call that a failure', async () => {
+  it('stops everything when it is interrupted, and exits without an error', async () => {
     const demo = run('demo');
     while (!/^ +[\d.]+s {2}operator /m.test(demo.output()) && demo.child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,4 +1,4 @@
-/** `karpenter cost` and `karpenter report`: over a dump, and of an operator over HTTP. */
+/** `karpenter cost` and `karpenter report`, for a dump and for an operator over HTTP. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -215,7 +215,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** What a command line prints. */
+/** Returns the output of a command. */
 async function printed(verb: 'cost' | 'report', ...args: readonly string[]): Promise<string> {
   const command = (verb === 'cost' ? costCommand('test') : reportCommand()).exitOverride();
   await command.parseAsync([...args], { from: 'user' });
@@ -233,11 +233,11 @@ describe('karpenter cost', () => {
     'instance-type',
     'namespace',
     'workload',
-  ])('says by %s what the operator counts', async (by) => {
+  ])('prints the costs of the operator by %s', async (by) => {
     expect(await ofOperator('cost', '--by', by)).toMatchSnapshot();
   });
 
-  it('prints JSON as its schema says, whose groups add up to the total', async () => {
+  it('prints JSON that matches its schema, with groups that add up to the total', async () => {
     for (const by of ['nodepool', 'workload']) {
       written = '';
       const cost = JSON.parse(await ofOperator('cost', '--by', by, '-o', 'json'));
@@ -262,13 +262,13 @@ describe('karpenter cost', () => {
     expect(cost.total.surplusCreditsUsdPerHour).toBe(cost.price.surplusCreditsUsdPerHour);
   });
 
-  it('says the same as YAML', async () => {
+  it('prints the same values as YAML', async () => {
     const json = JSON.parse(await ofOperator('cost', '-o', 'json'));
     written = '';
     expect(parse(await ofOperator('cost', '-o', 'yaml'))).toEqual(json);
   });
 
-  it('answers over a dump, and says what cannot be known', async () => {
+  it('prints the cost of a dump, and lists unknown parts', async () => {
     expect(await printed('cost', '-f', DUMP, '--now', '2026-06-03T10:30:00Z', '--by', 'workload')).toMatchSnapshot();
     expect(notes).toMatch(/EC2NodeClass default is not among the manifests/);
     written = '';
@@ -286,7 +286,7 @@ describe('karpenter cost', () => {
     { args: ['--history', '--by', 'zone'], error: /--by goes without --history/ },
     { args: ['--history', '--since', 'soon'], error: /Expected a duration such as 7d/ },
     { args: ['--by', 'team'], error: /Allowed choices are nodepool/ },
-  ])('refuses $args', async ({ args, error }) => {
+  ])('rejects $args', async ({ args, error }) => {
     await expect(printed('cost', ...args)).rejects.toThrow();
     expect(notes).toMatch(error);
   });
@@ -297,16 +297,16 @@ describe('karpenter cost --history', () => {
     ['day by day', ['--since', '7d']],
     ['hour by hour', ['--since', '2d']],
     ['day by day where that is wanted', ['--since', '1d', '--per', 'day']],
-  ])('says %s what was spent', async (_, args) => {
+  ])('prints the spending %s', async (_, args) => {
     expect(await ofOperator('cost', '--history', ...args, ...AT)).toMatchSnapshot();
   });
 
-  it('asks for no more than it needs', async () => {
+  it('requests only the required period', async () => {
     await ofOperator('cost', '--history', '--since', '36h', ...AT);
     expect(asked).toEqual(['/debug/history?since=2026-01-14T00:30:00.000Z']);
   });
 
-  it('prints JSON as its schema says', async () => {
+  it('prints JSON that matches its schema', async () => {
     const history = JSON.parse(await ofOperator('cost', '--history', ...AT, '-o', 'json'));
     expect(strictly(schemaOf('cost-history'), history)).toEqual([]);
     // 1.1 + 2.1 of one day; 3.1 + 4.1 and the half of 4.1 of the next
@@ -332,7 +332,7 @@ describe('karpenter cost --history', () => {
     expect(await ofOperator('cost', '--history', ...AT)).not.toContain('surplus');
   });
 
-  it('of nothing says so', async () => {
+  it('is empty without data', async () => {
     const nothing = costHistory({ hours: [] }, { per: 'day', sinceMs: 0, untilMs: NOW });
     expect(nothing).toMatchObject({ points: [], nodePools: [], total: { usd: 0, hours: 0 } });
   });
@@ -350,7 +350,7 @@ describe('a sparkline', () => {
 });
 
 describe('karpenter report', () => {
-  it.each(['table', 'markdown'])('says as %s what was done', async (format) => {
+  it.each(['table', 'markdown'])('prints the results as %s', async (format) => {
     expect(await ofOperator('report', ...AT, '-o', format)).toMatchSnapshot();
   });
 
@@ -360,7 +360,7 @@ describe('karpenter report', () => {
     expect(await ofOperator('report', ...AT)).toMatchSnapshot();
   });
 
-  it('prints JSON as its schema says', async () => {
+  it('prints JSON that matches its schema', async () => {
     const found = JSON.parse(await ofOperator('report', ...AT, '-o', 'json'));
     expect(strictly(schemaOf('report'), found)).toEqual([]);
     expect(found).toMatchObject({

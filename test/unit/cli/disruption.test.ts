@@ -69,7 +69,7 @@ describe('disruption on the command line', () => {
   const flagsFor = (...filename: readonly string[]) => ({ filename, nowMs: NOW, output: 'table' as const });
   const builtIn: TypesFor = (manifests, nowMs) => typesFor({}, manifests, nowMs);
 
-  it('gives back an empty node', async () => {
+  it('deletes an empty node', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
     const { disruption } = await simulateDisruption(options);
@@ -87,7 +87,7 @@ describe('disruption on the command line', () => {
     expect(verdictsText(verdicts)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
   });
 
-  it('leaves a node alone that provisioning finds for a pod that waits, as long as it waits', async () => {
+  it('keeps a node while provisioning plans a pending pod on it', async () => {
     const pod = (cpu: string) => `
 apiVersion: v1
 kind: Pod
@@ -102,7 +102,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     expect(await verdictsWith('40')).toMatchObject([{ node: 'node-a', code: 'chosen' }]);
   });
 
-  it('says what keeps a node', async () => {
+  it('reports the reason that keeps a node', async () => {
     const filename = [write('never.yaml', POOL('Never')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
     expect(disruptionText((await simulateDisruption(options)).disruption)).toMatch(
@@ -121,14 +121,14 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     { mode: undefined, last: 'swap-consolidation' },
     { mode: 'thorough' as const, last: 'swap-consolidation' },
     { mode: 'compatible' as const, last: 'single-node-consolidation' },
-  ])('looks for more than Karpenter unless told otherwise: $mode', async ({ mode, last }) => {
+  ])('considers more moves than Karpenter by default: $mode', async ({ mode, last }) => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const flags = { ...flagsFor(...filename), ...(mode && { consolidation: mode }) };
     const options = { ...sceneOptions(flags, builtIn), everyMethod: true };
     expect((await simulateDisruption(options)).disruption.methods?.at(-1)?.method).toBe(last);
   });
 
-  it('shows what methods that have nothing to do had to choose from', async () => {
+  it('lists the candidates of methods without commands', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: true };
     const text = disruptionText((await simulateDisruption(options)).disruption);
@@ -136,14 +136,14 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     expect(text).toMatch(/^drift: nothing to do \(0 candidates; budgets let go: default 1\)$/m);
   });
 
-  it('plays what would be if some objects were others', async () => {
+  it('simulates changed objects', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const whatIf = [write('closed.yaml', POOL('0s').replace('100%', '"0"'))];
     const { verdicts } = await explainNodes({ ...flagsFor(...filename), whatIf }, builtIn);
     expect(verdicts).toMatchObject([{ code: 'budget' }]);
   });
 
-  it('says of a NodePool whose budgets cannot be read why none of its nodes go', async () => {
+  it('reports that invalid budgets prevent the disruption of a NodePool', async () => {
     const unread = POOL('0s').replace('{nodes: 100%}', '{nodes: "1", schedule: "/10 * * * *", duration: 1h}');
     const filename = [write('unread.yaml', unread), write('node.yaml', NODE)];
     const { disruption, notes } = await simulateDisruption({
@@ -156,7 +156,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     ]);
   });
 
-  it('replaces drifted nodes of static NodePools only where the operator does', async () => {
+  it('replaces drifted nodes of static NodePools only if the operator does', async () => {
     const drifted = NODE.replace('{type: Consolidatable,', '{type: Drifted,');
     const filename = [
       write('static.yaml', POOL('0s').replace('spec:\n', 'spec:\n  replicas: 1\n')),
@@ -177,7 +177,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     });
   });
 
-  it('asks an operator for its verdicts', async () => {
+  it('requests the verdicts of an operator', async () => {
     const verdict = {
       node: 'node-a.internal',
       nodeClaim: 'claim-a',
@@ -209,7 +209,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     }
   });
 
-  it('asks an operator for instance types', async () => {
+  it('requests the instance types of an operator', async () => {
     const server = createServer((request, response) => {
       response.statusCode = request.url === '/debug/instancetypes' ? 200 : 404;
       response.end(
@@ -228,7 +228,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     }
   });
 
-  it('plays in the region of the dump, and says whose prices it takes', async () => {
+  it('uses the region of the dump, and names the source of the prices', async () => {
     const elsewhere = (text: string): string => text.replaceAll('us-west-2', 'eu-central-1');
     const filename = [write('pool.yaml', POOL('0s')), write('eu.yaml', elsewhere(NODE))];
     const { types, notes } = typesNoting({ filename });
@@ -240,7 +240,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     expect(notes).toContainEqual(expect.stringMatching(/^prices are those of us-west-2 .* those of eu-central-1 /));
   });
 
-  it('says that there is no Node to look at, and what is wrong with those that are there', async () => {
+  it('reports that no usable Node exists, with the errors of existing Nodes', async () => {
     const anonymous = NODE.slice(NODE.indexOf('apiVersion: v1')).replace(/^spec: .*$/m, 'spec: {}');
     const options = { ...sceneOptions(flagsFor(write('anonymous.yaml', anonymous)), builtIn), everyMethod: false };
     expect((await simulateDisruption(options)).notes).toEqual([
@@ -249,7 +249,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     ]);
   });
 
-  it('says that a dump without nodes has none', async () => {
+  it('reports that a dump has no nodes', async () => {
     const filename = write('none.yaml', '');
     const asked = explainCommand().parseAsync(['node', 'node-a', '-f', filename], { from: 'user' });
     await expect(asked).rejects.toThrow(`there is no node "node-a" in ${filename}, nor any other`);
@@ -260,11 +260,11 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     ['a time that is none', '{"now":"noon"}', /now: "noon" is not a time/],
     ['a gate that is neither on nor off', '{"featureGates":{"X":"yes"}}', /featureGates.X: must be true or false/],
     ['an unknown policy', '{"preferencePolicy":"Maybe"}', /preferencePolicy: must be one of Respect, Ignore/],
-  ])('refuses options with %s', (_, text, message) => {
+  ])('rejects options with %s', (_, text, message) => {
     expect(() => readCaseOptions(write('options.json', text))).toThrow(message);
   });
 
-  it('tells of options that have no effect', () => {
+  it('reports options without an effect', () => {
     const options = write('typo.json', '{"featuregates":{"A":true}}');
     const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
@@ -275,7 +275,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     }
   });
 
-  it('says of gates that no operator has that they have no effect', () => {
+  it('reports unknown feature gates', () => {
     const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
       const options = write('gates.json', '{"featureGates":{"StaticCapacty":true}}');
@@ -289,7 +289,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     }
   });
 
-  it('lets the command line go before the file of options', () => {
+  it('prefers the command line to the options file', () => {
     const text =
       '{"now":"2026-01-01T00:00:00Z","preferencePolicy":"Ignore","featureGates":{"NodeRepair":true,"StaticCapacity":true}}';
     const options = write('options.json', text);

@@ -146,9 +146,9 @@ describe('drift on the command line', () => {
   }
   const isDrifted = ({ first }: DisruptionAnswer): boolean => first?.method === 'drift';
 
-  it('is not there when nothing has changed', async () => {
+  it('is absent without a change', async () => {
     expect(await disruption({})).toEqual({ first: null });
-    // as applied once more by its user
+    // The user has applied the object again.
     expect(await disruption({}, pool(), nodeClass({ status: false }))).toEqual({ first: null });
   });
 
@@ -165,12 +165,12 @@ describe('drift on the command line', () => {
   it.each([
     ['an image', { image: 'ami-2' }],
     ['zones', { zone: 'us-west-2b' }],
-  ])('follows from %s that the NodeClass has found since', async (_, parts) => {
+  ])('follows from %s that the NodeClass has resolved since', async (_, parts) => {
     const changed = nodeClass({ ...parts, metadata: `${IN_CLUSTER}, annotations: {${CLASS_ANNOTATIONS}}` });
     expect(isDrifted(await disruption({ nodeClass: changed }))).toBe(true);
   });
 
-  it('that the operator found in AWS stays, and that which a change takes back goes', async () => {
+  it('is kept if the operator found it in AWS, and removed if a change reverts it', async () => {
     const drifted = (reason: string): string =>
       node(`- {type: Drifted, status: "True", reason: ${reason}, lastTransitionTime: 2026-06-03T09:32:00Z}`);
     expect(isDrifted(await disruption({ node: drifted('SecurityGroupDrift') }))).toBe(true);
@@ -178,7 +178,7 @@ describe('drift on the command line', () => {
     expect(isDrifted(await disruption({ node: drifted('AMIDrift') }))).toBe(false);
   });
 
-  it('of the NodeClass stays as recorded where no NodeClass is among the objects, and goes where it is gone', async () => {
+  it('of the NodeClass is kept without a NodeClass in the input, and removed if the NodeClass was deleted', async () => {
     const drifted = node(
       `- {type: Drifted, status: "True", reason: AMIDrift, lastTransitionTime: 2026-06-03T09:32:00Z}`,
     );
@@ -187,7 +187,7 @@ describe('drift on the command line', () => {
     expect(isDrifted(await disruption({ node: drifted, nodeClass: other }))).toBe(false);
   });
 
-  it('that cannot be computed is said in the answer', async () => {
+  it('is listed as unknown if it cannot be computed', async () => {
     const found = await disruption({}, nodeClass({ alias: 'al2023@v20260101', status: false }));
     expect(found.first).toBeNull();
     expect(found.unknown).toEqual([

@@ -62,13 +62,13 @@ describe('karpenter explain pod', () => {
     ['small', 'fits', /it fits on node node-a/],
     ['large', 'bought', /NodePool default buys a node for it: m7g\.xlarge for \$/],
     ['huge', 'unschedulable', /no NodePool can buy a node for it/],
-  ])('says of %s: %s', async (name, code, because) => {
+  ])('prints for %s: %s', async (name, code, because) => {
     const text = await explained(name);
     expect(text).toMatch(new RegExp(`^Pod default/${name}\n  verdict  ${code}\n  because  `));
     expect(text).toMatch(because);
   });
 
-  it('names what each NodePool has against a pod', async () => {
+  it('lists the reason of each NodePool', async () => {
     expect(await explained('huge')).toMatch(/\nNODEPOOL +CODE +BECAUSE\ndefault +instance-types +no instance type has/);
     expect(JSON.parse(await explained('huge', '-o', 'json'))).toMatchObject({
       pod: 'default/huge',
@@ -111,7 +111,7 @@ describe('karpenter explain pod', () => {
   until    2026-01-01T00:10:00Z
 `;
 
-    it('says why, since when and until when', async () => {
+    it('prints the reason, the start and the end', async () => {
       expect(await asked('large', '--server', url)).toBe(HELD);
       expect(JSON.parse(await asked('large', '--server', url, '-o', 'json'))).toEqual({
         pod: 'default/large',
@@ -122,26 +122,26 @@ describe('karpenter explain pod', () => {
       });
     });
 
-    it('says of others that they are not held', async () => {
+    it('reports that other pods are not held', async () => {
       expect(await asked('small', '--server', url)).toContain(
         `verdict  not-held\n  because  the operator at ${url} holds back no pending pod of this name; name manifests with -f`,
       );
     });
 
-    it('says of a pod among manifests that it is held rather than what would be bought for it', async () => {
+    it('reports a pod in manifests as held instead of simulating it', async () => {
       expect(await explained('large', '--server', url)).toBe(HELD);
       expect(await explained('there', '--server', url)).toMatch(/verdict {2}running/);
       expect(await explained('small', '--server', url)).toMatch(/verdict {2}fits/);
     });
   });
 
-  it('knows pods by their namespace', async () => {
+  it('identifies pods by their namespace', async () => {
     await expect(explained('small', '-n', 'web')).rejects.toThrow(
       `there is no pod "web/small" in ${file}, only default/huge, default/large, default/small, default/there`,
     );
   });
 
-  it('says of a pod that it does not know which Nodes it left out', async () => {
+  it('names the omitted Nodes in the verdict of a pod', async () => {
     const dump = join(folder, 'dump.yaml');
     writeFileSync(
       dump,

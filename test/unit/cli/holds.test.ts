@@ -1,4 +1,4 @@
-/** Pods that the operator holds back: they wait, and nothing is bought for them. */
+/** Pods that the operator holds back. They stay pending, and no nodes are launched for them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -34,7 +34,7 @@ const HOLD = {
   until: '2026-06-03T10:40:00Z',
 };
 
-it('simulate leaves out what the operator that it asks holds back, and says so', async () => {
+it('simulate omits and reports pods that the operator holds back', async () => {
   const served: Readonly<Record<string, unknown>> = {
     '/debug/instancetypes': { instanceTypes: [] },
     '/debug/holds': [HOLD],

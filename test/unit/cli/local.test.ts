@@ -30,7 +30,7 @@ describe('the kubeconfig of karpenter local', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('of a second cluster in a folder has a name of its own', async () => {
+  it('of a second cluster in a folder has a unique name', async () => {
     const [one, other] = [await start(), await start()];
     const first = await writeLocalKubeconfig(undefined, one);
     const second = await writeLocalKubeconfig(undefined, other);
@@ -42,7 +42,7 @@ describe('the kubeconfig of karpenter local', () => {
     expect(await readFile(second, 'utf8')).toContain(other.url);
   });
 
-  it('is not written over that of a running cluster that the user names', async () => {
+  it('does not replace the kubeconfig of a running cluster that the user names', async () => {
     const [one, other] = [await start(), await start()];
     const file = await writeLocalKubeconfig('mine', one);
     await expect(writeLocalKubeconfig('mine', other)).rejects.toThrow(
@@ -51,13 +51,13 @@ describe('the kubeconfig of karpenter local', () => {
     expect(await readFile(file, 'utf8')).toContain(one.url);
   });
 
-  it('in a folder that is not there is an error that says so', async () => {
+  it('in a missing folder is an error that names the folder', async () => {
     await expect(writeLocalKubeconfig('nowhere/mine', await start())).rejects.toThrow(
       /^the kubeconfig cannot be written to .*nowhere\/mine \(.*ENOENT.*\); name a file/,
     );
   });
 
-  it('replaces that of a cluster that has ended', async () => {
+  it('replaces the kubeconfig of a stopped cluster', async () => {
     const one = await start();
     await writeLocalKubeconfig(undefined, one);
     await servers.pop()?.close();
@@ -68,7 +68,7 @@ describe('the kubeconfig of karpenter local', () => {
 });
 
 describe('a local world', () => {
-  it('says the same of its cluster as Kubernetes and as EKS, and tells clients where AWS is', async () => {
+  it('reports the same cluster in Kubernetes and EKS, and provides the AWS endpoint to clients', async () => {
     const world = await startWorld();
     try {
       const env = world.env();

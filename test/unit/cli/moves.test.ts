@@ -30,7 +30,7 @@ const undone: MoveView = {
 };
 
 describe('karpenter moves', () => {
-  it('lists moves, and adds up those that lasted and what all of them saved', () => {
+  it('lists moves, with the totals of lasting moves and of all savings', () => {
     const lines = movesText([undone, move]).split('\n');
     expect(lines[1]).toMatch(
       /single-node consolidation +undone by default-x \(bought-again\) +\$0.1000\/h +-\$0.0020 /,
@@ -47,7 +47,7 @@ describe('karpenter moves', () => {
     ['json', `${JSON.stringify([move])}\n`],
     ['yaml', expect.stringMatching(/^- id: "1"\n/)],
     ['table', movesText([move])],
-  ])('asks the operator and prints %s', async (format, output) => {
+  ])('requests the moves of the operator and prints %s', async (format, output) => {
     const server = createServer((request, response) => {
       response.writeHead(request.url === '/debug/moves' ? 200 : 404).end(JSON.stringify([move]));
     });
@@ -65,12 +65,12 @@ describe('karpenter moves', () => {
   });
 });
 
-describe('what is not there', () => {
+describe('a missing object', () => {
   it.each([
     [[], 'there is no node "x" in now.yaml, nor any other'],
     [['a', 'b'], 'there is no node "x" in now.yaml, only a, b'],
     [[...'abcdefghijkl'], 'there is no node "x" in now.yaml, only a, b, c, d, e, f, g, h, i, j and 2 more'],
-  ])('is told with what is: %j', (known, text) => {
+  ])('is reported with the existing objects: %j', (known, text) => {
     expect(notAmong('node', 'x', { known, where: 'in now.yaml' })).toBe(text);
   });
 });

@@ -23,7 +23,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What bash offers for the last word; like bash, an equals sign is a word of its own. */
+/** Returns the completions of bash for the last word. As in bash, an equals sign is a separate word. */
 function offered(...words: readonly string[]): readonly string[] {
   const line = ['karpenter', ...words].map((word) => `'${word}'`).join(' ');
   const script = `source .bash; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _karpenter; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -94,7 +94,7 @@ describe('scripts', () => {
   it.each([
     ['zsh', zshScript(root)],
     ['fish', fishScript(root)],
-  ])('of %s know every option', (_, script) => {
+  ])('of %s contain every option', (_, script) => {
     const options = everyCommand(root).flatMap((each) => each.options);
     const missing = options.filter(({ long }) => !script.includes(long.slice(2)));
     expect(options.length).toBeGreaterThan(20);

@@ -1,4 +1,4 @@
-/** `karpenter convert` as it is run: where it reads, where it writes, and how it ends. */
+/** Input, output and exit code of `karpenter convert`. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const ALPHA = readFileSync(join(import.meta.dirname, 'fixtures/flux/alpha.yaml')
 const OTHER = 'apiVersion: v1\nkind: Namespace\nmetadata: {name:  x}\n';
 const folder = mkdtempSync(join(tmpdir(), 'karpenter-convert-'));
 const path = (name: string): string => join(folder, name);
-/** Without the folder, which is another each time. */
+/** Removes the name of the folder, which differs from run to run. */
 const shown = (text: string): string => text.replaceAll(`${folder}/`, '');
 afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(() => {
@@ -33,7 +33,7 @@ describe('karpenter convert', () => {
     expect(readFileSync(path('out.yaml'), 'utf8')).toContain('role: r');
   });
 
-  it('writes in place only what changes, with the mode that it had', async () => {
+  it('writes only changed files in place, and keeps their mode', async () => {
     const { output } = await runConvert('-R', '-f', folder, '--in-place');
     expect(shown(output)).toMatch(/^alpha\.yaml: \d+ lines added, \d+ removed\n$/);
     expect(readFileSync(path('alpha.yaml'), 'utf8')).toContain('karpenter.sh/v1\n');
@@ -43,13 +43,13 @@ describe('karpenter convert', () => {
     expect((await runConvert('-R', '-f', folder, '--in-place')).output).toBe('');
   });
 
-  it('shows the difference with --diff, and writes nothing', async () => {
+  it('prints the difference with --diff, and writes no file', async () => {
     const { output } = await runConvert('-f', path('alpha.yaml'), '--diff');
     expect(shown(output)).toMatchSnapshot();
     expect(readFileSync(path('alpha.yaml'), 'utf8')).toBe(ALPHA);
   });
 
-  it('ends with 1 when a file cannot be used, and converts the others', async () => {
+  it('ends with 1 if a file is invalid, and converts the other files', async () => {
     writeFileSync(path('broken.yaml'), 'a: [\n');
     const { output, errors, code } = await runConvert('-f', folder);
     expect(code).toBe(1);

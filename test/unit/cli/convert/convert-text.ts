@@ -1,4 +1,4 @@
-/** Converts texts as the command would convert files of these names. */
+/** Converts texts in the same way as the command converts files with these names. */
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { parseFile, renderFile } from '../../../../src/cli/convert/documents.ts';
@@ -8,11 +8,11 @@ import { reviewOf } from '../../../../src/cli/objects/stored.ts';
 
 export interface Converted {
   readonly texts: readonly string[];
-  /** Of the first file. */
+  /** Text of the first file. */
   readonly text: string;
-  /** Of all files. */
+  /** Objects of all files. */
   readonly objects: readonly KubeObject[];
-  /** One line each. */
+  /** Notes, one line each. */
   readonly notes: readonly string[];
   readonly errors: readonly string[];
 }
@@ -38,7 +38,7 @@ export function convertTexts(texts: Readonly<Record<string, string>>, options: C
 export const convertText = (text: string, options?: ConvertOptions): Converted =>
   convertTexts({ 'in.yaml': text }, options);
 
-/** What the v1 CRDs have against an object; nothing when they accept it. */
+/** Returns the errors of the v1 CRDs for an object. Empty if the object is valid. */
 export const rejections = (object: KubeObject): readonly string[] => {
   const { causes, unknown } = reviewOf(object);
   return [

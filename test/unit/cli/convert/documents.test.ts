@@ -1,4 +1,4 @@
-/** Text that is edited keeps all that is not concerned. */
+/** An edit of a text keeps all unrelated parts. */
 import { describe, expect, it } from '@jest/globals';
 import { convertText, convertTexts } from './convert-text.ts';
 
@@ -37,19 +37,19 @@ data:
 `;
 
 describe('documents', () => {
-  it('that hold nothing old are kept byte by byte, between those that change', () => {
+  it('without old objects are kept byte by byte between changed documents', () => {
     const { text } = convertText(`${OTHER}---\n${POOL}...\n# between\n---\n\n${OTHER}`);
     expect(text.startsWith(`${OTHER}---\n`)).toBe(true);
     expect(text.endsWith(`# between\n---\n\n${OTHER}`)).toBe(true);
     expect(text).toContain('apiVersion: karpenter.sh/v1 # old');
   });
 
-  it('keep comments, order, indentation and brackets where they change', () => {
+  it('keep comments, order, indentation and brackets when they change', () => {
     expect(convertText(POOL).text).toBe(
       POOL.replace('v1beta1', 'v1')
         .replace('        expireAfter: 24h # a day\n', '')
         .replace('name: c', 'group: karpenter.k8s.aws\n                kind: EC2NodeClass\n                name: c')
-        // lists that stand further in than usual do not any longer
+        // Lists lose unusual indentation.
         .replaceAll('            -   ', '              - ')
         .concat('            expireAfter: 24h # a day\n'),
     );
@@ -66,7 +66,7 @@ describe('documents', () => {
     expect(text.includes('\r')).toBe(as('\n').includes('\r'));
   });
 
-  it('of JSON stay JSON; more objects than there were make a List', () => {
+  it('of JSON stay JSON, and additional objects make a List', () => {
     const provisioner = {
       apiVersion: 'karpenter.sh/v1alpha5',
       kind: 'Provisioner',
@@ -124,7 +124,7 @@ items:
     );
   });
 
-  it('that hold templates of Helm are an error where they would have to change', () => {
+  it('with Helm templates are an error if they would have to change', () => {
     const text = POOL.replace('name: c', 'name: {{ .Values.class }}');
     const { errors, text: kept } = convertText(text);
     expect(errors).toEqual([expect.stringContaining('NodePool a: is a template: render it and convert the result')]);
@@ -133,7 +133,7 @@ items:
 });
 
 describe('workloads', () => {
-  it('get the names of today, with notes for what is gone', () => {
+  it('use the current names, with notes for removed names', () => {
     const { text, notes } = convertText(`apiVersion: batch/v1
 kind: CronJob
 metadata: {name: c}
@@ -189,7 +189,7 @@ spec:
     'overlay/json.yaml': '- op: replace\n  path: /spec/limits/resources/cpu\n  value: 5\n',
   };
 
-  it('have patches that are converted as far as they go', () => {
+  it('have patches that are converted as far as possible', () => {
     const { texts, notes, errors } = convertTexts(files);
     expect(errors).toEqual([]);
     expect(texts[0]).toBe(files['overlay/kustomization.yaml']);
@@ -209,7 +209,7 @@ spec:
   });
 });
 
-it('the ConfigMap of settings is told about, key by key', () => {
+it('the settings ConfigMap is reported key by key', () => {
   const { notes, text } = convertText(
     'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: karpenter-global-settings}\ndata: {aws.clusterName: x, aws.tags: "{}"}\n',
   );

@@ -1,4 +1,4 @@
-/** What becomes of each field of the alpha and beta APIs. */
+/** Conversion of each field of the alpha and beta APIs. */
 import { describe, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { convertText, convertTexts, rejections } from './convert-text.ts';
@@ -23,7 +23,7 @@ const nodePool = (spec: string, disruption = ''): string =>
 const nodeClass = (spec: string, family = 'AL2'): string =>
   `apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: c}\nspec: {amiFamily: ${family}, role: r, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]${spec}}\n`;
 
-/** The result, which v1 accepts. */
+/** Returns the spec of the result, which v1 accepts. */
 function specOf(text: string, options = {}): Record<string, unknown> {
   const { objects, errors } = convertText(text, options);
   expect(errors).toEqual([]);
@@ -96,11 +96,11 @@ describe('a Provisioner', () => {
     expect(requirementsOf(provisioner(spec))).toEqual(expected);
   });
 
-  it('gets none of them with --ignore-defaults', () => {
+  it('has none of them with --ignore-defaults', () => {
     expect(requirementsOf(provisioner(''), { ignoreDefaults: true })).toEqual([]);
   });
 
-  it('with settings of nodes in it gets an EC2NodeClass of its own', () => {
+  it('with node settings results in its own EC2NodeClass', () => {
     const inline = provisioner('').replace(
       'providerRef: {name: c}',
       'provider: {instanceProfile: p, subnetSelector: {a: b}, securityGroupSelector: {aws-ids: "sg-1,sg-2"}}',
@@ -127,7 +127,7 @@ describe('a Provisioner', () => {
     ['weight: 500', 'v1 would reject it: spec.weight'],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of others, as people keep them
     ['requirements: "${list}"', 'render it and convert the result'],
-  ])('with {%s} stays as it is, with an error', (spec, message) => {
+  ])('with {%s} stays unchanged, with an error', (spec, message) => {
     const { errors, text } = convertText(provisioner(spec));
     expect(errors).toEqual([expect.stringContaining(message)]);
     expect(text).toBe(provisioner(spec));
@@ -187,7 +187,7 @@ describe('an AWSNodeTemplate', () => {
     expect(specOf(template(spec))).toMatchObject(expected);
   });
 
-  it('gets the role that is given, in place of an instance profile too', () => {
+  it('uses the given role, also instead of an instance profile', () => {
     expect(specOf(template(''), { role: 'r' })).toMatchObject({ role: 'r' });
     const spec = specOf(template('instanceProfile: p'), { role: 'r' });
     expect(spec).toMatchObject({ role: 'r' });
@@ -203,7 +203,7 @@ describe('an AWSNodeTemplate', () => {
       'spec.blockDeviceMappings[0].ebs.volumeSize: 100Ti is not between',
     ],
     ['subnetSelector: [a]', 'spec.subnetSelector: must be an object'],
-  ])('with {%s} stays as it is, with an error', (spec, message) => {
+  ])('with {%s} stays unchanged, with an error', (spec, message) => {
     expect(convertText(template(spec)).errors).toEqual([
       expect.stringMatching(/^in.yaml, document 1, AWSNodeTemplate c: .*/),
     ]);
@@ -279,7 +279,7 @@ describe('settings of the kubelet', () => {
   const withKubelet = (name: string, block: string): string =>
     nodePool(`, kubelet: ${block}`).replace('name: a', `name: ${name}`);
 
-  it('go into the class when all its NodePools have the same', () => {
+  it('move into the class if all its NodePools have the same settings', () => {
     const { objects } = convertTexts({
       'a.yaml': withKubelet('a', '{maxPods: 5, podsPerCore: 2}'),
       'b.yaml': `${withKubelet('b', '{podsPerCore: 2, maxPods: 5}')}---\n${nodeClass('')}`,
@@ -301,7 +301,7 @@ describe('settings of the kubelet', () => {
     expect(objects[1]).toMatchObject({ spec: { template: { spec: { nodeClassRef: { name: 'c' } } } } });
   });
 
-  it('of a class that is not in the input are left in a comment', () => {
+  it('of a class that is missing in the input are written as a comment', () => {
     const { text, notes } = convertText(withKubelet('a', '{maxPods: 5}'));
     expect(text).toMatch(/# EC2NodeClass c needs:\n *# spec:\n *# {3}kubelet:\n *# {5}maxPods: 5\n/);
     expect(notes).toContainEqual(expect.stringMatching(/^lost: .*which is not in the input/));
@@ -326,7 +326,7 @@ ${nodeClass('')}`;
 });
 
 describe('a NodeClaim and a Machine', () => {
-  it('the one is converted, with the expiry that its pool would have had; the other is left out', () => {
+  it('the NodeClaim is converted with the expiry of its pool; the Machine is omitted', () => {
     const claim =
       'apiVersion: karpenter.sh/v1beta1\nkind: NodeClaim\nmetadata: {name: a}\nspec: {nodeClassRef: {name: c}, requirements: []}\n';
     expect(specOf(claim)).toMatchObject({ expireAfter: 'Never', nodeClassRef: { group: 'karpenter.k8s.aws' } });

@@ -12,7 +12,7 @@ import { runConvert } from './run-convert.ts';
 const SCHEMA = new URL('../../../../charts/karpenter/values.schema.json', import.meta.url);
 const chart = Compile(JSON.parse(readFileSync(SCHEMA, 'utf8')));
 
-/** Converts values, holds the result against the chart, and converts it again. */
+/** Converts values, validates the result against the chart, and converts it again. */
 function converted(text: string) {
   const document = parseDocument(text);
   const notes = new Notes();
@@ -33,7 +33,7 @@ const nested = (path: readonly string[], value: unknown): unknown =>
 const valueAt = (value: unknown, path: readonly string[]): unknown =>
   path.reduce((inner: unknown, name) => (inner as Record<string, unknown> | undefined)?.[name], value);
 
-/** A value that the chart takes in that place. */
+/** Returns a value that the chart accepts at the path. */
 const fitting = (path: readonly string[]): unknown => {
   const name = path.at(-1) ?? '';
   if (/Paths$/.test(name)) return ['stdout'];
@@ -53,7 +53,7 @@ describe('values of older charts', () => {
     expect(notes).toContainEqual(expect.stringContaining(`changed: values.yaml: ${name}: ${name} is ${place} today`));
   });
 
-  it.each(DROPPED_VALUES.map(({ path }) => [path.join('.'), path] as const))('%s goes, with a reason', (name, path) => {
+  it.each(DROPPED_VALUES.map(({ path }) => [path.join('.'), path] as const))('%s is left out', (name, path) => {
     const { value, notes } = converted(JSON.stringify(nested(path, true)));
     expect(valueAt(value, path)).toBeUndefined();
     expect(notes).toContainEqual(expect.stringMatching(/^lost: values\.yaml: \S+: \S+ is left out: \w/));
@@ -102,7 +102,7 @@ controller: { metrics: { port: 8000 } }
 `);
   });
 
-  it('convert where seeds of migrations have names that never worked', () => {
+  it('convert if seeds of migrations have names that never worked', () => {
     const terraform = converted(
       'settings: {clusterName: a, interruptionQueueName: q, featureGates: {drift: true}}\ncontroller: {nodeSelector: {role: system}}',
     );
@@ -118,7 +118,7 @@ controller: { metrics: { port: 8000 } }
     expect(flux.value).toEqual({ settings: { clusterName: 'dev', interruptionQueue: 'q' }, logLevel: 'debug' });
   });
 
-  it('say which defaults are others by now, once', () => {
+  it('report changed defaults once', () => {
     const { notes } = converted('webhook: {enabled: true}');
     expect(notes.filter((text) => /8080|zones/.test(text))).toHaveLength(2);
     expect(converted('settings: {clusterName: a}').notes).toEqual([]);
@@ -127,7 +127,7 @@ controller: { metrics: { port: 8000 } }
     ).not.toMatch(/8080|zones/);
   });
 
-  it('do not overwrite what is there under the name of today', () => {
+  it('keep an existing value under the current name', () => {
     const { value, notes } = converted('settings: {clusterName: new, aws: {clusterName: old}}');
     expect(value).toEqual({ settings: { clusterName: 'new' } });
     expect(notes.join('\n')).toContain('settings.aws.clusterName is left out: settings.clusterName is there as well');
@@ -142,7 +142,7 @@ controller: { metrics: { port: 8000 } }
       '{repository: registry.example.com/karpenter-ts}',
       { repository: 'registry.example.com/karpenter-ts' },
     ],
-  ])('treat %s as what it is', (_, image, kept) => {
+  ])('convert %s correctly', (_, image, kept) => {
     const { value } = converted(`settings: {clusterName: a}\ncontroller: {image: ${image}}`);
     expect(valueAt(value, ['controller', 'image'])).toEqual(kept);
   });
@@ -154,7 +154,7 @@ controller: { metrics: { port: 8000 } }
     expect(converted(`logConfig: {logLevel: {controller: ${level}}}`).value).toEqual({ logLevel: today });
   });
 
-  it('name what the chart does not know or would refuse, and keep it', () => {
+  it('report unknown and invalid values, and keep them', () => {
     const document = parseDocument(
       'tolerationz: []\nsettings: {preferencePolicy: respect, extra: 1}\ncontroller: text\nglobal: {a: 1}',
     );
@@ -205,7 +205,7 @@ describe('karpenter convert values', () => {
     ['a list', '- a\n', 'expected the values of a chart'],
     ['an object', 'apiVersion: v1\nkind: ConfigMap\n', 'is an object of Kubernetes, not the values of a chart'],
     ['no YAML', 'a: [\n', 'not valid YAML'],
-  ])('refuses %s by the name of its file', async (_, text, message) => {
+  ])('rejects %s with the name of its file', async (_, text, message) => {
     const path = write('wrong.yaml', text);
     const { errors, code } = await runConvert('values', '-f', path);
     expect(code).toBe(1);

@@ -1,11 +1,11 @@
-/** Whatever the alpha and beta APIs accepted becomes what v1 accepts, and stays as it is from then on. */
+/** Every valid object of the alpha and beta APIs is converted to a valid v1 object that does not change again. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { convertTexts, rejections } from './convert-text.ts';
 import { nodeClaim, nodeClass, nodePool, nodeTemplate, provisioner } from './old-objects.ts';
 
-/** More of them, and others, by RANDOM_RUNS=5000 RANDOM_SEED=7. */
+/** RANDOM_RUNS=5000 RANDOM_SEED=7 runs more and other cases. */
 const RUNS = { numRuns: Number(process.env.RANDOM_RUNS ?? 50), seed: Number(process.env.RANDOM_SEED ?? 20_261_122) };
 
 const TYPES = new Set(['karpenter.sh/v1 NodePool', 'karpenter.sh/v1 NodeClaim', 'karpenter.k8s.aws/v1 EC2NodeClass']);

@@ -1,4 +1,4 @@
-/** Runs `karpenter convert …` in this process, as the command line does. */
+/** Runs `karpenter convert …` in this process. */
 import { jest } from '@jest/globals';
 import { convertCommand } from '../../../../src/cli/convert.ts';
 

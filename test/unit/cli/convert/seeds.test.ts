@@ -1,4 +1,4 @@
-/** Manifests of published walk-throughs: each becomes what its author went on to, where that was said. */
+/** Manifests of published walk-throughs. Each is converted to the result of its author, if the author published it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -23,7 +23,7 @@ const withKeys = (pool: NodePool, keys: readonly string[]) =>
 describe('the migration with Flux', () => {
   const [alpha, beta] = [converted('flux/alpha.yaml'), converted('flux/beta.yaml')];
 
-  it('comes to the NodePool of the author from the Provisioner', () => {
+  it('converts the Provisioner to the NodePool of the author', () => {
     expect(alpha.pool.spec.template.metadata).toEqual(beta.pool.spec.template.metadata);
     expect(alpha.pool.spec.template.spec.nodeClassRef).toEqual(beta.pool.spec.template.spec.nodeClassRef);
     expect(alpha.pool.spec.template.spec.expireAfter).toBe('1440h');
@@ -36,7 +36,7 @@ describe('the migration with Flux', () => {
     expect(alpha.text).toContain('expireAfter: 1440h # 60 days ttl');
   });
 
-  it('comes to the EC2NodeClass of the author but for tags and monitoring that the author changed', () => {
+  it('converts to the EC2NodeClass of the author, except for tags and monitoring', () => {
     const { tags: _, ...ofAlpha } = alpha.nodeClass.spec;
     const { tags: __, detailedMonitoring, ...ofBeta } = beta.nodeClass.spec;
     expect(ofAlpha).toEqual(ofBeta);
@@ -48,7 +48,7 @@ describe('the migration with Flux', () => {
 describe('the upgrade with Terraform', () => {
   const [alpha, beta] = [converted('terraform/alpha.yaml'), converted('terraform/beta.yaml')];
 
-  it('comes to the NodePool of the author, on-demand capacity included', () => {
+  it('converts to the NodePool of the author, including on-demand capacity', () => {
     const keys = beta.pool.spec.template.spec.requirements.map(({ key }) => key);
     expect(withKeys(alpha.pool, keys)).toEqual(beta.pool.spec.template.spec.requirements);
     expect(alpha.pool.spec.disruption).toEqual(beta.pool.spec.disruption);
@@ -56,7 +56,7 @@ describe('the upgrade with Terraform', () => {
     expect(alpha.pool.spec.template.metadata).toEqual(beta.pool.spec.template.metadata);
   });
 
-  it('keeps expressions of Terraform as they are', () => {
+  it('keeps Terraform expressions unchanged', () => {
     const { role: _, ...ofAlpha } = alpha.nodeClass.spec;
     const { role, ...ofBeta } = beta.nodeClass.spec;
     expect(ofAlpha).toEqual(ofBeta);
@@ -64,7 +64,7 @@ describe('the upgrade with Terraform', () => {
     expect(alpha.text).toMatch(/karpenter\.sh\/discovery: \$\{local\.env_name\}$/m);
   });
 
-  it('keeps one of both, the newer, where they stand side by side', () => {
+  it('keeps the newer object if both exist', () => {
     const { objects, notes } = convertText(`${fixture('terraform/alpha.yaml')}---\n${fixture('terraform/beta.yaml')}`);
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
       'EC2NodeClass default',
@@ -74,7 +74,7 @@ describe('the upgrade with Terraform', () => {
   });
 });
 
-it('kOps: manifests of v1 stay as they are, byte by byte', () => {
+it('kOps: v1 manifests stay unchanged byte by byte', () => {
   const text = fixture('kops/v1.yaml');
   const result = convertText(text);
   expect(result.text).toBe(text);

@@ -1,4 +1,4 @@
-/** Clusters at each point of the way, as a snapshot of theirs holds them. */
+/** Clusters at each stage of a migration, in the form of a snapshot. */
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { ALPHA_KINDS } from '../../../../src/cli/migrate/checks/kinds.ts';
 import type { Facts } from '../../../../src/cli/migrate/facts.ts';
@@ -19,7 +19,7 @@ export const info = (more: object = {}): KubeObject =>
     ...more,
   });
 
-/** As Karpenter's chart installs it. */
+/** Deployment in the form that the chart of Karpenter installs. */
 export const karpenter = (tag: string, namespace = 'kube-system', more: object = {}): KubeObject =>
   make(
     'apps/v1',
@@ -218,7 +218,7 @@ export const deployment = (
 export const webhook = (type: 'Mutating' | 'Validating', name: string): KubeObject =>
   make('admissionregistration.k8s.io/v1', `${type}WebhookConfiguration`, name, { webhooks: [] });
 
-/** Of a Provisioner with nodes. */
+/** Nodes of a Provisioner. */
 const alphaNodes = [
   node(
     'ip-10-1-35-97',
@@ -234,7 +234,7 @@ const OLD_WEB = deployment('web', {
 });
 export const GLOBAL_SETTINGS = make('v1', 'ConfigMap', 'karpenter-global-settings', {}, { namespace: 'karpenter' });
 
-/** Seed: 0.31 with Machines, as a terraform user has it. */
+/** Seed: 0.31 with Machines, installed with Terraform. */
 export const ALPHA: Parts = [
   karpenter('v0.31.3', 'karpenter'),
   ...alphaDefinitions(false),
@@ -292,7 +292,7 @@ export const CONVERSION: Parts = [
   ...hosts,
 ];
 
-/** 1.14, with nothing left. */
+/** 1.14, after the migration. */
 export const V1: Parts = [
   karpenter('1.14.1'),
   ...core({ versions: ['v1'], stored: ['v1'] }),
@@ -304,7 +304,7 @@ export const V1: Parts = [
   deployment('api', {}),
 ];
 
-/** cluster-autoscaler with a managed group and one of somebody's own; no Karpenter. */
+/** cluster-autoscaler with a managed group and a self-managed group, without Karpenter. */
 export const AUTOSCALED: Parts = [
   autoscaler(),
   ...hosts,
@@ -312,7 +312,7 @@ export const AUTOSCALED: Parts = [
   deployment('api', { annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' } }),
 ];
 
-/** Managed node groups alone. */
+/** Only managed node groups. */
 export const MANAGED: Parts = [
   managed('ip-10-1-0-1', 'system'),
   managed('ip-10-1-2-1', 'workers'),
@@ -320,11 +320,11 @@ export const MANAGED: Parts = [
   deployment('api', {}),
 ];
 
-/** What a snapshot of it would hold, and what is known of it from that. */
+/** Returns the facts of a snapshot of the cluster. */
 export const factsOf = (parts: Parts, more: object = {}): Facts =>
   factsOfManifests([...parts, info(more)].map((object) => ({ object, where: 'fixture' })));
 
-/** As if it were read from the cluster: nothing is unknown. */
+/** Returns the facts of a live cluster, without unknown parts. */
 export const liveFactsOf = (parts: Parts): Facts => ({
   ...factsOf(parts),
   source: 'cluster',

@@ -60,7 +60,7 @@ const populate = async (tag: string): Promise<void> => {
   await client.create(NODE, managed('host-b', 'system', 'us-east-1b') as Node);
 };
 
-/** Starts one of nobody's; answers its id. */
+/** Launches an instance without an owner and returns its ID. */
 async function instance(tags: Readonly<Record<string, string>>): Promise<string> {
   const { ec2 } = await createClients({ fence: openFence() });
   const { Images: [image] = [] } = await ec2.send(new DescribeImagesCommand({ Owners: ['amazon'] }));
@@ -82,7 +82,7 @@ async function instance(tags: Readonly<Record<string, string>>): Promise<string>
 }
 
 describe('migrate status of a live cluster', () => {
-  it('finds version, rights, the role for spot and what is missing', async () => {
+  it('reports the version, permissions, the spot role and missing parts', async () => {
     await populate('0.37.0');
     const found = await status();
     expect(found).toMatchObject({ stage: 'beta', code: 2 });
@@ -96,7 +96,7 @@ describe('migrate status of a live cluster', () => {
     ]);
   });
 
-  it('changes nothing', async () => {
+  it('changes no object', async () => {
     await populate('1.14.1');
     const pools = async () => (await connect(world.kube.url).list(NODE_POOL)).items;
     const before = await pools();
@@ -108,7 +108,7 @@ describe('migrate status of a live cluster', () => {
     expect(writes).toEqual([]);
   });
 
-  it('finds instances of Provisioners that are no nodes', async () => {
+  it('reports instances of Provisioners without a node', async () => {
     await populate('1.14.1');
     const id = await instance({
       'karpenter.sh/provisioner-name': 'default',
@@ -123,7 +123,7 @@ describe('migrate status of a live cluster', () => {
     expect(about(await status(), 'instances of Provisioners')).toMatchObject([{ state: 'ok' }]);
   });
 
-  it('calls what it may not ask not known, and asks on', async () => {
+  it('reports denied requests as unknown and continues', async () => {
     await populate('1.14.1');
     world.kube.server.faults.failRequests({
       match: /\/pods\?|validatingwebhook|configmaps/,
@@ -142,7 +142,7 @@ describe('migrate status of a live cluster', () => {
     expect(found.code).toBe(2);
   });
 
-  it('does not know the account without credentials, or of a file', async () => {
+  it('reports the account as unknown without credentials, and for a file', async () => {
     await populate('1.14.1');
     delete process.env.AWS_REGION;
     process.env.AWS_EC2_METADATA_DISABLED = 'true';
@@ -158,9 +158,9 @@ describe('migrate status of a live cluster', () => {
 describe('migrate plan of a live cluster', () => {
   const source = () => ['--kubeconfig', join(folder, 'kubeconfig')];
 
-  it('has the names of its groups, those of AWS among them, and changes nothing', async () => {
+  it('contains the names of its groups, including Auto Scaling groups, and changes no object', async () => {
     const id = await instance({});
-    // nobody but AWS may write such tags
+    // Only AWS may write such tags.
     const machine = world.aws.instances.get(id) ?? {};
     Object.assign(machine, { tags: { 'aws:autoscaling:groupName': 'shop-workers-asg' } });
     const client = connect(world.kube.url);
@@ -177,7 +177,7 @@ describe('migrate plan of a live cluster', () => {
     expect((await client.list(NODE)).items).toHaveLength(before);
   });
 
-  it('leaves a blank where AWS does not tell the group', async () => {
+  it('has a placeholder if AWS does not return the group', async () => {
     await world.kube.client.create(NODE, node('own', {}) as Node);
     world.aws.faults.add({ kind: 'error', action: 'DescribeInstances', code: 'UnauthorizedOperation', status: 403 });
     const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -192,7 +192,7 @@ describe('migrate plan of a live cluster', () => {
     noted.mockRestore();
   });
 
-  it('is made of a snapshot as well', async () => {
+  it('can be computed from a snapshot', async () => {
     await populate('0.37.0');
     const file = join(folder, 'now.json');
     writeFileSync(file, JSON.stringify(karpenter('0.37.0')));

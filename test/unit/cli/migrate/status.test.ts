@@ -1,4 +1,4 @@
-/** `karpenter migrate status` over clusters at each point of the way. */
+/** `karpenter migrate status` for clusters at each stage. */
 import { describe, expect, it } from '@jest/globals';
 import { MIGRATE_STATUS } from '../../../../scripts/reference/outputs/migrate.ts';
 import { itemOf } from '../../../../src/cli/migrate/items.ts';
@@ -17,7 +17,7 @@ describe('status as JSON', () => {
     expect(strictly(MIGRATE_STATUS, JSON.parse(JSON.stringify(statusOf(liveFactsOf(parts), []))))).toEqual([]);
   });
 
-  it('names stage, controllers, items, counts and what comes first', () => {
+  it('contains stage, controllers, items, counts and the next step', () => {
     const status = statusOf(liveFactsOf(ALPHA), []);
     expect(status).toMatchObject({
       stage: 'alpha',
@@ -36,20 +36,20 @@ describe('status as JSON', () => {
     [V1, 'v1'],
     [[karpenter('latest')], null],
     [[], null],
-  ] as const)('knows the stage', (parts, stage) => {
+  ] as const)('determines the stage', (parts, stage) => {
     expect(statusOf(liveFactsOf(parts), []).stage).toBe(stage);
   });
 });
 
 describe('the end', () => {
-  it('is reached when nothing is left and everything is known', () => {
+  it('is reached if all items are done and known', () => {
     const done = statusOf(liveFactsOf(V1), [itemOf('account', { level: 'ok', subject: 's', message: 'm' })]);
     expect(done.items.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect(isDone(done)).toBe(true);
     expect(done.next).toBeNull();
   });
 
-  it('is not reached where something could not be asked', () => {
+  it('is not reached if a request was denied', () => {
     const unasked = itemOf('account', { level: 'warning', subject: 's', message: 'm', fix: 'f', unasked: true });
     expect(unasked.state).toBe('unknown');
     expect(isDone(statusOf(liveFactsOf(V1), [unasked]))).toBe(false);
@@ -59,7 +59,7 @@ describe('the end', () => {
     ]);
   });
 
-  it('is never reached over a dump that does not say what is not there', () => {
+  it('is never reached for a dump, because objects may be missing', () => {
     const facts = factsOf(V1);
     const dump = { ...facts, notAsked: (kind: string) => (facts.of(kind).length > 0 ? undefined : 'not in the file') };
     const { items } = statusOf(dump, []);
@@ -68,7 +68,7 @@ describe('the end', () => {
     );
   });
 
-  it('what is wrong is told, although not everything could be asked', () => {
+  it('errors are reported although some requests were denied', () => {
     const facts = factsOf(ALPHA, { notRead: [{ kind: 'Pod', why: 'forbidden', effect: '' }] });
     const subjects = statusOf(facts, []).items.map(({ subject }) => subject);
     expect(subjects).toEqual(expect.arrayContaining(['annotation karpenter.sh/do-not-evict', 'pods and workloads']));
@@ -108,7 +108,7 @@ describe('a file with objects of odd form', () => {
       },
     ],
     ['workloads', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { tolerations: 4 } }],
-  ])('is not known in the part %s, and never ok', (area, object) => {
+  ])('is unknown in the part %s, and never ok', (area, object) => {
     const { items } = statusOf(liveFactsOf([object as never]), []);
     expect(items.filter((item) => item.area === area)).toContainEqual(
       expect.objectContaining({ state: 'unknown', message: expect.stringContaining('has not the form of its kind') }),

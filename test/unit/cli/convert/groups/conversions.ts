@@ -25,13 +25,13 @@ interface Converted {
 }
 
 export interface Conversions {
-  /** Answers the file's path. */
+  /** Returns the path of the file. */
   readonly write: (name: string, value: unknown) => string;
-  /** Runs a conversion whose results the API server and the operator take as they are. */
+  /** Runs a conversion with results that the API server and the operator accept unchanged. */
   readonly converted: (...args: readonly string[]) => Promise<Converted>;
 }
 
-/** With a folder that is there while the calling file's tests run. */
+/** Creates a folder that exists while the tests of the calling file run. */
 export function conversions(): Conversions {
   let folder: string;
   beforeAll(() => {

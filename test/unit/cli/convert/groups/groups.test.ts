@@ -34,7 +34,7 @@ describe('karpenter convert', () => {
 });
 
 describe('karpenter convert eksctl', () => {
-  it('makes one NodePool of groups that differ in their zone alone', async () => {
+  it('makes one NodePool of groups that differ only in their zone', async () => {
     const { pools, classes } = await converted('eksctl', '-f', fixture('cluster.yaml'));
     expect(pools.map(({ metadata }) => metadata.name)).toEqual(['web', 'selected', 'batch-jobs']);
     const web = pool(pools, 'web');
@@ -147,7 +147,7 @@ describe('karpenter convert eksctl', () => {
     expect(classes[0]?.spec).toMatchObject(expected);
   });
 
-  it('takes the role that is given where none is known', async () => {
+  it('uses the given role if none is specified', async () => {
     const { classes, errors } = await converted('eksctl', '-f', cluster({}));
     expect(classes[0]?.spec?.role).toBe('$KARPENTER_NODE_ROLE');
     expect(errors).toContain('--role sets it');
@@ -194,7 +194,7 @@ describe('karpenter convert managed-node-groups', () => {
     ['WINDOWS_CORE_2019_x86_64', 'windows2019@latest', 'amd64'],
     ['WINDOWS_FULL_2022_x86_64', 'windows2022@latest', 'amd64'],
     ['SOMETHING_NEW', 'al2023@latest', 'amd64'],
-  ])('takes image type %s as %s for %s', async (amiType, alias, arch) => {
+  ])('converts image type %s to %s for %s', async (amiType, alias, arch) => {
     const { pools, classes } = await converted('managed-node-groups', '-f', group({ amiType }));
     expect(classes[0]?.spec?.amiSelectorTerms).toEqual([{ alias }]);
     expect(values(pool(pools, 'g'), 'kubernetes.io/arch')).toEqual([arch]);
@@ -204,19 +204,19 @@ describe('karpenter convert managed-node-groups', () => {
     ['SPOT', 'spot'],
     ['ON_DEMAND', 'on-demand'],
     ['CAPACITY_BLOCK', 'reserved'],
-  ])('takes capacity type %s as %s', async (capacityType, capacity) => {
+  ])('converts capacity type %s to %s', async (capacityType, capacity) => {
     const { pools } = await converted('managed-node-groups', '-f', group({ capacityType }));
     expect(values(pool(pools, 'g'), 'karpenter.sh/capacity-type')).toEqual([capacity]);
   });
 
-  it('says that a launch template is missing', async () => {
+  it('reports a missing launch template', async () => {
     const { errors } = await converted('managed-node-groups', '-f', fixture('nodegroup-template.json'));
     expect(errors).toContain('launchTemplate: the launch template is not among the files');
   });
 });
 
 describe('karpenter convert auto-scaling-groups', () => {
-  it('finds launch templates by their version', async () => {
+  it('selects launch templates by their version', async () => {
     const of = (Version: string): string =>
       write('versions.json', {
         AutoScalingGroups: [
@@ -238,7 +238,7 @@ describe('karpenter convert auto-scaling-groups', () => {
     }
   });
 
-  it('chooses types by what the policy asks for, not by the template', async () => {
+  it('selects types according to the policy and not the template', async () => {
     const { pools } = await converted('auto-scaling-groups', ...files(fixture('auto-scaling-groups.json'), TEMPLATE));
     const needs = pool(pools, 'dev-needs');
     expect(values(needs, 'node.kubernetes.io/instance-type')).toBeUndefined();
@@ -281,7 +281,7 @@ describe('karpenter convert cluster-autoscaler', () => {
     '--scale-down-unneeded-time=soon',
     '--nodes=a:b:c',
     '--unheard-of',
-  ])('says what becomes of %s', async (flag) => {
+  ])('reports the effect of %s', async (flag) => {
     const { errors, code } = await runConvert('cluster-autoscaler', '-f', write('flag.json', deployment(flag)));
     expect(errors).toMatch(new RegExp(`^(lost|changed): .*command\\[1\\]: ${flag.split('=')[0]}: \\w`, 'm'));
     expect(errors).toContain('there are no groups among the files');
@@ -303,7 +303,7 @@ describe('karpenter convert cluster-autoscaler', () => {
     ['no lists', '10: b'],
     ['no patterns', '10: ["("]'],
     ['no YAML', '{'],
-  ])('refuses priorities that are %s', async (_, priorities) => {
+  ])('rejects priorities that are %s', async (_, priorities) => {
     const path = write('priorities.json', { kind: 'ConfigMap', data: { priorities } });
     const { errors, code } = await runConvert('cluster-autoscaler', '-f', path);
     expect(errors).toContain(`${path}, document 1: data.priorities: cannot be read as priorities with patterns`);
@@ -311,7 +311,7 @@ describe('karpenter convert cluster-autoscaler', () => {
   });
 });
 
-it('fixtures are what the tools print', () => {
+it('fixtures have the format of the tools', () => {
   expect(JSON.parse(readFileSync(TEMPLATE, 'utf8'))).toHaveProperty('LaunchTemplateVersions');
   expect(parse(readFileSync(fixture('cluster.yaml'), 'utf8'))).toMatchObject({ apiVersion: 'eksctl.io/v1alpha5' });
 });

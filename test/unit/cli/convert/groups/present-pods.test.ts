@@ -1,4 +1,4 @@
-/** Whether the pods that run today fit on what a conversion makes. */
+/** Checks that running pods fit on the result of a conversion. */
 import { describe, expect, it } from '@jest/globals';
 import { parseManifests } from '../../../../../src/cli/objects/read.ts';
 import { runConvert } from '../run-convert.ts';
@@ -57,7 +57,7 @@ describe('--pods', () => {
   const run = (path: string) =>
     runConvert('managed-node-groups', '-f', fixture('nodegroup.json'), '--pods', path, '--now', '2026-01-01T00:00:00Z');
 
-  it('proves that the present pods fit, and says what nodes cost now and then', async () => {
+  it('confirms that running pods fit, and prints the cost of nodes before and after', async () => {
     const path = dump(
       pod('web', requests('500m'), 'ReplicaSet'),
       pod('proxy', requests('100m'), 'DaemonSet'),
@@ -86,7 +86,7 @@ describe('--pods', () => {
     expect((await priceWith('1500m')) - (await priceWith('100m'))).toBeCloseTo(0.0225, 4);
   });
 
-  it('names the pods that would not fit, and why, and ends with 2', async () => {
+  it('names the pods that do not fit with the reason, and ends with 2', async () => {
     const { output, errors, code } = await run(
       dump(pod('huge', requests('64'), 'ReplicaSet'), pod('web', requests('1'))),
     );
@@ -96,7 +96,7 @@ describe('--pods', () => {
     expect(parseManifests(output, 'result')).toHaveLength(2);
   });
 
-  it('respects the limits that the groups had', async () => {
+  it('respects the limits of the groups', async () => {
     const pods = Array.from({ length: 14 }, (_, index) => pod(`p${index}`, requests('1500m')));
     const { errors, code } = await run(dump(...pods));
     expect(code).toBe(2);

@@ -80,7 +80,7 @@ describe('input that cannot be used', () => {
       { kind: 'Deployment', spec: { template: { spec: { containers: 'a' } } } },
       /containers: must be a list/,
     ],
-  ])('%s refuses %s, naming file and field', async (verb, _, input, message) => {
+  ])('%s rejects %s with the file and the field', async (verb, _, input, message) => {
     const path = write('wrong.json', input);
     const { output, errors, code } = await runConvert(verb, '-f', path);
     expect(errors).toMatch(message);
@@ -90,7 +90,7 @@ describe('input that cannot be used', () => {
     expect(code).toBe(1);
   });
 
-  it('does not make a NodePool that the API server refuses', async () => {
+  it('rejects a NodePool that the API server would reject', async () => {
     const path = write('bad.yaml', {
       kind: 'ClusterConfig',
       nodeGroups: [{ name: 'a', labels: { a: 'no label value!' } }],
@@ -100,7 +100,7 @@ describe('input that cannot be used', () => {
     expect(code).toBe(1);
   });
 
-  it('tells of user data that it cannot read', async () => {
+  it('reports user data that it cannot read', async () => {
     const path = write('template.json', {
       LaunchTemplateVersions: [
         {

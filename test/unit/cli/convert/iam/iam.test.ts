@@ -27,7 +27,7 @@ const all = (found: Policies): readonly Statement[] => Object.values(found).flat
 const bySid = (found: Policies, sid: string): Statement | undefined => all(found).find(({ Sid }) => Sid === sid);
 const policyOf = (...Statement: readonly unknown[]): unknown => ({ Version: '2012-10-17', Statement });
 
-/** The policies of examples/aws for a cluster. */
+/** Returns the policies of examples/aws for a cluster. */
 function expected(texts: Readonly<Record<string, string>>): readonly unknown[] {
   const own = Object.values(templateResources()).filter(({ Type }) => Type === 'AWS::IAM::ManagedPolicy');
   return own.flatMap(({ Properties }) => {
@@ -68,7 +68,7 @@ describe('karpenter convert iam', () => {
     for (const document of Object.values(found)) expect(JSON.stringify(document).length).toBeLessThanOrEqual(6144);
   });
 
-  it('shows what differs by statement, and why', async () => {
+  it('prints the differences by statement, with the reasons', async () => {
     const { output, errors } = await convert('-f', ALPHA, '--diff');
     expect(output.replaceAll(ALPHA, 'alpha.json')).toMatchSnapshot();
     expect(errors).toBe(
@@ -77,7 +77,7 @@ describe('karpenter convert iam', () => {
     );
   });
 
-  it('changes nothing in what it wrote, and nothing in the policies of today', async () => {
+  it('leaves its own output and current policies unchanged', async () => {
     const first = (await convert('-f', ALPHA)).output;
     const again = await convert('-f', write('again.json', first));
     expect(again.output).toBe(first);
@@ -89,7 +89,7 @@ describe('karpenter convert iam', () => {
     expect((await convert('-f', TEMPLATE, '--diff')).output).toMatch(/^UNCHANGED\n/);
   });
 
-  it('takes policies in every form in which AWS prints them', async () => {
+  it('accepts policies in every format of AWS', async () => {
     const statement = {
       Effect: 'Allow',
       Action: 'eks:DescribeCluster',
@@ -136,7 +136,7 @@ describe('karpenter convert iam', () => {
     expect(Object.keys(found)[0]).toMatch(/^KarpenterControllerNodeLifecyclePolicy-\$\{Name\}$/);
   });
 
-  it('stands in for what a policy does not say, and says how to set it', async () => {
+  it('uses placeholders for missing values, and names the flags that set them', async () => {
     const bare = write('bare.json', policyOf({ Effect: 'Allow', Action: ['ec2:*', 'iam:PassRole'], Resource: '*' }));
     const { output, errors } = await convert('-f', bare);
     expect(JSON.stringify(bySid(JSON.parse(output), 'AllowPassingInstanceRole'))).toContain(
@@ -172,7 +172,7 @@ describe('karpenter convert iam', () => {
     );
   });
 
-  it('does not choose between two clusters', async () => {
+  it('rejects an ambiguous cluster', async () => {
     const of = (name: string): unknown => ({
       Effect: 'Allow',
       Action: 'eks:DescribeCluster',
@@ -185,7 +185,7 @@ describe('karpenter convert iam', () => {
     expect(output).toContain('cluster/$CLUSTER_NAME');
   });
 
-  it('lets nothing be written, deleted or passed but by tags, names or actions', async () => {
+  it('restricts all writes, deletions and passed roles by tags, names or actions', async () => {
     const found = await policies('-f', ALPHA);
     for (const statement of all(found).filter(({ Sid }) => Sid !== 'VolumesAreEncrypted')) {
       const actions = [statement.Action ?? []].flat();
@@ -233,7 +233,7 @@ describe('karpenter convert iam', () => {
     expect((await convert('-f', path, '--diff')).output).toMatch(/your condition "ec2:InstanceType StringLike m5\.\*"/);
   });
 
-  it('writes a file per policy, or one document with all', async () => {
+  it('writes a file per policy, or one document with all policies', async () => {
     const to = join(folder, 'policies');
     expect((await convert('-f', ALPHA, '-o', to)).output).toBe('');
     expect(readdirSync(to)).toHaveLength(7);
@@ -272,7 +272,7 @@ describe('karpenter convert iam', () => {
     ],
     ['a document that is no JSON', { PolicyDocument: '%7B' }, /PolicyDocument: the policy is no JSON/],
     ['nothing', '', /^$/],
-  ])('refuses %s, naming file and field', async (_, input, message) => {
+  ])('rejects %s with the file and the field', async (_, input, message) => {
     const path = write('wrong.json', input);
     const { output, errors, code } = await convert('-f', path);
     expect(output).toBe('');

@@ -1,4 +1,4 @@
-/** What each check of `karpenter migrate status` finds, and what it says to do. */
+/** Findings and remedies of each check of `karpenter migrate status`. */
 import { describe, expect, it } from '@jest/globals';
 import type { Item } from '../../../../../src/cli/migrate/items.ts';
 import { statusOf } from '../../../../../src/cli/migrate/status.ts';
@@ -53,7 +53,7 @@ describe('the installation', () => {
     expect(about([karpenter(tag)], 'Karpenter kube-system/karpenter')).toMatchObject([{ state }]);
   });
 
-  it('that is scaled to 0, twice there, or beside a cluster-autoscaler is told', () => {
+  it('is reported if it is scaled to 0, duplicated, or beside a cluster-autoscaler', () => {
     expect(about([karpenter('1.14.1', 'kube-system', { replicas: 0 })], /^Karpenter /)).toMatchObject([
       { state: 'todo', next: 'kubectl scale deployment karpenter -n kube-system --replicas 2' },
     ]);
@@ -65,7 +65,7 @@ describe('the installation', () => {
     ]);
   });
 
-  it('whose chart and image differ is told', () => {
+  it('is reported if chart and image differ', () => {
     const labelled = (chart: string) => {
       const made = karpenter('0.37.7');
       return { ...made, metadata: { ...made.metadata, labels: { ...made.metadata.labels, 'helm.sh/chart': chart } } };
@@ -88,7 +88,7 @@ describe('the installation', () => {
     expect(replicas('us-east-1a', 'us-east-1b')).toMatchObject([{ state: 'ok' }]);
   });
 
-  it('finds the settings of versions before 0.33', () => {
+  it('reports the settings of versions before 0.33', () => {
     expect(about([karpenter('v0.32.1'), GLOBAL_SETTINGS], /^ConfigMap/)).toMatchObject([{ state: 'blocked' }]);
     expect(about([karpenter('0.37.7'), GLOBAL_SETTINGS], /^ConfigMap/)).toMatchObject([
       { state: 'todo', next: 'kubectl delete configmap karpenter-global-settings -n karpenter' },
@@ -97,7 +97,7 @@ describe('the installation', () => {
 });
 
 describe('kinds', () => {
-  it('that are stored otherwise are written anew, once v1 is what is stored', () => {
+  it('with other stored versions are rewritten after v1 is the storage version', () => {
     const stored = (versions: readonly string[]) =>
       about(
         [karpenter('1.0.8'), ...core({ versions, stored: ['v1beta1', 'v1'] }), pool('v1')],
@@ -149,7 +149,7 @@ describe('kinds', () => {
     );
   });
 
-  it('have webhooks that are theirs, and those of others', () => {
+  it('have their own webhooks, distinct from other webhooks', () => {
     const [ours, other] = [
       webhook('Validating', 'validation.webhook.karpenter.sh'),
       webhook('Validating', 'karpenter-policy.example.com'),
@@ -162,14 +162,14 @@ describe('kinds', () => {
 });
 
 describe('custom resources', () => {
-  it('of alpha have to be converted, and go last', () => {
+  it('of alpha must be converted, and are deleted last', () => {
     expect(about(without(BOTH, 'NodePool'), /^Provisioners/)).toMatchObject([
       { state: 'todo', next: expect.stringContaining('karpenter convert -f') },
     ]);
     expect(about(BOTH, /^Provisioners/)).toMatchObject([{ state: 'blocked' }]);
   });
 
-  it('without group in their nodeClassRef are told', () => {
+  it('without group in their nodeClassRef are reported', () => {
     const bare = pool('v1', { nodeClassRef: { name: 'default' } });
     expect(about([bare], /^NodePools/)).toEqual(
       expect.arrayContaining([
@@ -184,7 +184,7 @@ describe('custom resources', () => {
     ]);
   });
 
-  it('that are not Ready say why', () => {
+  it('that are not Ready have the reason', () => {
     const broken = pool('v1', {
       conditions: [{ type: 'Ready', status: 'False', reason: 'NodeClassNotFound', message: 'no such class' }],
     });
@@ -193,13 +193,13 @@ describe('custom resources', () => {
     ]);
   });
 
-  it('with one hop to the metadata are told before 1.1', () => {
+  it('with a metadata hop limit of one are reported before 1.1', () => {
     const short = nodeClass('v1', { metadataOptions: { httpPutResponseHopLimit: 1 } });
     expect(about([karpenter('1.0.8'), short], 'EC2NodeClasses default')).toMatchObject([{ state: 'todo' }]);
     expect(about([karpenter('1.1.0'), short], 'EC2NodeClasses default')).toEqual([]);
   });
 
-  it('of others that share a name are left alone', () => {
+  it('of other APIs with the same kind are ignored', () => {
     const machine = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine', metadata: { name: 'm' } };
     expect(about([machine], 'Machines')).toEqual([]);
   });
@@ -219,7 +219,7 @@ describe('custom resources', () => {
 });
 
 describe('nodes', () => {
-  it('of Provisioners are led over: first NodePools, then the taint, then one by one', () => {
+  it('of Provisioners are moved in order: NodePools, the taint, then one node at a time', () => {
     const subject = 'nodes of Provisioner default';
     expect(about(ALPHA, subject)).toMatchObject([
       { message: expect.stringContaining('no NodePool can take their pods') },
@@ -231,7 +231,7 @@ describe('nodes', () => {
     ]);
   });
 
-  it('are of a Machine by their owner alone', () => {
+  it('belong to a Machine only by their owner', () => {
     const owned = node(
       'a',
       {},
@@ -240,7 +240,7 @@ describe('nodes', () => {
     expect(about([owned], 'nodes of Machines')).toHaveLength(1);
   });
 
-  it('carry taints that nobody removes', () => {
+  it('have taints that must be removed manually', () => {
     const items = itemsOf([
       node('a', { 'karpenter.sh/nodepool': 'x' }, { taints: ['karpenter.sh/disruption'] }),
       node('b', {}, { taints: ['karpenter.sh/legacy'] }),
@@ -251,12 +251,12 @@ describe('nodes', () => {
     ]);
   });
 
-  it('of groups stay where Karpenter runs, and are to do while a cluster-autoscaler does', () => {
+  it('of groups are valid beside Karpenter, and must be moved while a cluster-autoscaler runs', () => {
     expect(about(V1, 'managed node group system')).toMatchObject([{ state: 'ok' }]);
     expect(about([...V1, autoscaler()], 'managed node group system')).toMatchObject([{ state: 'todo' }]);
   });
 
-  it('of Fargate and of EKS Auto Mode are nobody’s business', () => {
+  it('of Fargate and of EKS Auto Mode are ignored', () => {
     const own = [
       node('fargate', { 'eks.amazonaws.com/compute-type': 'fargate' }),
       node('auto', { 'eks.amazonaws.com/compute-type': 'auto', 'karpenter.sh/nodepool': 'general-purpose' }),
@@ -264,7 +264,7 @@ describe('nodes', () => {
     expect(itemsOf(own).filter(({ area, state }) => area === 'nodes' && state !== 'ok')).toEqual([]);
   });
 
-  it('that are not to be consolidated get the annotation of today', () => {
+  it('that must not be consolidated have the current annotation', () => {
     const [item] = about(
       [node('a', {}, { annotations: { 'karpenter.sh/do-not-consolidate': 'true' } })],
       /do-not-consolidate/,

@@ -1,4 +1,4 @@
-/** `karpenter migrate plan` over clusters at each point of the way. */
+/** `karpenter migrate plan` for clusters at each stage. */
 import { describe, expect, it } from '@jest/globals';
 import { MIGRATE_PLAN } from '../../../../../scripts/reference/outputs/migrate.ts';
 import { planMarkdown } from '../../../../../src/cli/migrate/plan/markdown.ts';
@@ -36,7 +36,7 @@ const step = (found: MigrationPlan, title: string | RegExp): MigrationStep => {
   return own;
 };
 const commands = (found: MigrationPlan): readonly string[] => found.steps.flatMap((each) => each.commands);
-/** Where a command comes among all. */
+/** Returns the position of a command among all commands. */
 const at = (found: MigrationPlan, command: RegExp): number => {
   const place = commands(found).findIndex((each) => command.test(each));
   if (place < 0) throw new Error(`no command ${command}`);
@@ -66,7 +66,7 @@ describe('a plan as JSON', () => {
   });
 });
 
-describe('where a cluster comes from', () => {
+describe('the origin of a cluster', () => {
   it.each([
     [ALPHA, 'karpenter-alpha', 'Karpenter v0.31.3 runs'],
     [BOTH, 'karpenter-alpha', 'Karpenter v0.32.9 runs'],
@@ -76,11 +76,11 @@ describe('where a cluster comes from', () => {
     [AUTOSCALED, 'cluster-autoscaler', 'cluster-autoscaler runs'],
     [[node('a', {})], 'cluster-autoscaler', 'there are nodes of Auto Scaling groups'],
     [MANAGED, 'managed-node-groups', 'there are nodes of managed node groups: system, workers'],
-  ] as const)('is guessed, and said why', (parts, from, guessed) => {
+  ] as const)('is detected, with the reason', (parts, from, guessed) => {
     expect(plan(parts)).toMatchObject({ from, guessed });
   });
 
-  it('is what is said, if it is there', () => {
+  it('is the given origin if it exists', () => {
     expect(plan(AUTOSCALED, 'managed-node-groups')).toMatchObject({ from: 'managed-node-groups', guessed: null });
     expect(() => plan(MANAGED, 'karpenter')).toThrow(
       '--from karpenter: the cluster has no Karpenter; what is there speaks for --from managed-node-groups',
@@ -90,10 +90,10 @@ describe('where a cluster comes from', () => {
   });
 });
 
-describe('the way from alpha', () => {
+describe('the path from alpha', () => {
   const found = plan(ALPHA);
 
-  it('goes through every version that cannot be left out', () => {
+  it('includes every required version', () => {
     expect(titles(found).filter((title) => title.startsWith('Karpenter '))).toEqual([
       ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.32.9: ${part}`),
       ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.37.7: ${part}`),
@@ -122,14 +122,14 @@ describe('the way from alpha', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  it('warns of CRDs and Provisioners that take nodes with them, and never deletes a CRD', () => {
+  it('warns of CRDs and Provisioners that delete their nodes, and never deletes a CRD', () => {
     expect(commands(found).filter((command) => /delete crd/.test(command))).toEqual([]);
     expect(step(found, 'Karpenter 0.32.9: CRDs').warnings?.[0]).toMatch(/^Never delete a CRD/);
     expect(step(found, 'Karpenter 0.37.7: CRDs').warnings?.[1]).toMatch(/no alpha CRDs any more, and removes them/);
     expect(step(found, 'Delete the alpha objects').warnings).toHaveLength(1);
   });
 
-  it('labels the CRDs that are there for the chart that is to own them', () => {
+  it('labels existing CRDs for the chart that will own them', () => {
     expect(step(found, 'Karpenter 0.32.9: CRDs').commands.slice(0, 2)).toEqual([
       'kubectl label crd machines.karpenter.sh provisioners.karpenter.sh awsnodetemplates.karpenter.k8s.aws app.kubernetes.io/managed-by=Helm --overwrite',
       'kubectl annotate crd machines.karpenter.sh provisioners.karpenter.sh awsnodetemplates.karpenter.k8s.aws meta.helm.sh/release-name=karpenter-crd meta.helm.sh/release-namespace=karpenter --overwrite',
@@ -147,7 +147,7 @@ describe('the way from alpha', () => {
     ]);
   });
 
-  it('begins in the middle where the cluster is in the middle', () => {
+  it('starts at the current stage of the cluster', () => {
     expect(titles(plan(BOTH)).slice(2, 9)).toEqual([
       'Let workloads go to nodes of both kinds',
       'A NodePool for each Provisioner',
@@ -160,8 +160,8 @@ describe('the way from alpha', () => {
   });
 });
 
-describe('the way from beta and v1', () => {
-  it('goes to the last patch, to 1.0, to v1 alone, and here', () => {
+describe('the path from beta and v1', () => {
+  it('includes the last patch, 1.0, v1 only, and the takeover', () => {
     expect(
       titles(plan(BETA)).filter(
         (title) => title.endsWith('chart') || title.startsWith('Manifests') || title.startsWith('Stop'),
@@ -181,7 +181,7 @@ describe('the way from beta and v1', () => {
     expect(found.indexOf('Manifests of v1')).toBeLessThan(found.indexOf('Karpenter 1.14.1: CRDs'));
   });
 
-  it('is the takeover alone from 1.1 on', () => {
+  it('is only the takeover from 1.1 on', () => {
     expect(titles(plan(V1))).toEqual([
       'Keep what there is',
       'See what stands in the way',
@@ -192,8 +192,8 @@ describe('the way from beta and v1', () => {
   });
 });
 
-describe('the way from groups', () => {
-  it('drains and scales down every group but the one that holds the controller', () => {
+describe('the path from groups', () => {
+  it('drains and scales down every group except the group of the controller', () => {
     const found = plan(MANAGED);
     expect(titles(found)).toEqual([
       'Keep what there is',
@@ -216,7 +216,7 @@ describe('the way from groups', () => {
     );
   });
 
-  it('names Auto Scaling groups as AWS does, or as cluster-autoscaler is told', () => {
+  it('uses the names of Auto Scaling groups in AWS or in the arguments of cluster-autoscaler', () => {
     const parts = [autoscaler(), ...MANAGED, node('own-1', {}), node('own-2', {})];
     const id = (name: string) => `i-${Buffer.from(name).toString('hex').padStart(17, '0').slice(-17)}`;
     const both = plan(
@@ -239,7 +239,7 @@ describe('the way from groups', () => {
     expect(unnamed.open).toContainEqual(expect.stringContaining('GROUP stands for it'));
   });
 
-  it('stops cluster-autoscaler after the NodePools are there, and before the first drain', () => {
+  it('stops cluster-autoscaler after the NodePools exist, and before the first drain', () => {
     const found = plan(AUTOSCALED);
     const [apply, stop, drain] = [
       /apply -f nodepools/,
@@ -266,14 +266,14 @@ describe('the way from groups', () => {
     ]);
   });
 
-  it('says when no group is left for the controller', () => {
+  it('reports that no group remains for the controller', () => {
     const found = plan([managed('a', 'workers')]);
     expect(found.open).toContain('no group was found that can hold the controller');
   });
 });
 
 describe('a plan of odd objects', () => {
-  it('is refused with what to do', () => {
+  it('is rejected with a remedy', () => {
     const odd = { ...provisioner('x'), spec: { taints: 7 } };
     expect(() => plan([karpenter('v0.31.0'), odd as never])).toThrow(
       /has not the form of its kind .* karpenter snapshot/,
@@ -281,8 +281,8 @@ describe('a plan of odd objects', () => {
   });
 });
 
-describe('what is open', () => {
-  it('is what could not be read, the name of the cluster and the image', () => {
+describe('the open points', () => {
+  it('are unread objects, the name of the cluster and the image', () => {
     const found = planOf(factsOf(MANAGED, { notRead: [{ kind: 'Deployment', why: 'forbidden', effect: '' }] }), {
       groups: NONE,
     });
