@@ -4,15 +4,15 @@ import { openFence } from '../../src/kube/fence.ts';
 
 export const CLUSTER = 'test';
 export const NODE_ROLE = `KarpenterNodeRole-${CLUSTER}`;
-/** Three zones of this region have a subnet with the discovery tag. */
+/** Region with three zones that have a subnet with the discovery tag. */
 export const REGION = 'us-west-2';
 
 export interface Backend {
   readonly clients: Clients;
-  /** Inputs of the calls of one action since `forget`, as the SDK was given them. */
+  /** Returns the inputs of all calls of one action since `forget`, as passed to the SDK. */
   sent(action: string): readonly Input[];
   forget(): void;
-  /** Puts a message on the interruption queue. */
+  /** Sends a message to the interruption queue. */
   send(message: object): Promise<void>;
   close(): Promise<void>;
 }
@@ -32,16 +32,16 @@ interface Client {
   };
 }
 
-/** Answers an action in place of the server; undefined lets it pass. */
+/** Returns a response instead of the server, or undefined to let the call pass. */
 export type StandIn = (action: string, input: Input) => object | undefined;
 
-/** Clients of the environment's AWS that keep what they are asked to send. */
+/** Creates clients of the environment's AWS that record their calls. */
 export const recordingClients = async (standIn?: StandIn): Promise<Recording> =>
   recording(await createClients({ fence: openFence() }), standIn);
 
 export type Recording = Pick<Backend, 'clients' | 'sent' | 'forget'>;
 
-/** Makes clients keep what they are asked to send. */
+/** Makes clients record their calls. */
 export function recording(clients: Clients, standIn: StandIn = () => undefined): Recording {
   let calls: { readonly action: string; readonly input: Input }[] = [];
   const { region: _, shifts: __, ...all } = clients;

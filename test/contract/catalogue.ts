@@ -4,7 +4,9 @@ import { realClock } from '../../src/lib/clock.ts';
 import { startAws } from '../../src/local/aws/server.ts';
 import { CLUSTER, REGION } from './backend.ts';
 
-/** What of a type decides which pods fit. Instance storage and clocks are not compared. */
+/**
+ * Returns the properties of a type that decide whether pods fit. Instance storage and clock speeds are not compared.
+ */
 const facts = (info: InstanceTypeInfo) => ({
   vcpus: info.VCpuInfo?.DefaultVCpus,
   memoryMiB: info.MemoryInfo?.SizeInMiB,
@@ -24,7 +26,7 @@ async function typesOf(client: EC2Client): Promise<Map<string, InstanceTypeInfo>
 }
 
 export interface Comparison {
-  /** Types that both have. */
+  /** Number of types in both catalogues. */
   readonly common: number;
   readonly differences: readonly string[];
 }

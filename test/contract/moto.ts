@@ -1,6 +1,6 @@
 /**
- * A running moto server as a back end. What moto cannot answer is answered here, and only that: public SSM parameters,
- * which it neither has nor lets one put.
+ * A running moto server as a back end. Only public SSM parameters are served here, because moto neither has them nor
+ * allows their creation.
  */
 import {
   CreateSecurityGroupCommand,
@@ -57,7 +57,7 @@ async function role(iam: IAMClient, RoleName: string): Promise<string> {
   return Role?.Arn ?? '';
 }
 
-/** @throws Error when `url` is not on this machine: the server is emptied first */
+/** @throws Error if `url` is not on this machine, because the server is emptied first */
 export async function openMoto(url: string): Promise<Backend> {
   if (new URL(url).hostname !== '127.0.0.1') throw new Error(`${url} is not on 127.0.0.1`);
   Object.assign(process.env, {
@@ -88,7 +88,7 @@ export async function openMoto(url: string): Promise<Backend> {
     send: async (message) => {
       await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(message) }));
     },
-    // The server is whoever started it's to end.
+    // The process that started the server also stops it.
     close: async () =>
       Object.values(recording.clients).forEach((client) => void (typeof client === 'object' && client.destroy())),
   };

@@ -1,5 +1,5 @@
 /**
- * `npm run test:moto`: makes a virtual environment in `.venv`, starts moto on a free port of 127.0.0.1 with its
+ * `npm run test:moto`: creates a virtual environment in `.venv`, starts moto on a free port of 127.0.0.1 with its
  * stricter switches, runs the contract suite on it, and stops it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -24,7 +24,7 @@ async function must(command: string, args: readonly string[]): Promise<void> {
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`);
 }
 
-/** @throws Error when the server ends, or does not answer in time */
+/** @throws Error if the server exits, or does not respond in time */
 async function answers(url: string, server: ChildProcess): Promise<void> {
   for (const started = Date.now(); Date.now() - started < START_MS; ) {
     if (server.exitCode !== null) throw new Error(`moto ended with ${server.exitCode}`);

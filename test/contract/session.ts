@@ -63,14 +63,14 @@ export class Session {
     return found;
   }
 
-  /** One pass of a singleton. */
+  /** Runs one pass of a singleton. */
   async pass(name: string): Promise<Outcome> {
     const found = this.#find(name);
     if (!('singleton' in found)) throw new Error(`${name} is no singleton`);
     return found.reconcile({ signal: AbortSignal.timeout(25_000), log: silent });
   }
 
-  /** One reconcile of an object. */
+  /** Runs one reconcile of an object. */
   async reconcile(name: string, object: object | undefined): Promise<Outcome> {
     const found = this.#find(name);
     if (!('watches' in found)) throw new Error(`${name} reconciles no objects`);
@@ -87,7 +87,7 @@ export class Session {
     return this.kube.put(NODE_CLAIM, nodeClaimOf(`default-${this.#claims++}`, Date.now(), requirements));
   }
 
-  /** Buys a node and writes down what came of it, as the launch controller does. */
+  /** Launches a node and stores the resulting NodeClaim, as the launch controller does. */
   async launch(...requirements: readonly NodeClaimRequirement[]): Promise<NodeClaim> {
     return this.kube.put(NODE_CLAIM, await this.provider.create(this.claim(...requirements)));
   }

@@ -1,4 +1,4 @@
-/** What the provider and any AWS must do together. Asserts on what was sent as well as on what came back. */
+/** Contract of the provider with any AWS. It checks both requests and responses. */
 import {
   DeleteLaunchTemplateCommand,
   DescribeInstancesCommand,
@@ -43,7 +43,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       return answer.Reservations?.[0]?.Instances?.[0];
     };
 
-    it('finds what the selectors of a NodeClass name, and validates it', () => {
+    it('resolves the selectors of a NodeClass, and validates it', () => {
       const { status } = session.nodeClass();
       expect(status?.subnets?.map(({ zone }) => zone).sort()).toEqual(
         ['a', 'b', 'c'].map((zone) => `${REGION}${zone}`),
@@ -56,7 +56,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(getCondition(session.nodeClass(), 'Ready')?.status).toBe('True');
     });
 
-    it('misses no instance type, although it asks for them in parts', async () => {
+    it('fetches every instance type, although it requests them in parts', async () => {
       const { ec2 } = backend.clients;
       const names: string[] = [];
       for await (const page of paginateDescribeInstanceTypes({ client: ec2 }, {}))
@@ -69,7 +69,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect([...(await fetchTypes(ec2, () => undefined)).keys()]).toEqual(names.sort());
     }, 60_000);
 
-    it('sends one fleet with every type and zone, and describes what came of it', async () => {
+    it('sends one fleet request with every type and zone, and returns the launched instance', async () => {
       const claim = await session.launch(TYPES, ON_DEMAND);
       const fleets = backend.sent('CreateFleet');
       expect(fleets).toHaveLength(1);
@@ -106,8 +106,8 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(described?.InstanceLifecycle).toBeUndefined();
     });
 
-    it('puts the NodeClass into the launch template', () => {
-      // Made by the launches before, or while the NodeClass was validated: templates are shared by content.
+    it('applies the NodeClass to the launch template', () => {
+      // Created by earlier launches or by the validation of the NodeClass: equal templates are shared.
       const { status } = session.nodeClass();
       return expect(
         (async () => {
@@ -124,7 +124,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       });
     });
 
-    it('buys spot where the claim asks for it', async () => {
+    it('launches spot instances if the NodeClaim requires spot', async () => {
       const claim = await session.launch(ONE_TYPE, SPOT);
       expect(backend.sent('CreateFleet')[0]).toMatchObject({
         SpotOptions: { AllocationStrategy: 'price-capacity-optimized' },
@@ -136,14 +136,14 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(again.metadata.labels).toMatchObject({ 'karpenter.sh/capacity-type': 'spot' });
     });
 
-    it('buys for claims that come together in one call, each its own instance', async () => {
+    it('launches instances for simultaneous NodeClaims in one call, one for each', async () => {
       const claims = await Promise.all([1, 2, 3].map(() => session.launch(ONE_TYPE, ON_DEMAND)));
       expect(new Set(claims.map(idOf)).size).toBe(3);
       const fleets = backend.sent('CreateFleet');
       expect(fleets.map(({ TargetCapacitySpecification: target }) => target.TotalTargetCapacity)).toEqual([3]);
     });
 
-    it('makes a launch template anew that somebody deleted', async () => {
+    it('creates a launch template again after its deletion', async () => {
       await session.launch(ONE_TYPE, ON_DEMAND);
       const name =
         backend.sent('CreateFleet')[0]?.LaunchTemplateConfigs[0].LaunchTemplateSpecification.LaunchTemplateName;
@@ -153,7 +153,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(backend.sent('CreateLaunchTemplate').map(({ LaunchTemplateName: made }) => made)).toEqual([name]);
     });
 
-    it('lists its instances, and tags those whose node is known', async () => {
+    it('lists its instances, and tags those with a registered node', async () => {
       const claim = await session.launch(ONE_TYPE, ON_DEMAND);
       const listed = await session.provider.list();
       expect(listed.map(({ status }) => status?.providerID)).toContain(claim.status?.providerID);
@@ -167,7 +167,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(tags).toMatchObject({ Name: 'ip-10-0-0-1.ec2.internal', 'karpenter.sh/nodeclaim': claim.metadata.name });
     });
 
-    it('terminates an instance until AWS says that it is gone', async () => {
+    it('terminates an instance until AWS no longer returns it', async () => {
       const claim = await session.launch(ONE_TYPE, ON_DEMAND);
       await expect(
         (async () => {
@@ -181,7 +181,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       await expect(session.provider.get(present(claim.status?.providerID))).rejects.toThrow(NodeClaimNotFound);
     });
 
-    it('ends the instances of a batch in which one does not exist', async () => {
+    it('terminates the instances of a batch although one does not exist', async () => {
       const claims = await Promise.all([1, 2].map(() => session.launch(ONE_TYPE, ON_DEMAND)));
       const [claim] = claims;
       if (claim === undefined) throw new Error('nothing was launched');
@@ -194,14 +194,14 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(batches('TerminateInstances')).toEqual([2]);
     });
 
-    it('finds no drift in what it has just bought, and the reason once the images have changed', async () => {
+    it('detects no drift after a launch, and the reason after a change of the image', async () => {
       const claim = await session.launch(ONE_TYPE, ON_DEMAND);
       expect(await session.provider.isDrifted(claim)).toBeUndefined();
       const moved = { ...claim, status: { ...claim.status, imageID: 'ami-0000000000000000f' } };
       expect(await session.provider.isDrifted(moved)).toBe('AMIDrift');
     });
 
-    it('asks for impaired machines and for events ahead, and leaves healthy ones alone', async () => {
+    it('requests impaired instances and scheduled events, and keeps healthy instances', async () => {
       const claim = await session.launch(ONE_TYPE, ON_DEMAND);
       await session.pass('interruption.instancestatus');
       expect(backend.sent('DescribeInstanceStatus').map(({ Filters }) => Filters[0].Name)).toEqual([
@@ -212,12 +212,12 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(session.kube.find(NODE_CLAIM, claim.metadata.name)?.metadata.deletionTimestamp).toBeUndefined();
     });
 
-    it('says that an instance does not exist', async () => {
+    it('reports that an instance does not exist', async () => {
       const unknown = `aws:///${REGION}a/i-0123456789abcdef0`;
       await expect(session.provider.get(unknown)).rejects.toThrow(NodeClaimNotFound);
     });
 
-    it('lets go of a node whose spot instance is taken back', async () => {
+    it('deletes the NodeClaim of an interrupted spot instance', async () => {
       const claim = await session.launch(ONE_TYPE, SPOT);
       await backend.send({
         version: '0',
@@ -236,7 +236,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(backend.sent('DeleteMessage').length).toBeGreaterThan(0);
     });
 
-    it('leaves nothing behind of a NodeClass', async () => {
+    it('deletes all AWS resources of a NodeClass', async () => {
       for (const claim of session.kube.informers.store(NODE_CLAIM).list())
         await session.kube.client.delete(NODE_CLAIM, { name: claim.metadata.name });
       const profile = session.nodeClass().status?.instanceProfile;

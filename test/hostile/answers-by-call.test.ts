@@ -1,4 +1,4 @@
-/** Answers of AWS that are spoilt call by call, each call in another way, against an operator with everything switched on. */
+/** Corrupted AWS responses, a different corruption for each call, with all features of the operator enabled. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
@@ -10,12 +10,12 @@ import { removeOne } from './objects-away.ts';
 import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 import { isFor, isHarmful, isStuck, KINDS, operationOf, type Spoiling } from './spoilt-answers.ts';
 
-/** In the world's time, with all that a call is tried again. */
+/** Time on the world's clock, including all retries of a call. */
 const FAILED_MS = 240_000;
-/** A throttled call comes back within 16 s, a controller that has failed a few times within some more. */
+/** A throttled call is retried within 16 s, and a controller that failed several times within some more seconds. */
 const RECOVERED_MS = 90_000;
 
-/** Calls that are spoilt together: none keeps another from being made. */
+/** Calls whose responses are corrupted together. No call of a group depends on another one. */
 const GROUPS: readonly { readonly certain: readonly string[]; readonly others: readonly string[] }[] = [
   {
     certain: ['DescribeImages', 'DescribeSubnets', 'CreateLaunchTemplate'],
@@ -52,13 +52,13 @@ const NAMES = Object.keys(KINDS);
 
 interface Input {
   readonly number: number;
-  /** Kinds by call. */
+  /** Kinds of corruption by call. */
   readonly kinds: ReadonlyMap<string, string>;
   readonly certain: readonly string[];
   readonly name: string;
 }
 
-/** Every call meets every kind once. */
+/** Inputs in which every call has every kind of corruption once. */
 const INPUTS: readonly Input[] = NAMES.flatMap((_, round) =>
   GROUPS.map(({ certain, others }, group): Input => {
     const kinds = new Map([...certain, ...others].map((call, at) => [call, NAMES[(round + at) % NAMES.length] ?? '']));
@@ -86,7 +86,7 @@ afterAll(async () => {
   await proxy?.close();
 });
 
-/** Looks everything up that a NodeClass can name, and nothing that is remembered. */
+/** Returns a NodeClass whose selectors require every lookup, without cached results. */
 function nodeClassOf(number: number): EC2NodeClass {
   const name = `spoilt-${number}`;
   const { seed } = hostile.world.aws;
@@ -138,7 +138,7 @@ async function play({ number, kinds, certain }: Input): Promise<void> {
   pods += 2;
   const kindOf = (call: string): string => kinds.get(call) ?? '';
   const fitting = certain.filter((call) => isFor(kindOf(call), call));
-  // while one call does not end, those after it are not made, nor is there word of those before it
+  // while a call is stuck, later calls are not made, and earlier failures are not reported
   const stuck = fitting.filter((call) => isStuck(kindOf(call)));
   const expected = stuck.length > 0 ? stuck : fitting;
   const harmful = expected.filter((call) => isHarmful(kindOf(call)));
@@ -159,7 +159,7 @@ async function play({ number, kinds, certain }: Input): Promise<void> {
   await hostile.expectHealthy();
   await hostile.until('ready NodeClass', () => isReady(nodeClass.metadata.name), RECOVERED_MS);
   if (process.env.HOSTILE_TIMES) console.log({ number, boundMs, readyMs: hostile.clock.now() - mendedMs, met });
-  // they end while the next answers are spoilt
+  // the objects are removed while the next responses are corrupted
   await removeOne(kube, POD, pod);
   await removeOne(kube, EC2_NODE_CLASS, nodeClass);
 }
@@ -172,10 +172,10 @@ async function isReady(name: string): Promise<boolean> {
   return nodeClass !== undefined && isTrue(nodeClass, 'Ready');
 }
 
-describe('answers of AWS, call by call:', () => {
+describe('corrupted responses of AWS, by call:', () => {
   it.each(INPUTS)('$name', play);
 
-  it('buy nothing in vain and leave nothing behind', async () => {
+  it('cause no needless launches and leave nothing behind', async () => {
     await hostile.until(
       'end of all nodes and NodeClasses',
       async () =>
@@ -184,7 +184,7 @@ describe('answers of AWS, call by call:', () => {
         hostile.world.aws.instances.list().every(({ state }) => state === 'terminated'),
       FAILED_MS,
     );
-    // one of each input's own, one of its healthy pod's, and one of the start
+    // per input one for its pod and one for its healthy pod, and one for the start
     expect(bought.size).toBeLessThanOrEqual(pods + 1);
     await expectBounded(hostile);
   });

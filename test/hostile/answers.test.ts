@@ -1,4 +1,7 @@
-/** Answers of AWS that nobody expects. The operator names the call that failed, and works again when they end. */
+/**
+ * Unexpected responses of AWS. The operator must report the failed call, and recover when the responses are correct
+ * again.
+ */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import { healthyNodeClass, healthyPool, smallPod } from './healthy.ts';
@@ -7,9 +10,9 @@ import { expectBounded } from './memory.ts';
 import { removeOne } from './objects-away.ts';
 import { type ProxiedRequest, type RewritingProxy, type Spoiled, startRewritingProxy } from './rewriting-proxy.ts';
 
-/** In the world's time, with all that a call is tried again. */
+/** Time on the world's clock, including all retries of a call. */
 const FAILED_MS = 180_000;
-/** What the operator says of a call that failed. */
+/** Pattern of the operator's reports about failed calls. */
 const NAMED = /describing (images|instance|launch templates|subnets|security groups)|"aws-operation-name":"\w+"/;
 
 let proxy: RewritingProxy;
@@ -28,7 +31,7 @@ afterAll(async () => {
   await proxy?.close();
 });
 
-/** The name of a call in JSON. */
+/** Returns the name of a call with a JSON body. */
 const actionOf = ({ headers }: ProxiedRequest): string => String(headers['x-amz-target']).split('.').at(-1) ?? '';
 
 const isJson = ({ headers }: ProxiedRequest): boolean => headers['x-amz-target'] !== undefined;
@@ -48,9 +51,9 @@ const DISTURBANCES: Readonly<Record<string, (request: ProxiedRequest) => Spoiled
   'nothing in it': (request) => instead(200, isJson(request) ? '{}' : '<Response/>'),
   'answers after two seconds': () => ({ kind: 'late', ms: 2_000 }),
 };
-/** Calls that go on after the end of the disturbance: after a throttle they wait for up to 16 s. */
+/** Disturbances whose calls continue afterwards: they wait for up to 16 s after a throttle. */
 const LASTING = new Set(['status 500', 'throttles', 'answers after two seconds']);
-/** Nothing fails because of them. */
+/** Disturbances that cause no failure. */
 const HARMLESS = new Set(['answers after two seconds']);
 
 async function disturb(name: string, spoil: (request: ProxiedRequest) => Spoiled, number: number): Promise<void> {
@@ -93,7 +96,7 @@ async function disturb(name: string, spoil: (request: ProxiedRequest) => Spoiled
   await removeOne(kube, EC2_NODE_CLASS, nodeClass);
 }
 
-describe('AWS answers with', () => {
+describe('the operator survives if AWS responds with', () => {
   it.each(Object.entries(DISTURBANCES).map(([name, spoil], i) => ({ name, spoil, i })))('$name', ({ name, spoil, i }) =>
     disturb(name, spoil, i));
 

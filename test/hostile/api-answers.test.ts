@@ -1,4 +1,7 @@
-/** Answers of the API server that nobody expects. The operator says which, and works on when they end. */
+/**
+ * Unexpected responses of the API server. The operator must report them, and recover when the responses are correct
+ * again.
+ */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
@@ -10,16 +13,16 @@ import { expectBounded } from './memory.ts';
 import { removeOne } from './objects-away.ts';
 import type { RewritingProxy } from './rewriting-proxy.ts';
 
-/** In the world's time: what is not told lasts for so long. */
+/** Duration on the world's clock of disturbances that are not reported. */
 const SILENT_MS = 10_000;
 const PATIENCE_MS = 120_000;
-/** After the longest pause of the operator between two tries of a list. */
+/** Longer than the operator's maximum pause between two attempts of a list. */
 const MENDED_MS = NODE_MS + 5_500;
 
 let behind: BehindProxy | undefined;
 let proxy: RewritingProxy;
 let hostile: HostileWorld;
-/** The Node that must outlive everything. */
+/** Name of the Node that must survive all disturbances. */
 let resident: string | undefined;
 
 const podWithNode = (name: string): KubeObject =>
@@ -45,7 +48,7 @@ const running = (): readonly string[] =>
 
 const everBought = (): number => hostile.world.aws.instances.list().length;
 
-/** Instances that a claim has. */
+/** Returns the instances that belong to a NodeClaim. */
 const claimed = async (): Promise<readonly string[]> =>
   (await hostile.kube.list(NODE_CLAIM)).items.flatMap(({ status }) => status?.providerID?.split('/').at(-1) ?? []);
 
@@ -78,7 +81,7 @@ async function disturb(disturbance: Disturbance, number: number): Promise<void> 
   await removeOne(hostile.kube, POD, pod);
 }
 
-describe('the API server answers with', () => {
+describe('the operator survives if the API server responds with', () => {
   it.each(DISTURBANCES.map((disturbance, i) => ({ ...disturbance, i })))('$name', (disturbance) =>
     disturb(disturbance, disturbance.i));
 

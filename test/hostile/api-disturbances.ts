@@ -1,13 +1,13 @@
-/** What an API server, or something in front of it, may answer beside what it should. */
+/** Unexpected responses of an API server, or of a proxy in front of it. */
 import { EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { ProxiedRequest, Spoiled } from './rewriting-proxy.ts';
 
 export interface Disturbance {
   readonly name: string;
   readonly spoil: (request: ProxiedRequest) => Spoiled | undefined;
-  /** What a line of the log must match; undefined for what delays and fails nothing. */
+  /** Pattern of the expected log line. Undefined for disturbances that delay requests without a failure. */
   readonly told?: RegExp;
-  /** The requests that hold the lease fail with the others, so that the process may end. */
+  /** Indicates that the requests for the lease fail as well, so that the process may exit. */
   readonly isAboutLease?: boolean;
 }
 
@@ -26,7 +26,7 @@ const about =
   (request) =>
     new RegExp(`/${kind.plural}([/?]|$)`).test(request.url) && chosen(request);
 
-/** The lease is left alone unless it is asked for. */
+/** Disturbs the selected requests. Requests for the lease are excluded unless they are selected explicitly. */
 const only =
   (chosen: Chosen, spoiled: Spoiled | ((request: ProxiedRequest) => Spoiled | undefined)): Spoil =>
   (request) => {
@@ -60,7 +60,7 @@ const continued = (token: string): Spoiled =>
 
 let tokens = 0;
 
-/** Lists are asked for where watches have expired: each that begins at a version of before the disturbance. */
+/** Disturbs lists after expired watches: each watch that begins at a version before the disturbance expires. */
 function listing(spoiled: Spoiled | ((request: ProxiedRequest) => Spoiled | undefined)): Spoil {
   const listed = new Set<string>();
   const spoil = only(isList, spoiled);
@@ -83,7 +83,7 @@ const forbidden = (kind: Kind, told = REQUEST): Disturbance => ({
   told,
 });
 
-/** All requests at once. */
+/** Disturbances of all requests. */
 const EVERYWHERE: readonly Disturbance[] = [
   ...[undefined, '1', '100000', '-5', 'soon'].map((wait) => ({
     name: `429 with Retry-After ${wait}`,
@@ -123,7 +123,7 @@ const LISTS: readonly Disturbance[] = [
     name: '410 on the second page',
     spoil: listing(({ url }) => (url.includes('continue=') ? failure(410, 'Expired') : continued('next'))),
   },
-  // the watches that begin there fail
+  // the watches that begin at this version fail
   ...['1', 'abc'].map((version) => ({
     name: `lists of version ${version}`,
     spoil: listing(asOf(version)),

@@ -1,4 +1,6 @@
-/** Sound objects of the custom kinds with as many fields set as can be at a time, for extremes to be put into. */
+/**
+ * Valid objects of the custom kinds with as many fields as possible. Tests replace single fields with extreme values.
+ */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { healthyNodeClass, healthyPool } from './healthy.ts';
 

@@ -11,9 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('an extreme of', () => {
+describe('the operator handles an extreme value of', () => {
   it.each(['NodeClaim', 'NodeOverlay', 'CapacityBuffer'].flatMap(customInputs))('$name', (input) =>
     play(hostile, input));
 
-  it('leaves nothing behind', () => expectBounded(hostile));
+  it('and leaves nothing behind', () => expectBounded(hostile));
 });

@@ -1,11 +1,14 @@
-/** Files for `karpenter convert` that are none, or whose objects are not what they say: an error with place, never a trace. */
+/**
+ * Invalid files for `karpenter convert`, and objects that do not match their kind. Each error must contain a place,
+ * and no stack trace.
+ */
 import { describe, expect, it } from '@jest/globals';
 import { parseFile } from '../../src/cli/convert/documents.ts';
 import { convertFiles } from '../../src/cli/convert/manifests.ts';
 import { InputError } from '../../src/cli/objects/errors.ts';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
-/** CPU time, far more than any of them needs. */
+/** Limit of CPU time, far more than any input needs. */
 const LONGEST_MS = 60_000;
 
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
@@ -72,7 +75,7 @@ const FIELDS = [
   'metadata: {name: a, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: ODD}}',
 ];
 
-describe('texts that are no manifests', () => {
+describe('an invalid manifest is rejected with its place:', () => {
   it.each(Object.entries(NO_TEXTS))('%s', (_, [text, message]) => {
     const parsed = (): unknown => withinCpuTime(LONGEST_MS, () => parseFile(text, 'in.yaml'));
     expect(parsed).toThrow(InputError);
@@ -81,10 +84,10 @@ describe('texts that are no manifests', () => {
   });
 });
 
-describe('objects that are not what they say', () => {
+describe('objects that do not match their kind', () => {
   it.each(
     KINDS,
-  )('%s %s with values of any type are converted, left alone, or an error that names them', (apiVersion, kind) => {
+  )('%s %s with values of any type are converted, ignored, or rejected with their name', (apiVersion, kind) => {
     for (const field of FIELDS)
       for (const odd of ODD) {
         const base = { metadata: 'metadata: {name: a}\n' };
@@ -94,7 +97,7 @@ describe('objects that are not what they say', () => {
       }
   });
 
-  it('are converted in bounded time when there are many', () => {
+  it('are converted in bounded time if there are many', () => {
     const one =
       '- {apiVersion: karpenter.sh/v1beta1, kind: NodePool, metadata: {name: N}, spec: {template: {spec: {nodeClassRef: {name: c}, requirements: []}}}}\n';
     const items = Array.from({ length: 500 }, (_, at) => one.replace('name: N', `name: n${at}`)).join('');

@@ -1,4 +1,4 @@
-/** `karpenter convert` on what its input could be: every field of realistic files, of every other type. */
+/** `karpenter convert` with every field of realistic files replaced by every other type. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { runConvert } from '../unit/cli/convert/run-convert.ts';
 const FIXTURES = join(import.meta.dirname, '../unit/cli/convert/fixtures');
 const ODD: readonly unknown[] = [null, '', 'x', -1, 1.5, true, [], [null], {}, { __proto__x: [{}] }, 'a'.repeat(5000)];
 
-/** Copies of a value, each with one part of it replaced, in turn by every odd value. */
+/** Generates copies of a value in which one part is replaced. The replacements rotate through the odd values. */
 function* spoilt(value: unknown, odd: Generator<unknown>): Generator<unknown> {
   yield odd.next().value;
   if (typeof value !== 'object' || value === null) return;
@@ -47,7 +47,7 @@ describe('karpenter convert', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it.each(CASES)('%s survives every field of %s being something else', async (verb, file, beside) => {
+  it.each(CASES)('%s handles any value in every field of %s', async (verb, file, beside) => {
     const path = join(folder, 'input.json');
     const others = beside.flatMap((name) => ['-f', join(FIXTURES, name)]);
     let count = 0;
@@ -62,7 +62,7 @@ describe('karpenter convert', () => {
     expect(count).toBeGreaterThan(20);
   });
 
-  it('values survives every value being something else', async () => {
+  it('values handles any value in every field', async () => {
     const values = {
       settings: {
         aws: { clusterName: 'a', tags: { a: 'b' } },
@@ -94,7 +94,7 @@ describe('karpenter convert', () => {
       `a: &a [x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 12 }, (_, i) => `${'bcdefghijklm'[i]}: &${'bcdefghijklm'[i]} [${Array(9).fill(`*${'abcdefghijkl'[i]}`)}]`).join('\n')}`,
     ],
     ['binary', '\u0000\u0001'],
-  ])('refuses input that is %s', async (_, text) => {
+  ])('rejects input that is %s', async (_, text) => {
     const path = join(folder, 'wrong.yaml');
     writeFileSync(path, text);
     for (const verb of [

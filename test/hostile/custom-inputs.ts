@@ -1,11 +1,14 @@
-/** Inputs made of extremes of the custom kinds: one input for each field, one object for each value of it. */
+/** Inputs with extreme values of the custom kinds: one input for each field, with one object for each value. */
 import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
 import { bufferBase, nodeClaimBase, nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
 import { smallPod } from './healthy.ts';
 import type { ObjectsInput } from './play.ts';
 import { fieldsOf } from './schema-extremes.ts';
 
-/** What makes the operator use an object: a pod that asks for it, or a pool that stands on it. */
+/**
+ * Returns additional objects that make the operator use an object: a pod that selects it, or a NodePool that refers
+ * to it.
+ */
 type Company = (object: KubeObject) => readonly KubeObject[];
 
 const podOf = (pool: string): Pod => smallPod(pool, { 'karpenter.sh/nodepool': pool });

@@ -1,4 +1,4 @@
-/** Files for the command line that are none: each is refused by name, in bounded time. */
+/** Invalid files for the command line: each must be rejected with its name, in bounded time. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { readManifests } from '../../src/cli/objects/read.ts';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
 const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
-/** For a machine that is three times slower, and busy. */
+/** Limit for a machine that is three times slower, and busy. */
 const LONGEST_MS = 60_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'hostile-files-'));
@@ -64,8 +64,8 @@ const REFUSED: Readonly<Record<string, readonly [content: string | Buffer, messa
   'binary names.yaml': ['apiVersion: v1\nkind: Pod\nmetadata: {name: !!binary aGk=}\n', /metadata.name is missing/],
 };
 
-describe('a file', () => {
-  it.each(Object.entries(REFUSED))('%s', (name, [content, message]) => {
+describe('a file of the command line:', () => {
+  it.each(Object.entries(REFUSED))('%s is rejected', (name, [content, message]) => {
     const file = join(folder, name);
     writeFileSync(file, content);
     const read = (): unknown => withinCpuTime(LONGEST_MS, () => readManifests([file]));
@@ -77,7 +77,7 @@ describe('a file', () => {
     ['nothing', ''],
     ['ten million blanks', ' '.repeat(10_000_000)],
     ['20,000 empty documents', '---\n'.repeat(20_000)],
-  ])('of %s holds no objects', (name, content) => {
+  ])('%s contains no objects', (name, content) => {
     const file = join(folder, `${name}.yaml`);
     writeFileSync(file, content);
     expect(readManifests([file])).toEqual([]);
@@ -87,11 +87,11 @@ describe('a file', () => {
     ['/dev/zero', /is a device/],
     ['/dev/full', /is a device/],
     ['/nowhere/at all.yaml', /no such file/],
-  ])('%s', (file, message) => {
+  ])('%s is rejected by its kind', (file, message) => {
     expect(() => readManifests([file])).toThrow(message);
   });
 
-  it('in the place of a folder, or a folder in the place of a file', () => {
+  it('a file instead of a folder, or a folder instead of a file, is rejected', () => {
     const inner = join(folder, 'in', 'folder.yaml');
     mkdirSync(inner, { recursive: true });
     expect(() => readManifests([join(folder, 'in')])).toThrow(`${inner}: is a folder`);
@@ -104,7 +104,7 @@ describe('the command line', () => {
     'aliases that multiply.yaml',
     'nested.json',
     'UTF-16.yaml',
-  ])('ends with code 1 and one line for %s', (name) => {
+  ])('exits with code 1 and one line for %s', (name) => {
     const [content] = REFUSED[name] ?? [''];
     const file = join(folder, name);
     writeFileSync(file, content);

@@ -1,11 +1,11 @@
-/** What must keep working whatever else is in the cluster. */
+/** Healthy objects that must keep working regardless of other objects in the cluster. */
 import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import type { Pod } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 
-/** Each healthy pod asks for a node with a value of its own, so that each needs a node of its own. */
+/** Each healthy pod selects its own value of this label, so that each needs a separate node. */
 const NODE_LABEL = 'example.com/node';
-/** Keeps the pods of hostile inputs away from the nodes of healthy pods. */
+/** Taint that keeps the pods of hostile inputs off the nodes of healthy pods. */
 const TAINT = { key: 'example.com/healthy', value: 'true', effect: 'NoSchedule' } as const;
 
 export const healthyNodeClass = (): EC2NodeClass =>
@@ -43,7 +43,7 @@ export const healthyPool = (): NodePool =>
     },
   }) as unknown as NodePool;
 
-/** Takes the pods of hostile inputs, whatever they are. */
+/** Returns a NodePool that accepts the pods of hostile inputs. */
 export const openPool = (): NodePool => {
   const { spec, ...rest } = healthyPool();
   const { taints: _, ...template } = spec.template.spec;
@@ -51,7 +51,7 @@ export const openPool = (): NodePool => {
   return { ...rest, metadata: { name: 'open' }, spec: { ...spec, template: { spec: { ...template, requirements } } } };
 };
 
-/** A pod that takes a whole small node, and goes at once when it is told to. */
+/** Returns a pod that fills a small node and terminates immediately on deletion. */
 export const smallPod = (name: string, nodeSelector: Readonly<Record<string, string>>): Pod =>
   ({
     apiVersion: 'v1',

@@ -1,7 +1,7 @@
 /**
- * A world in which hostile inputs are played one after the other against an operator that runs as in production: a
- * process of its own with engine threads, a lease, and real HTTP on all sides. After each input the operator must still
- * buy a node for a healthy pod, answer its probes and lead.
+ * A world in which hostile inputs are played one after the other. The operator runs as in production: in its own
+ * process with engine threads, a lease, and real HTTP. After each input, the operator must still launch a node for a
+ * healthy pod, respond to its probes and lead.
  */
 
 import { isTrue } from '../../src/api/conditions.ts';
@@ -17,24 +17,24 @@ import { healthyNodeClass, healthyPod, healthyPool } from './healthy.ts';
 import { empty, present } from './objects-away.ts';
 
 /**
- * How fast time passes while both processes wait. A node takes about three seconds of it, most of which the batching of
- * pods waits; so the ten that it may take leave room for a machine that computes more slowly.
+ * Time scale while both processes wait. A node takes about three seconds of this time, mostly for the batching of
+ * pods. The limit of ten seconds leaves room for slower machines.
  */
 const FAST = 20;
-/** In the world's time, from the healthy pod's creation to its binding. */
+/** Time on the world's clock from the creation of the healthy pod to its binding. */
 export const NODE_MS = 10_000;
-/** Real time. */
+/** Limit in real time. */
 const PROBE_MS = 20_000;
 
-/** All that is off by default and is played here. */
+/** All feature gates that are disabled by default and tested here. */
 const GATES = 'NodeOverlay=true,CapacityBuffer=true,StaticCapacity=true,NodeRepair=true,SpotToSpotConsolidation=true';
 const FAMILIES = /^(m5|m6g|g4dn)\./;
 
 export interface HostileOptions extends WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** What else is there from the start. */
+  /** Additional objects that exist from the start. */
   readonly furniture?: readonly (readonly [Kind, KubeObject])[];
-  /** What the operator talks to instead of the servers themselves. */
+  /** Returns the environment for proxies between the operator and the servers. */
   readonly via?: (world: World) => Promise<{ readonly env: Record<string, string> }>;
 }
 
@@ -42,24 +42,24 @@ export interface HostileWorld {
   readonly world: World;
   readonly clock: LeadingClock;
   readonly kube: KubeApi;
-  /** The one that runs now. */
+  /** The operator that is running at present. */
   readonly operator: OperatorProcess;
-  /** Buys a node for a healthy pod, asks the probes, looks at the lease; then takes the pod away. @throws Error */
+  /** Launches a node for a healthy pod, checks probes and lease, and deletes the pod. @throws Error */
   expectHealthy(): Promise<void>;
-  /** Asks the probes, and looks at the lease. @throws Error */
+  /** Checks the probes and the lease. @throws Error */
   expectLeading(): Promise<void>;
-  /** Waits, for this much of the world's time, until `holds` answers something true. */
+  /** Waits until `holds` returns a truthy value, at most for this duration on the world's clock. */
   until<T>(what: string, holds: () => T | Promise<T>, limitMs?: number): Promise<Exclude<T, false | undefined>>;
-  /** Log lines since the last call of `mark`. */
+  /** Returns the log lines since the last call of `mark`. */
   since(): readonly LogLine[];
   mark(): void;
-  /** Events that are about the object. */
+  /** Returns the events about the object. */
   eventsOf(object: KubeObject): Promise<readonly KubeEvent[]>;
-  /** Kills the operator, takes all that was not there from the start away, and starts another. */
+  /** Kills the operator, removes all objects that did not exist at the start, and starts another operator. */
   restart(): Promise<void>;
-  /** Waits until the operator has ended by itself. */
+  /** Waits until the operator has exited. */
   untilEnded(limitMs: number): Promise<void>;
-  /** Starts the operator again that has ended, and waits until it leads. */
+  /** Restarts the operator after its exit, and waits until it leads. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -82,7 +82,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       METRICS_PORT: '0',
       HEALTH_PROBE_PORT: '0',
       FEATURE_GATES: GATES,
-      // what was said before is said again
+      // repeats messages that were logged before
       LOG_LEVEL: 'debug',
       ...via,
       ...options.env,
@@ -183,7 +183,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
   return self;
 }
 
-/** Of a few families, so that solving takes little of the time that inputs need. */
+/** Reports whether the pod is bound to a node. */
 async function isOnNodeOfItsOwn(kube: KubeApi, { metadata }: KubeObject): Promise<boolean> {
   const pod = await kube.find(POD, { name: metadata.name, namespace: 'default' });
   return pod?.spec.nodeName !== undefined;
@@ -195,7 +195,7 @@ async function expectAnswers(url: string): Promise<void> {
   if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${text}`);
 }
 
-/** Who leads. @throws Error when that is not whom it was before */
+/** Returns the holder of the lease. @throws Error if the holder has changed */
 async function holderOf(kube: KubeApi, before: string | undefined): Promise<string> {
   const lease = (await kube.list(LEASE)).items.find(({ metadata }) => metadata.name === 'karpenter-leader-election');
   const { holderIdentity } = lease?.spec ?? {};
@@ -216,7 +216,7 @@ interface Condition {
   readonly message?: string;
 }
 
-/** What a failed wait prints. */
+/** Describes the world for the error of a failed wait. */
 async function describe({ kube, since }: HostileWorld): Promise<string> {
   const [claims, nodes, pods, events] = await Promise.all([
     kube.list(NODE_CLAIM),

@@ -1,4 +1,4 @@
-/** Objects of the built-in kinds that the operator reads, as a real API server takes them and nobody should write them. */
+/** Extreme objects of the built-in kinds that the operator reads. A real API server accepts all of them. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { smallPod } from './healthy.ts';
 import { QUANTITIES } from './odd-values.ts';
@@ -10,7 +10,7 @@ const many = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 const dictionary = (count: number, key: (index: number) => string, value: string): Json =>
   Object.fromEntries(many(count, (i) => [key(i), value]));
-/** Those that are valid label names. */
+/** JavaScript property names that are also valid label names. */
 const ODD_NAMES = ['constructor', 'toString', 'hasOwnProperty', 'valueOf'] as const;
 const oddLabels = (value = 'x'): Json => Object.fromEntries(ODD_NAMES.map((key) => [key, value]));
 
@@ -167,7 +167,7 @@ const volumeOf = (nodeAffinity: Json, capacity = '1Gi'): Rest => ({
   spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: capacity }, nodeAffinity, ...source },
 });
 
-/** A pod with volumes, each with a claim and a volume of its own. */
+/** Returns a pod with volumes, each with its own claim and PersistentVolume. */
 function mounted(name: string, count: number, nodeAffinity: (index: number) => Json): readonly KubeObject[] {
   const names = many(count, (i) => `${name}-${i}`);
   const pod = smallPod(name, { 'karpenter.sh/nodepool': 'open' });

@@ -1,4 +1,4 @@
-/** Built-in objects beside pods that nobody should write, and Nodes that claim to be others. */
+/** Extreme built-in objects other than pods, and Nodes with the identity of another Node. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EVENT, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeEvent, Node } from '../../src/api/kubernetes.ts';
@@ -21,7 +21,7 @@ afterAll(() => hostile.stop());
 describe('the operator survives', () => {
   it.each(KIND_INPUTS)('$name', (input) => play(hostile, input));
 
-  it('a Node with the provider id of another, and its end', async () => {
+  it('a Node with the provider ID of another Node, and its deletion', async () => {
     const { kube } = hostile;
     const pod = smallPod('kept', { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': 'kept' });
     await kube.create(POD, pod);
@@ -52,7 +52,7 @@ describe('the operator survives', () => {
     await removeOne(kube, POD, pod);
   });
 
-  it('4,000 events of others', async () => {
+  it('4,000 foreign events', async () => {
     const event = (i: number): KubeEvent =>
       ({
         apiVersion: 'v1',
@@ -69,5 +69,5 @@ describe('the operator survives', () => {
     await hostile.expectHealthy();
   });
 
-  it('and keeps nothing of them', () => expectBounded(hostile));
+  it('and keeps nothing of these objects in memory', () => expectBounded(hostile));
 });

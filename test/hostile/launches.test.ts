@@ -47,7 +47,7 @@ const launched = (): number =>
       ({ message, NodePool }) => message === 'created nodeclaim' && (NodePool as { name?: string }).name === 'open',
     ).length;
 
-/** Lets time pass; healthy pods get their nodes meanwhile. */
+/** Lets time pass while healthy pods get nodes. */
 async function rounds(): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
     await hostile.expectHealthy();
@@ -64,14 +64,14 @@ afterAll(async () => {
   await hostile.stop();
 });
 
-describe('few nodes are launched, and healthy pods get theirs,', () => {
+describe('few nodes are launched, and healthy pods get nodes,', () => {
   const running = {
     ...smallPod('leaving', OPEN),
     metadata: { name: 'leaving', namespace: 'default', labels: { app: 'leaving' } },
   };
   const pod = { ...running, spec: { ...running.spec, tolerations: [] } };
 
-  it('for a pod of a leaving node while a PodDisruptionBudget blocks the eviction', async () => {
+  it('for a pod of a draining node while a PodDisruptionBudget blocks the eviction', async () => {
     await hostile.kube.create(POD, pod);
     const bound = async (): Promise<string | undefined> =>
       (await hostile.kube.find(POD, { name: 'leaving', namespace: 'default' }))?.spec.nodeName;
@@ -94,7 +94,7 @@ describe('few nodes are launched, and healthy pods get theirs,', () => {
     await hostile.kube.delete(POD, { name: 'leaving', namespace: 'default' }, { gracePeriodSeconds: 0 });
   });
 
-  it('for capacity buffers that replace each other with other requests', async () => {
+  it('for capacity buffers that replace each other with different requests', async () => {
     hostile.mark();
     for (let round = 0; round < ROUNDS; round += 1) {
       const containers = [{ name: 'main', resources: { requests: { cpu: `${1000 + round}m` } } }];
@@ -117,5 +117,5 @@ describe('few nodes are launched, and healthy pods get theirs,', () => {
     expect(launched()).toBeLessThanOrEqual(6);
   });
 
-  it('and memory stays bounded', () => expectBounded(hostile));
+  it('while memory stays bounded', () => expectBounded(hostile));
 });

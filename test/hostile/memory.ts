@@ -1,10 +1,10 @@
-/** Whether an operator that has played many inputs holds no more than it should. */
+/** Limits for the memory of an operator after many inputs. */
 import { expect } from '@jest/globals';
 import type { HostileWorld } from './hostile-world.ts';
 
-/** Of the main thread after a garbage collection. It holds a small cluster; what inputs leave behind adds up. */
+/** Limit for the main thread after a garbage collection. The cluster is small, and leaks of all inputs add up. */
 const HEAP_MIB = 160;
-/** Of each engine thread, garbage included: V8 lets a heap grow to a multiple of what is in use. */
+/** Limit for each engine thread, including garbage: V8 lets a heap grow to a multiple of its live objects. */
 const THREAD_MIB = 300;
 
 export async function expectBounded(hostile: HostileWorld): Promise<void> {

@@ -1,10 +1,10 @@
-/** What may stand in the interruption queue, by malice or by mistake. */
+/** Malicious or accidental messages in the interruption queue. */
 import { ODD_KEYS } from './odd-values.ts';
 
 export interface MessageInput {
   readonly name: string;
   readonly bodies: readonly string[];
-  /** Whether the operator cannot read it, and must say so; else it reads and ignores it. */
+  /** Indicates that the operator must report the message as unreadable. Other messages are read and ignored. */
   readonly isUnreadable: boolean;
 }
 
@@ -18,7 +18,7 @@ const DETAIL_TYPES = [
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An event about an instance of somebody else, in which every parser finds what it looks for. */
+/** Returns an event about an unknown instance, with the fields that any parser needs. */
 const event = ([source, detailType]: readonly [string, string], fields: Fields = {}, detail: Fields = {}): string =>
   JSON.stringify({
     version: '0',
@@ -96,7 +96,7 @@ const PER_TYPE = DETAIL_TYPES.flatMap((type): readonly MessageInput[] => {
     unreadable(`${type[1]}: detail that is null`, event(type, { detail: null })),
     unreadable(`${type[1]}: an instance that is a number`, event(type, {}, { [id]: one(17) })),
     unreadable(`${type[1]}: an instance that is an object`, event(type, {}, { [id]: one({ id: 'i-1' }) })),
-    // events of AWS Health may be about other things than instances
+    // AWS Health events need not be about instances
     ...['an empty instance', 'no instance', 'an instance that is no ID'].map((what, i) => ({
       name: `${type[1]}: ${what}`,
       bodies: [event(type, {}, { [id]: one(['', undefined, 'aws:///us-west-2a/*'][i]) })],

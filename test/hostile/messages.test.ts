@@ -1,4 +1,4 @@
-/** Messages in the interruption queue that nobody should have sent. */
+/** Unexpected messages in the interruption queue. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import { smallPod } from './healthy.ts';
@@ -9,7 +9,7 @@ import { MESSAGE_INPUTS, type MessageInput } from './message-inputs.ts';
 let hostile: HostileWorld;
 beforeAll(async () => {
   hostile = await startHostileWorld({ aws: { stateChangeEvents: false } });
-  // its node must outlive all messages
+  // its node must survive all messages
   await hostile.kube.create(
     POD,
     smallPod('resident', { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': 'kept' }),
@@ -21,13 +21,16 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-/** The queue forgets messages after five minutes, which pass in seconds: what is to be answered must not wait for long. */
+/**
+ * Number of messages in flight. The queue drops messages after five minutes, which pass in seconds, so messages must
+ * not wait.
+ */
 const AT_ONCE = 50;
 
-/** The logger writes the first hundred equal lines of a second, then fewer. */
+/** The logger writes the first hundred equal lines of a second, and then fewer. */
 const ALWAYS_LOGGED = 100;
 
-/** Names of claims that are there to stay. */
+/** Returns the names of NodeClaims that must not be deleted. */
 const lasting = async (): Promise<readonly string[]> =>
   (await hostile.kube.list(NODE_CLAIM)).items
     .filter(({ metadata }) => metadata.labels?.['example.com/node'] === 'kept' && !metadata.deletionTimestamp)
@@ -54,8 +57,8 @@ async function play({ bodies, isUnreadable }: MessageInput): Promise<void> {
   for (const complaint of complaints) expect(complaint).toMatchObject({ messageId: expect.any(String) });
 }
 
-describe('a message', () => {
+describe('the operator survives a message with', () => {
   it.each(MESSAGE_INPUTS)('$name', play);
 
-  it('leaves nothing behind', () => expectBounded(hostile));
+  it('and leaves nothing behind', () => expectBounded(hostile));
 });

@@ -11,8 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('an extreme of', () => {
+describe('the operator handles an extreme value of', () => {
   it.each(customInputs('NodePool'))('$name', (input) => play(hostile, input));
 
-  it('leaves nothing behind', () => expectBounded(hostile));
+  it('and leaves nothing behind', () => expectBounded(hostile));
 });

@@ -1,4 +1,4 @@
-/** Takes objects of any kind out of a cluster. */
+/** Removes objects of any kind from a cluster. */
 import {
   CAPACITY_BUFFER,
   CSI_NODE,
@@ -46,7 +46,7 @@ const DEVICE_CLASS: Kind = {
   namespaced: false,
 };
 
-/** In the order in which they are taken away: what others wait for comes later. */
+/** Kinds in the order of their removal: dependencies are removed last. */
 export const KINDS: readonly Kind[] = [
   DEPLOYMENT,
   REPLICA_SET,
@@ -90,13 +90,13 @@ export async function removeOne(kube: KubeApi, kind: Kind, { metadata }: KubeObj
   }
 }
 
-/** The objects that are there now. */
+/** Returns the UIDs of the present objects. */
 export async function present(kube: KubeApi): Promise<ReadonlySet<string>> {
   const lists = await Promise.all(KINDS.map((kind) => kube.list(kind)));
   return new Set(lists.flatMap(({ items }) => items.map(({ metadata }) => metadata.uid ?? '')));
 }
 
-/** Takes everything away but what is resident, with nobody to finalize it, and ends the machines. */
+/** Removes all objects except resident ones without their finalizers, and terminates all instances. */
 export async function empty({ kube, aws }: World, resident: ReadonlySet<string>): Promise<void> {
   const client = connect(kube.url);
   for (const { id, state } of aws.instances.list())

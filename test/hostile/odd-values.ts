@@ -1,6 +1,6 @@
-/** Values that are at the edge of what their type can say, or look like something else. */
+/** Values at the limits of their types, and values that look like other types. */
 
-/** Keys that objects without care have already. */
+/** Property names that every plain JavaScript object inherits. */
 export const ODD_KEYS = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'] as const;
 
 export const NUMBERS = [
@@ -16,7 +16,7 @@ export const NUMBERS = [
   0.5,
 ] as const;
 
-/** All of them are quantities to a real API server. */
+/** Values that a real API server accepts as quantities. */
 export const QUANTITIES = [
   '0',
   '-1',
@@ -32,7 +32,7 @@ export const QUANTITIES = [
   '5.',
 ] as const;
 
-/** The more telling ones first: of a field that takes any text, only some are tried. */
+/** Texts in the order of their importance. Only the first ones are tried for fields that accept any text. */
 export const TEXTS = [
   '99999999h',
   'a'.repeat(200_000),

@@ -1,4 +1,4 @@
-/** The operator's process is paused, as by a debugger, a snapshot of its machine, or a node without CPU. */
+/** Pauses of the operator's process, as by a debugger, a snapshot of its machine, or a node without CPU. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import { healthyPod } from './healthy.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-/** Pauses the operator for this much of the world's time, which passes as real time does meanwhile. */
+/** Pauses the operator for this duration on the world's clock. `meanwhile` runs during the pause. */
 async function pause(ms: number, meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
   process.kill(hostile.operator.pid, 'SIGSTOP');
   await hostile.clock.sleep(ms);
@@ -32,12 +32,12 @@ const claims = async (): Promise<readonly string[]> =>
 const isCreating = (): boolean => hostile.since().some(({ message }) => message === 'created nodeclaim');
 
 describe('an operator whose process is paused', () => {
-  it('goes on leading after a pause within the renew deadline', async () => {
+  it('continues to lead after a pause within the renew deadline', async () => {
     await pause(SHORT_MS);
     await hostile.expectHealthy();
   });
 
-  it('creates no NodeClaim after a pause beyond the lease, and launches one node per pod when it starts again', async () => {
+  it('creates no NodeClaim after a pause beyond the lease, and launches one node per pod after its restart', async () => {
     hostile.mark();
     const before = new Set(await claims());
     for (const pod of PODS) await hostile.kube.create(POD, pod);

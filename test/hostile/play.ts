@@ -1,4 +1,4 @@
-/** Plays one input: puts its objects into the cluster, waits until each is dealt with, and takes all away again. */
+/** Plays one input: creates its objects, waits until each is handled, and removes them. */
 import type { CapacityBuffer } from '../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../src/api/conditions.ts';
 import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
@@ -8,20 +8,20 @@ import type { KubeApi } from '../support/kube-api.ts';
 import type { HostileWorld } from './hostile-world.ts';
 import { KINDS, kindOf, removeOne } from './objects-away.ts';
 
-/** Objects that make up one input. */
+/** Objects of one input. */
 export interface ObjectsInput {
   readonly name: string;
   readonly objects: readonly KubeObject[];
-  /** Kinds whose objects must be in use, or named with what is wrong with them. */
+  /** Kinds whose objects must either be used or be reported as invalid. */
   readonly explained: readonly string[];
 }
 
-/** In the world's time. */
+/** Limit on the world's clock. */
 const EXPLAINED_MS = 60_000;
 const GONE_MS = 120_000;
 const AT_ONCE = 50;
 
-/** @throws Error when the operator fails anybody because of the input, or does not say what is wrong with it */
+/** @throws Error if the operator fails because of the input, or does not report the problem */
 export async function play(hostile: HostileWorld, { objects, explained }: ObjectsInput): Promise<void> {
   hostile.mark();
   try {
@@ -35,7 +35,7 @@ export async function play(hostile: HostileWorld, { objects, explained }: Object
         () => isExplained(hostile, object),
         EXPLAINED_MS,
       );
-    // after what is hostile has had its effect
+    // checks this after the input has taken effect
     await hostile.expectHealthy();
     await remove(hostile, objects);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function play(hostile: HostileWorld, { objects, explained }: Object
   }
 }
 
-/** Whether it is in use, or a condition, an event or a line of the log says why not. */
+/** Reports whether the object is in use, or a condition, an event or a log line contains the reason. */
 async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<boolean> {
   const { name, namespace } = object.metadata;
   if (isOfOthers(object)) return true;
@@ -56,7 +56,7 @@ async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<b
   );
 }
 
-/** What another provider, or another way of keeping room, is asked for is somebody else's business. */
+/** Reports whether another provider or another provisioning strategy is responsible for the object. */
 function isOfOthers(object: KubeObject): boolean {
   if (object.kind === 'CapacityBuffer') {
     const { provisioningStrategy = ACTIVE } = (object as CapacityBuffer).spec;
@@ -76,7 +76,7 @@ const isInUse = (object: KubeObject): boolean =>
         (type) => getCondition(object, type)?.status === 'True',
       );
 
-/** Of an object with conditions, as the operator sets them. */
+/** Returns a condition that reports a problem of the object. */
 function wrongOf(object: KubeObject): Condition | undefined {
   if (object.kind === 'Pod' || object.kind === 'Node') return undefined;
   const { conditions = [] } = (object as { status?: { conditions?: readonly Condition[] } }).status ?? {};
@@ -90,7 +90,7 @@ async function remove(hostile: HostileWorld, objects: readonly KubeObject[]): Pr
   for (const kind of KINDS) {
     const ours = objects.filter((object) => object.kind === kind.kind);
     if (ours.length > 0) await Promise.all(ours.map((object) => removeOne(kube, kind, object)));
-    // what was bought for them goes with their pool, or was made by hand
+    // launched NodeClaims are deleted with their NodePool; others were created manually
     if (kind === POD) await removeClaims(kube, objects);
   }
   await hostile.until(

@@ -1,4 +1,4 @@
-/** Pods as a real API server takes them, with what their authors should not have asked for. */
+/** Extreme pods that a real API server accepts. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { ObjectsInput } from './play.ts';
 
@@ -41,7 +41,7 @@ const spread = (constraint: Json): Json => ({
   topologySpreadConstraints: [{ maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector: {}, ...constraint }],
 });
 
-/** By name: the specs, and sometimes the metadata, of pods that are played together. */
+/** Specs, and sometimes metadata, of pods that are played together, by name. */
 const SPECS: Readonly<Record<string, readonly Json[] | ((name: string) => readonly KubeObject[])>> = {
   'node selectors of odd keys': ['constructor', 'toString', 'valueOf', 'hasOwnProperty'].map((key) => ({
     nodeSelector: { [key]: 'x' },
@@ -258,7 +258,7 @@ const SPECS: Readonly<Record<string, readonly Json[] | ((name: string) => readon
   ],
 };
 
-/** Those that no node is to be had for, or that are not ours to place, need no explanation of ours. */
+/** Inputs without an expected explanation, because no node can suit these pods or another scheduler is responsible. */
 const SILENT = new Set([
   'a node of another name',
   'another scheduler',

@@ -1,4 +1,4 @@
-/** Pods that ask for what nobody should. */
+/** Pods with extreme specs. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import { openPool } from './healthy.ts';
@@ -16,5 +16,5 @@ afterAll(() => hostile.stop());
 describe('the operator survives', () => {
   it.each(POD_INPUTS)('$name', (input) => play(hostile, input));
 
-  it('and keeps nothing of them', () => expectBounded(hostile));
+  it('and keeps nothing of these pods in memory', () => expectBounded(hostile));
 });

@@ -1,18 +1,21 @@
-/** Requests that the operator's own ports may get from anybody who can reach them. */
+/** Requests that any client may send to the operator's ports. */
 import type { Socket } from 'node:net';
 import { pour } from './raw-http.ts';
 
 export interface PortInput {
   readonly name: string;
   say(socket: Socket): void | Promise<void>;
-  /** Statuses that may come back; undefined stands for none, by cutting the connection or by waiting for the rest. */
+  /**
+   * Allowed response statuses. Undefined stands for no response, because the connection is closed or more input is
+   * awaited.
+   */
   readonly answers: readonly (number | undefined)[];
   readonly quietMs?: number;
 }
 
 const REFUSED = [400, 404, 405, 408, 411, 413, 414, 417, 431, 501, 505, undefined] as const;
 
-/** Odd, but not wrong. */
+/** Statuses for unusual but valid requests. */
 const SERVED = [200, ...REFUSED] as const;
 
 const lines = (...all: readonly string[]): string => `${all.join('\r\n')}\r\n\r\n`;

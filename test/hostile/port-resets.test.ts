@@ -1,11 +1,11 @@
-/** Connections to the operator's own ports that are reset, after every byte of a request of every form. */
+/** Resets of connections to the operator's ports after every byte of various requests. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 
-/** Connections that are open together: fewer than a server keeps, so that each is ended by its own reset alone. */
+/** Number of simultaneous connections. It is below the server's limit, so that only the reset closes a connection. */
 const AT_A_TIME = 32;
-/** Resets after the last byte race with the response, and are repeated. */
+/** Number of repetitions, because a reset after the last byte races with the response. */
 const LAST_BYTE_ROUNDS = 40;
 
 let hostile: HostileWorld;
@@ -48,11 +48,11 @@ const REQUESTS: Readonly<Record<string, string>> = {
   'no host': lines('GET / HTTP/1.1'),
 };
 
-/** Sends bytes and resets the connection: as soon as they are sent, or when an answer comes. */
+/** Sends bytes and resets the connection, either immediately afterwards or when a response arrives. */
 function reset(url: string, bytes: string, when: 'sent' | 'answered'): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
-  // the server may be the first to close
+  // the server may close the connection first
   socket.on('error', () => undefined);
   socket.once('connect', () => {
     if (when === 'answered') socket.once('data', () => socket.resetAndDestroy());
@@ -68,7 +68,7 @@ async function inBatches(work: readonly (() => Promise<void>)[]): Promise<void> 
     await Promise.all(work.slice(at, at + AT_A_TIME).map((each) => each()));
 }
 
-/** @throws Error if the process has ended */
+/** @throws Error if the process has exited */
 async function expectServing(): Promise<void> {
   expect(hostile.operator.end).toBeUndefined();
   await hostile.expectLeading();
@@ -76,7 +76,7 @@ async function expectServing(): Promise<void> {
   expect((await fetch(liveUrl)).status).toBe(200);
 }
 
-describe.each(['metrics', 'health', 'live page'])('the %s port serves on after resets', (name) => {
+describe.each(['metrics', 'health', 'live page'])('the %s port keeps working after resets', (name) => {
   it.each(Object.entries(REQUESTS))('at every byte of %s', async (_, request) => {
     const url = servers()[name] ?? '';
     const prefixes = Array.from({ length: request.length + 1 }, (__, length) => request.slice(0, length));
@@ -92,7 +92,7 @@ describe.each(['metrics', 'health', 'live page'])('the %s port serves on after r
     'an upgrade',
     'a long answer',
     'no HTTP',
-  ])('during the answer to %s', async (form) => {
+  ])('during the response to %s', async (form) => {
     const url = servers()[name] ?? '';
     await inBatches(Array.from({ length: LAST_BYTE_ROUNDS }, () => () => reset(url, REQUESTS[form] ?? '', 'answered')));
     await expectServing();

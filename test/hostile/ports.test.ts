@@ -1,4 +1,4 @@
-/** What comes to the operator's own ports. */
+/** Hostile requests to the operator's ports. */
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
@@ -19,7 +19,7 @@ async function play({ say, answers, quietMs }: PortInput): Promise<void> {
   await hostile.expectHealthy();
 }
 
-describe('the ports take', () => {
+describe('the ports handle', () => {
   it.each(PORT_INPUTS)('$name', play);
 
   it.each([
@@ -47,7 +47,7 @@ describe('the ports take', () => {
     '/debug/launches',
     '/debug/budgets',
     '/debug/blockers',
-  ])('25 clients that ask for %s again and again', async (path) => {
+  ])('25 clients that request %s repeatedly', async (path) => {
     const client = async (): Promise<void> => {
       for (let i = 0; i < 4; i += 1)
         await (await fetch(`${hostile.operator.metricsUrl}${path}`)).arrayBuffer().catch(() => undefined);
@@ -55,7 +55,7 @@ describe('the ports take', () => {
     await Promise.all([hostile.expectHealthy(), ...Array.from({ length: 25 }, client)]);
   });
 
-  it('30 probes of readiness at a time', async () => {
+  it('30 concurrent readiness probes', async () => {
     const ask = async (): Promise<number> => (await fetch(`${hostile.operator.healthUrl}/readyz?verbose`)).status;
     for (let round = 0; round < 10; round += 1)
       expect(new Set(await Promise.all(Array.from({ length: 30 }, ask)))).toEqual(new Set([200]));

@@ -1,13 +1,13 @@
-/** Speaks to a port without the manners of an HTTP client. */
+/** Sends raw bytes to a port, without an HTTP client. */
 import { connect, type Socket } from 'node:net';
 
-/** What came back: the status of the first answer, if any, before the connection ended or went quiet. */
+/** Status of the first response, if any, and the text that arrived before the connection closed or became idle. */
 export interface RawAnswer {
   readonly status: number | undefined;
   readonly text: string;
 }
 
-/** @param quietMs the connection is given up when nothing has come for this long */
+/** @param quietMs idle time after which the connection is closed */
 export async function speak(
   url: string,
   say: (socket: Socket) => void | Promise<void>,
@@ -24,7 +24,7 @@ export async function speak(
   socket.on('data', (chunk) => {
     if (text.length < 10_000) text += chunk;
   });
-  // being cut off is an answer like others
+  // a closed connection is a valid result
   socket.on('error', () => undefined);
   await Promise.race([over, new Promise((resolve) => socket.once('connect', resolve))]);
   await say(socket);
@@ -34,7 +34,7 @@ export async function speak(
   return { status: status === undefined ? undefined : Number(status), text };
 }
 
-/** Writes as fast as the other side takes it, until it is done or cut off. */
+/** Writes as fast as the server reads, until all data is written or the connection closes. */
 export async function pour(socket: Socket, chunk: string, times: number): Promise<void> {
   for (let i = 0; i < times && socket.writable; i += 1) {
     if (socket.write(chunk)) continue;

@@ -1,50 +1,50 @@
-/** A server's front that can spoil single answers of it. */
+/** Proxy that can corrupt single responses of a server. */
 import { once } from 'node:events';
 import * as http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
 export interface ProxiedRequest {
   readonly method: string;
-  /** With the query. */
+  /** Path and query. */
   readonly url: string;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** What becomes of an answer. */
+/** Change of a response. */
 export type Spoiled =
-  /** The server does not get to see the request. */
+  /** Replaces the response; the server does not receive the request. */
   | {
       readonly kind: 'instead';
       readonly status: number;
       readonly headers?: http.OutgoingHttpHeaders;
       readonly body: string;
     }
-  /** As it comes, under other headers. */
+  /** Changes the headers only. */
   | {
       readonly kind: 'headers';
       readonly change: (headers: http.IncomingHttpHeaders) => http.OutgoingHttpHeaders;
     }
-  /** The whole answer, changed. */
+  /** Changes the whole body. */
   | { readonly kind: 'changed'; readonly change: (text: string) => string }
-  /** Ends in the middle, after this share of it. */
+  /** Ends after this share of the body. */
   | { readonly kind: 'cut'; readonly share: number }
-  /** Its beginning comes, and then nothing more, with the connection open. */
+  /** Stops after this share of the body and leaves the connection open. */
   | { readonly kind: 'stuck'; readonly share: number }
-  /** Each piece of it comes so much later. */
+  /** Delays each chunk. */
   | { readonly kind: 'late'; readonly ms: number }
-  /** As it comes, by lines; for streams. */
+  /** Changes each line of a streamed body. */
   | { readonly kind: 'lines'; readonly change: (line: string) => string };
 
 export interface RewritingProxy {
   readonly url: string;
-  /** Decides on each request from now on; undefined lets it pass as it is. */
+  /** Decides on each subsequent request. If the function returns undefined, the response is not changed. */
   spoil(decide: (request: ProxiedRequest) => Spoiled | undefined): void;
-  /** Breaks all connections, so that watches begin anew. */
+  /** Closes all connections, so that watches are restarted. */
   cut(): void;
-  /** Lets everything pass from now on, and ends what is stuck. */
+  /** Stops all changes, and closes connections that are stuck. */
   mend(): void;
-  /** Answers spoiled since the last call of `spoil`. */
+  /** Number of changed responses since the last call of `spoil`. */
   readonly spoiled: number;
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ async function bodyOf(message: http.IncomingMessage): Promise<Buffer> {
 
 const statusOf = ({ statusCode = 502 }: http.IncomingMessage): number => statusCode;
 
-/** Headers for a body of another length. */
+/** Returns headers without those of the body's length. */
 function headersOf({ headers }: http.IncomingMessage): http.OutgoingHttpHeaders {
   const { 'content-length': _length, 'transfer-encoding': _encoding, ...rest } = headers;
   return rest;
@@ -78,7 +78,7 @@ export async function startRewritingProxy(target: string): Promise<RewritingProx
     const since = mended;
     const fate = decide({ method, url, headers, body: body.toString('utf8') });
     if (fate !== undefined) spoiled += 1;
-    // the world's time is not the one that Node.js would write
+    // Node.js would write the real time, which differs from the world's time
     to.sendDate = false;
     if (fate?.kind === 'instead') return void to.writeHead(fate.status, fate.headers).end(fate.body);
     const onward = http.request({ hostname, port, agent, method, path: url, headers });
@@ -86,12 +86,12 @@ export async function startRewritingProxy(target: string): Promise<RewritingProx
     onward.end(body);
     const [answer] = (await once(onward, 'response')) as [http.IncomingMessage];
     answer.once('error', () => to.destroy());
-    // what was to get stuck when that was over already is lost
+    // the response is dropped if the disturbance is already over
     if (fate?.kind === 'stuck' && since !== mended) return void to.destroy();
     await deliver(answer, to, withOwnUrl(headers, fate));
   }
 
-  /** The queue's own address leads here, too. */
+  /** Replaces the server's URL in responses. The URL of the queue must lead to this proxy, too. */
   const kept = (text: string): string => text.replaceAll(origin, self.url);
   const withOwnUrl = (headers: http.IncomingHttpHeaders, fate: Spoiled | undefined): Spoiled | undefined => {
     if (headers['x-amz-target'] !== 'AmazonSQS.GetQueueUrl') return fate;

@@ -1,6 +1,6 @@
 /**
- * Extremes of every field of a custom resource, found by walking its schema: objects that are sound but for one field,
- * which has a value that is as odd as the schema lets through.
+ * Extreme values of every field of a custom resource, from its schema. Each object is valid except for one field,
+ * which has an unusual value that the schema allows.
  */
 import fc from 'fast-check';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
@@ -9,22 +9,22 @@ import type { OpenApiSchema } from '../../src/api/schema/openapi.ts';
 import { type StructuralSchema, structuralSchema } from '../../src/api/schema/structural.ts';
 import { NUMBERS, ODD_KEYS, QUANTITIES, TEXTS } from './odd-values.ts';
 
-/** One field, and an object for each odd value of it. */
+/** A field, and an object for each unusual value. */
 export interface Field {
   readonly path: string;
   readonly objects: readonly KubeObject[];
 }
 
 type Path = readonly (string | typeof ITEM)[];
-/** Stands for the first item of a list. */
+/** Path element for the first item of a list. */
 const ITEM = Symbol('item');
 
-/** Values of one field that are tried, of all that the schema lets through. */
+/** Maximum number of values per field. */
 const PER_FIELD = 10;
-/** Made from a field's own pattern, besides the odd texts that it admits. */
+/** Number of values that are generated from the field's pattern, in addition to matching texts. */
 const FROM_PATTERN = 4;
 
-/** @param base a sound object that has as many fields set as it can have at a time */
+/** @param base a valid object with as many fields as possible */
 export function fieldsOf(base: KubeObject, perField = PER_FIELD): readonly Field[] {
   const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === base.kind);
   const version = definition?.spec.versions[0];
@@ -71,7 +71,7 @@ const texts = ({ pattern, format, maxLength }: OpenApiSchema): readonly string[]
   ...TEXTS,
 ];
 
-/** Samples of what a pattern describes; none where it has what cannot be sampled. */
+/** Returns samples for a pattern, or none if the pattern is not supported. */
 function fromPattern(pattern: string): readonly string[] {
   try {
     return fc.sample(fc.stringMatching(new RegExp(pattern)), { seed: 1, numRuns: FROM_PATTERN });
@@ -95,13 +95,13 @@ function maps(schema: OpenApiSchema): readonly unknown[] {
   ];
 }
 
-/** Lists whose items are those of the base object: none, the same twice, and as many as there may be. */
+/** Returns an empty list, one with two equal items, and one of the maximum length. */
 const lists = (schema: OpenApiSchema, items: OpenApiSchema): readonly unknown[] => {
   const sample = sampleOf(items);
   return [[], [sample, sample], Array.from({ length: schema.maxItems ?? 500 }, () => sample)];
 };
 
-/** The simplest value of a schema. */
+/** Returns the simplest value of a schema. */
 function sampleOf(schema: OpenApiSchema): unknown {
   if (schema.enum) return schema.enum[0];
   if (schema['x-kubernetes-int-or-string']) return '1';
@@ -132,7 +132,7 @@ function soundOnes({ base, judge, spec }: Judging, path: Path, values: readonly 
   return found;
 }
 
-/** A copy with the value at the path. What is missing on the way is made as simple as the schema allows. */
+/** Returns a copy with the value at the path. Missing parents get the simplest value of the schema. */
 function withValue(target: unknown, [step, ...rest]: Path, value: unknown, schema: OpenApiSchema): unknown {
   if (step === undefined) return value;
   if (step === ITEM) {

@@ -1,4 +1,4 @@
-/** Secrets that the operator gets to see: none may come out in a log, metric, event, debug answer or explanation. */
+/** Secrets that the operator reads must not occur in logs, metrics, events, debug responses or explanations. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { type RewritingProxy, startRewritingProxy } from './rewriting-proxy.ts';
 
 const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
 
-/** Each short enough for an excerpt of what surrounds it to show it whole. */
+/** Secret values. Each is short enough to appear completely in an excerpt. */
 const CANARY = {
   'the secret access key': 'cnry-key',
   'the session token': 'cnry-ses',
@@ -98,9 +98,9 @@ const MESSAGES = [
 const folder = mkdtempSync(join(tmpdir(), 'hostile-secrets-'));
 let hostile: HostileWorld;
 const proxies: RewritingProxy[] = [];
-/** What came out, by where. */
+/** Output by its source. */
 const outputs = new Map<string, string>();
-/** Spoils lines of watches while it is set. */
+/** Changes lines of watches while it is set. */
 let spoilt: ((line: string) => string) | undefined;
 const unnamed = (line: string): string =>
   line.includes('"reader"')
@@ -114,10 +114,10 @@ function noteReceipts(answer: string): string {
   for (const [, receipt = ''] of answer.matchAll(/"ReceiptHandle":"([^"]+)"/g)) receipts.add(receipt);
   return answer;
 }
-/** Calls of AWS with which user data went out. */
+/** AWS calls that contained user data. */
 const toldUserData = new Set<string>();
 
-/** Answers of AWS and the API server come with secrets in them, and requests carry some. */
+/** Starts proxies that put secrets into responses of AWS and of the API server. */
 async function via(world: HostileWorld['world']): Promise<{ env: Record<string, string> }> {
   const kube = await startRewritingProxy(world.kube.url);
   kube.spoil(({ url }) =>
@@ -156,11 +156,11 @@ async function via(world: HostileWorld['world']): Promise<{ env: Record<string, 
 const isBound = async (name: string): Promise<boolean> =>
   (await hostile.kube.find(POD, { name, namespace: 'default' }))?.spec.nodeName !== undefined;
 
-/** Watches of pods that ended with an error. */
+/** Returns the number of pod watches that ended with an error. */
 const endedWatches = (): number =>
   hostile.operator.log.filter(({ message, kind }) => message === 'watch ended, reconnecting' && kind === 'Pod').length;
 
-/** Spoils what the operator reads when the pod changes. */
+/** Changes the pod, and corrupts the watch event about it. */
 async function changeReader(value: string, spoil: (line: string) => string): Promise<void> {
   const before = endedWatches();
   spoilt = spoil;
@@ -225,7 +225,7 @@ async function collect(): Promise<void> {
   outputs.set('statuses', JSON.stringify(statuses));
 }
 
-/** Of the cluster's objects as files, as users hand them in. */
+/** Explains the objects of the cluster from files, as a user does. */
 async function collectExplanations(): Promise<void> {
   const kinds: readonly Kind[] = [EC2_NODE_CLASS, NODE_POOL, NODE, NODE_CLAIM, POD];
   const items = (await Promise.all(kinds.map((kind) => hostile.kube.list(kind)))).flatMap((list) => list.items);
@@ -266,7 +266,7 @@ const leaksOf = (secret: string): readonly string[] =>
     return at < 0 ? [] : [`${where}: …${said.slice(Math.max(0, at - 200), at + 40)}…`];
   });
 
-describe('nothing that comes out of the operator or the command line holds', () => {
+describe('the output of the operator and of the command line does not contain', () => {
   it.each(Object.entries(CANARY))('%s', (_, canary) => expect(leaksOf(canary)).toEqual([]));
 
   it('a receipt handle', () => {
@@ -274,9 +274,9 @@ describe('nothing that comes out of the operator or the command line holds', () 
     expect([...receipts].flatMap(leaksOf)).toEqual([]);
   });
 
-  it('while each of them says something', () => {
+  it('anything but text: each output must not be empty', () => {
     expect([...outputs].filter(([, said]) => said === '')).toEqual([]);
   });
 });
 
-it('user data goes out in launch templates alone', () => expect([...toldUserData]).toEqual(['CreateLaunchTemplate']));
+it('user data is sent in launch templates only', () => expect([...toldUserData]).toEqual(['CreateLaunchTemplate']));

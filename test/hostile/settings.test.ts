@@ -1,4 +1,4 @@
-/** Settings that nobody should have written: each is taken with a sensible value, or refused by its name. */
+/** Invalid settings: each must result in a sensible value, or in an error with its name. */
 import { describe, expect, it } from '@jest/globals';
 import { HelpRequested, parseSettings, type Settings, SettingsError } from '../../src/process/settings.ts';
 import { withinCpuTime } from '../support/cpu-time.ts';
@@ -15,7 +15,7 @@ const VALUES: readonly string[] = [
   ...['{podTopologySpread: {defaultConstraints: {length: 1}}}', '!!binary aGk=', 'a: b: c', '\t- x'],
 ];
 
-/** Flags, as the usage text lists them. */
+/** Returns the flags from the usage text. */
 function flags(): readonly string[] {
   try {
     parseSettings(['--help'], {});
@@ -28,11 +28,11 @@ function flags(): readonly string[] {
 }
 
 const CLUSTER = { CLUSTER_NAME: 'demo' };
-/** CPU time, far less than a parser needs that goes over a text again and again. */
+/** Limit of CPU time. A parser with quadratic time would exceed it. */
 const LONGEST_MS = 5_000;
 const LONGEST_ERROR = 2_000;
 
-/** @throws what parseSettings throws beside a SettingsError */
+/** @throws any error of parseSettings except a SettingsError */
 function outcome(argv: readonly string[], env: Readonly<Record<string, string>>): Settings | string {
   try {
     return parseSettings(argv, { ...CLUSTER, ...env });
@@ -44,7 +44,7 @@ function outcome(argv: readonly string[], env: Readonly<Record<string, string>>)
 
 const environmentName = (flag: string): string => flag.toUpperCase().replaceAll('-', '_');
 
-/** What nobody can work with. */
+/** Returns the names of settings with unusable values. */
 function nonsenseIn(settings: Settings): readonly string[] {
   const { metricsPort, healthProbePort } = settings;
   const wrong = Object.entries(settings)
@@ -73,7 +73,7 @@ function expectSensible(flag: string, value: string, result: Settings | string):
   ]);
 }
 
-describe('a setting', () => {
+describe('a setting is either sensible or rejected:', () => {
   it.each(flags())('%s', (flag) => {
     withinCpuTime(LONGEST_MS, () => {
       for (const value of VALUES) {
@@ -83,12 +83,12 @@ describe('a setting', () => {
     });
   });
 
-  it('of which there are many', () => expect(flags().length).toBeGreaterThan(30));
+  it('there are more than 30 flags', () => expect(flags().length).toBeGreaterThan(30));
 
   const strangers = ['--', '-', '---x=1', '--=1', '--__proto__=1', '--constructor=1', 'x', '\0', HUGE];
   it.each(
     strangers.map((each) => [JSON.stringify(each).slice(0, 40), each] as const),
-  )('that is none: %s', (_, argument) => {
+  )('the unknown argument %s is rejected', (_, argument) => {
     const result = outcome([argument], {});
     if (argument === '--') {
       expect(result).toMatchObject({ clusterName: 'demo' });

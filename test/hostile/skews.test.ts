@@ -8,13 +8,13 @@ import type { RewritingProxy } from './rewriting-proxy.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** In the world's time: long enough for deadlines of a wrong clock. */
+/** Time on the world's clock, long enough for timeouts by a wrong clock. */
 const QUIET_MS = 60_000;
 const PATIENCE_MS = 600_000;
 
 const launched = ({ world }: HostileWorld): number => world.aws.instances.list().length;
 
-/** Waits, and expects that no instance is launched or ended meanwhile but for the healthy pods. */
+/** Waits, and expects no launches or terminations of instances except for those of the healthy pods. */
 async function expectQuiet(hostile: HostileWorld): Promise<void> {
   await hostile.expectHealthy();
   const before = launched(hostile);
@@ -25,7 +25,7 @@ async function expectQuiet(hostile: HostileWorld): Promise<void> {
   expect(launched(hostile)).toBeLessThanOrEqual(before + 1);
 }
 
-describe('the operator works on a machine whose clock is', () => {
+describe('the operator works with a machine clock that is', () => {
   let hostile: HostileWorld | undefined;
   afterEach(() => hostile?.stop());
 
@@ -43,7 +43,7 @@ describe('the operator works on a machine whose clock is', () => {
   });
 });
 
-describe('the operator works on when the API server sends', () => {
+describe('the operator keeps working if the API server sends', () => {
   let behind: BehindProxy | undefined;
   let proxy: RewritingProxy;
   let hostile: HostileWorld;

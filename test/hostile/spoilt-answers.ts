@@ -1,10 +1,10 @@
-/** Ways in which an answer of AWS may be spoilt, whatever it is an answer to. */
+/** Ways to corrupt any response of AWS. */
 import type { ProxiedRequest, Spoiled } from './rewriting-proxy.ts';
 
-/** Of one call. Answers to its pages belong together. */
+/** Corrupts the responses of one call. State is shared between the pages of one result. */
 export type Spoiling = (request: ProxiedRequest) => Spoiled | undefined;
 
-/** The name of a call. */
+/** Returns the name of a call. */
 export function operationOf({ headers, body, url }: ProxiedRequest): string {
   const target = headers['x-amz-target'];
   if (target !== undefined) return String(target).split('.').at(-1) ?? '';
@@ -17,10 +17,10 @@ const isRequestForJson = ({ headers }: ProxiedRequest): boolean => headers['x-am
 const TOP_LEVEL = /(<\w+Response[^>]*>).*(<\/\w+Response>)/s;
 const LEAF = /<(\w+)>([^<>]*)<\/\1>/g;
 const LIST = /<(\w+Set|securityGroupInfo|launchTemplates|Roles|InstanceProfiles)>.*<\/\1>/gs;
-/** Fields without which a thing cannot be told from others. */
+/** Pattern of fields that identify a resource. */
 const IDENTITY = /<(\w*[iI]d|\w*Name|name|code|key|status|strategy|SubnetId)>[^<>]*<\/\1>/g;
 
-/** Each leaf of a JSON text replaced. */
+/** Replaces each leaf of a JSON text. */
 const leaves = (text: string, leaf: (value: unknown) => unknown): string => {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
@@ -31,7 +31,7 @@ const leaves = (text: string, leaf: (value: unknown) => unknown): string => {
 };
 const lists = (text: string): string =>
   JSON.stringify(JSON.parse(text), (_, value) => (Array.isArray(value) ? 'none' : value));
-/** JSON.stringify cannot write it. */
+/** Inserts a number that JSON.stringify cannot write. */
 const number = (text: string, value: string): string => leaves(text, () => '@').replaceAll('"@"', value);
 
 const changed = (xml: (text: string) => string, json: (text: string) => string): Spoiling => {
@@ -55,7 +55,7 @@ const PAGED =
   /^(DescribeImages|DescribeSubnets|DescribeSecurityGroups|DescribeInstances|DescribeInstanceStatus|ListInstanceProfiles|DescribeCapacityReservations)$/;
 const TOKEN = /(?:NextToken|Marker)["=: ]*spoilt/;
 
-/** The first page as `first` has it, those after it as `next` has it. */
+/** Changes the first page with `first` and replaces later pages with `next`. */
 const paged = (first: (page: string) => string, next: (page: string) => string): Spoiling => {
   let page = '';
   return (request) => {
@@ -85,7 +85,7 @@ const throttle: Spoiling = (request) => ({
 
 const same = (text: string): string => withToken(text, 'spoilt');
 
-/** Each time anew: what is spoilt is told by what came before. */
+/** Kinds of corruption. Each function returns a new instance, because it depends on earlier responses. */
 export const KINDS: Readonly<Record<string, () => Spoiling>> = {
   'nothing in it': () =>
     changed(
@@ -131,7 +131,7 @@ export const KINDS: Readonly<Record<string, () => Spoiling>> = {
   throttles: () => throttle,
 };
 
-/** With these nothing fails while they last. */
+/** Kinds that cause no failure. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'an empty page and a token',
   'answers that are late',

@@ -1,4 +1,7 @@
-/** Control characters in names, messages, trace headers and arguments: none reaches the terminal, whatever the verb and format. */
+/**
+ * Control characters in names, messages, trace headers and arguments must not reach the terminal in any command and
+ * format.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,9 +13,9 @@ import { healthyNodeClass, healthyPool, smallPod } from './healthy.ts';
 
 const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));
 
-/** Clears the screen by C0 and by C1, sets the title, erases the line, and turns the direction of text. */
+/** Clears the screen with C0 and C1 codes, sets the title, erases the line, and reverses the text direction. */
 const EVIL = 'evil\u001b[2J\u009b2J\u001b]0;title\u0007\r\u001b[2K\u007f\u202edren';
-/** All that a terminal may get: printable characters, tabs and lines. */
+/** Allowed output: printable characters, tabs and line breaks. */
 const HARMLESS = /^[\t\n\u0020-\u007e\u00a0-\u2029\u202f-\u2065\u206a-\uffff]*$/;
 
 let folder: string;
@@ -44,7 +47,7 @@ const run = (args: readonly string[]) => {
   return { stdout, stderr };
 };
 
-describe('nothing that a terminal acts on is printed by', () => {
+describe('no control characters are printed by', () => {
   it.each([
     { verb: 'simulate', args: ['simulate', '-f', 'objects.json', '--explain'] },
     { verb: 'explain pod', args: ['explain', 'pod', '-f', 'objects.json'] },
@@ -67,7 +70,7 @@ describe('nothing that a terminal acts on is printed by', () => {
     expect(stdout + stderr).not.toBe('');
   });
 
-  it.each(['json', 'yaml'])('simulate as %s, and names stay what they are', (format) => {
+  it.each(['json', 'yaml'])('simulate as %s, and names are preserved', (format) => {
     const { stdout } = run(['simulate', '-f', 'objects.json', '-o', format]);
     expect(stdout).toMatch(HARMLESS);
     expect(JSON.stringify(parse(stdout))).toContain(JSON.stringify(`default/${EVIL}`).slice(1, -1));

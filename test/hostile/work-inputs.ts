@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 const many = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
-/** An EC2NodeClass, a NodePool that refers to it, and a pod that selects the NodePool. */
+/** Returns an EC2NodeClass, a NodePool that refers to it, and a pod that selects the NodePool. */
 const withNodeClass = (name: string, spec: Json): readonly KubeObject[] => {
   const base = nodeClassBase(name) as KubeObject & { readonly spec: Json };
   const nodeClass = { ...base, spec: { ...base.spec, ...spec } };
@@ -56,7 +56,7 @@ const overlay = (at: number, requirements: readonly Json[]): KubeObject => {
   const { spec: _, ...base } = overlayBase(`hostile-overlay-${at}`) as KubeObject & { readonly spec: Json };
   return { ...base, spec: { priceAdjustment: '-10%', weight: 1 + at, requirements } } as KubeObject;
 };
-/** NodePools that no pod selects. */
+/** Returns NodePools that no pod selects. */
 const poolsOf = (count: number): readonly KubeObject[] => many(count, (at) => nodePoolBase(`hostile-pool-${at}`));
 const others = (count: number): readonly Json[] =>
   many(count, (at) => ({ key: `example.com/k${at}`, operator: 'NotIn', values: ['x'] }));
@@ -79,7 +79,7 @@ const overlayInputs: readonly ObjectsInput[] = [
   },
 ];
 
-/** Each selects every pod of its namespace but by its last rule. */
+/** Returns a budget whose rules except the last one select every pod of its namespace. */
 const budget = (at: number, rules: number): KubeObject =>
   ({
     apiVersion: 'policy/v1',

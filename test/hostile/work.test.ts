@@ -1,4 +1,4 @@
-/** Checks that the operator keeps its lease and launches nodes in time if authors create expensive objects. */
+/** The operator keeps its lease and launches nodes in time despite expensive objects. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import { wholeCatalogue } from '../support/catalogue.ts';
@@ -12,7 +12,7 @@ let hostile: HostileWorld;
 beforeAll(async () => {
   hostile = await startHostileWorld({
     furniture: [[NODE_POOL, openPool()]],
-    // with all types, as rules are compared with each of them
+    // all instance types, because rules are compared with each of them
     aws: { catalogue: wholeCatalogue() },
     env: { AWS_FEATURE_GATES: 'NodeClassCEL=true' },
   });
@@ -22,5 +22,5 @@ afterAll(() => hostile.stop());
 describe('the operator survives', () => {
   it.each(WORK_INPUTS)('$name', (input) => play(hostile, input));
 
-  it('and keeps nothing of them', () => expectBounded(hostile));
+  it('and keeps nothing of these objects in memory', () => expectBounded(hostile));
 });
