@@ -1,13 +1,13 @@
-/** What axe finds wrong with a page for people who cannot see it, or not well. */
+/** Accessibility problems of a page, as reported by axe. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** In short: a line for each rule, with the elements. */
+/** Returns a line for each violated rule, with the elements. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
-  // injected as a debugger does, past the page's own policy
+  // injected like a debugger's code, because the page's own policy forbids scripts
   await page.evaluate(AXE);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {

@@ -1,4 +1,4 @@
-/** The browser of the tests: any Chromium of this machine, driven without a download of its own. */
+/** Browser of the tests: any Chromium on this machine. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
@@ -10,7 +10,7 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Without them a browser that cannot reach the internet tries to, for as long as it runs. */
+/** Flags that prevent endless connection attempts of a browser without internet access. */
 const QUIET = [
   '--disable-gpu',
   '--disable-quic',
@@ -22,12 +22,12 @@ const QUIET = [
 
 export const chromiumPath = (): string | undefined => PLACES.find((path) => path !== '' && existsSync(path));
 
-/** @throws Error that says how to get one */
+/** @throws Error with installation instructions */
 export function startChromium(): Promise<Browser> {
   const executablePath = chromiumPath();
   if (executablePath === undefined)
     throw new Error('there is no Chromium: install it (Debian: apt-get install chromium), or name it by CHROMIUM');
-  // root has no sandbox
+  // the sandbox does not work for root
   const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return chromium.launch({ executablePath, args: [...QUIET, ...sandbox] });
 }

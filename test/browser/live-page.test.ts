@@ -1,4 +1,4 @@
-/** The live page as people meet it: seen, driven by keyboard, read by screen readers, and with a large cluster. */
+/** The live page in a browser: display, keyboard use, accessibility, and a large cluster. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { type LivePage, openLive } from '../../src/live/index.ts';
@@ -8,7 +8,7 @@ import { LiveCluster } from '../unit/live/live-cluster.ts';
 import { axeViolations } from './axe.ts';
 import { startChromium } from './chromium.ts';
 
-/** Bounds are those of an idle machine; a busy one takes three times as long. */
+/** Factor for a busy machine; the limits apply to an idle one. */
 const PATIENCE = 3;
 const FIRST_PAINT_MS = 1_000;
 const LONGEST_TASK_MS = 100;
@@ -17,7 +17,7 @@ let browser: Browser;
 let page: Page;
 let live: LiveCluster;
 let served: LivePage;
-/** What the page complained of, and hosts that it asked. */
+/** Errors of the page, and the hosts that it contacted. */
 let complaints: string[];
 let hosts: Set<string>;
 
@@ -59,14 +59,14 @@ async function open(scheme: 'light' | 'dark' = 'light', path = ''): Promise<void
   await page.getByText('Live', { exact: true }).waitFor();
 }
 
-/** Milliseconds; 0 when none took more than 50. */
+/** Returns the duration of the longest task in milliseconds; 0 if all took less than 50. */
 const longestTask = (): Promise<number> =>
   page.evaluate(() => Math.max(0, ...(globalThis as unknown as { tasks: number[] }).tasks));
 
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
 
 describe('the live page', () => {
-  it('shows nodes, pods that wait and decisions, as they change', async () => {
+  it('shows nodes, pending pods and decisions, with their changes', async () => {
     live.fill(4, 2, 1);
     await open();
     await page.locator('tbody tr').nth(3).waitFor();
@@ -84,7 +84,7 @@ describe('the live page', () => {
     expect([...hosts]).toEqual([new URL(served.url).host]);
   });
 
-  it('is searched and walked through by keyboard', async () => {
+  it('can be searched and navigated with the keyboard', async () => {
     live.fill(6, 2, 0);
     await open();
     await page.locator('tbody tr').nth(5).waitFor();
@@ -108,7 +108,7 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it.each(['light', 'dark'] as const)('has nothing that axe objects to, %s', async (scheme) => {
+  it.each(['light', 'dark'] as const)('has no accessibility violations, %s', async (scheme) => {
     live.fill(3, 2, 2);
     live.verdicts = [{ node: 'node-0.internal', code: 'pdb', text: 'in the way', methods: [] } as never];
     await open(scheme);
@@ -122,14 +122,14 @@ describe('the live page', () => {
     expect(await axeViolations(page)).toEqual([]);
   });
 
-  it('says that what it shows is old when the operator is gone', async () => {
+  it('reports that its data is outdated if the operator is gone', async () => {
     live.fill(1, 0);
     await open();
     await served.close();
     await page.getByText('Connection lost').waitFor();
   });
 
-  it('shows names as text, whatever they hold', async () => {
+  it('shows names as text, regardless of their content', async () => {
     live.fill(1, 0);
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'waits', namespace: 'default' } };
     live.pod('waits');
@@ -140,7 +140,7 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is fluent with a thousand nodes and twenty thousand pods', async () => {
+  it('is responsive with a thousand nodes and twenty thousand pods', async () => {
     live.fill(1_000, 20, 200);
     live.verdicts = Array.from({ length: 1_000 }, (_, index) => ({
       node: `node-${index}.internal`,
@@ -158,7 +158,7 @@ describe('the live page', () => {
       () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.POSITIVE_INFINITY,
     );
     const longestMs = await longestTask();
-    // those who measure nothing find nothing
+    // verifies the measurement itself
     await page.evaluate(() => {
       const block = (): void => {
         for (const startedMs = performance.now(); performance.now() - startedMs < 200; );

@@ -1,4 +1,4 @@
-/** The page about a replay as people meet it: seen, driven by keyboard, read by screen readers, printed. */
+/** The replay page in a browser: display, keyboard use, accessibility, and printing. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { startChromium } from './chromium.ts';
 let folder: string;
 let browser: Browser;
 let page: Page;
-/** What the page complained of, and what it asked for. */
+/** Errors of the page, and its requests. */
 let complaints: string[];
 let requests: string[];
 
@@ -57,22 +57,22 @@ async function open(
 const tip = (id: string) => page.locator(`#${id} .tip`);
 const linesShown = () => page.locator('#rate path.line:visible').count();
 
-describe('the page about a replay', () => {
-  it('asks for nothing, and complains of nothing', async () => {
+describe('the replay page', () => {
+  it('makes no requests, and causes no errors', async () => {
     await open(sampleResult());
     await page.getByText('ours costs 11.8 % less than compatible').waitFor();
     expect(await page.locator('figure.plot').count()).toBe(8);
     expect({ complaints, requests }).toEqual({ complaints: [], requests: [] });
   });
 
-  it.each(['light', 'dark'] as const)('has nothing that axe objects to, %s', async (scheme) => {
+  it.each(['light', 'dark'] as const)('has no accessibility violations, %s', async (scheme) => {
     await open(stoppedResult(), { scheme });
     for (const details of await page.locator('details summary').all()) await details.click();
     await page.locator('#rate .box').hover();
     expect(await axeViolations(page)).toEqual([]);
   });
 
-  it('tells values under the pointer', async () => {
+  it('shows values under the pointer', async () => {
     await open(sampleResult());
     const box = await page.locator('#rate svg').boundingBox();
     await page.locator('#rate svg').hover({ position: { x: (box?.width ?? 0) / 2, y: 60 } });
@@ -83,7 +83,7 @@ describe('the page about a replay', () => {
     expect(await tip('waits').innerText()).toMatch(/^at most [\d.]+ (?:s|min)\s+compatible\s+[\d.]+ %/);
   });
 
-  it('tells values by the keyboard', async () => {
+  it('shows values with the keyboard', async () => {
     await open(sampleResult());
     await page.locator('#nodes .box').focus();
     await page.keyboard.press('ArrowRight');
@@ -96,7 +96,7 @@ describe('the page about a replay', () => {
     await tip('nodes').waitFor({ state: 'hidden' });
   });
 
-  it.each([true, false])('shows the runs that are chosen; scripts: %p', async (scripts) => {
+  it.each([true, false])('shows the selected runs; scripts: %p', async (scripts) => {
     await open(sampleResult(), { scripts });
     expect(await linesShown()).toBe(2);
     await page.getByRole('checkbox', { name: 'compatible' }).uncheck();
@@ -107,7 +107,7 @@ describe('the page about a replay', () => {
     expect(await linesShown()).toBe(2);
   });
 
-  it('searches the log, and shows more of it', async () => {
+  it('searches the log, and shows more rows', async () => {
     await open(sampleResult());
     const rows = page.locator('#log tbody tr');
     expect(await rows.count()).toBe(50);
@@ -120,14 +120,14 @@ describe('the page about a replay', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says what it says without a script', async () => {
+  it('shows its content without scripts', async () => {
     await open(sampleResult(), { scripts: false });
     expect(await page.locator('#log tbody tr').count()).toBe(30);
     expect(await page.getByRole('button', { name: 'Show more' }).isVisible()).toBe(false);
     expect(await page.locator('#rate svg path.line').count()).toBe(2);
   });
 
-  it('shows names as text, whatever they hold', async () => {
+  it('shows names as text, regardless of their content', async () => {
     const name = `</script><img src=x onerror="document.title='gone'">`;
     await open(sampleResult({ names: [name, 'ours'], days: 1 }));
     await page.locator('#rate svg').hover();
@@ -137,7 +137,7 @@ describe('the page about a replay', () => {
     expect({ complaints, requests }).toEqual({ complaints: [], requests: [] });
   });
 
-  it('is printed in light colours, without what only a screen can use', async () => {
+  it('is printed in light colours, without interactive elements', async () => {
     await open(sampleResult(), { scheme: 'dark' });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     const colour = (selector: string, property: string) =>

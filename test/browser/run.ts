@@ -1,4 +1,4 @@
-/** `npm run test:browser`: the pages in a real browser, which it installs on Debian where there is none. */
+/** `npm run test:browser`: tests the pages in a real browser, which it installs on Debian if there is none. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chromiumPath } from './chromium.ts';

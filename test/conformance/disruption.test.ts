@@ -15,7 +15,7 @@ import type { InstanceType } from '../../src/engine/model.ts';
 import { type Expected, type ExpectedNode, outcomeText, problemOf, purchaseOf } from './outcomes.ts';
 
 const CASES = join(import.meta.dirname, 'disruption-cases');
-/** The scheduling cases play with the same catalogues. */
+/** Folder with the catalogues, which are shared with the scheduling cases. */
 const CATALOGUES = join(import.meta.dirname, 'cases');
 
 const unzipped = (path: string): Buffer => gunzipSync(readFileSync(path));
@@ -57,7 +57,7 @@ describe('simulate --disruption', () => {
     const known = played.get(name);
     if (known !== undefined) return known;
     const options = optionsFor(name);
-    // the reference asked static drift whether or not it had the gate, which all cases with static NodePools have
+    // the reference evaluates static drift without its feature gate; all cases with static NodePools have the gate
     const featureGates = { ...options.featureGates, StaticCapacity: true };
     const { disruption } = await simulateDisruption({ ...options, featureGates, everyMethod: true });
     played.set(name, disruption);
@@ -74,7 +74,7 @@ describe('simulate --disruption', () => {
     for (const result of settled) expect(own.get(result.method)).toBe(outcomeText(result));
   });
 
-  it.each(readdirSync(CASES))('%s: candidates, budgets and purchases of every method', async (name) => {
+  it.each(readdirSync(CASES))('%s: candidates, budgets and replacements of every method', async (name) => {
     const expected = expectedOf(name);
     const disruption = await play(name);
     for (const wanted of expected.methods) {
@@ -100,13 +100,13 @@ describe('simulate --disruption', () => {
     expect(found.savingsRatio).toBeCloseTo(expected.savingsRatio, 6);
   }
 
-  it.each(readdirSync(CASES))('%s: prices, costs and why nodes are no candidates', async (name) => {
+  it.each(readdirSync(CASES))('%s: prices, costs, and the reasons why nodes are not candidates', async (name) => {
     const { pass } = await sceneOf(optionsFor(name));
     const { inProgress, pools, nodes, nowMs, podDisruptionBudgets } = pass;
     const { nodes: expectedNodes, nodePools: expectedPools = {} } = expectedOf(name);
     const graceful: Candidate[] = [];
     for (const expected of expectedNodes) {
-      // nodes that have not registered are known by their claim's name there
+      // the reference identifies nodes that are not registered by their NodeClaim's name
       const node = nodes.find((each) => [each.name, each.nodeClaim?.metadata.name].includes(expected.name));
       if (node === undefined) throw new Error(`there is no node ${expected.name}`);
       for (const disruptionClass of ['graceful', 'eventual'] as const) {

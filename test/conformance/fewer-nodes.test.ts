@@ -1,4 +1,4 @@
-/** What fewer nodes cost, over the recorded scheduling cases: the default fee against a fee of 0. */
+/** Cost of fewer nodes in the recorded scheduling cases: the default fee compared with a fee of 0. */
 import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
 import type { Plan, SolveOptions } from '../../src/engine/model.ts';
@@ -11,7 +11,7 @@ const OPTIONS: SolveOptions = {
   reservedMode: 'fallback',
   ignoreDraRequests: false,
 };
-/** Besides the fee: the volumes of a node of the recorded cases cost less than this, USD per hour. */
+/** Upper limit of the price of a node's volumes in the recorded cases, in USD per hour. */
 const MOST_EXTRAS = 0.01;
 
 const withFees = (plan: Plan): number => priceOf(plan) + plan.claims.length * (DEFAULT_NODE_HOURLY_FEE + MOST_EXTRAS);
@@ -30,19 +30,19 @@ describe('fewer nodes', () => {
 
   it.each(cases)('cost at most 5 % more in $name', ({ cheapest, usual }) => {
     expect(withFees(usual)).toBeLessThanOrEqual(1.05 * withFees(cheapest) + 1e-9);
-    // limits of a NodePool may allow a plan with few nodes, and not the cheapest one
+    // the limits of a NodePool may allow a plan with few nodes, but not the cheapest one
     const isCheaper = withFees(usual) < withFees(cheapest);
     expect(usual.claims.length).toBeLessThanOrEqual(isCheaper ? Number.POSITIVE_INFINITY : cheapest.claims.length);
   });
 
-  it("are at most 1.3 times as many as Karpenter's, for a price that is a quarter lower than its", () => {
+  it("are at most 1.3 times as many as Karpenter's, at a price that is a quarter lower", () => {
     const nodes = sum(({ compatible }) => compatible.claims.length);
     expect(sum(({ usual }) => usual.claims.length)).toBeLessThan(1.3 * nodes);
     expect(sum(({ usual }) => priceOf(usual))).toBeLessThan(0.725 * sum(({ compatible }) => priceOf(compatible)));
     expect(sum(({ cheapest }) => priceOf(cheapest))).toBeLessThan(0.715 * sum(({ compatible }) => priceOf(compatible)));
   });
 
-  it('are those that first-fit bought where the search finds none so few', () => {
+  it('are the nodes of first-fit if the search finds no plan with so few', () => {
     const [pods] = cases.filter(({ name }) => name === '0017-affinity');
     expect(pods?.compatible.claims).toHaveLength(13);
     expect(pods?.cheapest.claims).toHaveLength(25);

@@ -21,7 +21,7 @@ const METADATA_DEFAULTS = {
   httpTokens: 'required',
 };
 
-/** EC2NodeClasses with the hashes that Karpenter 1.14.1 gave their NodeClaims, as the API server completes them. */
+/** EC2NodeClasses with API server defaults, and the hashes of their NodeClaims by Karpenter 1.14.1. */
 const v5: readonly (readonly [string, EC2NodeClass, string])[] = Object.entries<Json>(recorded).map(([name, each]) => {
   const { nodeClass } = each.manifests;
   const metadataOptions = { ...METADATA_DEFAULTS, ...nodeClass.spec.metadataOptions };
@@ -30,7 +30,7 @@ const v5: readonly (readonly [string, EC2NodeClass, string])[] = Object.entries<
 });
 const CA: string = world.cluster.caBundleBase64;
 
-/** `ca`: the cluster's CA bundle, which takes part in the hash of an EC2NodeClass. */
+/** `ca`: the cluster's CA bundle, which is part of the hash of an EC2NodeClass. */
 type HashCase = { readonly ca: string; readonly hash: string } & (
   | { readonly kind: 'NodePool'; readonly object: NodePool }
   | { readonly kind: 'EC2NodeClass'; readonly object: EC2NodeClass }
@@ -42,7 +42,7 @@ const cases = gunzipSync(readFileSync(new URL('hash-cases.jsonl.gz', import.meta
   .filter((line) => line !== '')
   .map((line) => JSON.parse(line) as HashCase);
 
-/** The CRD forbids it: no cluster can hold one. */
+/** The CRD forbids this value, so that no cluster can contain it. */
 const isForbidden = (test: HashCase): boolean =>
   test.kind === 'EC2NodeClass' && test.object.spec.placementGroupSelector?.name === '';
 

@@ -1,12 +1,12 @@
 /**
- * Every metric of Karpenter 1.14.1 is declared, with its type, labels and buckets. `metrics.json` records them;
- * `test/operator/metrics.test.ts` holds what is scraped to the same table.
+ * Every metric of Karpenter 1.14.1 is declared with its type, labels and buckets. `metrics.json` records them;
+ * `test/operator/metrics.test.ts` compares scrapes with the same table.
  */
 import { describe, expect, it } from '@jest/globals';
 import { METRIC_AREAS } from '../../src/observe/metrics/catalogue.ts';
 import { recordedMetrics } from './recorded-metrics.ts';
 
-/** Karpenter's, and nothing that could be counted here: see the reference page. */
+/** Metrics of Karpenter that cannot occur here: see the reference page. */
 const LEFT_OUT = ['controller_runtime_conversion_webhook_panics_total', 'leader_election_slowpath_total'];
 const KINDS = /^operator_(nodeclaim|nodepool|node|ec2nodeclass|capacitybuffer)_/;
 
@@ -16,7 +16,7 @@ const declared = new Map(
 const notes = METRIC_AREAS.map(({ note = '' }) => note).join();
 
 describe('the metrics of Karpenter', () => {
-  it.each(recordedMetrics().map((metric) => [metric.name, metric] as const))('have %s', (name, recorded) => {
+  it.each(recordedMetrics().map((metric) => [metric.name, metric] as const))('include %s', (name, recorded) => {
     const found = declared.get(name.replace(KINDS, 'operator_KIND_'));
     if (LEFT_OUT.includes(name)) {
       expect(found).toBeUndefined();
@@ -24,7 +24,7 @@ describe('the metrics of Karpenter', () => {
       return;
     }
     expect(found?.type).toBe(recorded.type);
-    // what kinds differ in is declared while they are observed, and held to the table by the scrape
+    // differences between kinds are declared at runtime and tested with a scrape
     if (KINDS.test(name)) return;
     expect([...(found?.labels ?? [])].sort()).toEqual(recorded.labels);
     if (found?.type === 'histogram') expect(found.buckets).toEqual(recorded.buckets);

@@ -1,4 +1,4 @@
-/** Whether what disruption would do is what the reference would do. */
+/** Compares disruption outcomes with those of the reference. */
 import type { DisruptionAnswer, SimulatedCommand } from '../../src/cli/render/commands.ts';
 import type { Requirement } from '../../src/engine/model.ts';
 
@@ -11,11 +11,11 @@ interface ExpectedReplacement {
   readonly cheapestPrice: number;
 }
 
-/** A method on its own, with all that it says. */
+/** Complete result of one method. */
 export interface ExpectedMethod extends Outcome {
   readonly reason: string;
   readonly candidates: readonly string[];
-  /** Missing where no node is a candidate. */
+  /** Undefined without candidates. */
   readonly budgets?: Readonly<Record<string, number>>;
   readonly commands: readonly {
     readonly decision: string;
@@ -26,8 +26,8 @@ export interface ExpectedMethod extends Outcome {
 }
 
 /**
- * Keys of requirements that say nothing of what is bought: marks of simulations, the NodeClass under the name that it has
- * where the reference runs, and the types, which are listed by themselves.
+ * Keys of requirements that do not affect the launch: marks of simulations, the NodeClass under its name in the
+ * reference, and the types, which are listed separately.
  */
 const BESIDE_THE_POINT = new Set([
   'karpenter.sh/registered',
@@ -39,7 +39,7 @@ const BESIDE_THE_POINT = new Set([
 
 const inOrder = (values: readonly string[] = []): readonly string[] => [...values].sort();
 
-/** All that can be compared of what is bought: of types with equal prices, any comes first. */
+/** Returns the comparable properties of a launch. The order of types with equal prices is free. */
 export const purchaseOf = (replacement: ExpectedReplacement) => ({
   nodePool: replacement.nodePool,
   pods: inOrder(replacement.pods),
@@ -51,7 +51,7 @@ export const purchaseOf = (replacement: ExpectedReplacement) => ({
     .sort(),
 });
 
-/** A method's commands, as far as they are compared. */
+/** Comparable commands of a method. */
 export interface Outcome {
   readonly method: string;
   readonly commands: readonly {
@@ -69,23 +69,23 @@ export interface ExpectedNode {
   readonly rescheduleDisruptionCost: number;
   readonly savingsRatio: number;
   readonly empty: boolean;
-  /** Why methods of a class leave the node alone. */
+  /** Reason why the node is not a candidate of the methods in a class. */
   readonly notCandidate?: { readonly graceful?: string; readonly eventual?: string };
 }
 
 export interface Expected {
   readonly first: Outcome | null;
-  /** What else it would do when ties fall another way. */
+  /** Other valid outcomes, which depend on ties. */
   readonly alternatives?: readonly (Outcome | null)[];
-  /** Methods that such ties decide. */
+  /** Methods whose result depends on such ties. */
   readonly varying?: readonly string[];
   readonly methods: readonly ExpectedMethod[];
-  /** What the NodePools that have candidates cost, USD per hour, and what it would disturb to take them away. */
+  /** Cost of the NodePools with candidates in USD per hour, and the disruption cost of their nodes. */
   readonly nodePools?: Readonly<Record<string, { readonly cost: number; readonly disruptionCost: number }>>;
   readonly nodes: readonly ExpectedNode[];
 }
 
-/** Prices may be this share apart. */
+/** Allowed relative difference of prices. */
 const SLACK = 0.005;
 
 const near = (price: number, expected: number): boolean => Math.abs(price - expected) <= SLACK * expected + 1e-9;
@@ -93,7 +93,7 @@ const near = (price: number, expected: number): boolean => Math.abs(price - expe
 const pricesOf = ({ replacements = [] }: Outcome['commands'][number]): readonly number[] =>
   replacements.map(({ cheapestPrice }) => cheapestPrice).sort((a, b) => a - b);
 
-/** A command as text; `standIn` says what a node counts as. */
+/** Returns a command as text; `standIn` maps nodes to their equivalents. */
 function commandText({ decision, candidates }: Outcome['commands'][number], standIn: (name: string) => string): string {
   return `${decision} ${candidates.map(standIn).sort().join(',')}`;
 }
@@ -108,7 +108,7 @@ export function outcomeText(outcome: Outcome | null, standIn: (name: string) => 
     .join('; ')}`;
 }
 
-/** Whether the replacements cost the same; the prices of claims that a NodePool alone decides are not known (-1). */
+/** Compares the prices of replacements. The price of a NodeClaim that only its NodePool determines is unknown (-1). */
 function samePrices(actual: Outcome | null, expected: Outcome | null): boolean {
   const sorted = (outcome: Outcome | null): readonly (readonly number[])[] =>
     [...(outcome?.commands ?? [])]
@@ -123,7 +123,7 @@ function samePrices(actual: Outcome | null, expected: Outcome | null): boolean {
 
 const isNear = (price: number, wanted: number): boolean => wanted < 0 || near(price, wanted);
 
-/** Empty when the outcome is one of the reference's; else what it is and what was expected. */
+/** Returns an empty text if the outcome is one of the reference's; otherwise the difference. */
 export function problemOf({ first }: DisruptionAnswer, expected: Expected): string {
   const outcomes = [expected.first, ...(expected.alternatives ?? [])];
   const equals = (outcome: Outcome | null, standIn: (name: string) => string): boolean =>
@@ -134,7 +134,7 @@ export function problemOf({ first }: DisruptionAnswer, expected: Expected): stri
   return `${outcomeText(first)} at ${prices || 'no price'} instead of ${outcomeText(expected.first)}`;
 }
 
-/** Nodes between which the reference chooses by chance count as one. */
+/** Maps nodes between which the reference chooses at random to the same text. */
 const equalRank = ({ nodes }: Expected, method: string | undefined) => {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   return (name: string): string => {

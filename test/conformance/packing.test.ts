@@ -1,4 +1,4 @@
-/** Laws of packing, on random scenarios: what is bought is never dearer than first-fit and breaks no rule. */
+/** Laws of packing in random scenarios: a plan never costs more than first-fit, and violates no rule. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const FAMILY = 'karpenter.k8s.aws/instance-family';
 const ZONES = ['a', 'b', 'c'];
 const inSet = (key: string, ...values: string[]) => ({ key, operator: 'In', values });
 
-/** Three families, from lean to rich in memory, in six sizes; zones differ in price, and spot by type. */
+/** Three families with little to much memory, in six sizes. Prices differ by zone, and spot prices by type. */
 const TYPES: readonly TypeEntry[] = [
   { family: 'lean', memory: 2, price: 0.042 },
   { family: 'even', memory: 4, price: 0.05 },
@@ -181,7 +181,7 @@ describe('packing', () => {
     return (await simulate(options)).simulation;
   }
 
-  it('is never dearer than first-fit, leaves the same pods pending, breaks no rule and repeats itself', async () => {
+  it('never costs more than first-fit, leaves the same pods pending, violates no rule and is deterministic', async () => {
     let cheaper = 0;
     const law = fc.asyncProperty(scenarios, async ({ pool: poolShape, daemons, shapes }) => {
       const objects = [pool(poolShape), ...(daemons ? [DAEMONS] : []), ...shapes.map(deployment)];
@@ -195,10 +195,10 @@ describe('packing', () => {
       if (cheapest.totalPrice < compatible.totalPrice * 0.999) cheaper++;
     });
     await fc.assert(law, { numRuns: 25, seed: 7 });
-    expect(cheaper).toBeGreaterThan(8); // else nothing was packed anew and the law says nothing
+    expect(cheaper).toBeGreaterThan(8); // otherwise no plan was improved and the law would be trivial
   }, 120_000);
 
-  it('with a fee for nodes pays no more in all than without one, but for half a percent, and buys fewer nodes', async () => {
+  it('with a node fee costs at most half a percent more in total than without one, and launches fewer nodes', async () => {
     let [fewer, more] = [0, 0];
     const fee = 0.15;
     const inAll = ({ totalPrice, nodeClaims }: SimulationAnswer): number => totalPrice + fee * nodeClaims.length;
@@ -219,7 +219,7 @@ describe('packing', () => {
     expect(more).toBeLessThan(fewer / 5);
   }, 120_000);
 
-  it('lists every type that can hold the pods of a claim', async () => {
+  it('lists every type that can hold the pods of a NodeClaim', async () => {
     const shapes = [{ cpu: 1500, memory: 4096, replicas: 9, rule: 'none' as const }];
     const { nodeClaims } = await run([pool({}), ...shapes.map(deployment)], 'cheapest');
     for (const { pods, instanceTypes } of nodeClaims) {
@@ -233,7 +233,7 @@ describe('packing', () => {
   });
 });
 
-/** What the judge of single claims does not see: the pool's limits and the variety that it asks for. */
+/** Returns violations of the pool's limits and minValues, which the judge of single NodeClaims does not check. */
 function brokenPromises({ minFamilies = 1, cpuLimit }: PoolShape, { nodeClaims }: SimulationAnswer): readonly string[] {
   const cpuOf = (name: string): number => Number(name.split('.')[1]);
   const bought = nodeClaims.reduce((sum, { instanceTypes }) => sum + Math.max(...instanceTypes.map(cpuOf)), 0);

@@ -1,4 +1,4 @@
-/** The metrics of Karpenter 1.14.1, as its scrapes and its documentation show them. */
+/** Metrics of Karpenter 1.14.1, from its scrapes and its documentation. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { WELL_KNOWN_LABELS } from '../../src/api/labels.ts';
@@ -12,7 +12,7 @@ export interface RecordedMetric {
   readonly quantiles?: readonly number[];
 }
 
-/** Stands for one label of each well-known label of a node: what is after its slash, in the form of Prometheus. */
+/** Placeholder for one label per well-known node label: the part after the slash in Prometheus form. */
 const OF_A_NODE = '*';
 
 export function recordedMetrics(): readonly RecordedMetric[] {

@@ -1,6 +1,6 @@
 /**
- * The engine beside a second scheduler, which was written from the specification: random clusters full of rules, of which
- * both must make the same plan. `reference/scheduler.ts` says what the second one shares with the first.
+ * Compares the engine with a second scheduler that was written from the specification. Both must make the same plan
+ * for random clusters with many rules. `reference/scheduler.ts` lists the code that they share.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { Plan } from '../../src/engine/model.ts';
@@ -13,10 +13,10 @@ import { type ReferencePlan, ReferenceScheduler } from './reference/scheduler.ts
 const requirementTexts = (requirements: Requirements): readonly string[] =>
   [...requirements].map(([key, values]) => `${key} ${textOf(values)}`).sort();
 
-/** Pods that are refused unseen have tests of their own, and take no part. */
+/** Reports whether a pod is refused before scheduling. Such pods have separate tests, and are excluded. */
 const isUnseen = (code: string): boolean => ['ignored', 'failed', 'unsupported'].includes(code);
 
-/** What was decided about each pod and each claim, a line each. */
+/** Decisions about each pod and each NodeClaim, one line each. */
 interface Decided {
   readonly placements: readonly string[];
   readonly claims: readonly string[];
@@ -42,7 +42,7 @@ const decidedByReference = ({ placements, claims, refused }: ReferencePlan): Dec
   refused,
 });
 
-/** Lines that only one of them has, of the kind that differs. */
+/** Returns the lines that only one of the plans contains. */
 function differences(own: Decided, reference: Decided): readonly string[] {
   return (['placements', 'claims', 'refused'] as const).flatMap((kind) => [
     ...own[kind].filter((line) => !reference[kind].includes(line)).map((line) => `only solve, ${kind}: ${line}`),
@@ -57,7 +57,7 @@ function compared({ snapshot, options }: DrawnCluster) {
   return { plan, lines: differences(decidedBy(plan), decidedByReference(reference)) };
 }
 
-/** The first few clusters of which the plans differ: seed, size, policies and what only one plan has. */
+/** Returns the first few clusters with different plans: seed, size, policies and the differences. */
 function differing(seeds: readonly number[]): readonly string[] {
   const all = seeds.flatMap((seed) => {
     const { snapshot, options } = drawnCluster(seed);
@@ -80,7 +80,7 @@ describe('the engine makes the plan of the reference scheduler', () => {
     expect(differing(seedsFrom(first, 150))).toEqual([]);
   });
 
-  it('of clusters in which every outcome occurs', () => {
+  it('of clusters that cover every outcome', () => {
     const plans = seedsFrom(0, 60).map((seed) => compared(drawnCluster(seed)).plan);
     const counts = {
       claims: plans.flatMap(({ claims }) => claims).length,

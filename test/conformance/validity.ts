@@ -20,7 +20,7 @@ import {
 const ZONE = 'topology.kubernetes.io/zone';
 const HOST = 'kubernetes.io/hostname';
 
-/** Any object of a scenario, with the fields that are looked at. */
+/** Any object of a scenario, with the relevant fields. */
 export interface ScenarioObject {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Labels };
@@ -48,7 +48,7 @@ export interface TypeEntry {
 }
 
 interface PlacedPod {
-  /** Missing on pods that ran before. */
+  /** Undefined for pods that were running before. */
   readonly key?: string;
   readonly labels: Labels;
   readonly spec: PodSpec;
@@ -155,7 +155,7 @@ class Judge {
     });
   }
 
-  /** Answers the zones in which the type could be bought for the claim. */
+  /** Returns the zones in which the type could be launched for the NodeClaim. */
   #checkType(
     id: string,
     name: string,

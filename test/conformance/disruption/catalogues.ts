@@ -1,4 +1,6 @@
-/** Instance types to play with: the ones of the conformance cases, fewer of them, dearer, sold out, or reserved. */
+/**
+ * Instance types of the conformance cases, with variations: fewer types, higher prices, no capacity, or reservations.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -28,14 +30,14 @@ interface Entries {
 
 export type OfferingEntry = TypeEntry['offerings'][number];
 
-/** The only value that an offering has for a label. */
+/** Returns the only value of an offering's label. */
 export const offered = ({ requirements }: OfferingEntry, key: string): string =>
   requirements.find((each) => each.key === key)?.values?.[0] ?? '';
 
 export const zoneOf = (offering: OfferingEntry): string => offered(offering, ZONE);
 export const capacityTypeOf = (offering: OfferingEntry): string => offered(offering, CAPACITY_TYPE);
 
-/** Sometimes all types of a catalogue, more often a few: what depends on their number comes up then. */
+/** Returns all types of a catalogue, or more often a few, so that behaviour that depends on their number occurs. */
 export function catalogue(draw: Draw, { reserved, types }: Pick<Traits, 'reserved' | 'types'>): readonly TypeEntry[] {
   const all = draw.pick(catalogues());
   const count = draw.pick(types);

@@ -1,4 +1,4 @@
-/** Chance from a seed: the same seed draws the same. */
+/** Deterministic random numbers for a seed. */
 export class Draw {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Draw {
     this.#state = Math.imul(seed + 1, 0x9e37_79b9) >>> 0;
   }
 
-  /** At least 0, below 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b_79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -18,14 +18,14 @@ export class Draw {
     return this.next() < probability;
   }
 
-  /** Both ends included. */
+  /** Returns an integer between both limits, inclusive. */
   int(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
   pick<T>(list: readonly T[]): T {
     if (list.length === 0) throw new Error('There is nothing to pick from');
-    return list[this.int(0, list.length - 1)] as T; // which may be undefined itself
+    return list[this.int(0, list.length - 1)] as T; // an item may itself be undefined
   }
 
   shuffled<T>(list: readonly T[]): readonly T[] {

@@ -1,4 +1,4 @@
-/** What follows from a scenario's objects for disruption, worked out anew: the engine is not asked. */
+/** Facts about disruption that are derived from a scenario's objects, without the engine's code. */
 import type { KubeObject, Node, Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
@@ -25,18 +25,18 @@ const MINUTE = 60_000;
 
 export type Class = 'graceful' | 'eventual';
 
-/** A machine: a Node, a NodeClaim, or both. */
+/** A node: a Node object, a NodeClaim, or both. */
 export interface Machine {
   readonly name: string;
   readonly node?: Node;
   readonly claim?: NodeClaim;
   readonly labels: Labels;
   readonly pods: readonly Pod[];
-  /** Missing when there is none of that name. */
+  /** Undefined if the NodePool does not exist. */
   readonly pool?: NodePool;
-  /** USD per hour; 0 where it is not known. */
+  /** USD per hour; 0 if it is unknown. */
   readonly price: number;
-  /** Of the pods that would have to move, with 1 for the node itself. */
+  /** Disruption cost of the pods that would have to move, plus 1 for the node itself. */
   readonly cost: number;
   readonly movable: readonly Pod[];
   readonly leaving: boolean;
@@ -56,11 +56,11 @@ const finished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || 
 const going = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 export const active = (pod: Pod): boolean => !finished(pod) && !going(pod);
 
-/** Needs another place once its node goes. */
+/** Reports whether the pod needs another node if its node is removed. */
 const moves = (pod: Pod): boolean =>
   (active(pod) || (going(pod) && ownedBy(pod, 'StatefulSet'))) && !ownedBy(pod, 'DaemonSet', 'Node');
 
-/** 1, more or less by what the user says, between -10 and 10. */
+/** Returns the eviction cost: 1 plus the adjustments by annotation and priority, between -10 and 10. */
 export function evictionCost({ metadata, spec }: Pod): number {
   const declared = Number(metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0);
   return Math.max(-10, Math.min(10, 1 + declared / 134_217_728 + (spec.priority ?? 0) / 33_554_432));
@@ -70,7 +70,7 @@ const costOf = (pods: readonly Pod[]): number => pods.reduce((sum, pod) => sum +
 
 const HOURS_AND_MINUTES = /^(-)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
 
-/** Milliseconds. */
+/** Returns the duration in milliseconds. */
 export function durationOf(text: string): number {
   const [whole, minus, hours = 0, minutes = 0, seconds = 0] = HOURS_AND_MINUTES.exec(text) ?? [];
   if (!whole) return Number.NaN;
@@ -98,7 +98,7 @@ export function totalOf(pods: readonly Pod[]): Amounts {
   return total;
 }
 
-/** Everything about the nodes of one scenario. */
+/** Facts about the nodes of one scenario. */
 export class Facts {
   readonly nowMs: number;
   readonly types: ReadonlyMap<string, TypeEntry>;
@@ -161,7 +161,7 @@ export class Facts {
     return active(pod) && protects(pod, this.nowMs);
   }
 
-  /** PodDisruptionBudgets forbid the pod's eviction: now, or as they are written. */
+  /** Reports whether PodDisruptionBudgets block the pod's eviction, either now or by their specs. */
   isHeld(pod: Pod, test: 'now' | 'ever'): boolean {
     if (!active(pod) || toleratesDisruption(pod) || ownedBy(pod, 'Node') || protects(pod, this.nowMs)) return false;
     const own = this.#pdbs.filter(
@@ -179,15 +179,15 @@ export class Facts {
     return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';
   }
 
-  /** Would be given another place if its node went now. */
+  /** Reports whether the pod would be rescheduled if its node were removed now. */
   movesNow(pod: Pod): boolean {
     return moves(pod) && !this.protects(pod) && !this.isHeld(pod, 'ever');
   }
 
   /**
-   * Whether all the pods surely find a place when their node goes: each could have a new node of its own. Rules that
-   * pods have on each other make it uncertain, and so do limits, pods of nodes that are going, and nodes that are not
-   * initialised: those look like a place, but must not be counted on.
+   * Reports whether all the pods certainly find a place if their node is removed, because each could have a new node.
+   * The result is uncertain if pods have constraints on each other, or if there are limits. Pods of deleted nodes and
+   * uninitialized nodes make it uncertain, too: such nodes look like a place, but must not be used.
    */
   isHousable(pods: readonly Pod[]): boolean {
     if (this.machines.some(({ initialized, leaving }) => !initialized && !leaving)) return false;
@@ -219,14 +219,14 @@ export class Facts {
     });
   }
 
-  /** Of the pods by key, and of every daemon there could be on their node. */
+  /** Returns the total requests of the pods, including every possible daemon on their node. */
   requestsOf(keys: readonly string[], waiting: readonly Pod[]): Amounts {
     const known = [...waiting, ...this.machines.flatMap(({ pods }) => pods)];
     const own = known.filter(({ metadata }) => keys.includes(`${metadata.namespace}/${metadata.name}`));
     return totalOf([...own, ...this.daemonPods]);
   }
 
-  /** Whether all the pods surely find a place on one node that is there. */
+  /** Reports whether all the pods certainly fit on one existing node. */
   isRoomFor(machine: Machine): boolean {
     const pods = machine.movable.filter((pod) => this.movesNow(pod));
     const isSimple = pods.every(({ spec }) => !(spec.affinity || spec.topologySpreadConstraints));
@@ -245,7 +245,7 @@ export class Facts {
     return arriving.every(isSuited) && fits;
   }
 
-  /** Why no method of the class may take the node; undefined when one may. */
+  /** Returns the reason why no method of the class may disrupt the node, or undefined if one may. */
   block({ node, claim, labels, pods, pool, leaving }: Machine, disruptionClass: Class): string | undefined {
     if (claim === undefined) return 'unmanaged';
     if (node === undefined) return 'no node';
@@ -259,7 +259,7 @@ export class Facts {
     return undefined;
   }
 
-  /** Nodes that the method considers. */
+  /** Returns the candidates of the method. */
   candidates(method: string): readonly Machine[] {
     const disruptionClass = method.endsWith('drift') ? 'eventual' : 'graceful';
     const takes = FILTERS[method] ?? FILTERS.consolidation;

@@ -1,4 +1,4 @@
-/** The judge of decisions must see what is wrong. */
+/** The judge must detect invalid decisions. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,10 +36,10 @@ const spotOf = ({ facts }: Played, { commands }: MethodDecision): boolean =>
 
 interface Lie {
   readonly what: string;
-  /** Of the scenarios that are tried. */
+  /** Kind of the scenarios to try. */
   readonly kind: string;
   readonly method: string;
-  /** Where the lie can be told. */
+  /** Reports whether the decision can be falsified in this way. */
   readonly where: (method: MethodDecision, played: Played) => boolean;
   readonly told: (method: MethodDecision, played: Played) => MethodDecision;
   readonly seen: RegExp;
@@ -205,7 +205,7 @@ describe('the judge of decisions', () => {
     return played;
   }
 
-  it.each(LIES)('sees $what', async ({ kind, method: name, where, told, seen }) => {
+  it.each(LIES)('detects $what', async ({ kind, method: name, where, told, seen }) => {
     const kinds = Object.keys(KINDS);
     for (let round = 0; round < 40; round++) {
       const played = await playedAt(round * kinds.length + kinds.indexOf(kind));

@@ -1,4 +1,4 @@
-/** What is wrong with a decision by the rules of disruption; a rule that says nothing of a decision lets it pass. */
+/** Validates a decision against the rules of disruption. A rule that does not apply to a decision accepts it. */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
 import type { Expression } from '../rules.ts';
@@ -26,10 +26,10 @@ export function problemsOf(scenario: Scenario, facts: Facts, decision: Decision,
 const ratioOf = ({ price, cost }: Machine): number => price / cost;
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 const poolOf = ({ pool }: Machine): string => pool?.metadata.name ?? '';
-/** Rounded, since savings are. */
+/** Compares savings, which are rounded. */
 const same = (a: number, b: number): boolean => Math.abs(a - b) < 1e-6;
 
-/** What is asked of instance types. */
+/** Returns the requirements on instance types. */
 const wishes = ({ requirements }: SimulatedReplacement): readonly Expression[] =>
   requirements.filter(({ key }) => key !== 'node.kubernetes.io/instance-type').map(withValues);
 
@@ -85,7 +85,7 @@ class Judge {
     else this.#checkConsolidation(eligible, left, commands);
   }
 
-  /** Candidates in order, as far as the budgets of their NodePools reach. */
+  /** Returns the candidates in order that the budgets of their NodePools allow. */
   #withinBudgets(eligible: readonly Machine[], left: ReadonlyMap<string, number>): readonly Machine[] {
     const rest = new Map(left);
     return [...eligible]
@@ -97,7 +97,7 @@ class Judge {
       });
   }
 
-  /** The nodes taken are as good as the best: which of equals is chance. */
+  /** Checks that the disrupted nodes have the best ranks. The choice between equal ranks is free. */
   #checkBest(taken: readonly string[], best: readonly Machine[]): void {
     const rank = (machine: Machine): string => `${poolOf(machine)} ${ratioOf(machine).toFixed(12)}`;
     const actual = taken.map((name) => rank(this.#facts.machine(name))).sort();
@@ -197,13 +197,13 @@ class Judge {
       }
   }
 
-  /** Moving pods is not free, and neither is a node. */
+  /** Checks that the savings justify the eviction of pods and the launch of nodes. */
   #checkSwap({ candidates, replacements, savings }: Decided, price: number): void {
     if (savings < 0.05 * price - EPSILON) this.#say(`saves ${savings} of ${price}`);
     if (replacements.length > 2 * candidates.length) this.#say(`${replacements.length} for ${candidates.length} nodes`);
   }
 
-  /** Nothing else needs a place, which could take that of the pods that move. */
+  /** Reports whether there are no other pods that could compete with the moving pods for a place. */
   get #isQuiet(): boolean {
     return (
       this.#waiting.length === 0 && !this.#facts.machines.some(({ leaving, movable }) => leaving && movable.length > 0)
@@ -222,8 +222,8 @@ class Judge {
   }
 
   /**
-   * With the requirements under which their types were chosen. Karpenter settles on spot after that, and does not look
-   * again at which of them are sold as spot.
+   * Returns replacements with the requirements at the time when their types were chosen. Karpenter restricts them to
+   * spot afterwards, without another check of the spot offerings.
    */
   #asWeighed(
     machines: readonly Machine[],
@@ -232,7 +232,7 @@ class Judge {
     return this.#mode === 'thorough' ? replacements : replacements.map((each) => this.#unsettled(machines, each));
   }
 
-  /** As it was before it was settled on spot or on-demand: of either, as far as the NodePool has both. */
+  /** Returns a replacement before its restriction to spot or on-demand, with the capacity types of the NodePool. */
   #unsettled(machines: readonly Machine[], replacement: SimulatedReplacement): SimulatedReplacement {
     if (machines.every(({ labels }) => labels[CAPACITY_TYPE] === 'spot')) return replacement;
     const template = this.#facts.pools.get(replacement.nodePool)?.spec.template.spec.requirements ?? [];
@@ -241,7 +241,7 @@ class Judge {
     return replacement.capacityTypes.join() === 'reserved' ? replacement : { ...replacement, requirements };
   }
 
-  /** What a launch may come to must be less than what goes. */
+  /** Checks that the highest possible price of the launch is below the present price. */
   #checkCheaper(machines: readonly Machine[], replacements: readonly SimulatedReplacement[], price: number): void {
     const allSpot = machines.every(({ labels }) => labels[CAPACITY_TYPE] === 'spot');
     const weighed = this.#asWeighed(machines, replacements);
@@ -264,7 +264,7 @@ class Judge {
     if (this.#method === MULTI && only !== undefined && others.length === 0) this.#checkOwnTypes(machines, only, price);
   }
 
-  /** @param weighed requirements by which the types are in order */
+  /** @param weighed requirements that determine the order of the types */
   #checkPrices(replacement: SimulatedReplacement, weighed: Requirements): void {
     const { instanceTypes, cheapestPrice, requirements } = replacement;
     const types = this.#typesOf(replacement);
@@ -275,7 +275,7 @@ class Judge {
       this.#say(`types out of order: ${instanceTypes}`);
   }
 
-  /** All types that would do are to choose from: the more there are, the likelier a launch. */
+  /** Checks that all suitable types are included, because more types make a launch more likely. */
   #checkNothingLeftOut(
     machines: readonly Machine[],
     replacements: readonly SimulatedReplacement[],
@@ -298,14 +298,17 @@ class Judge {
     }
   }
 
-  /** Types that would do for the pods, and whose launches cost less. */
+  /** Returns the types that suit the pods and whose launch costs less. */
   #cheaper(replacement: SimulatedReplacement, price: number): readonly TypeEntry[] {
     const wanted = wishes(replacement);
     const requests = this.#facts.requestsOf(replacement.pods, this.#waiting);
     return possible(this.#facts.types.values(), wanted, requests).filter((type) => worst(type, wanted) < price);
   }
 
-  /** Such types, whatever was settled on later: a candidate of one of them need not be replaced by its like. */
+  /**
+   * Returns these types before the restriction of the capacity type. A candidate with such a type must not be
+   * replaced by the same type.
+   */
   #enough(machines: readonly Machine[], replacement: SimulatedReplacement, price: number): readonly TypeEntry[] {
     return this.#cheaper(this.#unsettled(machines, replacement), price);
   }
@@ -332,14 +335,14 @@ class Judge {
     if (this.#method === SINGLE && types.length > Math.max(FLEXIBILITY, needed)) this.#say(`${types.length} types`);
   }
 
-  /** A new node of a candidate's type must be cheaper than keeping that candidate. */
+  /** Checks that a new node of a candidate's type is cheaper than that candidate. */
   #checkOwnTypes(machines: readonly Machine[], replacement: SimulatedReplacement, price: number): void {
     const limit = this.#ownPrice(machines, this.#enough(machines, replacement, price));
     for (const type of this.#typesOf(replacement))
       if (worst(type, replacement.requirements) >= limit) this.#say(`${type.name} is no better than keeping one`);
   }
 
-  /** The least that a candidate of one of the types costs. */
+  /** Returns the lowest price of a candidate that has one of the types. */
   #ownPrice(machines: readonly Machine[], types: readonly TypeEntry[]): number {
     const prices = machines.flatMap(({ labels }) => {
       const type = types.find(({ name }) => name === labels['node.kubernetes.io/instance-type']);
@@ -348,14 +351,14 @@ class Judge {
         operator: 'In',
         values: [labels[key] ?? ''],
       }));
-      // sold out or not: the node is there
+      // available or not, because the node exists
       const offerings = type?.offerings.map((each) => ({ ...each, available: true })) ?? [];
       return type === undefined ? [] : [cheapest({ ...type, offerings }, wanted)];
     });
     return Math.min(Number.POSITIVE_INFINITY, ...prices);
   }
 
-  /** A node whose pods all fit into one other node goes whatever else happens; those before the one taken do not stay. */
+  /** Checks that no earlier candidate was skipped although its pods all fit on one other node. */
   #checkNothingEasier(
     eligible: readonly Machine[],
     left: ReadonlyMap<string, number>,

@@ -1,16 +1,16 @@
-/** What scenarios are made of, by the behaviour that each kind studies. */
+/** Properties of scenarios by kind. Each kind studies one behaviour. */
 import type { NodePool } from '../../../src/api/nodepool.ts';
 
 type Disruption = NonNullable<NodePool['spec']['disruption']>;
 export type Budget = NonNullable<Disruption['budgets']>[number];
 
-/** Parts are probabilities; lists are drawn from. */
+/** Traits of random scenarios. Numbers are probabilities; lists contain the possible values. */
 export interface Traits {
   readonly pools: readonly number[];
   readonly nodes: readonly [least: number, most: number];
-  /** Part of a node's pods that have stayed. */
+  /** Fraction of a node's pods that remain. */
   readonly kept: readonly [least: number, most: number];
-  /** Nodes are the dearest of so many drawn. */
+  /** Each node has the highest price of this number of random choices. */
   readonly draws: number;
   readonly emptyNodes: number;
   readonly policies: readonly NonNullable<Disruption['consolidationPolicy']>[];
@@ -19,7 +19,7 @@ export interface Traits {
   readonly capacityTypes: readonly (readonly string[])[];
   readonly spotToSpot: readonly boolean[];
   readonly reserved: boolean;
-  /** How many instance types are for sale. */
+  /** Possible numbers of available instance types. */
   readonly types: readonly number[];
   readonly minValues: number;
   readonly limits: number;
@@ -31,14 +31,14 @@ export interface Traits {
   readonly drifted: number;
   readonly gracePeriod: number;
   readonly staticPools: number;
-  /** Nodes in some other state than initialised and ready. */
+  /** Probability of nodes that are not both initialized and ready. */
   readonly odd: number;
   readonly notConsolidatable: number;
   readonly pending: number;
   readonly topology: number;
   readonly volumes: number;
   readonly costs: number;
-  /** Pods that are finished, going, without an owner, or of a StatefulSet. */
+  /** Probability of pods that are finished, terminating, without an owner, or of a StatefulSet. */
   readonly oddPods: number;
 }
 
@@ -74,7 +74,7 @@ const PLAIN: Traits = {
   oddPods: 0,
 };
 
-/** The time at which all scenarios play is a Wednesday, 10:30 UTC. */
+/** Budgets of scenarios, which are evaluated on a Wednesday, 10:30 UTC. */
 const BUDGETS: Traits['budgets'] = [
   undefined,
   [],
@@ -88,8 +88,8 @@ const BUDGETS: Traits['budgets'] = [
     { nodes: '50%', reasons: ['Empty'] },
   ],
   [{ nodes: '0', schedule: '0 9 * * 1-5', duration: '2h' }],
-  [{ nodes: '0', schedule: '0 9 * * *', duration: '1h30m' }], // ended this very moment
-  [{ nodes: '0', schedule: '30 10 * * *', duration: '5m' }], // begins this very moment
+  [{ nodes: '0', schedule: '0 9 * * *', duration: '1h30m' }], // ended exactly now
+  [{ nodes: '0', schedule: '30 10 * * *', duration: '5m' }], // begins exactly now
   [{ nodes: '0', schedule: '@daily', duration: '10h' }, { nodes: '2' }],
   [{ nodes: '1', schedule: '@hourly', duration: '31m' }],
   [{ nodes: '0', schedule: '*/7 10,11 * 6 0', duration: '3m' }],

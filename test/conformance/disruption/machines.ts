@@ -11,14 +11,14 @@ import { ago } from './time.ts';
 
 export const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 
-/** Milli-cores, MiB and a count. */
+/** Milli-cores, MiB and a number of pods. */
 export interface Room {
   cpu: number;
   memory: number;
   pods: number;
 }
 
-/** The labels that a type or an offering decides. */
+/** Returns the labels that a type or an offering determines. */
 export const labelsOf = ({ requirements }: Pick<TypeEntry, 'requirements'>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     requirements.flatMap(({ key, operator, values = [] }) =>

@@ -1,4 +1,4 @@
-/** What must not change a decision, and what must change it in one direction only. */
+/** Changes that must not affect a decision, and changes that may affect it in only one direction. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ import { KINDS } from './kinds.ts';
 import { type Decision, decide } from './play.ts';
 import { type Scenario, scenarioOf } from './scenario.ts';
 
-/** One of each kind. */
+/** One scenario of each kind. */
 const SCENARIOS = Object.keys(KINDS).map((_, at) => scenarioOf(50_000 + at));
 
 const savings = ({ methods }: Decision, name: string): number =>
   (methods.find(({ method }) => method === name)?.commands ?? []).reduce((sum, each) => sum + each.savings, 0);
 
-/** What is decided, whatever the order. */
+/** Returns the content of a decision, independent of order. */
 const gist = ({ first, methods }: Decision) => ({
   first,
   candidates: methods.map(({ method, candidates, budgets }) => [method, [...candidates].sort(), budgets]),
@@ -37,7 +37,7 @@ const withMore = (scenario: Scenario, ...more: readonly KubeObject[]): Scenario 
   objects: [...scenario.objects, ...more],
 });
 
-/** Full, unmanaged, and of no interest to any pod. */
+/** Full unmanaged node that no pod can use. */
 const strangeNode: Node = {
   apiVersion: 'v1',
   kind: 'Node',
@@ -90,7 +90,7 @@ describe('a decision', () => {
     ['a PodDisruptionBudget selects nobody', (scenario: Scenario) => withMore(scenario, budgetOfNobody)],
     ['a NodePool buys nothing', (scenario: Scenario) => withMore(scenario, uselessPool(scenario))],
   ])(
-    'stays the same when %s',
+    'stays the same if %s',
     async (_, change) => {
       for (const scenario of SCENARIOS) {
         const [before, after] = [await unchanged(scenario), await decided(change(scenario))];
@@ -113,7 +113,7 @@ describe('a decision', () => {
     }
   }, 120_000);
 
-  it('leaves a node alone, once one of its pods must not be disrupted', async () => {
+  it('keeps a node if one of its pods must not be disrupted', async () => {
     for (const scenario of SCENARIOS) {
       const [pod] = scenario.objects
         .filter(isRunning)
@@ -139,7 +139,7 @@ describe('a decision', () => {
     }
   }, 120_000);
 
-  it('of emptiness saves no less without budgets', async () => {
+  it('by emptiness saves at least as much without budgets', async () => {
     for (const scenario of SCENARIOS) {
       const [before, after] = [await unchanged(scenario), await decided(withObjects(scenario, withBudget('100%')))];
       expect(savings(after, 'emptiness')).toBeGreaterThanOrEqual(savings(before, 'emptiness'));
@@ -149,7 +149,7 @@ describe('a decision', () => {
     }
   }, 120_000);
 
-  it('with a fee for nodes saves what instances save, and the fee of each node that is spared', async () => {
+  it("with a node fee saves the instances' price and the fee of each removed node", async () => {
     const nodeHourlyFee = 0.5;
     let spared = 0;
     for (const scenario of SCENARIOS) {
@@ -157,11 +157,11 @@ describe('a decision', () => {
       const { methods } = await decide(scenario, { consolidation: 'thorough', nodeHourlyFee }, folder);
       for (const { candidates, replacements, savings: saved } of methods.flatMap(({ commands }) => commands)) {
         const prices = candidates.map((name) => facts.machine(name).price);
-        if (prices.includes(0)) continue; // of what is not known nothing is saved
+        if (prices.includes(0)) continue; // an unknown price yields no savings
         const after = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
         const fewer = candidates.length - replacements.length;
         const instances = prices.reduce((sum, price) => sum + price, 0) - after;
-        // the volumes of the NodeClass come on top, a fraction of a cent for each node
+        // the volumes of the NodeClass add a fraction of a cent for each node
         const volumes = Math.abs(saved - instances - fewer * nodeHourlyFee);
         expect(volumes).toBeLessThanOrEqual(0.005 * Math.abs(fewer) + 1e-5);
         spared += fewer;
@@ -170,7 +170,7 @@ describe('a decision', () => {
     expect(spared).toBeGreaterThan(5);
   }, 120_000);
 
-  it('does nothing where every budget is zero', async () => {
+  it('disrupts no node if every budget is zero', async () => {
     for (const scenario of SCENARIOS) {
       const { methods } = await decided(withObjects(scenario, withBudget('0')));
       expect(methods.flatMap(({ commands }) => commands)).toEqual([]);
@@ -178,7 +178,7 @@ describe('a decision', () => {
   }, 120_000);
 });
 
-/** Of types that there are not. */
+/** Returns a NodePool whose instance types do not exist. */
 function uselessPool({ objects }: Scenario): NodePool {
   const pool = objects.find(isPool);
   if (pool === undefined) throw new Error('A scenario has no NodePool');

@@ -1,4 +1,4 @@
-/** Whether the pods of nodes that go find the places that a decision gives them, by Kubernetes' own rules. */
+/** Checks by the rules of Kubernetes whether evicted pods fit on the nodes that a decision assigns to them. */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
 import {
@@ -24,7 +24,7 @@ const HOST = 'kubernetes.io/hostname';
 
 interface Place {
   readonly id: string;
-  /** More than one where it is not decided yet. */
+  /** Possible zones; several if the zone is not decided yet. */
   readonly zones: readonly string[];
   readonly arriving: readonly Pod[];
   readonly staying: readonly Pod[];
@@ -48,7 +48,7 @@ class Placement {
   readonly #facts: Facts;
   readonly #problems: string[] = [];
   readonly #left: readonly Machine[];
-  /** Pods that may be placed, and whether they have to be. */
+  /** Pods that may be placed, with the reason. */
   readonly #free = new Map<string, { readonly pod: Pod; readonly from: 'gone' | 'leaving' | 'waiting' }>();
   readonly #seen = new Set<string>();
   readonly #isDrift: boolean;
@@ -112,7 +112,7 @@ class Placement {
       const room = amountOf(node?.status?.allocatable?.[resource] ?? 0);
       if (amount > room + 1e-6) this.#say(`${name}: ${resource} ${amount} over ${room}`);
     }
-    // those that are going take room, but are no company
+    // terminating pods use resources, but do not count for affinity
     return { id: name, zones: [labels[ZONE] ?? ''], arriving, staying: staying.filter(active) };
   }
 
@@ -137,7 +137,7 @@ class Placement {
     return { id, zones: [...new Set(zones)], arriving, staying: [] };
   }
 
-  /** Answers the zones in which the type may be launched. */
+  /** Returns the zones in which the type may be launched. */
   #checkType(
     id: string,
     type: TypeEntry,
@@ -208,11 +208,11 @@ class Placement {
     }
   }
 
-  /** Domains are the zones in which the pod's kind is; an empty one would only make the rule stricter. */
+  /** Domains are the zones with pods of this kind; an empty zone would only make the rule stricter. */
   #checkSpread(pod: Pod, place: Place, places: readonly Place[], maxSkew: number, selector: Selector): void {
     const [zone = '', ...more] = place.zones;
     if (more.length > 0) this.#say(`${keyOf(pod)} on ${place.id}: its zone is open`);
-    if (pod.spec.nodeSelector?.[ZONE] !== undefined || pod.spec.volumes) return; // other zones may not count for it
+    if (pod.spec.nodeSelector?.[ZONE] !== undefined || pod.spec.volumes) return; // the pod's rule may not include other zones
     const counts = new Map<string, number>();
     for (const { zones, arriving, staying } of places) {
       const count = [...arriving, ...staying].filter(({ metadata }) =>

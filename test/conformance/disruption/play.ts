@@ -1,4 +1,4 @@
-/** What `karpenter simulate --disruption` decides on a scenario, as plain data. */
+/** Runs `karpenter simulate --disruption` on a scenario and returns the decision as plain data. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
@@ -9,15 +9,15 @@ import type { Scenario } from './scenario.ts';
 import { NOW } from './time.ts';
 
 export interface Decided extends SimulatedCommand {
-  /** Pods that go to nodes that are there, by the node's name; missing where nothing was simulated. */
+  /** Pods that move to existing nodes, by the node's name. Undefined without a simulation. */
   readonly placements?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface MethodDecision {
   readonly method: string;
-  /** Nodes that the method would consider. */
+  /** Candidates of the method. */
   readonly candidates: readonly string[];
-  /** How many nodes of each NodePool may go. */
+  /** Number of allowed disruptions of each NodePool. */
   readonly budgets: Readonly<Record<string, number>>;
   readonly commands: readonly Decided[];
 }
@@ -31,11 +31,11 @@ export type Mode = 'compatible' | 'thorough';
 
 export interface How {
   readonly consolidation: Mode;
-  /** USD per hour; nothing when left out, so that prices are those of instances alone. */
+  /** USD per hour. The default is 0, so that prices are those of instances alone. */
   readonly nodeHourlyFee?: number;
 }
 
-/** Every method on its own; `folder` is for files that are read at once. */
+/** Evaluates every method separately. `folder` holds temporary files. */
 export async function decide(
   scenario: Scenario,
   { consolidation, nodeHourlyFee = 0 }: How,

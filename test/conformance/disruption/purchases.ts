@@ -1,4 +1,4 @@
-/** What a replacement may be launched as, and what that may cost. */
+/** Possible launches of a replacement, and their prices. */
 import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
 import { type Amounts, amountOf, type Expression, holds, type Labels } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
@@ -6,30 +6,30 @@ import { capacityTypeOf, type OfferingEntry } from './catalogues.ts';
 
 export type Requirements = readonly Expression[];
 
-/** As the rules want requirements. */
+/** Converts a requirement to the form that the rules use. */
 export const withValues = (each: SimulatedReplacement['requirements'][number]): Expression => ({
   ...each,
   values: each.values ?? [],
 });
 
-/** Whether a label has at least one value in common with what is asked of it. */
+/** Reports whether a label and a requirement have a common value. */
 const admits = (entry: Expression, wanted: Expression): boolean =>
   entry.operator === 'In'
     ? (entry.values ?? []).some((value) => holds(wanted, { [entry.key]: value }))
     : entry.operator !== 'DoesNotExist' || wanted.operator === 'DoesNotExist' || wanted.operator === 'NotIn';
 
-/** Every requirement on a key that the entry has is met by it. */
+/** Reports whether the entries meet every requirement on their keys. */
 const agrees = (entries: Requirements, wanted: Requirements): boolean =>
   entries.every((entry) => wanted.filter(({ key }) => key === entry.key).every((each) => admits(entry, each)));
 
-/** Offerings that are for sale and that the requirements allow. */
+/** Returns the available offerings that meet the requirements. */
 export const buyable = ({ offerings }: TypeEntry, wanted: Requirements): readonly OfferingEntry[] =>
   offerings.filter(({ available, requirements }) => available && agrees(requirements, wanted));
 
 export const cheapest = (type: TypeEntry, wanted: Requirements): number =>
   Math.min(Number.POSITIVE_INFINITY, ...buyable(type, wanted).map(({ price }) => price));
 
-/** The dearest offering of the capacity type that a launch takes first. */
+/** Returns the highest price of the capacity type that a launch prefers. */
 export function worst(type: TypeEntry, wanted: Requirements): number {
   const sold = buyable(type, wanted);
   const capacityType = ['reserved', 'spot', 'on-demand'].find((each) =>
@@ -39,7 +39,7 @@ export function worst(type: TypeEntry, wanted: Requirements): number {
   return prices.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...prices);
 }
 
-/** Number of types, cheapest first, that it takes to have so many different values of every key. */
+/** Returns the number of types, cheapest first, that provide the minimum number of values for every key. */
 export function neededFor(types: readonly TypeEntry[], minimums: readonly (readonly [key: string, count: number])[]) {
   const reached = (count: number): boolean =>
     minimums.every(([key, least]) => {
@@ -57,7 +57,7 @@ export const minimumsOf = (
 ): readonly (readonly [string, number])[] =>
   requirements.flatMap(({ key, minValues }) => (minValues === undefined ? [] : [[key, minValues] as const]));
 
-/** The node's labels as far as the type and the offering decide them. */
+/** Returns the labels of a node that its type and offering determine. */
 export function nodeLabels(type: TypeEntry, offering: OfferingEntry): Labels {
   const fixed = [...type.requirements, ...offering.requirements].filter(
     ({ operator, values = [] }) => operator === 'In' && values.length === 1,
@@ -65,13 +65,13 @@ export function nodeLabels(type: TypeEntry, offering: OfferingEntry): Labels {
   return Object.fromEntries(fixed.map(({ key, values = [] }) => [key, values[0] ?? '']));
 }
 
-/** What is left of the type for pods. */
+/** Returns the allocatable amount of a resource. */
 export function roomOf({ capacity, overhead = {} }: TypeEntry, resource: string): number {
   const kept = Object.values(overhead).reduce((sum, list) => sum + amountOf(list?.[resource] ?? 0), 0);
   return amountOf(capacity[resource] ?? 0) - kept;
 }
 
-/** Types that a new node for these requests could be: they meet the requirements, are for sale, and hold it all. */
+/** Returns the possible types of a new node for these requests: suitable, available and large enough. */
 export const possible = (types: Iterable<TypeEntry>, wanted: Requirements, requests: Amounts): readonly TypeEntry[] =>
   [...types].filter(
     (type) =>

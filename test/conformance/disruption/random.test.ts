@@ -1,4 +1,4 @@
-/** Random clusters: whatever disruption decides about them must hold by its own rules. */
+/** Random clusters: each disruption decision must follow the rules. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { cheapest, withValues } from './purchases.ts';
 import { scenarioOf } from './scenario.ts';
 
 const kinds = Object.keys(KINDS);
-/** `SEED=2`, `SEED=3` … play others; `PER_KIND=100` more of them. */
+/** `SEED=2`, `SEED=3` … test other clusters; `PER_KIND=100` tests more of them. */
 const SEED = Number(process.env.SEED ?? 1);
 const PER_KIND = Number(process.env.PER_KIND ?? 3);
 
@@ -37,7 +37,7 @@ describe(`decisions about random clusters, SEED=${SEED}`, () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(kinds)(
-    'hold for %s',
+    'follow the rules for %s',
     async (kind) => {
       for (let at = 0; at < PER_KIND; at++) {
         const scenario = scenarioOf((SEED * 1000 + at) * kinds.length + kinds.indexOf(kind));
@@ -47,7 +47,7 @@ describe(`decisions about random clusters, SEED=${SEED}`, () => {
         expect([scenario.name, ...problemsOf(scenario, facts, compatible, 'compatible')]).toEqual([scenario.name]);
         expect([scenario.name, ...problemsOf(scenario, facts, thorough, 'thorough')]).toEqual([scenario.name]);
         for (const { method, commands } of compatible.methods) {
-          // What cannot be launched saves nothing.
+          // A command that cannot be launched saves nothing.
           if (commands.length === 0 || !commands.every((command) => isSold(facts, command))) continue;
           const least = savings(compatible, method) - 1e-6;
           expect([scenario.name, method, savings(thorough, method) >= least]).toEqual([scenario.name, method, true]);

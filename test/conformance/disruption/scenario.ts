@@ -1,4 +1,4 @@
-/** Random clusters at a moment, in the shape of the conformance cases. */
+/** Random clusters at one moment, in the format of the conformance cases. */
 import type { Container, KubeObject, Pod, PodDisruptionBudget, PodSpec } from '../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { amountOf, holds, objection } from '../rules.ts';
@@ -19,7 +19,7 @@ export interface Scenario {
 
 const ZONES = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
 
-/** The seed decides the kind, too. */
+/** Returns a scenario. The seed also determines its kind. */
 export function scenarioOf(seed: number): Scenario {
   const kinds = Object.keys(KINDS);
   const kind = kinds[seed % kinds.length] ?? 'mix';
@@ -185,7 +185,7 @@ class Maker {
     });
   }
 
-  /** The types that a NodePool buys, each with the offerings that it may take. */
+  /** Returns the allowed types of a NodePool, each with its allowed offerings. */
   #choices({ spec }: NodePool): readonly (readonly [TypeEntry, OfferingEntry])[] {
     const wanted = spec.template.spec.requirements;
     return this.#types.flatMap((type) =>

@@ -1,4 +1,4 @@
-/** How many nodes of a NodePool may go, by its budgets: read minute by minute, without a library for schedules. */
+/** Computes the allowed disruptions of a NodePool minute by minute, without a library for schedules. */
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { claimIs, durationOf, type Facts } from './facts.ts';
 import type { Budget } from './kinds.ts';
@@ -6,7 +6,7 @@ import type { Budget } from './kinds.ts';
 const MINUTE = 60_000;
 const SHORTCUTS: Readonly<Record<string, string>> = { '@hourly': '0 * * * *', '@daily': '0 0 * * *' };
 
-/** A field of a schedule: `*`, numbers, ranges, lists, steps. */
+/** Matches a field of a schedule: `*`, numbers, ranges, lists, steps. */
 function matches(field: string, value: number): boolean {
   return field.split(',').some((part) => {
     const [range = '', step = '1'] = part.split('/');
@@ -16,7 +16,7 @@ function matches(field: string, value: number): boolean {
   });
 }
 
-/** Whether the schedule, in UTC, has a hit in that minute. */
+/** Reports whether the schedule, in UTC, matches that minute. */
 function hits(schedule: string, ms: number): boolean {
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = (SHORTCUTS[schedule] ?? schedule).split(' ');
   const date = new Date(ms);
@@ -27,7 +27,7 @@ function hits(schedule: string, ms: number): boolean {
   return inHour && isDay && matches(month, date.getUTCMonth() + 1);
 }
 
-/** A hit lies after `now - duration`, and not after now. */
+/** Reports whether a match lies after `now - duration`, and not after now. */
 function isOpen({ schedule, duration }: Budget, nowMs: number): boolean {
   if (schedule === undefined || duration === undefined) return true;
   for (let ms = nowMs - (nowMs % MINUTE); ms > nowMs - durationOf(duration); ms -= MINUTE)
@@ -35,7 +35,7 @@ function isOpen({ schedule, duration }: Budget, nowMs: number): boolean {
   return false;
 }
 
-/** How many more nodes of the NodePool may go for the reason. */
+/** Returns the number of further disruptions that the NodePool allows for the reason. */
 export function remaining({ machines, nowMs }: Facts, pool: NodePool, reason: string): number {
   const counted = machines.filter(
     (machine) =>

@@ -1,4 +1,4 @@
-/** What runs in a scenario. */
+/** Workloads of a scenario. */
 import type { KubeObject, Pod, PodSpec } from '../../../src/api/kubernetes.ts';
 
 export interface Workload {

@@ -62,7 +62,7 @@ function reservedOfferings(draw: Draw, id: string): readonly Offering[] {
   });
 }
 
-/** As the AWS side describes types: each names its reservations, or says that it has none. */
+/** Adds reservations as the AWS provider does: each type lists its reservations, or excludes the label. */
 function withReservations(draw: Draw, type: InstanceType): InstanceType {
   const ids = [...new Set([draw.below(4), draw.below(4)].map((at) => `cr-${at}`))];
   if (draw.chance(0.5))
@@ -168,7 +168,7 @@ function node(cluster: Cluster, name: string): StateNode {
   };
 }
 
-/** Pods of nodes that go need a place, too. */
+/** Returns the pods of deleted nodes, which need a place, too. */
 const leavingPods = (nodes: readonly StateNode[]): readonly Pod[] =>
   nodes
     .filter(({ markedForDeletion }) => markedForDeletion)

@@ -1,4 +1,4 @@
-/** What a pod asks for, and how its preferences are given up. */
+/** Requirements of a pod, and the relaxation of its preferences. */
 import type { Affinity, LabelSelector, Pod, PodSpec, StringMap, Taint } from '../../../src/api/kubernetes.ts';
 import type { Resources } from '../../../src/engine/model.ts';
 import { tolerates } from '../../../src/engine/taints.ts';
@@ -14,14 +14,14 @@ export const isDaemon = ({ metadata }: Pod): boolean =>
 export const toleratesAll = ({ tolerations = [] }: Pick<PodSpec, 'tolerations'>, taints: readonly Taint[]): boolean =>
   taints.every((taint) => tolerations.some((each) => tolerates(each, taint)));
 
-/** The heaviest first; of equal weights, the one that stands first. */
+/** Sorts by descending weight. Equal weights keep their order. */
 const byWeight = <T extends { readonly weight: number }>(list: readonly T[] = []): readonly T[] =>
   list.toSorted((a, b) => b.weight - a.weight);
 
 export const requiredTerms = ({ spec }: Pod) =>
   spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
 
-/** Only the first required term counts at a time, and only the heaviest preference. */
+/** Returns the requirements with the first required term and only the preference of the highest weight. */
 export function podRequirements(pod: Pod, { preferences }: { readonly preferences: boolean }): Requirements {
   const { nodeSelector, affinity } = pod.spec;
   const preferred = byWeight(affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution)[0];
@@ -54,7 +54,7 @@ const withoutHeaviest =
     return withAffinity(pod, { [kind]: { ...own, preferredDuringSchedulingIgnoredDuringExecution: left.slice(1) } });
   };
 
-/** The last constraint takes the place of the one that goes. */
+/** Removes a soft constraint and moves the last constraint to its position. */
 function withoutSoftSpread(pod: Pod): Pod | undefined {
   const all = pod.spec.topologySpreadConstraints ?? [];
   const soft = all.findIndex(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
@@ -80,7 +80,7 @@ const RELAXATIONS = [
   withoutSoftSpread,
 ];
 
-/** The pod with one wish fewer, or nothing when it has none left. */
+/** Returns the pod with one preference less, or undefined if it has none. */
 export function relaxed(pod: Pod, { taintsArePreferred }: { readonly taintsArePreferred: boolean }): Pod | undefined {
   const steps = taintsArePreferred ? [...RELAXATIONS, toleratingPreferences] : RELAXATIONS;
   for (const step of steps) {
@@ -90,7 +90,7 @@ export function relaxed(pod: Pod, { taintsArePreferred }: { readonly taintsArePr
   return undefined;
 }
 
-/** No selector selects nothing. */
+/** Reports whether the selector matches. An undefined selector matches nothing. */
 export function selects(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (!selector) return false;
   const exact = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
@@ -133,7 +133,7 @@ export function sum(...all: readonly Resources[]): Record<string, number> {
   return total;
 }
 
-/** Nothing fits where something is overdrawn already. */
+/** Reports whether the requests fit. Nothing fits if a resource is already overcommitted. */
 export const fits = (requests: Resources, free: Resources): boolean =>
   Object.values(free).every((amount) => amount >= 0) &&
   Object.entries(requests).every(([name, amount]) => amount <= (free[name] ?? 0));

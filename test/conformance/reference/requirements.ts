@@ -2,20 +2,20 @@
 import type { NodeSelectorTerm, StringMap } from '../../../src/api/kubernetes.ts';
 import type { Requirement } from '../../../src/engine/model.ts';
 
-/** The values that a label may have: those listed, or all but those, within bounds. */
+/** Possible values of a label: the listed values, or all except the listed ones, within bounds. */
 export interface Values {
   readonly isComplement: boolean;
   readonly listed: ReadonlySet<string>;
   readonly atLeast: number;
   readonly atMost: number;
-  /** 0 where none is asked for. */
+  /** 0 without minValues. */
   readonly minValues: number;
   readonly allowsAbsence: boolean;
 }
 
 export type Requirements = ReadonlyMap<string, Values>;
 
-/** Keys of which a place may have any value before it is bought; none for nodes, which have the labels that they have. */
+/** Keys that may have any value before a launch. Empty for nodes, because their labels are fixed. */
 export type OpenKeys = ReadonlySet<string>;
 
 const ALIASES: Readonly<Record<string, string>> = {
@@ -93,13 +93,13 @@ function intersection(a: Values, b: Values): Values {
   return { ...(isComplement ? bounds : ANY), isComplement, listed, minValues, allowsAbsence };
 }
 
-/** Bounds alone are not compared with what is left: of two open ranges some integer is taken to be left. */
+/** Two open ranges always overlap, because bounds alone are not compared with the remaining integers. */
 const overlap = (a: Values, b: Values): boolean => {
   const both = intersection(a, b);
   return both.isComplement || both.listed.size > 0;
 };
 
-/** All of them at once. */
+/** Returns the conjunction of all requirements. */
 export function and(...all: readonly Requirements[]): Requirements {
   const joined = new Map<string, Values>();
   for (const requirements of all) {
@@ -117,7 +117,7 @@ export const requirementsOf = (list: readonly Requirement[] = []): Requirements 
 export const labelRequirements = (labels: StringMap = {}): Requirements =>
   and(...Object.entries(labels).map(([key, value]) => new Map([[canonicalKey(key), oneOf([value])]])));
 
-/** What terms of which one must hold stand for, each beside the labels that must be there in any case. */
+/** Returns the alternatives of selector terms, each combined with the required labels. */
 export const alternativesOf = (labels: StringMap | undefined, terms: readonly NodeSelectorTerm[] = []) => {
   const own = labelRequirements(labels);
   return terms.length === 0 ? [own] : terms.map((term) => and(own, requirementsOf(term.matchExpressions)));
@@ -131,12 +131,15 @@ export const intersects = (a: Requirements, b: Requirements): boolean =>
     return !other || overlap(values, other) || (values.allowsAbsence && other.allowsAbsence);
   });
 
-/** Whether a place takes what is asked for: a key that the place does not name must be open, or may be absent. */
+/**
+ * Reports whether a place meets the requirements. A key that the place does not define must be open, or may be
+ * absent.
+ */
 export const compatible = (place: Requirements, asked: Requirements, open: OpenKeys): boolean =>
   [...asked].every(([key, values]) => open.has(key) || place.has(key) || values.allowsAbsence) &&
   intersects(place, asked);
 
-/** For people, and to compare two of them by. */
+/** Formats values for display and comparison. */
 export function textOf({ isComplement, listed, atLeast, atMost, minValues }: Values): string {
   const range = `${atLeast > -Infinity ? ` >= ${atLeast}` : ''}${atMost < Infinity ? ` <= ${atMost}` : ''}`;
   return `${isComplement ? 'NotIn' : 'In'} [${[...listed].sort()}]${range}${minValues ? ` minValues ${minValues}` : ''}`;

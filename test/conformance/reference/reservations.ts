@@ -1,4 +1,4 @@
-/** Units of capacity reservations that claims hold before they are launched. */
+/** Units of capacity reservations that NodeClaims hold before their launch. */
 import type { InstanceType, Offering, PoolInput } from '../../../src/engine/model.ts';
 import type { Requirements } from './requirements.ts';
 import { requirementsOf, valuesAt } from './requirements.ts';
@@ -7,7 +7,7 @@ import { offered } from './templates.ts';
 export const RESERVATION_ID = 'karpenter.k8s.aws/capacity-reservation-id';
 export const CAPACITY_TYPE = 'karpenter.sh/capacity-type';
 
-/** The reservation of an offering, if it is of one. */
+/** Returns the reservation of an offering, if it has one. */
 function reservationOf({ requirements }: Offering): string | undefined {
   const own = requirementsOf(requirements);
   return valuesAt(own, CAPACITY_TYPE).listed.has('reserved') ? [...valuesAt(own, RESERVATION_ID).listed][0] : undefined;
@@ -20,7 +20,7 @@ export class Reservations {
   readonly #left = new Map<string, number>();
   readonly #isStrict: boolean;
 
-  /** Where pools differ, the least that one of them says is left. */
+  /** If NodePools disagree, the lowest remaining count is used. */
   constructor(pools: readonly PoolInput[], isStrict: boolean) {
     this.#isStrict = isStrict;
     for (const offering of pools.flatMap(({ instanceTypes }) => instanceTypes.flatMap(({ offerings }) => offerings))) {
@@ -30,7 +30,7 @@ export class Reservations {
     }
   }
 
-  /** What a claim would hold, which is all that it can; nothing where it would have to do without. */
+  /** Returns the reservations that a NodeClaim would hold, or undefined if strict mode forbids a launch without one. */
   wanted(held: ReadonlySet<string>, types: readonly InstanceType[], place: Requirements) {
     const offerings = types.flatMap((type) => offered(type, place));
     const all = new Set(offerings.flatMap((each) => reservationOf(each) ?? []));

@@ -1,7 +1,7 @@
 /**
- * A second scheduler, written from the specification: naive, slow, and without anything that it remembers from one attempt to
- * the next. With the engine it shares how quantities and tolerations are read, the sum of a pod's requests, and the list of
- * well-known labels. Where the specification leaves a choice open it does as the engine does.
+ * A second scheduler that was written from the specification: simple, slow, and stateless between attempts. It shares
+ * with the engine the parsing of quantities, the matching of tolerations, the sum of a pod's requests, and the list
+ * of well-known labels. If the specification leaves a choice open, it follows the engine.
  */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { InstanceType, Resources, Snapshot, SolveOptions, StateNode } from '../../../src/engine/model.ts';
@@ -50,7 +50,7 @@ export interface ReferencePlan {
   readonly refused: readonly string[];
 }
 
-/** A pod in its present form: with fewer wishes than it came with, maybe. */
+/** A pod in its present form, possibly with relaxed preferences. */
 interface Candidate {
   readonly pod: Pod;
   readonly wanted: Requirements;
@@ -94,9 +94,9 @@ export class ReferenceScheduler {
   readonly #reservations: Reservations;
   readonly #nodes: readonly ExistingNode[];
   readonly #pending: readonly Pod[];
-  /** In order of creation. */
+  /** NodeClaims in order of creation. */
   readonly #claims: ClaimState[] = [];
-  /** The emptiest first; where they were equal, as they stood before. */
+  /** NodeClaims with the fewest pods first. Equal ones keep their order. */
   #tried: ClaimState[] = [];
 
   constructor(snapshot: Snapshot, options: SolveOptions) {
@@ -151,7 +151,7 @@ export class ReferenceScheduler {
     };
   }
 
-  /** Every rule of every form of every pod counts from the first pod on, whichever form is placed in the end. */
+  /** Registers the topology rules of every form of every pod before the first placement. */
   #announce(): void {
     for (const pod of this.#pending) {
       for (let form: Pod | undefined = pod; form; form = this.#relaxed(form)) this.#topology.update(form);
@@ -164,7 +164,9 @@ export class ReferenceScheduler {
     return relaxed(pod, { taintsArePreferred: taints.some(({ effect }) => effect === 'PreferNoSchedule') });
   }
 
-  /** Until a whole round places nothing: who could not be placed is tried again after the others. */
+  /**
+   * Places pods until a whole round places none. A pod that could not be placed is retried after the remaining pods.
+   */
   #placeAll(): ReadonlySet<string> {
     const queue = byDemand(this.#pending);
     const refused = new Set<string>();
@@ -182,7 +184,7 @@ export class ReferenceScheduler {
     return refused;
   }
 
-  /** No wish is given up for want of a reservation: one may be free in the next run. */
+  /** Does not relax preferences because of a missing reservation, which may be free in the next run. */
   #place(pod: Pod): boolean {
     for (let form: Pod | undefined = pod; form; form = this.#relaxed(form)) {
       if (form !== pod) this.#topology.update(form);
@@ -256,7 +258,7 @@ export class ReferenceScheduler {
       if (!claim) continue;
       const joined = this.#joined(candidate, claim, true);
       if (!joined) continue;
-      // a pool of less weight is not bought from either while a reservation of this one may become free
+      // NodePools of lower weight are not used either while a reservation may become free
       if (joined === 'reserved') return 'reserved';
       this.#topology.addHost(hostname);
       this.#commit(candidate, claim, joined);
@@ -293,7 +295,10 @@ export class ReferenceScheduler {
     return last;
   }
 
-  /** Best effort asks new claims for as many values as there are. Nothing where types or values are too few. */
+  /**
+   * Relaxes minValues of new NodeClaims under the best-effort policy. Returns undefined if types or values are too
+   * few.
+   */
   #withMinValues(requirements: Requirements, types: readonly InstanceType[], isNew: boolean): Requirements | undefined {
     if (types.length === 0) return undefined;
     const short = tooFewValues(types, requirements);
@@ -304,7 +309,7 @@ export class ReferenceScheduler {
   }
 }
 
-/** Most CPU first, then most memory, then the oldest, then by UID. */
+/** Sorts by CPU and memory in descending order, then by age and UID. */
 function byDemand(pods: readonly Pod[]): Pod[] {
   const createdAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
   const demands = pods.map((pod) => ({ pod, cpu: 0, memory: 0, ...podRequests(pod) }));
@@ -319,7 +324,7 @@ function byDemand(pods: readonly Pod[]): Pod[] {
     .map(({ pod }) => pod);
 }
 
-/** Nothing where limits leave no type. */
+/** Returns undefined if limits exclude all types. */
 function newClaim(template: Template, hostname: string): ClaimState | undefined {
   const { groups, remaining } = template;
   const types = groups
@@ -330,7 +335,7 @@ function newClaim(template: Template, hostname: string): ClaimState | undefined 
   return { template, requirements, types, requests: {}, groups, pods: [], held: new Set() };
 }
 
-/** What is launched: one of the types that are left, and from the reservations that are held, if there are any. */
+/** Returns the launch request: the remaining types, and the held reservations, if any. */
 function finalised({ template, pods, types, requirements, held }: ClaimState): ReferenceClaim {
   const asked = new Map([...requirements].filter(([key]) => key !== HOSTNAME && !SIMULATED.includes(key)));
   if (held.size > 0) asked.set(CAPACITY_TYPE, oneOf(['reserved']));
