@@ -1,4 +1,4 @@
-/** Asks Application Recovery Controller which zones a cluster has been shifted away from. */
+/** Reads the zonal shifts of a cluster from Application Recovery Controller. */
 import type { EKSClient } from '@aws-sdk/client-eks';
 import { amount, list, problemOf, structure, text } from '../answers/checks.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
@@ -8,7 +8,7 @@ export interface Shift {
   /** Zone id, such as `use1-az1`. */
   readonly awayFrom: string;
   readonly expiresMs: number;
-  /** False for one that has been cancelled or has been replaced. */
+  /** False for a canceled or replaced shift. */
   readonly applied: boolean;
 }
 
@@ -29,7 +29,7 @@ interface ManagedResource {
 }
 
 const CALL = { service: 'ARC', operation: 'GetManagedResource' };
-/** A shift of which any part is unknown may be one to keep away from. */
+/** A shift with an invalid field may be active, so the whole response is rejected. */
 const managedResource = structure<ManagedResource>({
   zonalShifts: list(structure<ManagedShift>({ awayFrom: text, expiryTime: amount(), appliedStatus: text })),
 });

@@ -1,4 +1,4 @@
-/** Polls for zonal shifts, and publishes events on the NodePools that they concern. */
+/** Polls for zonal shifts, and publishes events on the affected NodePools. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';

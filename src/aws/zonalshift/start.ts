@@ -6,7 +6,7 @@ import type { AwsOptions } from '../options.ts';
 import { shiftSource } from './client.ts';
 import { ZonalShifts } from './zonalshift.ts';
 
-/** @throws Error when the cluster is not registered for zonal shift: the setting would be without effect */
+/** @throws Error if the cluster is not registered for zonal shift, because the setting would have no effect */
 export async function zonalShifts(
   { settings, clock }: AwsOptions,
   { eks, region, shifts: source }: Clients,

@@ -1,16 +1,16 @@
-/** Zones that the operator has to keep away from, because somebody shifted the cluster's traffic away from them. */
+/** Zones that the operator must not use, because the cluster's traffic is shifted away from them. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Shift, ShiftSource } from './client.ts';
 
-/** What the rest of the provider asks. */
+/** Current zonal shifts. */
 export interface ShiftedZones {
-  /** When the shift away from the zone ends; undefined when there is none. */
+  /** Returns the end of the shift away from the zone, or undefined if the zone is not shifted. */
   until(zoneId: string): number | undefined;
-  /** Ids of the zones that are shifted away from now, sorted. */
+  /** Returns the IDs of the shifted zones, sorted. */
   active(): readonly string[];
 }
 
-/** For clusters where zonal shift is switched off. */
+/** For clusters with zonal shift disabled. */
 export const noShifts: ShiftedZones = { until: () => undefined, active: () => [] };
 
 export class ZonalShifts implements ShiftedZones {
