@@ -1,10 +1,10 @@
 /**
- * The local world's own HTTP interface, beside the AWS ones, for a visitor with curl:
+ * HTTP interface for the control of the local AWS, beside the AWS interfaces. It can be used with curl:
  *
  * ```sh
  * curl $AWS_ENDPOINT_URL/_local/state                        # instances, queue, calls, money, faults
  * curl $AWS_ENDPOINT_URL/_local/calls?action=CreateFleet     # recorded requests
- * curl $AWS_ENDPOINT_URL/_local/faults                       # faults that are on
+ * curl $AWS_ENDPOINT_URL/_local/faults                       # active faults
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"capacity","instanceType":"m5.*","zone":"us-west-2a"}'
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"throttle","action":"CreateFleet","times":5}'
  * curl -X POST $AWS_ENDPOINT_URL/_local/faults -d '{"kind":"error","action":"RunInstances","code":"UnauthorizedOperation"}'
@@ -14,8 +14,8 @@
  * curl -X POST $AWS_ENDPOINT_URL/_local/instances/i-0123/interrupt
  * ```
  *
- * The verbs on an instance: `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
- * `impair-system`, `recover`. The kinds of faults and their fields are those of `fault-rules.ts`.
+ * The verbs on an instance are `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
+ * `impair-system` and `recover`. The kinds of faults and their fields are declared in `fault-rules.ts`.
  */
 import { own } from '../../lib/own.ts';
 import type { FaultRule } from './fault-rules.ts';
@@ -36,7 +36,7 @@ const VERBS: Readonly<Record<string, (faults: Faults, id: string) => void>> = {
   recover: (faults, id) => faults.recover(id),
 };
 
-/** Answers a request under `/_local/`; bad ones get status 400 or 404 and say what is wrong. */
+/** Handles a request under `/_local/`. For invalid requests, returns status 400 or 404 with an explanation. */
 export function administer(aws: LocalAws, request: HttpRequest): HttpAnswer {
   if (!isLocalHost(request.headers.host)) return reply(403, { error: 'Ask this server by its address 127.0.0.1' });
   const url = new URL(request.path, 'http://127.0.0.1');
@@ -110,6 +110,9 @@ const reply = (status: number, body: unknown): HttpAnswer => ({
   body: `${JSON.stringify(body, undefined, 2)}\n`,
 });
 
-/** A page in a browser may reach 127.0.0.1 under a name of its own; it must not switch faults on. */
+/**
+ * Returns true for a local host header. A page in a browser may reach 127.0.0.1 under another name and must not add
+ * faults.
+ */
 const isLocalHost = (host: string | string[] | undefined): boolean =>
   typeof host === 'string' && /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host);

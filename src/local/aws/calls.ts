@@ -1,11 +1,11 @@
-/** Every call that reached the local AWS, counted and kept for tests and for the demo's summary. */
+/** Calls to the local AWS, counted and stored for tests and for the demo's summary. */
 import type { CallLog, RecordedCall } from './types.ts';
 
-/** The latest calls are kept; long runs must not grow without end. */
+/** Number of recent calls to store, so that memory does not grow during long runs. */
 const KEPT_CALLS = 2_000;
 
 export interface CallBook extends CallLog {
-  /** Answers the function that notes how the call failed. */
+  /** Returns a function that records the error code of the call. */
   record(service: string, action: string, input: object, atMs: number): (errorCode: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** One call to its handler, through rate limits and faults: an exchange without its wire. */
+/** Result of one call to a handler, after rate limits and faults, without the wire format. */
 import { type Disturbance, throttled } from './faults.ts';
 import { EC2_RATE_LIMITS, rateLimiter } from './rate-limits.ts';
 import type { Account } from './state/account.ts';
@@ -7,12 +7,12 @@ import { type Call, operationOf, type Service } from './wire/service.ts';
 import type { OperationShape } from './wire/shape.ts';
 
 export interface Carried {
-  /** In the SDK's types; without meaning when the answer is lost. */
+  /** Output in the SDK's types. It has no meaning if the response is lost. */
   readonly output: unknown;
   readonly broken: Disturbance['broken'];
 }
 
-/** @throws AwsError what the service answers instead of an output */
+/** @throws AwsError the service's error response */
 export type Carry = (service: Service, action: string, input: object, call: Call) => Promise<Carried>;
 
 export function carrier(account: Account): Carry {
@@ -40,7 +40,7 @@ export function carrier(account: Account): Carry {
   };
 }
 
-/** Whatever a handler throws otherwise is a fault of the local AWS. */
+/** Converts other errors of a handler to an internal error of the local AWS. */
 export const asAwsError = (error: unknown): AwsError =>
   error instanceof AwsError ? error : new AwsError('InternalError', internal(error), 500);
 

@@ -1,4 +1,4 @@
-/** From an HTTP request to the service that it is signed for, and back. */
+/** Routes HTTP requests to the service in their signature. */
 import { asAwsError, type Carry } from './carry.ts';
 import { GLOBAL_SERVICES } from './services/services.ts';
 import type { Account } from './state/account.ts';
@@ -23,7 +23,7 @@ interface Scope {
 }
 
 export function dispatcher(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): Dispatch {
-  /** Errors before a service is known travel as EC2 writes them. */
+  /** Service whose format is used for errors of requests without a known service. */
   const fallback = services.get('ec2') as Service;
 
   return async (request, signal) => {
@@ -38,7 +38,7 @@ export function dispatcher(account: Account, services: ReadonlyMap<string, Servi
   };
 }
 
-/** Requests that cannot be decoded count as calls, too. */
+/** Decodes a request. Requests that cannot be decoded are recorded as calls too. */
 async function understood(account: Account, service: Service, request: HttpRequest): Promise<Decoded | AwsError> {
   try {
     return await decode(service, request);
@@ -64,7 +64,10 @@ async function exchange(service: Service, request: Decoded | AwsError, carry: Ca
   }
 }
 
-/** Service and region stand in the credential scope; the one call that is never signed is told by its action. */
+/**
+ * Returns the service and region of the credential scope. Only AssumeRoleWithWebIdentity is unsigned and is recognized
+ * by its action.
+ */
 function scopeOf({ headers, body }: HttpRequest): Scope | undefined {
   const { authorization } = headers;
   const match = /Credential=[^/=]+\/\d{8}\/([^/]+)\/([^/]+)\/aws4_request/.exec(String(authorization ?? ''));

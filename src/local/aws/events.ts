@@ -1,4 +1,4 @@
-/** Events as EventBridge writes them, forwarded to the interruption queue as the five rules of a cluster would. */
+/** EventBridge events, forwarded to the interruption queue according to the five rules of a cluster. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Random } from './random.ts';
 import type { InstanceState } from './types.ts';
@@ -15,7 +15,7 @@ export interface EventBusOptions {
   readonly random: Random;
   readonly region: string;
   readonly accountId: string;
-  /** Whether state changes are forwarded, too. */
+  /** True if state changes are also forwarded. */
   readonly stateChanges: boolean;
   readonly deliver: (body: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Kinds of faults, declared once for the types of tests and for the check of what `POST /_local/faults` receives. */
+/** Kinds of faults. One declaration defines the types for tests and validates requests to `POST /_local/faults`. */
 import { Type } from 'typebox';
 import { checkSchema } from '../../api/schema/check.ts';
 import { choice, type Declared, integer, object, optional, text } from '../../api/schema/declare.ts';
@@ -7,13 +7,13 @@ import type { OpenApiSchema } from '../../api/schema/openapi.ts';
 import { own } from '../../lib/own.ts';
 
 const name = text({ minLength: 1 });
-/** May hold `*` and `?`. Every action if it is absent. */
+/** May contain `*` and `?`. Absent: all actions. */
 const action = optional(name);
 const times = optional(integer({ minimum: 1 }));
 /** Share of the calls. */
 const rate = optional(Type.Number({ minimum: 0, maximum: 1 }));
 const ms = Type.Number({ minimum: 0 });
-/** Capacity pools that a rule applies to. Each value may hold `*` and `?`; absent means every one. */
+/** Capacity pools of a rule. Each value may contain `*` and `?`; absent means all values. */
 const POOL = {
   instanceType: optional(name),
   zone: optional(name),
@@ -23,43 +23,45 @@ const ofPool = object(POOL);
 export type PoolMatch = Declared<typeof ofPool>;
 
 const KINDS = {
-  /** No more than `remaining` (default 0) further launches from the matching pools, taken together. */
+  /** Limits further launches from all matching pools together to `remaining` (default 0). */
   capacity: object({ ...POOL, remaining: optional(integer({ minimum: 0 })), code: optional(name) }),
   /** Calls fail with `code`: the next `times` calls, or a share `rate` of them, or all. */
   error: object({
     ...{ action: name, code: name, message: optional(name), status: optional(integer({ minimum: 1 })) },
     ...{ times, rate },
   }),
-  /** Calls are throttled with the error that their service uses. */
+  /** Calls are throttled with the error of their service. */
   throttle: object({ action, times, rate }),
-  /** Calls take effect, and their answers end in the middle. */
+  /** Calls take effect, but their responses are truncated. */
   malformed: object({ action, times, rate }),
-  /** Calls are not carried out, and the answer lists no items. */
+  /** Calls do not take effect, and the response contains empty lists. */
   empty: object({ action: name, times }),
-  /** Connections are reset: before a call takes effect (`request`), or after that, instead of the answer (default). */
+  /**
+   * Connections are reset before a call takes effect (`request`), or after the call and before its response (default).
+   */
   reset: object({ action, lost: optional(choice(['request', 'answer'])), times, rate }),
-  /** Every service refuses the caller's credentials as expired. */
+  /** Every service rejects the caller's credentials as expired. */
   'expired-credentials': object({ times }),
-  /** Answers take `ms` longer. */
+  /** Responses take `ms` longer. */
   latency: object({ action, ms, times }),
   /** Kubelets of matching new instances start `ms` later. */
   'slow-boot': object({ ...POOL, ms, times }),
-  /** Matching new instances are unknown to DescribeInstances, TerminateInstances and CreateTags for `ms`. */
+  /** Matching new instances do not exist for DescribeInstances, TerminateInstances and CreateTags for `ms`. */
   invisible: object({ ...POOL, ms, times }),
-  /** Reads of matching new instances show no tags, and filters on tags miss them, for `ms`. */
+  /** Read requests return no tags of matching new instances, and filters on tags do not match them, for `ms`. */
   'late-tags': object({ ...POOL, ms, times }),
   /** Matching new instances run but never join the cluster. */
   'never-joins': object({ ...POOL, times }),
-  /** The account lacks the spot service-linked role and may not create it. */
+  /** The service-linked role for spot instances does not exist, and the account is not permitted to create it. */
   'no-spot-role': object({}),
 };
 
 type Kinds = typeof KINDS;
 
-/** A fault that stays until it is cleared or used up. */
+/** Fault that remains active until it is cleared or used up. */
 export type FaultRule = { [K in keyof Kinds]: { readonly kind: K } & Declared<Kinds[K]> }[keyof Kinds];
 
-/** @throws RangeError that names the kind, the field and what it must be */
+/** @throws RangeError with the kind, the field and the expected value */
 export function checkRule({ kind, ...fields }: FaultRule): void {
   const schema = own(KINDS, kind) as OpenApiSchema | undefined;
   if (schema === undefined)

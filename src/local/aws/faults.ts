@@ -1,16 +1,19 @@
-/** Faults that a test or a visitor switches on while the local AWS runs. */
+/** Faults that a test or a user can add while the local AWS runs. */
 import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
 import type { Pool } from './types.ts';
 import { AwsError } from './wire/error.ts';
 
-/** What becomes of a call. */
+/** Effect of faults on a call. */
 export interface Disturbance {
   readonly delayMs: number;
-  /** Answered instead of carrying the call out. */
+  /** Response that replaces the call. */
   readonly error: AwsError | undefined;
-  /** How the exchange breaks: nothing was done (`unheard`, `empty`), or it was, and the answer is lost or cut off. */
+  /**
+   * Failure of the exchange. The call has no effect (`unheard`, `empty`), or it takes effect and the response is lost
+   * or truncated.
+   */
   readonly broken: 'unheard' | 'unanswered' | 'cut' | 'empty' | undefined;
 }
 
@@ -18,15 +21,17 @@ export interface FaultBook {
   add(rule: FaultRule): string;
   clear(id?: string): void;
   list(): readonly { readonly id: string; readonly rule: FaultRule; readonly left?: number }[];
-  /** What happens to a call. Uses rules up. */
+  /** Returns the effect on a call, and counts the uses of rules. */
   onCall(service: string, action: string): Disturbance;
-  /** The error of the first capacity rule that has nothing left for this pool. */
+  /** Returns the error of the first capacity rule without remaining launches for this pool. */
   shortage(pool: Pool): AwsError | undefined;
   /** Counts a launch against the capacity rules of its pool. */
   launched(pool: Pool): void;
-  /** How long reads do not know a new machine of the pool, or its tags. Uses rules up. */
+  /**
+   * Returns the time for which read requests hide a new instance of the pool, or its tags. Counts the uses of rules.
+   */
   hidden(pool: Pool): { readonly machineMs: number; readonly tagsMs: number };
-  /** How a new machine of the pool boots. Uses rules up. */
+  /** Returns the boot behaviour of a new instance of the pool, and counts the uses of rules. */
   boot(pool: Pool): { readonly joins: boolean; readonly bootDelayMs: number };
   isSpotRoleMissing(): boolean;
 }
@@ -34,7 +39,7 @@ export interface FaultBook {
 interface Entry {
   readonly id: string;
   readonly rule: FaultRule;
-  /** Uses left; undefined means without end. */
+  /** Remaining uses; undefined means unlimited. */
   left: number | undefined;
 }
 
@@ -117,11 +122,11 @@ class RuleBook implements FaultBook {
   #spend(entry: Entry): void {
     if (entry.left === undefined) return;
     entry.left -= 1;
-    // an exhausted capacity rule goes on refusing; every other rule is over once used up
+    // a capacity rule still refuses launches when it is used up; other rules are removed
     if (entry.left <= 0 && entry.rule.kind !== 'capacity') this.clear(entry.id);
   }
 
-  /** Milliseconds of all rules of a kind for a pool. */
+  /** Returns the sum of all rules of a kind for a pool, in milliseconds. */
   #sumOf(kind: 'slow-boot' | 'invisible' | 'late-tags', pool: Pool): number {
     let ms = 0;
     for (const entry of this.#entries) {
@@ -141,7 +146,7 @@ type CallRule = Extract<
 
 const CALL_RULES = new Set<string>(['error', 'throttle', 'malformed', 'empty', 'reset', 'expired-credentials']);
 
-/** Whether the rule is about this call and, where it is a matter of chance, this time. */
+/** Returns true if the rule applies to this call. A rule with a rate applies at random. */
 function strikes(rule: FaultRule, action: string, random: Random): rule is CallRule {
   if (!CALL_RULES.has(rule.kind)) return false;
   if ('action' in rule && !wildcard(rule.action ?? '*')(action)) return false;
@@ -172,7 +177,7 @@ function outcomeOf(rule: CallRule, service: string, action: string): Omit<Distur
   }
 }
 
-/** What a service says to credentials of a role whose time is over. */
+/** Returns the service's error for expired credentials of a role. */
 function expired(service: string): AwsError {
   if (service === 'ec2') return new AwsError('RequestExpired', 'Request has expired.', 400);
   const message = 'The security token included in the request is expired';
@@ -180,7 +185,7 @@ function expired(service: string): AwsError {
   return new AwsError('ExpiredTokenException', message, service === 'eks' ? 403 : 400);
 }
 
-/** Each service has its own words for "too many calls". */
+/** Returns the service's throttling error. */
 export function throttled(service: string): AwsError {
   if (service === 'ec2') return new AwsError('RequestLimitExceeded', 'Request limit exceeded.', 503);
   if (service === 'iam' || service === 'sts') return new AwsError('Throttling', 'Rate exceeded', 400);
@@ -194,7 +199,7 @@ function statusOf(code: string): number {
   return 400;
 }
 
-/** Whether a pool is one of those that the rule means. */
+/** Returns true if the pool matches the rule. */
 export const matchesPool = (match: PoolMatch, pool: Pool): boolean =>
   wildcard(match.instanceType ?? '*')(pool.instanceType) &&
   wildcard(match.zone ?? '*')(pool.zone) &&

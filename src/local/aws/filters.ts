@@ -1,21 +1,23 @@
-/** Filters, wildcards and paging, as EC2's Describe calls share them. */
+/** Filters, wildcards and pagination of EC2's Describe calls. */
 import type { Filter } from '@aws-sdk/client-ec2';
 import { own } from '../../lib/own.ts';
 import type { Tags } from './types.ts';
 import { AwsError } from './wire/error.ts';
 
-/** What a filter name compares with; undefined means that the object has no such value and never matches. */
+/**
+ * Functions that return the value of a filter. Undefined means that the object has no such value and does not match.
+ */
 export type FilterFields<T> = Readonly<Record<string, (item: T) => string | readonly string[] | undefined>>;
 
 const WILD = /[*?\\]/;
-/** EC2 refuses more values than this in one request. */
+/** Maximum number of filter values in one request of EC2. */
 const MAX_FILTER_VALUES = 200;
 
 /**
- * Keeps the items that match every filter; a filter matches when any of its values does. `*` and `?` are wildcards,
- * a backslash takes their meaning away.
- * @param tagsOf  where the objects of this call keep tags, so that `tag:<key>`, `tag-key`, `tag-value` work
- * @throws AwsError InvalidParameterValue for a name that this call does not know, FilterLimitExceeded
+ * Returns the items that match every filter. A filter matches if any of its values matches. `*` and `?` are wildcards,
+ * and a backslash escapes them.
+ * @param tagsOf returns the tags of an object for `tag:<key>`, `tag-key` and `tag-value`
+ * @throws AwsError InvalidParameterValue for an unknown filter name, or FilterLimitExceeded
  */
 export function applyFilters<T>(
   items: readonly T[],
@@ -49,7 +51,7 @@ function filterTest<T>(
   };
 }
 
-/** Most values are no patterns. */
+/** Returns a test for any of the values. Most values are not patterns. */
 function anyOf(values: readonly string[]): (text: string) => boolean {
   if (!values.some((value) => WILD.test(value))) {
     const [only] = values;
@@ -69,14 +71,14 @@ function tagField<T>(
   return undefined;
 }
 
-/** A test for a pattern in which `*` stands for any text and `?` for one character. Case matters. */
+/** Returns a case-sensitive test for a pattern. `*` matches any text, and `?` matches one character. */
 export function wildcard(pattern: string): (text: string) => boolean {
   if (!WILD.test(pattern)) return (text) => text === pattern;
   const tokens = [...pattern.matchAll(/\\[*?\\]|./gs)].map(([token]) => token);
   return (text) => isMatch(tokens, text);
 }
 
-/** Back-tracks to the latest `*` alone, so that the time is bounded by the product of both lengths. */
+/** Backtracks only to the last `*`, so the time is limited to the product of both lengths. */
 function isMatch(tokens: readonly string[], text: string): boolean {
   let [at, token] = [0, 0];
   let star: { readonly token: number; at: number } | undefined;
@@ -105,12 +107,12 @@ export interface PageRequest {
 export interface PageLimits {
   readonly min?: number;
   readonly max: number;
-  /** Page size when the request names none; absent means all. */
+  /** Page size if the request has none. Absent means all items. */
   readonly fallback?: number;
 }
 
 /**
- * Cuts one page. The token holds the offset of the next one.
+ * Returns one page. The token contains the offset of the next page.
  * @throws AwsError InvalidParameterValue (page size), InvalidNextToken
  */
 export function page<T>(

@@ -1,4 +1,4 @@
-/** Builds the state of a new account from the options of `startAws`. */
+/** Creates the state of a new account from the options of `startAws`. */
 import { callBook } from './calls.ts';
 import { ruleBuiltCatalogue } from './catalogue/catalogue.ts';
 import { eventBus } from './events.ts';
@@ -32,7 +32,7 @@ export function openAccount(options: AwsOptions): Account {
     region,
     accountId,
     stateChanges: options.stateChangeEvents ?? true,
-    // like EventBridge, which drops what its target does not take
+    // like EventBridge, drops messages if the target does not accept them
     deliver: (body) => queues.get(queueName)?.send(body),
   });
   const account: Account = {
@@ -84,7 +84,7 @@ const delaysOf = ({
   terminatedVisibleMs = TERMINATED_VISIBLE_MS,
 }: AwsOptions) => ({ startDelayMs, stopDelayMs, terminatedVisibleMs });
 
-/** Reserved capacity is free once a machine leaves, its addresses once it is gone. */
+/** Releases the resources of an instance: reserved capacity at shutdown, addresses at termination. */
 function giveBack(account: Account, machine: Machine): void {
   if (machine.state === 'shutting-down' && machine.reservation) machine.reservation.available += 1;
   if (machine.state !== 'terminated') return;
@@ -104,7 +104,7 @@ const DIRECTIONS: Readonly<Record<string, string>> = {
   southwest: 'sw',
 };
 
-/** Three zones. Names and ids are not in the same order, as in a real account: `us-west-2a` is `usw2-az2`. */
+/** Returns three zones. As in a real account, names and ids are not in the same order: `us-west-2a` is `usw2-az2`. */
 export function standardZones(region: string): readonly Zone[] {
   const [country = '', direction = '', number = ''] = region.split('-');
   const prefix = `${country}${DIRECTIONS[direction] ?? direction}${number}`;

@@ -1,4 +1,4 @@
-/** AWS in process: the account of `startAws` without a listener, for a world in which nothing waits for real time. */
+/** In-process AWS: the account of `startAws` without an HTTP listener, for a world that does not wait for real time. */
 import { own } from '../../lib/own.ts';
 import { asAwsError, type Carry, carrier } from './carry.ts';
 import { openAccount } from './open-account.ts';
@@ -11,7 +11,7 @@ import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
 import type { Service } from './wire/service.ts';
 
-/** Opens an account. Nothing in it happens but by `options.clock` and by calls. */
+/** Opens an account. Its state changes only through calls and `options.clock`. */
 export const openAws = (options: AwsOptions): OpenAws =>
   openAt(options, (region) => `https://sqs.${region}.amazonaws.com`).aws;
 
@@ -22,7 +22,7 @@ export interface Opened {
   readonly carry: Carry;
 }
 
-/** @param endpoint  what URLs of queues begin with */
+/** @param endpoint returns the base of queue URLs for a region */
 export function openAt(options: AwsOptions, endpoint: (region: string) => string): Opened {
   const account = openAccount(options);
   const timers = new Set<() => void>();
@@ -69,7 +69,7 @@ const interruptionQueue = (account: Account, name: string, urlOf: (name: string)
   size: () => account.queues.get(name)?.messages().length ?? 0,
 });
 
-/** Actions of whose requests the account keeps parts. */
+/** Actions whose handlers store parts of the request. */
 const KEPT: ReadonlySet<string> = new Set(['CreateLaunchTemplate', 'RunInstances', 'SendMessage']);
 
 function caller(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): OpenAws['call'] {
@@ -92,7 +92,10 @@ function caller(account: Account, services: ReadonlyMap<string, Service>, carry:
 const unknownAction = (service: string, action: string): AwsError =>
   new AwsError('InvalidAction', `The local AWS has no action ${action} of ${service}`);
 
-/** The protocols of EC2 and IAM have codes, as has that of SQS, where older clients know some under another name. */
+/**
+ * Returns the error with its code. The protocols of EC2 and IAM have codes. SQS also has codes, some of them with a
+ * different name for older clients.
+ */
 function errorOf({ protocol, queryCodes }: Service, { code, message, status, details }: AwsError): CallError {
   const hasCode = protocol === 'ec2' || protocol === 'query' || queryCodes !== undefined;
   return { code, shownCode: hasCode ? (queryCodes?.[code] ?? code) : undefined, message, status, details };

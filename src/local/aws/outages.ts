@@ -1,13 +1,13 @@
-/** What happens to single machines from outside: interruption, maintenance, failing checks, a hand in the console. */
+/** External events of single instances: interruptions, maintenance, failed status checks and manual actions. */
 import type { InstanceStatusEvent, StateReason } from '@aws-sdk/client-ec2';
 import type { FaultBook } from './faults.ts';
 import type { Account } from './state/account.ts';
 import type { Machine } from './state/machines.ts';
 import type { Faults } from './types.ts';
 
-/** EC2 warns so long before it takes a spot instance back. */
+/** Time between EC2's warning and the interruption of a spot instance. */
 const SPOT_WARNING_MS = 120_000;
-/** Maintenance is announced so long ahead. */
+/** Time between the announcement and the start of maintenance. */
 const MAINTENANCE_AHEAD_MS = 24 * 3_600_000;
 
 const TAKEN_BACK: StateReason = {
@@ -21,7 +21,7 @@ const BY_HAND: StateReason = {
 
 type Outages = Omit<Faults, keyof Pick<FaultBook, 'add' | 'clear' | 'list'>>;
 
-/** @param timers  receives the cancellations of what is still to happen */
+/** @param timers collects functions that cancel future events */
 export function outages(account: Account, timers: Set<() => void>): Outages {
   const { machines, events, clock, random } = account;
   const find = (action: string, id: string): Machine => {

@@ -1,6 +1,6 @@
-/** Repeatable randomness: the same seed gives the same prices, ids and faults. */
+/** Reproducible random numbers. The same seed results in the same prices, ids and faults. */
 
-/** A number in [0, 1) that depends on the parts alone. FNV-1a, then the finaliser of MurmurHash3. */
+/** Returns a number in [0, 1) that depends only on the parts. It uses FNV-1a and the finalizer of MurmurHash3. */
 export function chance(...parts: readonly (string | number)[]): number {
   let hash = 0x811c9dc5;
   for (const character of parts.join('\u0000')) {
@@ -12,16 +12,16 @@ export function chance(...parts: readonly (string | number)[]): number {
 }
 
 export interface Random {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
-  /** `prefix-` and 17 hexadecimal digits, as EC2 names things. */
+  /** Returns `prefix-` with 17 hexadecimal digits, like ids of EC2. */
   id(prefix: string): string;
   uuid(): string;
 }
 
 const HEX = '0123456789abcdef';
 
-/** A stream of numbers from a seed (mulberry32). */
+/** Creates a stream of numbers from a seed (mulberry32). */
 export function randomStream(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

@@ -1,6 +1,6 @@
 /**
- * EC2's request throttling: each action of an account has a bucket of tokens that refills at a steady rate, and some
- * have a second one from which every instance takes a token.
+ * Request throttling of EC2. Each action of an account has a bucket of tokens that refills at a constant rate. Some
+ * actions have a second bucket, from which every instance takes a token.
  *
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
@@ -9,25 +9,25 @@ import type { Clock } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 
 export interface TokenBucket {
-  /** Tokens that a full bucket holds. */
+  /** Capacity of the bucket. */
   readonly size: number;
-  /** Tokens a second. */
+  /** Tokens per second. */
   readonly refill: number;
 }
 
 export interface RateLimits {
-  /** Of actions that only read and say how much of what. */
+  /** Bucket of read actions with filters, ids or a page size. */
   readonly reads: TokenBucket;
-  /** Of reads with neither filters nor ids nor a page size. */
+  /** Bucket of read actions without filters, ids and page size. */
   readonly unboundedReads: TokenBucket;
   readonly writes: TokenBucket;
-  /** Of single actions, instead of the above. */
+  /** Buckets of single actions, which replace the buckets above. */
   readonly actions: Readonly<Record<string, TokenBucket>>;
-  /** One token for each instance of a request. */
+  /** Buckets with one token for each instance of a request. */
   readonly instances: Readonly<Record<string, TokenBucket>>;
 }
 
-/** What AWS publishes for an account in a region. */
+/** Limits that AWS publishes for an account in a region. */
 export const EC2_RATE_LIMITS: RateLimits = {
   reads: { size: 100, refill: 20 },
   unboundedReads: { size: 50, refill: 10 },
@@ -44,7 +44,7 @@ export const EC2_RATE_LIMITS: RateLimits = {
   },
 };
 
-/** Takes the tokens of a call; false when there are too few, and then none are taken. */
+/** Takes the tokens of a call. Returns false without taking any if there are too few. */
 export type RateLimiter = (action: string, input: Readonly<Record<string, unknown>>) => boolean;
 
 export function rateLimiter(clock: Clock, limits: RateLimits): RateLimiter {

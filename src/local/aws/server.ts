@@ -1,4 +1,4 @@
-/** AWS on 127.0.0.1: one HTTP listener that unmodified SDK clients and the `aws` command reach by AWS_ENDPOINT_URL. */
+/** AWS on 127.0.0.1: one HTTP listener for unmodified SDK clients and the `aws` command through AWS_ENDPOINT_URL. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ADMIN_PREFIX, administer } from './admin.ts';
@@ -10,10 +10,10 @@ import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
 
 const HOST = '127.0.0.1';
-/** Far above what any of these calls needs. */
+/** Limit that is far above the size of any supported request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** Starts the local AWS. It listens on 127.0.0.1 alone; `close` ends it with all its timers and connections. */
+/** Starts the local AWS on 127.0.0.1. `close` stops the server with all timers and connections. */
 export async function startAws(options: AwsOptions): Promise<LocalAws> {
   const closing = new AbortController();
   let base = '';
@@ -50,7 +50,7 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
   return aws;
 }
 
-/** Answers the port. @throws Error when it is taken */
+/** Returns the port. @throws Error if the port is in use */
 async function listen(server: Server, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

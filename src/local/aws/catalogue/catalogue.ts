@@ -1,14 +1,14 @@
-/** The catalogue that the local AWS has when it is given no other: every size of every family, in the given zones. */
+/** Default catalogue of the local AWS: every size of every family in the given zones. */
 import type { Catalogue, Zone } from '../options.ts';
 import { chance } from '../random.ts';
 import { FAMILIES } from './families.ts';
 import { instanceTypeInfo } from './info.ts';
 import { apiName, onDemandUsdOf } from './sizes.ts';
 
-/** Spot prices move at most this often. */
+/** Minimum interval between changes of a spot price. */
 export const SPOT_STEP_MS = 6 * 3_600_000;
 
-/** One pool in fifty has no spot market. */
+/** Share of pools without a spot market. */
 const NO_MARKET = 0.02;
 
 export function ruleBuiltCatalogue(zones: readonly Zone[], seed: number): Catalogue {
@@ -36,7 +36,7 @@ export function ruleBuiltCatalogue(zones: readonly Zone[], seed: number): Catalo
   };
 }
 
-/** 30 to 45 % of the on-demand price by type, give or take 20 % by zone and 5 % by time of day. */
+/** Returns 30 to 45 % of the on-demand price by type, varied by up to 20 % by zone and 5 % by time of day. */
 function spotUsd(usd: number, type: string, zone: string, atMs: number, seed: number): number {
   const share = 0.3 + 0.15 * chance(seed, 'share', type);
   const byZone = 0.8 + 0.4 * chance(seed, 'zone', type, zone);

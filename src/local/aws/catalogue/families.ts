@@ -1,7 +1,7 @@
 /**
- * The families of EC2 instance types from which the catalogue is built. Figures are those of us-east-1: dollars an
- * hour of the smallest size, memory per vCPU, local disks, accelerators. Sizes are written short: `md` medium, `lg`
- * large, `xl` xlarge, a number N for Nxlarge.
+ * Families of EC2 instance types from which the catalogue is built. The values are from us-east-1: price of the
+ * smallest size in USD per hour, memory per vCPU, local disks and accelerators. Sizes are abbreviated: `md` is medium,
+ * `lg` is large, `xl` is xlarge, and a number N is Nxlarge.
  */
 
 export type Maker = 'Intel' | 'AMD' | 'AWS';
@@ -16,7 +16,7 @@ export interface Gpu {
   readonly name: string;
   readonly maker: 'NVIDIA' | 'AMD';
   readonly memoryMiB: number;
-  /** Devices per size; sizes not named have one. */
+  /** Devices per size. The default is one. */
   readonly counts?: Readonly<Record<string, number>>;
 }
 
@@ -31,32 +31,32 @@ export interface Family {
   readonly name: string;
   readonly maker: Maker;
   readonly sizes: readonly string[];
-  /** GiB per vCPU; burstable families have their own table. */
+  /** GiB per vCPU. Burstable families have a separate table. */
   readonly gibPerVcpu: number;
-  /** Dollars an hour of the first size; others follow by vCPU. */
+  /** Price of the first size in USD per hour. Prices of other sizes are proportional to their vCPUs. */
   readonly usd: number;
   readonly clockGhz: number;
   readonly enis: EniPattern;
   readonly bandwidth: BandwidthClass;
-  /** Gigabytes of the first size; others follow by vCPU. */
+  /** Disk of the first size in GB. Disks of other sizes are proportional to their vCPUs. */
   readonly diskGb?: number;
   readonly disk?: 'ssd' | 'hdd';
   readonly gpu?: Gpu;
   readonly neuron?: Neuron;
   readonly xen?: boolean;
-  /** Hardware generation, where the digit in the name counts something else. */
+  /** Hardware generation, if the digit in the name has another meaning. */
   readonly era?: number;
-  /** Largest number of EFA interfaces, for the sizes that have any. */
+  /** Maximum number of EFA interfaces, for sizes that support EFA. */
   readonly efa?: Readonly<Record<string, number>>;
-  /** Network cards and interfaces on each, for the sizes with more than one card. */
+  /** Network cards and interfaces per card, for sizes with more than one card. */
   readonly cards?: Readonly<Record<string, readonly [cards: number, interfacesEach: number]>>;
-  /** Sizes whose interfaces and addresses leave the pattern. */
+  /** Sizes whose interfaces and addresses differ from the pattern. */
   readonly eniOf?: Readonly<Record<string, readonly [interfaces: number, addresses: number]>>;
   readonly vcpusOf?: Readonly<Record<string, number>>;
   readonly memoryMiBOf?: Readonly<Record<string, number>>;
   readonly diskGbOf?: Readonly<Record<string, number>>;
   readonly usdOf?: Readonly<Record<string, number>>;
-  /** Positions (0, 1, 2 …) of the region's zones in which the family is not offered. */
+  /** Indexes (from 0) of the region's zones in which the family is not offered. */
   readonly absentFrom?: readonly number[];
 }
 

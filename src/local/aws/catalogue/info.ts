@@ -1,4 +1,4 @@
-/** Writes the DescribeInstanceTypes entry of a size of a family. */
+/** Creates the DescribeInstanceTypes entry of a size of a family. */
 import type { _InstanceType, EbsInfo, InstanceTypeInfo, NetworkInfo } from '@aws-sdk/client-ec2';
 import type { Family } from './families.ts';
 import { bandwidthMbps, enisOf } from './network.ts';
@@ -29,7 +29,7 @@ export function instanceTypeInfo(family: Family, size: string): InstanceTypeInfo
     SupportedRootDeviceTypes: ['ebs'],
     SupportedVirtualizationTypes: ['hvm'],
     BareMetal: metal,
-    // bare metal has no hypervisor: the member is absent
+    // bare metal has no hypervisor, so the member is absent
     ...(metal ? {} : { Hypervisor: family.xen ? 'xen' : 'nitro' }),
     ProcessorInfo: {
       SupportedArchitectures: [isArm(family) ? 'arm64' : 'x86_64'],
@@ -73,7 +73,7 @@ function storageInfo(family: Family, size: string): Partial<InstanceTypeInfo> {
   };
 }
 
-/** Steps of the largest EBS bandwidth in megabits a second, by xlarge units. */
+/** Steps of the maximum EBS bandwidth in Mbit/s, by xlarge units. */
 const EBS_MODERN: readonly (readonly [number, number])[] = [
   [8, 10_000],
   [12, 15_000],
@@ -150,14 +150,20 @@ function networkInfo(family: Family, size: string): NetworkInfo {
   };
 }
 
-/** True for `n` types, x86 of generation 6 and later, Graviton of generation 7 and later, and recent accelerators. */
+/**
+ * Returns true for `n` types, x86 of generation 6 and later, Graviton of generation 7 and later, and recent
+ * accelerators.
+ */
 function encryptsInTransit(family: Family): boolean {
   if (isBurstable(family)) return false;
   if (/^(g4dn|g5$|g6|p4|p5|inf|trn)/.test(family.name) || /\d[a-z]*n$/.test(family.name)) return true;
   return generationOf(family) >= (isArm(family) ? 7 : 6);
 }
 
-/** Nitro Enclaves need a virtual Nitro machine with more than two vCPUs, four on two-thread cores. */
+/**
+ * Returns true if the size supports Nitro Enclaves: a virtual Nitro machine with at least four vCPUs, or two with one
+ * thread per core.
+ */
 const enclaves = (family: Family, size: string): boolean =>
   !isMetal(size) &&
   !family.xen &&

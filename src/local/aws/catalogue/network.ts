@@ -4,10 +4,12 @@ import { comparableSize } from './sizes.ts';
 
 type Eni = readonly [interfaces: number, addresses: number];
 
-/** Upper bounds of the columns below, in xlarge units: a size belongs to the first whose bound is not below it. */
+/**
+ * Upper bounds of the columns below, in xlarge units. A size belongs to the first column whose bound is not smaller.
+ */
 const COLUMNS = [0.25, 0.5, 1, 2, 4, 9, 12, 18, 24, 32, 48];
 
-/** Interfaces × addresses on each. `-` where no type is; sizes beyond a row are as its last. */
+/** Interfaces × addresses per interface. `-` marks columns without types. Larger sizes use the last column of a row. */
 const ENIS: Readonly<Record<Exclude<EniPattern, 'T'>, string>> = {
   A: '2x4 3x10 4x15 4x15 8x30  8x30  8x30 15x50',
   B: '  - 3x20 4x30 4x30 8x50 10x50 12x50 16x64 16x64 24x64',
@@ -15,7 +17,7 @@ const ENIS: Readonly<Record<Exclude<EniPattern, 'T'>, string>> = {
   N: '2x4 3x10 4x15 4x15 8x30 10x30 12x30 16x50 24x50',
 };
 
-/** Baseline megabits a second, in the same columns. Metal counts as the largest virtual size. */
+/** Baseline bandwidth in Mbit/s, in the same columns. Bare metal counts as the largest virtual size. */
 const BANDWIDTH: Readonly<Record<Exclude<BandwidthClass, 'burst'>, string>> = {
   m5: '         -  750  1250  2500  5000  10000  12000  20000  25000',
   '6': '      390  781  1562  3125  6250  12500  18750  25000  37500  50000',
@@ -27,7 +29,7 @@ const BANDWIDTH: Readonly<Record<Exclude<BandwidthClass, 'burst'>, string>> = {
   gpu: '        -    -  2500  5000 10000  25000  40000  25000  50000 100000',
 };
 
-/** Burstable sizes: interfaces, addresses on each, megabits a second. */
+/** Burstable sizes: interfaces, addresses per interface, and bandwidth in Mbit/s. */
 const BURSTABLE: Readonly<Record<string, readonly [interfaces: number, addresses: number, mbps: number]>> = {
   na: [2, 2, 32],
   mi: [2, 2, 64],
@@ -38,7 +40,7 @@ const BURSTABLE: Readonly<Record<string, readonly [interfaces: number, addresses
   '2': [4, 15, 2048],
 };
 
-/** The cell of a row for a size in xlarge units; empty where no type is. */
+/** Returns the cell of a row for a size in xlarge units, or an empty text if no type has this size. */
 function cell(row: string, size: number): string {
   const cells = row.trim().split(/ +/);
   const column = COLUMNS.findIndex((bound) => size <= bound);
@@ -46,7 +48,7 @@ function cell(row: string, size: number): string {
   return found === '-' ? '' : found;
 }
 
-/** Network interfaces of the default card and IPv4 addresses on each. */
+/** Returns the network interfaces of the default card and the IPv4 addresses per interface. */
 export function enisOf(family: Family, size: string): Eni {
   const cards = family.cards?.[size];
   if (cards) return [cards[1], 50];
@@ -60,7 +62,7 @@ export function enisOf(family: Family, size: string): Eni {
   return interfaces && addresses ? [interfaces, addresses] : [2, 2];
 }
 
-/** Types with fast cards, whose figures follow no pattern. */
+/** Bandwidth of types that do not follow the pattern, most of them with fast network cards. */
 const FAST: Readonly<Record<string, number>> = {
   'p4d.24': 400_000,
   'p5.48': 3_200_000,
@@ -70,7 +72,7 @@ const FAST: Readonly<Record<string, number>> = {
   'c7i-flex.lg': 390,
 };
 
-/** Baseline bandwidth in megabits a second. */
+/** Returns the baseline bandwidth in Mbit/s. */
 export function bandwidthMbps(family: Family, size: string): number {
   const fast = FAST[`${family.name}.${size}`];
   if (fast) return fast;

@@ -1,4 +1,4 @@
-/** How much spare capacity a spot pool has: 0 for the shallowest to 1 for the deepest. */
+/** Returns the spare capacity of a spot pool, from 0 for the least to 1 for the most. */
 import { chance } from '../random.ts';
 
 export const poolDepth = (seed: number, type: string, zone: string): number => chance(seed, 'depth', type, zone);

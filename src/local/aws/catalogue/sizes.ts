@@ -1,4 +1,4 @@
-/** From a family and a short size to the API name, vCPUs, memory, disks and price. */
+/** Computes the API name, vCPUs, memory, disks and price of a family and an abbreviated size. */
 import type { Family } from './families.ts';
 
 const LONG: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const BURSTABLE_GIB = [0.5, 1, 2, 4, 8, 16, 32];
 export const isMetal = (size: string): boolean => size.startsWith('metal');
 export const isBurstable = (family: Family): boolean => family.enis === 'T';
 export const isArm = (family: Family): boolean => family.maker === 'AWS';
-/** Hardware generation: decides bandwidth, encryption and threads. */
+/** Returns the hardware generation, which determines bandwidth, encryption and threads. */
 export const generationOf = (family: Family): number => family.era ?? Number(/\d+/.exec(family.name)?.[0] ?? 0);
 
 export function apiName(family: Family, size: string): string {
@@ -26,7 +26,10 @@ export function apiName(family: Family, size: string): string {
 
 const SMALL: Readonly<Record<string, number>> = { na: 1 / 32, mi: 1 / 16, sm: 1 / 8, md: 1 / 4, lg: 1 / 2, xl: 1 };
 
-/** Size in xlarge units (medium ¼, large ½, xlarge 1, 2xlarge 2 …); metal counts as the machine that it is. */
+/**
+ * Returns the size in xlarge units: medium ¼, large ½, xlarge 1, 2xlarge 2 and so on. Bare metal has the size of its
+ * machine.
+ */
 export function comparableSize(family: Family, size: string): number {
   const small = SMALL[size];
   if (small) return small;
@@ -43,7 +46,10 @@ export function vcpusOf(family: Family, size: string): number {
   return comparableSize(family, size) * 4;
 }
 
-/** Graviton and AMD from generation 7 on have a core for each vCPU, others run two threads on a core. */
+/**
+ * Returns the threads per core. Graviton, and AMD from generation 7, have one core for each vCPU; others run two
+ * threads per core.
+ */
 export const threadsPerCore = (family: Family): 1 | 2 =>
   isArm(family) || (family.maker === 'AMD' && generationOf(family) >= 7) ? 1 : 2;
 
@@ -56,7 +62,7 @@ export function memoryMiBOf(family: Family, size: string): number {
   return Math.round(gib * 1024);
 }
 
-/** Local disk in gigabytes, 0 without one. Sold sizes are rounded down: 118, 237, 474, 950 … */
+/** Returns the size of the local disk in GB, or 0. Sizes are rounded down as EC2 does: 118, 237, 474, 950 and so on. */
 export function diskGbOf(family: Family, size: string): number {
   const special = family.diskGbOf?.[size];
   if (special) return special;
@@ -71,7 +77,7 @@ export function diskGbOf(family: Family, size: string): number {
   return gigabytes === 475 ? 474 : gigabytes;
 }
 
-/** Metals that cost more than their share of vCPUs. */
+/** Bare metal sizes with prices above their share of vCPUs. */
 const METAL_SURCHARGE: readonly (readonly [pattern: RegExp, factor: number])[] = [
   [/^[cmr]7i\.metal-24xl$/, 1.1],
   [/^[cmr]8g[dn]?\.metal-24xl$/, 1.1],
@@ -79,7 +85,10 @@ const METAL_SURCHARGE: readonly (readonly [pattern: RegExp, factor: number])[] =
   [/^[cmr]6gd?\.metal$/, 1.06],
 ];
 
-/** Dollars an hour on demand: linear in vCPUs but for the listed exceptions; burstable sizes double each step. */
+/**
+ * Returns the on-demand price in USD per hour. It is proportional to the vCPUs except for the listed types, and doubles
+ * with each burstable size.
+ */
 export function onDemandUsdOf(family: Family, size: string): number {
   const special = family.usdOf?.[size];
   if (special) return special;

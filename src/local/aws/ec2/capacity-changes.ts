@@ -1,4 +1,4 @@
-/** Making and ending of what machines may be bound to: capacity reservations and placement groups. */
+/** Creates and deletes capacity reservations and placement groups. */
 import type {
   CancelCapacityReservationRequest,
   CancelCapacityReservationResult,
@@ -55,7 +55,7 @@ export function createCapacityReservation(
   };
 }
 
-/** Ends a reservation. Its machines run on, as on-demand ones. */
+/** Cancels a reservation. Its instances continue to run as on-demand instances. */
 export function cancelCapacityReservation(
   account: Account,
   input: CancelCapacityReservationRequest,

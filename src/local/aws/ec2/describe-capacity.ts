@@ -1,4 +1,4 @@
-/** Reads of what machines may be bound to: capacity reservations and placement groups. */
+/** Describes capacity reservations and placement groups. */
 import type {
   CapacityReservation,
   DescribeCapacityReservationsRequest,

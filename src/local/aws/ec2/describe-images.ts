@@ -1,4 +1,4 @@
-/** Reads of machine images. */
+/** Describes machine images. */
 import type { DescribeImagesRequest, DescribeImagesResult, Image } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
@@ -16,7 +16,7 @@ export function describeImages(account: Account, input: DescribeImagesRequest): 
   const isDeprecated = (image: StoredImage): boolean => (image.deprecationTime ?? '9999') <= now;
   const named = byIds(account.images.values(), input.ImageIds, 'ami', (image) => image.id)
     .filter(owned)
-    // deprecated images of others stay hidden unless asked for, but one may always name them
+    // deprecated images of other accounts are hidden, unless the request includes them or names them by id
     .filter(
       (image) =>
         input.IncludeDeprecated || input.ImageIds?.length || image.ownerId === account.id || !isDeprecated(image),

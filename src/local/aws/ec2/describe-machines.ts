@@ -1,4 +1,4 @@
-/** Reads of what belongs to machines: volumes, spot requests and single attributes. */
+/** Describes volumes, spot requests and single attributes of instances. */
 import type {
   DescribeInstanceAttributeRequest,
   DescribeSpotInstanceRequestsRequest,
@@ -23,7 +23,7 @@ interface Disk {
   readonly volume: Volume;
 }
 
-/** Volumes of machines; they go with their machine. */
+/** Describes the volumes of instances. A volume is deleted with its instance. */
 export function describeVolumes(account: Account, input: DescribeVolumesRequest): DescribeVolumesResult {
   const all = visibleMachines(account)
     .filter(({ state }) => state !== 'terminated')
@@ -147,7 +147,7 @@ const requestView = (machine: Requested): SpotInstanceRequest => ({
   Tags: tagList(machine.spotRequestTags),
 });
 
-/** The attribute that a request names, by EC2's name of it. */
+/** Attributes by their names in EC2. */
 const ATTRIBUTES: Readonly<Record<string, (machine: Machine) => InstanceAttribute>> = {
   userData: ({ userData }) => ({
     UserData: userData === '' ? {} : { Value: Buffer.from(userData).toString('base64') },

@@ -1,4 +1,4 @@
-/** Reads of the network: zones, VPCs, subnets, security groups. */
+/** Describes zones, VPCs, subnets and security groups. */
 import type {
   DescribeAvailabilityZonesRequest,
   DescribeAvailabilityZonesResult,

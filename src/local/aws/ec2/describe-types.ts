@@ -1,4 +1,4 @@
-/** Reads of the catalogue: instance types, where they are offered, and what they cost on the spot market. */
+/** Describes instance types, their offerings, and their spot prices. */
 import type {
   _InstanceType,
   DescribeInstanceTypeOfferingsRequest,
@@ -74,7 +74,9 @@ export function describeInstanceTypeOfferings(
 
 const LINUX = ['Linux/UNIX', 'Linux/UNIX (Amazon VPC)'] as const;
 
-/** Prices in force within the window, newest first: the one that held at its start is part of it, as in EC2. */
+/**
+ * Returns the prices within the time range, newest first. As in EC2, this includes the price that applied at its start.
+ */
 export function describeSpotPriceHistory(
   account: Account,
   input: DescribeSpotPriceHistoryRequest,
@@ -94,11 +96,11 @@ export function describeSpotPriceHistory(
   });
   const size = Math.min(input.MaxResults ?? 1000, 1000);
   const { items, next } = page(found, { ...input, MaxResults: size }, { max: 1000 });
-  // real answers carry an empty token on the last page
+  // EC2 also returns an empty token on the last page
   return { SpotPriceHistory: items, NextToken: next ?? '' };
 }
 
-/** Times count as steps in which prices may change. */
+/** Times are counted in steps at which prices may change. */
 interface Window {
   readonly from: number;
   readonly to: number;
@@ -106,7 +108,7 @@ interface Window {
   readonly product: SpotPrice['ProductDescription'];
 }
 
-/** The rows of the latest query, which is read page by page. */
+/** Rows of the last query, because a query is read in pages. */
 const latest = new WeakMap<Account, { readonly query: string; readonly rows: readonly SpotPrice[] }>();
 
 function pricesIn(

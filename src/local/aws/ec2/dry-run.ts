@@ -1,6 +1,6 @@
 import { AwsError } from '../wire/error.ts';
 
-/** Called where a request is known to be good and before anything changes. */
+/** Refuses a dry run. Called after the request is validated and before the account changes. */
 export function refuseDryRun({ DryRun: isDryRun }: { readonly DryRun?: boolean | undefined }): void {
   if (isDryRun) {
     throw new AwsError('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412);

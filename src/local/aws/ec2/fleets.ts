@@ -1,4 +1,4 @@
-/** Instant fleets: overrides tried in the order of the allocation strategy until the target is met. */
+/** Instant fleets. Overrides are tried in the order of the allocation strategy until the target is reached. */
 import type {
   CreateFleetError,
   CreateFleetInstance,
@@ -25,19 +25,19 @@ type Market = LaunchRequest['market'];
 interface Candidate {
   readonly template: StoredTemplate;
   readonly override: FleetLaunchTemplateOverridesRequest;
-  /** Position in the request, which decides between equals. */
+  /** Position in the request, which decides between equal candidates. */
   readonly position: number;
 }
 
 interface Priced extends Candidate {
   readonly plan: LaunchPlan;
-  /** Dollars an hour for one unit of capacity. */
+  /** Price per unit of capacity, in USD per hour. */
   readonly usdPerUnit: number;
-  /** How much spare capacity the pool has, 0 to 1. */
+  /** Spare capacity of the pool, from 0 to 1. */
   readonly depth: number;
 }
 
-/** @throws AwsError for requests that EC2 refuses as a whole; shortages come back as `Errors` */
+/** @throws AwsError if EC2 would refuse the whole request; shortages are returned as `Errors` */
 export function createFleet(account: Account, input: CreateFleetRequest): CreateFleetResult {
   checkRequest(input);
   const candidates = listCandidates(account, input);
@@ -111,7 +111,9 @@ const strategyOf = (input: CreateFleetRequest, market: Market): string =>
     ? (input.SpotOptions?.AllocationStrategy ?? 'lowest-price')
     : (input.OnDemandOptions?.AllocationStrategy ?? 'lowest-price');
 
-/** Overrides that could be launched, best first. Those that could not are noted in `errors`. */
+/**
+ * Returns the overrides that can be launched, in order of preference. Adds the errors of other overrides to `errors`.
+ */
 function arrange(
   account: Account,
   candidates: readonly Candidate[],
@@ -147,7 +149,10 @@ const byPrice: Order = (left, right) => left.usdPerUnit - right.usdPerUnit;
 const byDepth: Order = (left, right) => right.depth - left.depth;
 const byPriority: Order = (left, right) =>
   (left.override.Priority ?? Number.POSITIVE_INFINITY) - (right.override.Priority ?? Number.POSITIVE_INFINITY) || 0;
-/** A pool without spare capacity counts as a fifth dearer than it is: cheap pools win unless they are shallow. */
+/**
+ * Returns the price with a surcharge of up to a fifth for little spare capacity. Cheap pools win unless they have
+ * little capacity.
+ */
 const riskPrice = ({ usdPerUnit, depth }: Priced): number => usdPerUnit * (1 + 0.2 * (1 - depth));
 
 const ORDERS: Readonly<Record<string, Order>> = {
@@ -165,7 +170,7 @@ interface Target {
   readonly strategy: string;
 }
 
-/** Launches from the best pool as long as it has capacity, then from the next; `diversified` takes them in turn. */
+/** Launches from the best pool until it has no capacity, then from the next. `diversified` alternates between pools. */
 function fulfil(
   account: Account,
   order: readonly Priced[],
@@ -194,7 +199,7 @@ function fulfil(
   for (const [candidate, ids] of launched) if (ids.length > 0) instances.push(fleetInstance(candidate, market, ids));
 }
 
-/** Launches until the count is reached or the pool refuses. */
+/** Launches instances until the count is reached or the pool refuses a launch. */
 function launchUpTo(account: Account, plan: LaunchPlan, count: number): { ids: string[]; error?: unknown } {
   const ids: string[] = [];
   const reservationId = account.random.id('r');

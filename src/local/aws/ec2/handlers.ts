@@ -1,4 +1,4 @@
-/** The EC2 actions. */
+/** Handlers of the EC2 actions. */
 import { hash } from 'node:crypto';
 import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
@@ -75,7 +75,7 @@ export function ec2Handlers(account: Account): Handlers {
   };
 }
 
-/** Answers kept for repeated client tokens. */
+/** Number of responses that are stored for repeated client tokens. */
 const REMEMBERED = 5_000;
 
 interface Tokened {
@@ -83,7 +83,7 @@ interface Tokened {
   readonly DryRun?: boolean | undefined;
 }
 
-/** Answers a repeated request with the same client token as it answered the first. */
+/** Returns the first response again if a request is repeated with the same client token. */
 function once<I extends Tokened>(
   account: Account,
   action: string,
@@ -93,7 +93,7 @@ function once<I extends Tokened>(
   const { ClientToken: token, ...rest } = input;
   if (!token || input.DryRun) return run(account, input);
   const key = `${action}:${token}`;
-  // requests of many overrides are long, and thousands are remembered
+  // requests with many overrides are long, and thousands of them are stored
   const fingerprint = hash('sha1', JSON.stringify(rest));
   const remembered = account.answers.get(key);
   if (!remembered) {

@@ -1,4 +1,4 @@
-/** Identifiers: how EC2 names the kinds, and how it complains about unknown and malformed ones. */
+/** Identifiers of EC2, and EC2's errors for unknown and malformed identifiers. */
 import { AwsError } from '../wire/error.ts';
 
 export type IdPrefix = 'i' | 'ami' | 'subnet' | 'sg' | 'vpc' | 'lt' | 'cr' | 'pg' | 'vol' | 'eni' | 'sir';
@@ -28,7 +28,7 @@ export function prefixOf(id: string): IdPrefix | undefined {
   return Object.hasOwn(KINDS, prefix) ? prefix : undefined;
 }
 
-/** The error for an id of the kind that does not exist, or is not one at all. */
+/** Creates the error for an id that does not exist or is malformed. */
 export function notFound(id: string, prefix: IdPrefix): AwsError {
   const { code, noun } = KINDS[prefix];
   return id.startsWith(`${prefix}-`)
@@ -37,7 +37,7 @@ export function notFound(id: string, prefix: IdPrefix): AwsError {
 }
 
 /**
- * Picks objects by id, in the order asked for; all of them when no id is given.
+ * Returns objects by id, in the order of the ids, or all objects without ids.
  * @throws AwsError `….NotFound` for the first unknown id
  */
 export function byIds<T>(

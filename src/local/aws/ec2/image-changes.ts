@@ -1,4 +1,4 @@
-/** Copies of images, and their deprecation. */
+/** Copies images and changes their deprecation. */
 import type {
   CopyImageRequest,
   CopyImageResult,
@@ -14,7 +14,7 @@ import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags } from './tags.ts';
 
-/** A copy belongs to this account and has the image's tags only when the request says so. */
+/** Copies an image. The copy belongs to this account, and has the image's tags only if the request includes them. */
 export function copyImage(account: Account, input: CopyImageRequest): CopyImageResult {
   const { Name: name, SourceImageId: source = '', SourceRegion: region } = input;
   if (!name) throw missingParameter('Name');

@@ -1,4 +1,4 @@
-/** A machine in the words of DescribeInstances. */
+/** Formats an instance as DescribeInstances returns it. */
 import type { Instance, InstanceNetworkInterface } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
 import { type Machine, tagsAt } from '../state/machines.ts';
@@ -17,14 +17,17 @@ const CODES: Readonly<Record<InstanceState, number>> = {
 export const stateCode = (state: InstanceState): number => CODES[state];
 
 interface Shown {
-  /** All of a machine that changes and is shown. */
+  /** All variable parts of the instance that the view contains. */
   readonly of: readonly unknown[];
   readonly view: Instance;
 }
 
 const shown = new WeakMap<Machine, Shown>();
 
-/** The same object as long as nothing changes: who lists hundreds of machines again and again pays for changes alone. */
+/**
+ * Returns the same object while the instance is unchanged. Repeated lists of hundreds of instances only create changed
+ * objects again.
+ */
 export function instanceView(account: Account, machine: Machine, launchIndex: number): Instance {
   const of = [
     launchIndex,
@@ -47,7 +50,7 @@ function viewOf(account: Account, machine: Machine, launchIndex: number): Instan
   const isGone = machine.state === 'terminated';
   return {
     ...identity(account, machine, launchIndex),
-    // a terminated machine has given its network and its disks back
+    // a terminated instance has released its network interfaces and disks
     ...(isGone ? {} : attachments(account, machine)),
     ...(machine.stateReason
       ? { StateReason: machine.stateReason, StateTransitionReason: machine.stateReason.Message ?? '' }

@@ -1,4 +1,4 @@
-/** Machines through the API: run, describe, status, terminate, and their network interfaces. */
+/** Instances in the EC2 API: run, describe, status and terminate, and their network interfaces. */
 import type {
   DescribeInstanceStatusRequest,
   DescribeInstanceStatusResult,
@@ -33,13 +33,15 @@ import { planLaunch } from './plan.ts';
 import { specifiedTags, tagList } from './tags.ts';
 import { findTemplate } from './templates.ts';
 
-/** Machines that reads show at this moment. */
+/** Returns the instances that are currently visible to read requests. */
 export function visibleMachines(account: Account): readonly Machine[] {
   const now = account.clock.now();
   return account.machines.all().filter((machine) => machine.visibleAt <= now);
 }
 
-/** Those of the ids, in their order, or all. @throws AwsError `InvalidInstanceID.NotFound` */
+/**
+ * Returns the instances with the ids in their order, or all instances. @throws AwsError `InvalidInstanceID.NotFound`
+ */
 function machinesBy(account: Account, ids: readonly string[] | undefined): readonly Machine[] {
   if (!ids?.length) return visibleMachines(account);
   const now = account.clock.now();
@@ -137,8 +139,8 @@ export function describeInstanceStatus(
 type Check = 'instance' | 'system';
 
 /**
- * A check that failed shows so long at least, although the machine goes meanwhile: a client that polls every 30 s sees it
- * in a world whose machines are ten times as fast as real ones.
+ * Minimum time for which a failed check is reported, even if the instance terminates in the meantime. A client that
+ * polls every 30 s then sees the failure although instances of this world can be ten times as fast as in EC2.
  */
 const FAILURE_SHOWN_MS = 300_000;
 
@@ -169,7 +171,7 @@ function statusSummary(machine: Machine, check: Check, now: number): InstanceSta
   };
 }
 
-/** @throws AwsError what EC2 would say to a single launch; a dry run gets as far as the capacity check */
+/** @throws AwsError the error of EC2 for a single launch; a dry run ends at the capacity check */
 export function runInstances(account: Account, input: RunInstancesRequest): Reservation {
   if (input.MinCount === undefined || input.MaxCount === undefined) throw missingParameter('MinCount and MaxCount');
   if (input.MinCount < 1 || input.MaxCount < input.MinCount) {
@@ -209,7 +211,7 @@ export function runInstances(account: Account, input: RunInstancesRequest): Rese
   return reservation ?? { ReservationId: reservationId };
 }
 
-/** What the request says goes over what the template says, member by member. */
+/** Merges the request into the data of the template. Members of the request take precedence. */
 function runData(input: RunInstancesRequest, data: RequestLaunchTemplateData): RequestLaunchTemplateData {
   const over = {
     UserData: input.UserData,
@@ -239,7 +241,7 @@ export function terminateInstances(account: Account, input: TerminateInstancesRe
   return { TerminatingInstances: changed(machines, (machine) => account.machines.terminate(machine, BY_USER)) };
 }
 
-/** @throws AwsError IncorrectInstanceState, UnsupportedOperation for one-time spot instances */
+/** @throws AwsError IncorrectInstanceState, or UnsupportedOperation for one-time spot instances */
 export function stopInstances(account: Account, input: StopInstancesRequest): StopInstancesResult {
   const machines = machinesOf(account, input.InstanceIds);
   for (const { id, state, lifecycle } of machines) {
@@ -263,7 +265,7 @@ function machinesOf(account: Account, ids: readonly string[] | undefined): reado
   return machinesBy(account, ids);
 }
 
-/** Does something to machines, and tells each one's state before and after. */
+/** Changes instances and returns the states before and after. */
 function changed(machines: readonly Machine[], change: (machine: Machine) => void): InstanceStateChange[] {
   return machines.map((machine) => {
     const previous: InstanceState = machine.state;

@@ -1,4 +1,4 @@
-/** From a plan to a machine: what EC2 takes from the account and fills in. */
+/** Launches an instance from a plan: allocates resources of the account and sets defaults as EC2 does. */
 import { shortageError } from '../faults.ts';
 import type { Account } from '../state/account.ts';
 import type { Machine, MachineInterface } from '../state/machines.ts';
@@ -8,8 +8,8 @@ import type { LaunchPlan, LaunchRequest } from './plan.ts';
 import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';
 
 /**
- * Takes capacity, quota and an address, and starts the machine.
- * @throws AwsError InsufficientInstanceCapacity, VcpuLimitExceeded, … ; then nothing was taken
+ * Allocates capacity, quota and an address, and starts the instance.
+ * @throws AwsError InsufficientInstanceCapacity, VcpuLimitExceeded and others; in this case, nothing is allocated
  */
 export function launch(account: Account, plan: LaunchPlan, reservationId: string): Machine {
   const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };
@@ -109,7 +109,7 @@ function addressesOf({ region }: Account, { request, subnet }: LaunchPlan, inter
   };
 }
 
-/** `us-east-1` alone has another domain for historical reasons. */
+/** Returns the private DNS name. `us-east-1` has another domain for historical reasons. */
 export const privateDnsName = (address: string, region: string): string =>
   `ip-${address.replaceAll('.', '-')}.${region === 'us-east-1' ? 'ec2.internal' : `${region}.compute.internal`}`;
 

@@ -1,4 +1,4 @@
-/** Changes of the network: subnets and security groups. */
+/** Changes subnets and security groups. */
 import type {
   CreateSecurityGroupRequest,
   CreateSecurityGroupResult,
@@ -12,7 +12,10 @@ import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 
-/** Of a subnet's attributes the local AWS keeps whether new machines get public addresses. */
+/**
+ * Changes an attribute of a subnet. The only supported attribute is the assignment of public addresses to new
+ * instances.
+ */
 export function modifySubnetAttribute(account: Account, input: ModifySubnetAttributeRequest): object {
   const id = input.SubnetId ?? '';
   const subnet = account.subnets.get(id);

@@ -1,4 +1,4 @@
-/** What a request for a machine comes down to: every reference found, every rule of EC2 held against it. */
+/** Resolves all references of a launch request and validates it against the rules of EC2. */
 import type {
   InstanceTypeInfo,
   LaunchTemplateIamInstanceProfileSpecificationRequest,
@@ -16,17 +16,17 @@ export interface LaunchRequest {
   readonly subnetId: string | undefined;
   readonly zone: string | undefined;
   readonly imageId: string | undefined;
-  /** Template data with what the request itself says already laid over it. */
+  /** Data of the template, merged with the request. */
   readonly data: RequestLaunchTemplateData;
   readonly market: 'on-demand' | 'spot' | 'capacity-block' | 'interruptible-capacity-reservation';
   readonly template: StoredTemplate | undefined;
-  /** Tags by resource type, those of the template included. */
+  /** Returns the tags of a resource type, including tags of the template. */
   readonly tags: (resourceType: string) => Tags;
   readonly fleetId?: string;
   readonly clientToken?: string;
 }
 
-/** A request whose every reference exists and fits together. Whether there is room is another question. */
+/** Validated launch request whose references exist and are compatible. Capacity is checked at the launch. */
 export interface LaunchPlan {
   readonly request: LaunchRequest;
   readonly info: InstanceTypeInfo;
@@ -35,14 +35,14 @@ export interface LaunchPlan {
   readonly image: StoredImage;
   readonly securityGroupIds: readonly string[];
   readonly profile: string;
-  /** The reservation that the request names; open ones are looked for at launch. */
+  /** Reservation that the request names. Open reservations are selected at the launch. */
   readonly reservation: StoredReservation | undefined;
   readonly placementGroup: StoredPlacementGroup | undefined;
   readonly capacityType: CapacityType;
   readonly usdPerHour: number;
 }
 
-/** @throws AwsError when something that the request names does not exist, or does not fit */
+/** @throws AwsError if an object of the request does not exist or is not compatible */
 export function planLaunch(account: Account, request: LaunchRequest): LaunchPlan {
   const { data } = request;
   const instanceType = request.instanceType ?? data.InstanceType ?? 'm1.small';
@@ -81,7 +81,7 @@ export function planLaunch(account: Account, request: LaunchRequest): LaunchPlan
   };
 }
 
-/** Dollars an hour of a pool now; reserved capacity costs what on-demand does. */
+/** Returns the current price of a pool in USD per hour. Reserved capacity costs the on-demand price. */
 export function priceOf(account: Account, type: string, zone: string, capacityType: CapacityType): number | undefined {
   return capacityType === 'spot'
     ? account.catalogue.spotUsd(type, zone, account.clock.now())
@@ -179,7 +179,7 @@ function findPlacementGroup(
   return group;
 }
 
-/** The request takes reserved capacity or none. */
+/** Returns true if the request must use reserved capacity. */
 export const isReservedOnly = ({ CapacityReservationSpecification: wanted }: RequestLaunchTemplateData): boolean =>
   wanted?.CapacityReservationPreference === 'capacity-reservations-only';
 

@@ -1,4 +1,4 @@
-/** Whether there is room for a planned machine: roles, quotas, groups and reservations. */
+/** Checks if a planned instance can be launched: roles, quotas, placement groups and reservations. */
 import type { Account } from '../state/account.ts';
 import { isAlive } from '../state/machines.ts';
 import type { StoredReservation } from '../state/stored.ts';
@@ -6,7 +6,7 @@ import type { CapacityType } from '../types.ts';
 import { AwsError } from '../wire/error.ts';
 import { isReservedOnly, type LaunchPlan } from './plan.ts';
 
-/** A spread group holds at most so many machines in a zone. */
+/** Maximum number of instances of a spread placement group in a zone. */
 const SPREAD_LIMIT = 7;
 
 export function checkSpotRole(account: Account, capacityType: CapacityType): void {
@@ -38,7 +38,7 @@ export function checkQuota(account: Account, { capacityType, info }: LaunchPlan)
       );
 }
 
-/** The reservation that was named, else an open one with room unless the request opted out. */
+/** Returns the reservation of the request, or an open reservation with free capacity unless the request opts out. */
 export function reservationFor(
   account: Account,
   { request, reservation, instanceType, subnet }: LaunchPlan,
@@ -75,7 +75,7 @@ export function checkSpread(account: Account, { placementGroup, subnet }: Launch
   );
 }
 
-/** A partition group takes the partition that the request names, else the emptiest. */
+/** Returns the partition of the request, or the partition with the fewest instances. */
 export function choosePartition(
   account: Account,
   { request, placementGroup }: LaunchPlan,

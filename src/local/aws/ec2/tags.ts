@@ -1,4 +1,4 @@
-/** Tags: on creation and afterwards, on everything that carries them. */
+/** Tags of all resources that support them. */
 import type {
   CreateTagsRequest,
   DeleteTagsRequest,
@@ -46,7 +46,7 @@ export function tagRecord(tags: readonly Tag[] | undefined): Tags {
   return record;
 }
 
-/** The tags that a request's tag specifications give to one resource type. Later specifications win. */
+/** Returns the tags of one resource type in a request's tag specifications. Later specifications take precedence. */
 export function specifiedTags(specifications: readonly TagSpecification[] | undefined, resourceType: string): Tags {
   const wanted = (specifications ?? []).filter((each) => each.ResourceType === resourceType);
   return Object.fromEntries(wanted.flatMap((each) => Object.entries(tagRecord(each.Tags))));
@@ -99,7 +99,7 @@ const stores = (account: Account): readonly Store[] => [
   account.placementGroups,
 ];
 
-/** Everything that carries tags, in a fixed order. New machines are hidden until they are visible everywhere. */
+/** Returns all resources with tags, in a fixed order. New instances are hidden until they are visible everywhere. */
 function taggables(account: Account): Taggable[] {
   const machines = visible(account);
   return [
@@ -111,7 +111,7 @@ function taggables(account: Account): Taggable[] {
   ];
 }
 
-/** One thing by id. Machines come first and without a search: operators tag each of them. */
+/** Finds one resource by id. Instances are looked up directly, because operators tag each of them. */
 function findTaggable(account: Account, id: string): Taggable | undefined {
   const machine = account.machines.machine(id);
   if (machine) return machine.visibleAt <= account.clock.now() ? holder(id, machine) : undefined;
@@ -153,7 +153,10 @@ export function createTags(account: Account, input: CreateTagsRequest): object {
   return {};
 }
 
-/** Without tags all of them go; with a value only where it is equal. */
+/**
+ * Deletes tags. Without tags in the request, all tags are deleted. A tag with a value is deleted only if the value is
+ * equal.
+ */
 export function deleteTags(account: Account, input: DeleteTagsRequest): object {
   const targets = pick(account, input.Resources);
   refuseDryRun(input);

@@ -1,4 +1,4 @@
-/** Launch templates: created, found by name or id, deleted. */
+/** Creates, finds and deletes launch templates. */
 import type {
   CreateLaunchTemplateRequest,
   CreateLaunchTemplateResult,
@@ -20,7 +20,7 @@ import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 
-/** EC2's limit for user data before base64. */
+/** EC2's limit for user data before base64 encoding. */
 const MAX_USER_DATA = 16_384;
 
 export interface TemplateReference {
@@ -29,7 +29,7 @@ export interface TemplateReference {
   readonly Version?: string | undefined;
 }
 
-/** @throws AwsError when the reference is incomplete, or the template or its version does not exist */
+/** @throws AwsError if the reference is incomplete, or the template or its version does not exist */
 export function findTemplate(
   account: Account,
   { LaunchTemplateId: id, LaunchTemplateName: name, Version: version }: TemplateReference,
@@ -145,7 +145,7 @@ export function describeLaunchTemplateVersions(
       CreateTime: summary.CreateTime,
       CreatedBy: summary.CreatedBy,
       DefaultVersion: true,
-      // what was asked for and what is shown differ in type names only
+      // the types of requests and responses differ only in their names
       LaunchTemplateData: data as ResponseLaunchTemplateData,
     }),
   );

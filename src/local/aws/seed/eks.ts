@@ -1,4 +1,4 @@
-/** An account as it is after `eksctl create cluster` and Karpenter's CloudFormation template. */
+/** Account after `eksctl create cluster` and Karpenter's CloudFormation template. */
 import type { Seed, Zone } from '../options.ts';
 
 export interface EksAccount {
@@ -8,8 +8,8 @@ export interface EksAccount {
 }
 
 /**
- * A VPC with a private and a public subnet in each zone, security groups, the cluster, node and controller role, and
- * the interruption queue. Private subnets and the node security group carry the discovery tag.
+ * Adds a VPC with a private and a public subnet in each zone, security groups, the cluster, the node and controller
+ * roles, and the interruption queue. Private subnets and the node security group have the discovery tag.
  */
 export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: EksAccount): void {
   const discovery = { 'karpenter.sh/discovery': clusterName };
@@ -17,7 +17,7 @@ export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: Ek
   const owned = { [`kubernetes.io/cluster/${clusterName}`]: 'owned' };
 
   const vpcId = seed.vpc({ cidr: '10.0.0.0/16', tags: { Name: `${clusterName}-vpc`, ...shared } });
-  // each zone has a block of 64 times 256 addresses: half of it private, a 256th part public
+  // each zone has a block of 64 × 256 addresses: half of them private, and one 64th public
   const subnetIds = zones.slice(0, 4).flatMap((zone, index) => {
     const letter = zone.name.slice(-1);
     const block = index * 64;

@@ -1,4 +1,4 @@
-/** The public images that every account sees, with the SSM parameters that name the current ones. */
+/** Public images that every account can use, and the SSM parameters for the current images. */
 import type { Seed } from '../options.ts';
 
 type Architecture = 'x86_64' | 'arm64';
@@ -8,7 +8,7 @@ const BOTTLEROCKET_OWNER = '092701018921';
 const WINDOWS_OWNER = '801119661308';
 const CANONICAL_OWNER = '099720109477';
 
-/** Newest first; the first of each is what `recommended` and `latest` name. Dates are written `20260801`. */
+/** Releases, newest first. The first release is `recommended` and `latest`. Dates have the form `20260801`. */
 interface Releases {
   readonly eks: readonly string[];
   readonly bottlerocket: readonly { readonly version: string; readonly date: string; readonly build: string }[];
@@ -25,13 +25,13 @@ const FIRST_RELEASES: Releases = {
   windows: '20260812',
   ubuntu: '20260728',
 };
-/** The day of the newest among them. */
+/** Date of the newest first release. */
 const NEWEST_FIRST_MS = Date.UTC(2026, 7, 12);
-/** Minor version of the newest Bottlerocket among them. */
+/** Minor version of the newest Bottlerocket release. */
 const BOTTLEROCKET_MINOR = 52;
 const DEFAULT_VERSION = '1.34';
 const VERSIONS = ['1.29', '1.30', '1.31', '1.32', '1.33', '1.34', '1.35', '1.36'];
-/** The last version with Amazon Linux 2 images, and the first with Windows Server 2025. */
+/** Last version with Amazon Linux 2 images, and first version with Windows Server 2025. */
 const LAST_AL2 = '1.32';
 const FIRST_WINDOWS_2025 = '1.35';
 
@@ -48,7 +48,7 @@ const AL2_VARIANTS: readonly (readonly [Architecture, path: string, name: string
   ['x86_64', 'amazon-linux-2-gpu', 'amazon-eks-gpu-node'],
 ];
 
-/** Adds the images of EKS, Bottlerocket, Windows and Ubuntu for the Kubernetes versions that EKS sells. */
+/** Adds the images of EKS, Bottlerocket, Windows and Ubuntu for the Kubernetes versions that EKS supports. */
 export function seedPublicImages(seed: Seed, extraVersion?: string): void {
   const versions = extraVersion && !VERSIONS.includes(extraVersion) ? [...VERSIONS, extraVersion] : VERSIONS;
   for (const version of versions) publish(seed, version, FIRST_RELEASES);
@@ -56,11 +56,11 @@ export function seedPublicImages(seed: Seed, extraVersion?: string): void {
 }
 
 /**
- * Adds the next release of each of them for one version.
- * @param round  how many such releases there were before
+ * Adds the next release of each image family for one version.
+ * @param round number of earlier calls
  */
 export function publishNewImages(seed: Seed, atMs: number, round: number, version = DEFAULT_VERSION): void {
-  // whatever the clock says, no image is older than those before it
+  // a new image must be newer than earlier images, regardless of the clock
   const dayMs = Math.max(atMs, NEWEST_FIRST_MS + (round + 1) * 86_400_000);
   const date = new Date(dayMs).toISOString().slice(0, 10).replaceAll('-', '');
   const releases: Releases = {

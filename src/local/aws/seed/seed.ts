@@ -1,4 +1,4 @@
-/** Puts objects into the account: what `LocalAws.seed` offers, and what the ready-made accounts are built with. */
+/** Adds objects to the account, for `LocalAws.seed` and for the predefined accounts. */
 import type { Cluster } from '@aws-sdk/client-eks';
 import type { ClusterSeed, Seed } from '../options.ts';
 import { addProfile, addRole } from '../services/iam.ts';
@@ -7,7 +7,7 @@ import { addImage, addPlacementGroup, addReservation } from '../state/additions.
 import { addressPool } from '../state/network.ts';
 import { publishNewImages } from './images.ts';
 
-/** EventBridge messages are worthless after five minutes; Karpenter's own template sets the same retention. */
+/** Retention of the queue, as in Karpenter's template. Interruption messages are not useful after five minutes. */
 const QUEUE_RETENTION_SECONDS = '300';
 
 export function seeder(account: Account): Seed {
@@ -101,7 +101,7 @@ function clusterFacts(account: Account, seed: ClusterSeed): Cluster {
   };
 }
 
-/** Base64 of a PEM frame without a certificate: a cluster whose address is plain HTTP needs none. */
+/** Base64 of a PEM frame without a certificate. A cluster with a plain HTTP address does not need one. */
 const PLACEHOLDER_CA = Buffer.from('-----BEGIN CERTIFICATE-----\nLOCAL\n-----END CERTIFICATE-----\n').toString(
   'base64',
 );

@@ -1,4 +1,4 @@
-/** EKS: the cluster's facts. */
+/** Description of the EKS cluster. */
 import type { DescribeClusterRequest, DescribeClusterResponse, ListClustersResponse } from '@aws-sdk/client-eks';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';

@@ -1,6 +1,6 @@
 /**
- * Policies of IAM roles. All callers are one here, so that an allowing policy changes nothing; what a policy denies fails
- * for everybody, by a fault that lasts as long as the policy.
+ * Policies of IAM roles. The local AWS does not distinguish callers, so policies that allow actions have no effect. An
+ * action that a policy denies fails for all callers, through a fault with the lifetime of the policy.
  */
 import type {
   AttachRolePolicyRequest,
@@ -14,7 +14,7 @@ import type { StoredRole } from '../state/stored.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
 
-/** @param roleOf throws NoSuchEntity for a role that is not there */
+/** @param roleOf throws NoSuchEntity if the role does not exist */
 export const rolePolicyHandlers = (account: Account, roleOf: (name: string | undefined) => StoredRole): Handlers => ({
   PutRolePolicy: ({ RoleName: role, PolicyName: name = '', PolicyDocument: document = '' }: PutRolePolicyRequest) => {
     const { policies } = roleOf(role);
@@ -77,13 +77,13 @@ interface Statement {
   readonly Action?: string | readonly string[];
 }
 
-/** `service:Action` of every denying statement. @throws AwsError MalformedPolicyDocument */
+/** Returns `service:Action` of every statement that denies actions. @throws AwsError MalformedPolicyDocument */
 function deniedActions(document: string): readonly string[] {
   let statements: Statement | readonly Statement[] | undefined;
   try {
     statements = (JSON.parse(document) as { Statement?: Statement | readonly Statement[] }).Statement;
   } catch {
-    // refused below
+    // the error is thrown below
   }
   if (statements === undefined) throw new AwsError('MalformedPolicyDocument', 'Syntax errors in policy.');
   return [statements].flat().flatMap(({ Effect, Action = [] }) => (Effect === 'Deny' ? [Action].flat() : []));

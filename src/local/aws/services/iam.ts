@@ -1,4 +1,4 @@
-/** IAM: instance profiles and the roles in them. */
+/** Instance profiles and roles of IAM. */
 import type {
   AddRoleToInstanceProfileRequest,
   CreateInstanceProfileRequest,
@@ -36,7 +36,7 @@ const NODE_TRUST = JSON.stringify({
   Statement: [{ Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }],
 });
 
-/** A role; of nodes, unless another trust policy is given. @throws AwsError EntityAlreadyExists */
+/** Adds a role. The default trust policy is for nodes. @throws AwsError EntityAlreadyExists */
 export function addRole(
   account: Account,
   name: string,
@@ -84,7 +84,7 @@ export const iamHandlers = (account: Account): Handlers => ({
   ...linkedRoleHandlers(account),
   ...rolePolicyHandlers(account, (name) => roleOf(account, name)),
 
-  // Nothing is forbidden here, unless a fault says so when it is tried.
+  // Returns that all actions are allowed. Faults can still make them fail.
   SimulatePrincipalPolicy: ({ ActionNames: names = [] }: SimulatePrincipalPolicyRequest) => ({
     EvaluationResults: names.map((EvalActionName) => ({ EvalActionName, EvalDecision: 'allowed' })),
     IsTruncated: false,
@@ -126,7 +126,7 @@ const profileView = (account: Account, stored: StoredProfile): InstanceProfile =
   Tags: tagList(stored.tags),
 });
 
-/** Instance profiles, and the role in each. */
+/** Handlers of instance profiles and their roles. */
 const profileHandlers = (account: Account): Handlers => ({
   GetInstanceProfile: ({ InstanceProfileName: name }: GetInstanceProfileRequest) => ({
     InstanceProfile: profileView(account, profileOf(account, name)),
@@ -174,7 +174,7 @@ const profileHandlers = (account: Account): Handlers => ({
   },
 });
 
-/** Tags and lists of instance profiles. */
+/** Handlers of tags and lists of instance profiles. */
 const profileTagHandlers = (account: Account): Handlers => ({
   TagInstanceProfile: ({ InstanceProfileName: name, Tags: tags }: TagInstanceProfileRequest) => {
     const found = profileOf(account, name);
@@ -208,7 +208,7 @@ const profileTagHandlers = (account: Account): Handlers => ({
   },
 });
 
-/** Roles. */
+/** Handlers of roles. */
 const roleHandlers = (account: Account): Handlers => ({
   ListRoles: (input: ListRolesRequest) => {
     const { PathPrefix: prefix = '/', MaxItems, Marker } = input;
@@ -244,9 +244,9 @@ const roleHandlers = (account: Account): Handlers => ({
   },
 });
 
-/** Roles that belong to a service. */
+/** Handlers of service-linked roles. */
 const linkedRoleHandlers = (account: Account): Handlers => ({
-  /** Creating the role for EC2 Spot also ends the fault that says it is missing. */
+  /** The creation of the role for EC2 Spot also removes the fault for the missing role. */
   CreateServiceLinkedRole: ({ AWSServiceName: service = '' }: CreateServiceLinkedRoleRequest) => {
     const name =
       service === 'spot.amazonaws.com' ? 'AWSServiceRoleForEC2Spot' : `AWSServiceRoleFor${service.split('.')[0]}`;
