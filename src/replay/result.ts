@@ -40,7 +40,7 @@ export interface ReplayRun {
   readonly series: ReplaySeries;
   /** Every node that was launched or removed, in order of time. */
   readonly log: readonly NodeEvent[];
-  /** Errors and warnings of the operator by message, in descending order of their count; at most 50. */
+  /** Errors of the operator by message, in descending order of their count; at most 50. */
   readonly complaints: readonly { readonly message: string; readonly count: number; readonly example: string }[];
   /** Duration of the run in real seconds, and the highest resident memory of the process in bytes. */
   readonly took: { readonly seconds: number; readonly rssBytes: number };
