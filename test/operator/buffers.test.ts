@@ -45,7 +45,7 @@ const nodesOf = (count: number): Promise<true> =>
   );
 
 describe('a CapacityBuffer', () => {
-  it('with a PodTemplate keeps empty nodes that consolidation does not remove until the buffer is deleted', async () => {
+  it('of a PodTemplate keeps empty nodes, which consolidation leaves alone until it is deleted', async () => {
     await begin();
     await scenario.kube.create(POD_TEMPLATE, {
       apiVersion: 'v1',

@@ -25,8 +25,8 @@ const poolsOf = ({ input }: RecordedCall): readonly string[] =>
 const typesOf = async (): Promise<(string | undefined)[]> =>
   (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
 
-describe('a capacity shortage', () => {
-  it('in the cheapest offering leads to the next best, and excludes that offering for three minutes', async () => {
+describe('a shortage', () => {
+  it('of the cheapest offering leads to the next best, and is remembered for three minutes', async () => {
     const { world } = await begin();
     await scenario.apply(deployment('probe', 1));
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
@@ -60,7 +60,7 @@ describe('a capacity shortage', () => {
     expect(await typesOf()).toContain(first.type);
   }, 300_000);
 
-  it('in every offering deletes the NodeClaim, reports the reason, and launches when capacity is back', async () => {
+  it('of everything removes the claim, says why, and succeeds when capacity is back', async () => {
     const { world } = await begin();
     const fault = world.aws.faults.add({ kind: 'capacity' });
     await scenario.apply(deployment('web', 2));
@@ -107,7 +107,7 @@ describe('a missing service-linked role for spot', () => {
   }, 300_000);
 });
 
-describe('an instance that never registers', () => {
+describe('an instance that never joins', () => {
   it('is removed after the registration timeout, and its pods get another node', async () => {
     const { world } = await begin();
     world.aws.faults.add({ kind: 'never-joins', times: 1 });

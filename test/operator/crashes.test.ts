@@ -103,7 +103,7 @@ describe('an operator that is killed while it replaces a node', () => {
     300_000,
   );
 
-  it('completes the replacement after a crash during the rollback of a command whose replacement is gone', async () => {
+  it('while it takes a command back whose replacement is gone', async () => {
     const old = onlyOne(await scenario.nodes());
     const claim = onlyOne(await scenario.claims());
     const isReplacement = ({ metadata }: NodeClaim): boolean => metadata.name !== claim.metadata.name;
@@ -126,7 +126,7 @@ describe('an operator that is killed while it replaces a node', () => {
     ['when only the taint was set', at('after', taints)],
     ['when the replacement was there already', at('after', creates)],
   ])(
-    'removes the marks if the reason no longer applies, %s',
+    'takes the marks back if there is no reason any more, %s',
     async (_, trap) => {
       const [old] = scenario.instances();
       const uids = async (): Promise<readonly string[]> =>

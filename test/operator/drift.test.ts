@@ -74,7 +74,7 @@ describe('an edit of a NodePool', () => {
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
   }, 300_000);
 
-  it('causes no drift if it only changes disruption, limits or weight', async () => {
+  it('that only concerns disruption, limits or weight drifts nothing', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     await scenario.kube.patch(
@@ -168,7 +168,7 @@ describe('an image that becomes deprecated', () => {
   }, 300_000);
 });
 
-describe('expiration', () => {
+describe('expiry', () => {
   it('replaces nodes that reach their maximum age, regardless of budgets', async () => {
     await begin({ cpus: [2], expireAfter: '5m', budgets: [{ nodes: '0' }] });
     await spreadOut(2);
@@ -194,8 +194,8 @@ describe('expiration', () => {
   }, 300_000);
 });
 
-describe('disruption budgets', () => {
-  it('of zero keep every node and are reported in an event on the NodePool', async () => {
+describe('budgets', () => {
+  it('of zero keep every node, and say so on the NodePool', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '0' }], labels: { tier: 'gold' } }));
@@ -226,7 +226,7 @@ describe('disruption budgets', () => {
     await settled(2);
   }, 300_000);
 
-  it('with a schedule apply for their duration and for their reasons', async () => {
+  it('of a schedule close their window for the time that they name, and to the reasons that they name', async () => {
     await begin({ cpus: [2] });
     await spreadOut(2);
     // A window that began three minutes ago and lasts eight.

@@ -51,7 +51,7 @@ const replaced = async (old: string | undefined, what = 'the node to be replaced
   await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0, 60_000);
 };
 
-describe('a PodDisruptionBudget without allowed disruptions', () => {
+describe('a PodDisruptionBudget that allows nothing', () => {
   it('keeps a drifted node', async () => {
     await begin();
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
@@ -67,7 +67,7 @@ describe('a PodDisruptionBudget without allowed disruptions', () => {
     await running('web', 1);
   }, 300_000);
 
-  it('blocks the drain of a deleted node until its terminationGracePeriod expires', async () => {
+  it('holds a node that is being deleted until its terminationGracePeriod is over', async () => {
     await begin({ terminationGracePeriod: '5m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);
@@ -109,7 +109,7 @@ describe('a PodDisruptionBudget without allowed disruptions', () => {
     expect(Date.parse(forced?.firstTimestamp ?? '')).toBeGreaterThanOrEqual(asked + 5 * MINUTE - 1_000);
   }, 300_000);
 
-  it('delays the drift of a node with a terminationGracePeriod until that period expires', async () => {
+  it('delays the drift of a node with a terminationGracePeriod, and no longer', async () => {
     await begin({ terminationGracePeriod: '4m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);
@@ -136,7 +136,7 @@ describe('do-not-disrupt', () => {
     await replaced(old, 'the node to go');
   }, 300_000);
 
-  it('with a duration protects the node for that duration', async () => {
+  it('for a duration keeps the node that long', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: '6m' }));
     await running('web', 1);
