@@ -1,5 +1,5 @@
 /**
- * Instances without a NodeClaim: they are held for an hour and then terminated. Those of another cluster are ignored.
+ * Instances without a NodeClaim: they are kept for an hour and then terminated. Instances of another cluster are ignored.
  */
 import { CreateTagsCommand, DeleteTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';

@@ -11,7 +11,7 @@ import { apart } from './pools.ts';
  */
 const MOST_SERIES = 2_900;
 /**
- * Number of series that are missing here: those of engine workers, and those of a day with every kind of failure.
+ * Number of series that are missing here: the series of engine workers, and of a day with every kind of failure.
  * Some AWS error codes have 15 series, and one of them can occur here on a busy machine.
  */
 const NOT_HERE = 80;

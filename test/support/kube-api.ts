@@ -1,6 +1,6 @@
 /**
- * Requests of tests to an API server, over the operator's client. They differ from the operator in what they want of it: a
- * refusal is theirs to see at once, and nobody limits their rate. A deletion answers what is left of the object.
+ * Requests of tests to an API server, over the operator's client. Unlike the operator's requests, they have no rate limit and
+ * are not repeated after a refusal. A deletion returns the remaining object.
  */
 import type { Kind } from '../../src/api/kinds.ts';
 import type { KubeList, KubeObject } from '../../src/api/kubernetes.ts';

@@ -6,7 +6,7 @@ export type KnownGates = Readonly<Record<string, boolean>>;
 
 const KINDS: readonly string[] = ['NodeOverlay', 'CapacityBuffer'];
 
-/** Removes objects whose feature gate is closed. Keeps objects whose gate is unknown, and adds a note. */
+/** Removes objects of kinds with a closed feature gate. If the gate is unknown, keeps the objects and adds a note. */
 export function behindGates(
   manifests: readonly Manifest[],
   gates: KnownGates = {},

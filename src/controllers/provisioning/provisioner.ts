@@ -123,13 +123,14 @@ export class Provisioner implements Singleton {
     return settled;
   }
 
-  /** Prepares the solver once, while no pods wait. */
+  /** Prepares the solver while no pods wait. Tries once, because a failure must not cause requests to AWS in each idle second. */
   async #warmUp({ signal }: ReconcileContext): Promise<void> {
     if (this.#isWarm || this.#solver.warmUp === undefined || signal.aborted || !this.#deps.cluster.synced()) return;
     const active = activePools(this.#deps, silent);
+    if (active.length === 0) return;
+    this.#isWarm = true;
     const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log: silent });
     if (pools.every(({ instanceTypes }) => instanceTypes.length === 0)) return;
-    this.#isWarm = true;
     await this.#solver.warmUp(...this.#problem(this.#workload([]), pools));
   }
 

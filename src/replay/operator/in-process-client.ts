@@ -8,7 +8,7 @@ import { answered, connectInProcess, nameOf, refOf } from '../../local/in-proces
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { Logger } from '../../observe/logger.ts';
 
-/** Returns a client whose requests are answered in the next microtask. */
+/** Returns a client that receives each response in the next microtask. */
 export function inProcessClient({ objects, core }: Api): KubeClient {
   const { find, create, patch } = connectInProcess({ objects });
   const list = <T extends KubeObject>(kind: Kind<T>, namespace?: string): readonly T[] =>

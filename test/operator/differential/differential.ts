@@ -294,7 +294,7 @@ export class Differential {
     return { commands: commandsText(commands), unknown: disruption.unknown ?? [] };
   }
 
-  /** Returns the commands of the first pass that starts any, or none if several passes start none. */
+  /** Returns the commands of the first pass with commands, among at most eight passes. */
   async #commands(since: number): Promise<string> {
     for (let passes = 0; passes < 8 && this.#commandsSince(since).length === 0; passes++)
       await this.#scenario.pass(10_000, FAST);

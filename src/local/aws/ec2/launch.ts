@@ -9,7 +9,7 @@ import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor
 
 /**
  * Allocates capacity, quota and an address, and starts the instance.
- * @throws AwsError InsufficientInstanceCapacity, VcpuLimitExceeded and others; in this case, nothing is allocated
+ * @throws AwsError InsufficientInstanceCapacity, VcpuLimitExceeded and others, before anything is allocated
  */
 export function launch(account: Account, plan: LaunchPlan, reservationId: string): Machine {
   const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };

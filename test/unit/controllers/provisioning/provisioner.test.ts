@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Snapshot } from '../../../../src/engine/model.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
@@ -42,6 +42,19 @@ describe('provisioning', () => {
     world.pending(2);
     await world.pass(20);
     expect(prepared).toEqual([1, 0]);
+  });
+
+  it('tries the preparation once if the instance types cannot be listed', async () => {
+    const prepared: number[] = [];
+    world.solver = Object.assign(localSolver(), { warmUp: async () => void prepared.push(1) });
+    world.nodePool();
+    const list = jest.spyOn(world.cloud, 'instanceTypes').mockRejectedValue(new Error('throttled'));
+    world.start();
+    await world.pass(2);
+    const calls = list.mock.calls.length;
+    await world.pass(10);
+    expect(list.mock.calls.length - calls).toBeLessThan(5);
+    expect(prepared).toEqual([]);
   });
 
   it('logs and counts a NodePool that reached a limit of packing', async () => {
