@@ -133,6 +133,8 @@ describe('traces', () => {
 
     await started.scale('web', 0);
     await started.until('no claims', async () => (await started.claims()).length === 0);
+    // the operator may see the deletion later than the API server shows it
+    await started.until('the trace of the command', () => received.spans.some(({ name }) => name === 'disrupt nodes'));
     await operator.stop();
     const command = the(traces(received.spans, 'disrupt nodes'));
     expect(command.root.attributes).toMatchObject({
