@@ -26,6 +26,10 @@ const requestsOf = (container: Container): Amounts =>
   amountsOf({ ...container.resources?.limits, ...container.resources?.requests });
 
 const known = new WeakMap<PodSpec, Amounts>();
+const knownScored = new WeakMap<PodSpec, Amounts>();
+
+/** Requests of a container that sets none, for scores: nodes with many such pods count as busy. */
+const SMALL: Amounts = { cpu: 100, memory: 200 * 2 ** 20 };
 
 /**
  * What a pod takes from a node: its containers and sidecars together, or its largest init container beside the
@@ -37,13 +41,21 @@ export function podRequests({ spec }: Pod): Amounts {
   return found;
 }
 
-function requestsOfSpec(spec: PodSpec): Amounts {
+/** Requests for scores: containers without a request for CPU or memory count as small ones. */
+export function scoredRequests({ spec }: Pod): Amounts {
+  const found = knownScored.get(spec) ?? requestsOfSpec(spec, SMALL);
+  knownScored.set(spec, found);
+  return found;
+}
+
+/** @param missing requests of containers that do not set them */
+function requestsOfSpec(spec: PodSpec, missing: Amounts = {}): Amounts {
   const total: Sum = {};
-  for (const container of spec.containers) add(total, requestsOf(container));
+  for (const container of spec.containers) add(total, { ...missing, ...requestsOf(container) });
   const sidecars: Sum = {};
   const starting: Sum = {};
   for (const container of spec.initContainers ?? []) {
-    const requests = requestsOf(container);
+    const requests = { ...missing, ...requestsOf(container) };
     if (container.restartPolicy === 'Always') {
       add(total, requests);
       add(sidecars, requests);

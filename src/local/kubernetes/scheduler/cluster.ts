@@ -9,17 +9,25 @@ import {
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, Pod } from '../../../api/kubernetes.ts';
+import { REGION_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { keyOf } from '../../../kube/store.ts';
+import { own } from '../../../lib/own.ts';
 import type { Caches } from '../../cache.ts';
 import { sameJson } from '../../same-json.ts';
-import { type Amounts, add, amountsOf, podRequests } from './amounts.ts';
+import { type Amounts, add, amountsOf, podRequests, scoredRequests } from './amounts.ts';
+import { DefaultSelectors } from './default-selectors.ts';
 import { DomainCounts } from './domain-counts.ts';
-import { antiTerms } from './pod-affinity.ts';
+import { NodeOrder } from './node-order.ts';
+import { antiTerms, hasAffinity } from './pod-affinity.ts';
 import type { ClusterView, NodeView } from './view.ts';
 
 export const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 
 const repels = (pod: Pod): 0 | 1 => (antiTerms(pod).length > 0 ? 1 : 0);
+const attracts = (pod: Pod): 0 | 1 => (hasAffinity(pod) ? 1 : 0);
+
+const zoneOf = ({ metadata: { labels } }: Node): string =>
+  `${own(labels, REGION_LABEL) ?? ''}/${own(labels, ZONE_LABEL) ?? ''}`;
 
 /** A node's view that counts its pods; pods may be known before their node. */
 class Place implements NodeView {
@@ -27,9 +35,11 @@ class Place implements NodeView {
   allocatable: Amounts = {};
   known = false;
   readonly requested: Record<string, number> = {};
+  readonly scored: Record<string, number> = {};
   readonly #pods = new Map<string, { readonly pod: Pod; readonly requests: Amounts }>();
   #list: readonly Pod[] | undefined;
   #repelling = 0;
+  #withAffinity = 0;
 
   constructor(name: string) {
     this.node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
@@ -60,10 +70,11 @@ class Place implements NodeView {
     const requests = podRequests(pod);
     const before = this.#pods.get(key);
     if (before?.requests !== requests) {
-      if (before) add(this.requested, before.requests, -1);
-      add(this.requested, requests);
+      if (before) this.#request(before, -1);
+      this.#request({ pod, requests }, 1);
     }
     this.#repelling += repels(pod) - (before ? repels(before.pod) : 0);
+    this.#withAffinity += attracts(pod) - (before ? attracts(before.pod) : 0);
     this.#pods.set(key, { pod, requests });
     this.#list = undefined;
     return before?.pod;
@@ -73,11 +84,22 @@ class Place implements NodeView {
   take(key: string): Pod | undefined {
     const entry = this.#pods.get(key);
     if (!entry) return undefined;
-    add(this.requested, entry.requests, -1);
+    this.#request(entry, -1);
     this.#repelling -= repels(entry.pod);
+    this.#withAffinity -= attracts(entry.pod);
     this.#pods.delete(key);
     this.#list = undefined;
     return entry.pod;
+  }
+
+  #request({ pod, requests }: { readonly pod: Pod; readonly requests: Amounts }, sign: 1 | -1): void {
+    add(this.requested, requests, sign);
+    add(this.scored, scoredRequests(pod), sign);
+  }
+
+  /** Whether any of its pods has pod affinity or anti-affinity. */
+  get hasAffinity(): boolean {
+    return this.#withAffinity > 0;
   }
 
   /** Whether any of its pods has required anti-affinity. */
@@ -96,12 +118,16 @@ export class Cluster implements ClusterView {
   /** Where each pod is counted. */
   readonly #whereabouts = new Map<string, string>();
   readonly #repelling = new Set<Place>();
+  readonly #withAffinity = new Set<Place>();
+  readonly #order = new NodeOrder<Place>();
+  readonly #selectors: DefaultSelectors;
   readonly domainCounts = new DomainCounts(this.#places);
   #list: readonly NodeView[] | undefined;
   #version = 0;
 
   constructor(caches: Caches) {
     this.#caches = caches;
+    this.#selectors = new DefaultSelectors(caches);
     caches.of(NODE).subscribe((now, before) => this.#node(now, before));
     caches.of(POD).subscribe((now, before) => this.#pod(now, before));
     // anti-affinity may be about the labels of namespaces
@@ -111,12 +137,16 @@ export class Cluster implements ClusterView {
   }
 
   get nodes(): readonly NodeView[] {
-    this.#list ??= [...this.#places.values()].filter((place) => place.known);
+    this.#list ??= this.#order.list();
     return this.#list;
   }
 
   get repelling(): readonly NodeView[] {
     return this.#repelling.size === 0 ? [] : [...this.#repelling].filter((place) => place.known);
+  }
+
+  get withAffinity(): readonly NodeView[] {
+    return this.#withAffinity.size === 0 ? [] : [...this.#withAffinity].filter((place) => place.known);
   }
 
   /** Another number after each change of the nodes, of what runs on them, and of namespaces. */
@@ -130,6 +160,7 @@ export class Cluster implements ClusterView {
   volumes = () => this.#caches.of(PERSISTENT_VOLUME).list();
   storageClass = (name: string) => this.#caches.of(STORAGE_CLASS).get({ name });
   csiNode = (name: string) => this.#caches.of(CSI_NODE).get({ name });
+  defaultSelector = (pod: Pod) => this.#selectors.of(pod);
 
   /** Counts a pod on a node before the API server has said so. */
   assume(pod: Pod, nodeName: string): void {
@@ -156,9 +187,10 @@ export class Cluster implements ClusterView {
     this.#version += 1;
     const place = now && this.#place(now.metadata.name);
     const isCounted = place?.known === true && sameJson(place.labels, now?.metadata.labels ?? {});
-    if (!place?.known) this.#list = undefined;
-    if (now) place?.setNode(now);
-    else if (before) this.#nodeGone(before.metadata.name);
+    if (now && place) {
+      place.setNode(now);
+      if (this.#order.put(place, zoneOf(now))) this.#list = undefined;
+    } else if (before) this.#nodeGone(before.metadata.name);
     if (place && !isCounted) this.domainCounts.placeChanged(place);
   }
 
@@ -166,6 +198,8 @@ export class Cluster implements ClusterView {
     const place = this.#places.get(name);
     if (place === undefined) return;
     place.known = false;
+    this.#order.remove(place);
+    this.#list = undefined;
     if (place.isEmpty) this.#places.delete(name);
     this.domainCounts.placeChanged(place);
   }
@@ -194,6 +228,8 @@ export class Cluster implements ClusterView {
     this.#version += 1;
     if (place.isRepelling) this.#repelling.add(place);
     else this.#repelling.delete(place);
+    if (place.hasAffinity) this.#withAffinity.add(place);
+    else this.#withAffinity.delete(place);
   }
 
   #drop(key: string): void {

@@ -13,17 +13,35 @@ export interface Spread {
 }
 
 /** What is counted of a node. */
-interface Place {
+export interface Place {
   /** False for one whose Node is not there. */
   readonly known: boolean;
   readonly labels: StringMap;
   readonly pods: readonly Pod[];
 }
 
-/** Whether a pod is one of those that are spread. Pods on their way out no longer count. */
-export const isSpread = ({ namespace, selector }: Pick<Spread, 'namespace' | 'selector'>, { metadata }: Pod): boolean =>
+/** Pods that are counted of a node, and its domain. */
+export interface Part {
+  readonly domain: string;
+  readonly pods: number;
+}
+
+export interface Counted {
+  /** Pods by domain; domains without pods have 0. */
+  readonly pods: ReadonlyMap<string, number>;
+  /** The part of one node; undefined if the node lacks one of the labels. */
+  on(node: object): Part | undefined;
+}
+
+const isEmpty = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
+  matchExpressions.length === 0 && Object.keys(matchLabels).length === 0;
+
+/** Whether a pod is one of those that are spread. Terminating pods do not count, and an empty selector counts no pod. */
+const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =>
   metadata.namespace === namespace &&
   metadata.deletionTimestamp === undefined &&
+  selector !== undefined &&
+  !isEmpty(selector) &&
   matchesLabels(selector, metadata.labels);
 
 /** More than the workloads of a large cluster have: each has one or two. */
@@ -56,17 +74,17 @@ export class DomainCounts {
     }
   }
 
-  /** Pods by domain, over the nodes that have all labels that are asked for; domains without pods are there with 0. */
-  of(spread: Spread): ReadonlyMap<string, number> {
+  /** Counts pods over the nodes that have all labels that are asked for. */
+  of(spread: Spread): Counted {
     const key = JSON.stringify([spread.namespace, spread.topologyKey, spread.nodeLabels, spread.selector]);
     const known = this.#counts.get(key);
-    if (known !== undefined) return known.pods;
+    if (known !== undefined) return known;
     if (this.#counts.size >= MOST_SPREADS) this.#forgetAll();
     const count = new Count(spread, this.#places.values());
     this.#counts.set(key, count);
     const label = labelOf(spread.selector);
     this.#byLabel.set(label, (this.#byLabel.get(label) ?? new Set()).add(count));
-    return count.pods;
+    return count;
   }
 
   /** Those that are asked for are soon there again. */
@@ -84,15 +102,19 @@ function labelOf(selector: LabelSelector | undefined): string {
 }
 
 /** Of one kind of pods. */
-class Count {
+class Count implements Counted {
   readonly pods = new Map<string, number>();
   readonly #spread: Spread;
   readonly #nodes = new Map<string, number>();
-  readonly #parts = new Map<Place, { readonly domain: string; pods: number }>();
+  readonly #parts = new Map<object, { readonly domain: string; pods: number }>();
 
   constructor(spread: Spread, places: Iterable<Place>) {
     this.#spread = spread;
     for (const place of places) this.take(place);
+  }
+
+  on(node: object): Part | undefined {
+    return this.#parts.get(node);
   }
 
   /** Counts the pods of a place anew. */

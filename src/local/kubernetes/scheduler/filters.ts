@@ -2,6 +2,7 @@
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
+import { NodeSearch } from './node-search.ts';
 import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';
 import { matchesNodeSelection } from './selectors.ts';
@@ -79,7 +80,12 @@ export type Verdict =
   | { readonly message: string };
 
 /** Finds the nodes that can run a pod, or says why there is none. */
-export function feasibleNodes(pod: Pod, cluster: ClusterView, filters: readonly Filter[] = FILTERS): Verdict {
+export function feasibleNodes(
+  pod: Pod,
+  cluster: ClusterView,
+  filters: readonly Filter[] = FILTERS,
+  search: NodeSearch = new NodeSearch(),
+): Verdict {
   if (cluster.nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const total = cluster.nodes.length;
   const checks: Check[] = [];
@@ -93,7 +99,10 @@ export function feasibleNodes(pod: Pod, cluster: ClusterView, filters: readonly 
   }
   // most nodes of a full cluster have no room, and reasons are asked for only where no node fits
   const demands = filters.includes(resourcesFit) ? demandsOf(pod) : [];
-  const fits = cluster.nodes.filter((node) => hasRoom(demands, node) && firstRefusal(besideRoom, node) === undefined);
+  const fits = search.find(
+    cluster.nodes,
+    (node) => hasRoom(demands, node) && firstRefusal(besideRoom, node) === undefined,
+  );
   return fits.length > 0 ? { fits } : { message: messageOf(checks, cluster.nodes) };
 }
 

@@ -18,12 +18,16 @@ import { ApiError, isGone, type ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { sameJson } from '../../same-json.ts';
+import type { Randomness } from '../apiserver/core.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
-import { feasibleNodes } from './filters.ts';
+import { SELECTING_KINDS } from './default-selectors.ts';
+import { FILTERS, feasibleNodes } from './filters.ts';
+import { NodeSearch } from './node-search.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
 import { Refusals } from './refusals.ts';
-import { bestNode } from './scores.ts';
+import { bestNodes } from './scores/index.ts';
+import type { NodeView } from './view.ts';
 
 const NAME = 'default-scheduler';
 
@@ -44,9 +48,14 @@ function matters(now: Node, before: Node | undefined): boolean {
   );
 }
 
+export interface SchedulerOptions {
+  /** Chooses between nodes with the same score; without it, the first by name is chosen. */
+  readonly random?: Pick<Randomness, 'below'> | undefined;
+}
+
 /** Starts the scheduler; it ends with `parts.signal`. */
-export async function startScheduler(parts: Parts): Promise<void> {
-  await new Scheduler(parts).start();
+export async function startScheduler(parts: Parts, options: SchedulerOptions = {}): Promise<void> {
+  await new Scheduler(parts, options).start();
 }
 
 class Scheduler {
@@ -59,14 +68,17 @@ class Scheduler {
   readonly #cluster: Cluster;
   readonly #queue: SchedulingQueue;
   readonly #refusals: Refusals;
+  readonly #search = new NodeSearch();
+  readonly #random: SchedulerOptions['random'];
   readonly #report: Report;
   /** Pods whose binding is on the way. */
   readonly #binding: Set<string>;
   #planned: boolean;
   #cancelTimer: () => void;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, { random }: SchedulerOptions) {
     this.#parts = parts;
+    this.#random = random;
     this.#client = parts.client;
     this.#caches = parts.caches;
     this.#clock = parts.clock;
@@ -99,7 +111,16 @@ class Scheduler {
     this.#caches.of(CSI_NODE).subscribe(() => this.#retry('with-volumes'));
     this.#caches.of(NAMESPACE).subscribe(() => this.#retry('choosy'));
     this.#signal.addEventListener('abort', () => this.#cancelTimer(), { once: true });
-    const kinds = [POD, NODE, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE, NAMESPACE] as const;
+    const kinds = [
+      ...SELECTING_KINDS,
+      POD,
+      NODE,
+      PERSISTENT_VOLUME_CLAIM,
+      PERSISTENT_VOLUME,
+      STORAGE_CLASS,
+      CSI_NODE,
+      NAMESPACE,
+    ];
     await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
   }
 
@@ -122,8 +143,8 @@ class Scheduler {
   }
 
   #attempt(pod: Pod): void {
-    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster);
-    const chosen = 'fits' in verdict ? bestNode(pod, verdict.fits, this.#cluster) : undefined;
+    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
+    const chosen = 'fits' in verdict ? this.#choose(bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
       this.#queue.remove(pod);
       this.#binding.add(pod.metadata.uid ?? '');
@@ -136,6 +157,10 @@ class Scheduler {
     if ('message' in verdict) this.#refusals.put(pod, verdict);
     void this.#markUnschedulable(pod, 'Unschedulable', message);
     this.#report(pod, 'Warning', 'FailedScheduling', message);
+  }
+
+  #choose(best: readonly NodeView[]): NodeView | undefined {
+    return best[best.length > 1 && this.#random ? this.#random.below(best.length) : 0];
   }
 
   async #bind(pod: Pod, node: Node): Promise<void> {

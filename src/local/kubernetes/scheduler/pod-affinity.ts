@@ -34,6 +34,10 @@ const placeOf = (key: string, value: string): string => `${key}=${value}`;
 export const antiTerms = (pod: Pod): readonly PodAffinityTerm[] =>
   pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
+/** Whether the pod has pod affinity or anti-affinity of any kind. */
+export const hasAffinity = ({ spec }: Pod): boolean =>
+  spec.affinity?.podAffinity !== undefined || spec.affinity?.podAntiAffinity !== undefined;
+
 /** Where pods live that refuse this one. */
 function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
   const places: Places = new Set();

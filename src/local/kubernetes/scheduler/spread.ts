@@ -1,6 +1,6 @@
 import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
-import { isSpread, type Spread } from './domain-counts.ts';
+import type { Counted } from './domain-counts.ts';
 import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
 import { toleratesNode } from './taints.ts';
 import type { Check, ClusterView, Filter, NodeView } from './view.ts';
@@ -33,25 +33,33 @@ export interface Domains {
   readonly self: boolean;
 }
 
-/** Counts a constraint's pods in each of its domains, over the nodes that have all the pod's topology keys. */
+/** Counts a constraint's pods over all nodes that have the labels. */
+export function podsOf(
+  { topologyKey, labelSelector, matchLabelKeys }: TopologySpreadConstraint,
+  nodeLabels: readonly string[],
+  pod: Pod,
+  cluster: ClusterView,
+): Counted {
+  const selector = withLabelKeys(labelSelector, pod, matchLabelKeys);
+  return cluster.domainCounts.of({ namespace: pod.metadata.namespace, selector, topologyKey, nodeLabels });
+}
+
+/** Counts a constraint's pods in each of its domains, over the nodes that it counts and that have the labels. */
 export function domainsOf(
   constraint: TopologySpreadConstraint,
-  all: readonly TopologySpreadConstraint[],
+  nodeLabels: readonly string[],
   pod: Pod,
   cluster: ClusterView,
 ): Domains {
-  const { topologyKey } = constraint;
   const selector = withLabelKeys(constraint.labelSelector, pod, constraint.matchLabelKeys);
   const self = matchesLabels(selector, pod.metadata.labels);
-  const nodeLabels = all.map((one) => one.topologyKey);
-  const spread: Spread = { namespace: pod.metadata.namespace, selector, topologyKey, nodeLabels };
-  if (cluster.domainCounts && countsAll(constraint, pod)) return { counts: cluster.domainCounts.of(spread), self };
+  const counted = podsOf(constraint, nodeLabels, pod, cluster);
+  if (countsAll(constraint, pod)) return { counts: counted.pods, self };
   const found = new Map<string, number>();
   for (const view of cluster.nodes) {
-    const domain = own(view.labels, topologyKey);
-    if (domain === undefined || nodeLabels.some((name) => own(view.labels, name) === undefined)) continue;
-    if (!counts(constraint, pod, view)) continue;
-    found.set(domain, (found.get(domain) ?? 0) + view.pods.filter((other) => isSpread(spread, other)).length);
+    const part = counted.on(view);
+    if (part !== undefined && counts(constraint, pod, view))
+      found.set(part.domain, (found.get(part.domain) ?? 0) + part.pods);
   }
   return { counts: found, self };
 }
@@ -60,8 +68,9 @@ export function domainsOf(
 export const topologySpread: Filter = (pod, cluster): Check | undefined => {
   const constraints = constraintsOf(pod, 'DoNotSchedule');
   if (constraints.length === 0) return undefined;
+  const keys = constraints.map(({ topologyKey }) => topologyKey);
   const compiled = constraints.map((constraint) => {
-    const { counts: found, self } = domainsOf(constraint, constraints, pod, cluster);
+    const { counts: found, self } = domainsOf(constraint, keys, pod, cluster);
     // Missing domains count as empty ones; without any domain the minimum is 0, too.
     const least = found.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...found.values());
     return { key: constraint.topologyKey, maxSkew: constraint.maxSkew, found, self, least };

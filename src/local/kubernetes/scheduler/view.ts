@@ -1,6 +1,7 @@
 /** What the filters look at: nodes with the pods on them, and the objects around. */
 import type {
   CSINode,
+  LabelSelector,
   Namespace,
   Node,
   PersistentVolume,
@@ -19,6 +20,8 @@ export interface NodeView {
   readonly allocatable: Amounts;
   /** Sum of the requests of `pods`, `pods` counted as a resource. */
   readonly requested: Amounts;
+  /** Sum of the requests of `pods` for scores. */
+  readonly scored: Amounts;
   readonly pods: readonly Pod[];
 }
 
@@ -26,8 +29,11 @@ export interface ClusterView {
   readonly nodes: readonly NodeView[];
   /** Those with pods that have required anti-affinity. */
   readonly repelling: readonly NodeView[];
-  /** Of all nodes, where somebody keeps them. */
-  readonly domainCounts?: Pick<DomainCounts, 'of'>;
+  /** Nodes with pods that have any pod affinity or anti-affinity. */
+  readonly withAffinity: readonly NodeView[];
+  readonly domainCounts: Pick<DomainCounts, 'of'>;
+  /** Selects the pods that system default constraints spread the pod with; undefined if they do not apply. */
+  defaultSelector(pod: Pod): LabelSelector | undefined;
   namespace(name: string): Namespace | undefined;
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;

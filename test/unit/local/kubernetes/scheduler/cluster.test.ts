@@ -8,9 +8,10 @@ import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
+import { DomainCounts, type Place } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
 import { Refusals } from '../../../../../src/local/kubernetes/scheduler/refusals.ts';
 import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/spread.ts';
-import type { ClusterView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
+import type { ClusterView, NodeView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 import { podWith } from './fixtures.ts';
 
 let client: ObjectClient;
@@ -53,10 +54,12 @@ describe('the cluster that the scheduler sees', () => {
     ];
     const asked = podWith({ labels });
     const compare = (): void => {
-      const { domainCounts: _, nodes, ...rest } = cluster as ClusterView;
+      const { nodes, repelling, withAffinity, ...rest } = cluster as ClusterView;
+      const domainCounts = new DomainCounts(new Map(nodes.map((node) => [node.name, node as NodeView & Place])));
+      const anew: ClusterView = { ...rest, nodes, repelling, withAffinity, domainCounts };
       for (const each of constraints)
-        for (const all of [[each], constraints])
-          expect(domainsOf(each, all, asked, cluster)).toEqual(domainsOf(each, all, asked, { nodes, ...rest }));
+        for (const keys of [[each.topologyKey], ['zone', 'rack']])
+          expect(domainsOf(each, keys, asked, cluster)).toEqual(domainsOf(each, keys, asked, anew));
     };
     for (let step = 0; step < 600; step += 1) {
       const [name, nodeName] = [one(names), one(names)];

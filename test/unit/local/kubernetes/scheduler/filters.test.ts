@@ -8,7 +8,6 @@ import {
   resourcesFit,
 } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { nodePorts } from '../../../../../src/local/kubernetes/scheduler/ports.ts';
-import { bestNode } from '../../../../../src/local/kubernetes/scheduler/scores.ts';
 import { taintToleration } from '../../../../../src/local/kubernetes/scheduler/taints.ts';
 import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from './fixtures.ts';
 
@@ -185,47 +184,5 @@ describe('feasibleNodes', () => {
 
   it('says so when there are no nodes', () => {
     expect(feasibleNodes(podWith(), clusterOf([]))).toEqual({ message: 'no nodes available to schedule pods' });
-  });
-});
-
-describe('bestNode', () => {
-  const choose = (pod: PodShape, ...nodes: ReturnType<typeof nodeView>[]) =>
-    bestNode(podWith(pod), nodes, clusterOf(nodes))?.name;
-
-  it('prefers the emptier node, then the first by name', () => {
-    const busy = nodeView('a', { pods: [podWith({ requests: { cpu: '2' } })] });
-    expect(choose({}, busy, nodeView('b'))).toBe('b');
-    expect(choose({}, nodeView('b'), nodeView('a'))).toBe('a');
-  });
-
-  it('avoids PreferNoSchedule taints', () => {
-    const soft = nodeView('a', { spec: { taints: [{ key: 'x', effect: 'PreferNoSchedule' }] } });
-    expect(choose({}, soft, nodeView('b', { pods: [podWith({ requests: { cpu: '2' } })] }))).toBe('b');
-  });
-
-  it('follows preferred node affinity', () => {
-    const preference = { matchExpressions: [{ key: 'zone', operator: 'In' as const, values: ['z2'] }] };
-    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } };
-    const nodes = [nodeView('a', { labels: { zone: 'z1' } }), nodeView('b', { labels: { zone: 'z2' } })] as const;
-    expect(choose({ affinity }, ...nodes)).toBe('b');
-  });
-
-  it('keeps away from pods that it prefers not to meet', () => {
-    const podAffinityTerm = { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: 'web' } } };
-    const term = { weight: 10, podAffinityTerm };
-    const affinity = { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [term] } };
-    const busy = nodeView('a', { pods: [podWith({ labels: { app: 'web' } })] });
-    expect(choose({ affinity }, busy, nodeView('b'))).toBe('b');
-  });
-
-  it('spreads where it need not', () => {
-    const constraint = {
-      maxSkew: 1,
-      topologyKey: 'kubernetes.io/hostname',
-      whenUnsatisfiable: 'ScheduleAnyway' as const,
-      labelSelector: { matchLabels: { app: 'web' } },
-    };
-    const busy = nodeView('a', { pods: [podWith({ labels: { app: 'web' } })] });
-    expect(choose({ labels: { app: 'web' }, topologySpreadConstraints: [constraint] }, busy, nodeView('b'))).toBe('b');
   });
 });

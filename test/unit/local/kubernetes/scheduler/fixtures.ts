@@ -1,6 +1,7 @@
 /** Nodes, pods and clusters for the filters, from what a test cares about. */
 import type {
   CSINode,
+  LabelSelector,
   Namespace,
   Node,
   PersistentVolume,
@@ -11,7 +12,8 @@ import type {
   StorageClass,
   StringMap,
 } from '../../../../../src/api/kubernetes.ts';
-import { add, amountsOf, podRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
+import { add, amountsOf, podRequests, scoredRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
+import { DomainCounts } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
 import { feasibleNodes } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import type { ClusterView, Filter, NodeView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 
@@ -25,17 +27,23 @@ export interface NodeShape {
 export function nodeView(
   name: string,
   { labels = {}, spec = {}, allocatable = {}, pods = [] }: NodeShape = {},
-): NodeView {
+): NodeView & { readonly known: true } {
   const all = { 'kubernetes.io/hostname': name, ...labels };
   const requested: Record<string, number> = {};
-  for (const pod of pods) add(requested, podRequests(pod));
+  const scored: Record<string, number> = {};
+  for (const pod of pods) {
+    add(requested, podRequests(pod));
+    add(scored, scoredRequests(pod));
+  }
   return {
     node: { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: all }, spec },
     name,
     labels: all,
     allocatable: amountsOf({ cpu: '4', memory: '8Gi', pods: '110', ...allocatable }),
     requested,
+    scored,
     pods,
+    known: true,
   };
 }
 
@@ -69,9 +77,11 @@ export interface ClusterShape {
   readonly volumes?: readonly PersistentVolume[];
   readonly classes?: readonly StorageClass[];
   readonly csiNodes?: readonly CSINode[];
+  /** Of every pod. */
+  readonly defaultSelector?: LabelSelector;
 }
 
-export function clusterOf(nodes: readonly NodeView[], shape: ClusterShape = {}): ClusterView {
+export function clusterOf(nodes: readonly ReturnType<typeof nodeView>[], shape: ClusterShape = {}): ClusterView {
   const named = <T extends { metadata: { name: string } }>(
     list: readonly T[] | undefined,
     name: string,
@@ -79,6 +89,9 @@ export function clusterOf(nodes: readonly NodeView[], shape: ClusterShape = {}):
   return {
     nodes,
     repelling: nodes,
+    withAffinity: nodes,
+    domainCounts: new DomainCounts(new Map(nodes.map((node) => [node.name, node]))),
+    defaultSelector: () => shape.defaultSelector,
     namespace: (name) => named(shape.namespaces, name),
     claim: (namespace, name) =>
       shape.claims?.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),

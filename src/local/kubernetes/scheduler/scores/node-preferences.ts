@@ -1,0 +1,27 @@
+/** Scores by what a node is: its taints and labels. */
+import { matchesTerm } from '../selectors.ts';
+import { tolerates } from '../taints.ts';
+import { BEST, normalized, type Score } from './score.ts';
+
+/** TaintToleration: fewest untolerated PreferNoSchedule taints. */
+export const preferredTaints: Score = (pod, _cluster, nodes) => {
+  const untolerated = nodes.map(
+    ({ node }) =>
+      (node.spec?.taints ?? []).filter(
+        (taint) =>
+          taint.effect === 'PreferNoSchedule' &&
+          !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint)),
+      ).length,
+  );
+  return normalized(untolerated).map((one) => BEST - one);
+};
+
+/** NodeAffinity: the weights of the preferred terms that the node matches. */
+export const preferredNodes: Score = (pod, _cluster, nodes) => {
+  const terms = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
+  if (!terms?.length) return undefined;
+  const weights = nodes.map(({ node }) =>
+    terms.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0),
+  );
+  return normalized(weights);
+};
