@@ -39,6 +39,14 @@ export function toleratesAll(
   return taints === undefined || taints.length === 0 || untolerated(tolerations, taints).length === 0;
 }
 
+/**
+ * Returns true if kube-scheduler may place a pod with these tolerations on an existing node with these taints. A
+ * `PreferNoSchedule` taint only makes it prefer other nodes.
+ */
+export function isAdmitted(tolerations: readonly Toleration[] | undefined, taints: readonly Taint[]): boolean {
+  return taints.length === 0 || untolerated(tolerations, taints).every(({ effect }) => effect === 'PreferNoSchedule');
+}
+
 /** Returns `key=value:Effect`, without the value part if there is no value. */
 export function formatTaint(taint: Taint): string {
   return `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;

@@ -7,7 +7,7 @@ import type { Claim } from '../solver/claim.ts';
 import type { PodClass } from '../solver/pod-class.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
-import { toleratesAll } from '../taints.ts';
+import { isAdmitted } from '../taints.ts';
 import type { TopologyGroup } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
 import type { Bin, Mix, PodKind, Problem } from './problem.ts';
@@ -212,7 +212,7 @@ export class Formulation {
   #canCount({ rule: { filter } }: TopologyGroup): boolean {
     if (filter === undefined) return true;
     const { taints, root } = this.#template;
-    if (filter.tolerations !== undefined && !toleratesAll(filter.tolerations, taints)) return false;
+    if (filter.tolerations !== undefined && !isAdmitted(filter.tolerations, taints)) return false;
     return filter.alternatives?.some((alternative) => root.requirements.intersects(alternative)) ?? true;
   }
 

@@ -7,7 +7,7 @@ import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
 import { addResources, podRequests } from '../resources.ts';
-import { toleratesAll } from '../taints.ts';
+import { isAdmitted, toleratesAll } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
 import type { CompiledTypes } from './compiled-types.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
@@ -124,7 +124,7 @@ export function daemonRequestsOn(
 ): Resources {
   const running = daemons.filter(
     ({ pod, alternatives }) =>
-      toleratesAll(pod.spec.tolerations, node.taints) &&
+      isAdmitted(pod.spec.tolerations, node.taints) &&
       alternatives.some((requirements) => node.requirements.compatible(requirements, STRICT)),
   );
   return addResources(...running.map(({ requests }) => requests));

@@ -10,7 +10,7 @@ import type { EngineNode, Resources } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
-import { toleratesAll } from '../taints.ts';
+import { isAdmitted } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
 import { type ClaimsByDriver, VolumeSlots, Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn, demandsOnNodes } from './daemons.ts';
@@ -91,7 +91,7 @@ export class CompiledNode {
   suits({ pod, requirements, volumes }: PodClass): boolean {
     return (
       !this.#overcommitted &&
-      toleratesAll(pod.spec.tolerations, this.node.taints) &&
+      isAdmitted(pod.spec.tolerations, this.node.taints) &&
       this.requirements.compatible(requirements, STRICT) &&
       volumes.alternatives.some((volume) => this.requirements.compatible(volume, STRICT))
     );

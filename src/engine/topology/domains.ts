@@ -4,7 +4,7 @@ import { requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
-import { toleratesAll } from '../taints.ts';
+import { isAdmitted } from '../taints.ts';
 import type { ValueSet } from '../value-set.ts';
 import { alternativesIdentity, type NodeFilter } from './node-filter.ts';
 
@@ -31,7 +31,7 @@ export class Domains {
     const { tolerations } = filter;
     const reachable = new Set<string>();
     for (const { taints, domains } of this.#providersOf(key, filter))
-      if (tolerations === undefined || toleratesAll(tolerations, taints))
+      if (tolerations === undefined || isAdmitted(tolerations, taints))
         for (const domain of domains) reachable.add(domain);
     return [...reachable];
   }

@@ -3,7 +3,7 @@ import type { Taint, Toleration, TopologySpreadConstraint } from '../../api/kube
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
 import { Requirements, STRICT } from '../requirements.ts';
-import { toleratesAll } from '../taints.ts';
+import { isAdmitted } from '../taints.ts';
 
 export interface NodeFilter {
   /** Alternatives. A node must satisfy one of them. Undefined if labels do not matter. */
@@ -39,7 +39,7 @@ export function passes(
 ): boolean {
   if (filter === undefined) return true;
   const { alternatives, tolerations } = filter;
-  if (tolerations !== undefined && !toleratesAll(tolerations, node.taints)) return false;
+  if (tolerations !== undefined && !isAdmitted(tolerations, node.taints)) return false;
   return (
     alternatives === undefined ||
     alternatives.some((requirements) => node.requirements.compatible(requirements, STRICT))

@@ -14,6 +14,13 @@ export const isDaemon = ({ metadata }: Pod): boolean =>
 export const toleratesAll = ({ tolerations = [] }: Pick<PodSpec, 'tolerations'>, taints: readonly Taint[]): boolean =>
   taints.every((taint) => tolerations.some((each) => tolerates(each, taint)));
 
+/** Returns true if the tolerations cover every taint except preferences, as kube-scheduler requires on existing nodes. */
+export const isAdmitted = (spec: Pick<PodSpec, 'tolerations'>, taints: readonly Taint[]): boolean =>
+  toleratesAll(
+    spec,
+    taints.filter(({ effect }) => effect !== 'PreferNoSchedule'),
+  );
+
 /** Sorts by descending weight. Equal weights keep their order. */
 const byWeight = <T extends { readonly weight: number }>(list: readonly T[] = []): readonly T[] =>
   list.toSorted((a, b) => b.weight - a.weight);

@@ -9,6 +9,7 @@ import { podRequests } from '../../../src/engine/resources.ts';
 import {
   fits,
   hostPorts,
+  isAdmitted,
   isDaemon,
   isTerminal,
   keyOf,
@@ -216,7 +217,7 @@ export class ReferenceScheduler {
   #addToNode(candidate: Candidate, existing: ExistingNode): boolean {
     const { pod, wanted, required, requests, ports, attachments } = candidate;
     const { node, requirements: place, attached } = existing;
-    if (!toleratesAll(pod.spec, node.taints) || !attached.takes(attachments)) return false;
+    if (!isAdmitted(pod.spec, node.taints) || !attached.takes(attachments)) return false;
     if (portsClash(ports, existing.ports) || !fits(requests, existing.free)) return false;
     if (!compatible(place, wanted, CLOSED)) return false;
     for (const volume of candidate.volumes) {

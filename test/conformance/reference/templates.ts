@@ -16,6 +16,7 @@ import {
   fits,
   type HostPort,
   hostPorts,
+  isAdmitted,
   portsClash,
   requiredTerms,
   sum,
@@ -232,6 +233,6 @@ function domainsOfPool({ nodePool, instanceTypes }: PoolInput, key: string, requ
 export function domainsOf(pools: readonly PoolInput[], key: string, filter: NodeFilter): readonly string[] {
   const { alternatives = [new Map()], tolerations } = filter;
   return pools
-    .filter(({ nodePool }) => tolerations === undefined || toleratesAll({ tolerations }, taintsOf(nodePool)))
+    .filter(({ nodePool }) => tolerations === undefined || isAdmitted({ tolerations }, taintsOf(nodePool)))
     .flatMap((pool) => alternatives.flatMap((required) => domainsOfPool(pool, key, required)));
 }

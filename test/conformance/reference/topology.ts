@@ -7,7 +7,7 @@ import type {
   TopologySpreadConstraint,
 } from '../../../src/api/kubernetes.ts';
 import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
-import { isTerminal, keyOf, namespaceOf, requiredTerms, selects, toleratesAll, uidOf } from './pods.ts';
+import { isAdmitted, isTerminal, keyOf, namespaceOf, requiredTerms, selects, uidOf } from './pods.ts';
 import {
   allows,
   alternativesOf,
@@ -72,7 +72,7 @@ const ruleText = ({ type, key, namespaces, maxSkew, selector, filter }: Rule): s
 
 const passes = (filter: NodeFilter | undefined, { requirements, taints }: Place): boolean => {
   const { alternatives, tolerations } = filter ?? {};
-  if (tolerations && !toleratesAll({ tolerations }, taints)) return false;
+  if (tolerations && !isAdmitted({ tolerations }, taints)) return false;
   return !alternatives || alternatives.some((each) => compatible(requirements, each, CLOSED));
 };
 
