@@ -6,6 +6,7 @@ import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import type { NodeExtras } from '../engine/node-extras.ts';
+import type { RankedNode } from '../engine/solver/emptiable.ts';
 import type { EngineThreadName } from '../process/gc-seconds.ts';
 import type { ListMessage } from './copied-lists.ts';
 import type { TypesMessage } from './instance-type-lists.ts';
@@ -72,11 +73,16 @@ export interface SimulateRequest {
   readonly options: SimulationOptions;
 }
 
+export interface EmptiableRequest {
+  /** All managed nodes, in the order in which they should become empty. */
+  readonly worstFirst: readonly RankedNode[];
+}
+
 /** Input of a disruption method, with provider ids instead of candidates. */
 export interface DecideRequest
   extends Pick<
     MethodInput,
-    'nowMs' | 'budgets' | 'totals' | 'undone' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
+    'nowMs' | 'budgets' | 'totals' | 'undone' | 'forecasts' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
   > {
   readonly method: string;
   readonly candidates: readonly string[];
@@ -103,6 +109,7 @@ export interface SerializedMethodResult extends Omit<MethodResult, 'commands' | 
 export interface Requests {
   readonly solve: SolveRequest;
   readonly simulate: SimulateRequest;
+  readonly emptiable: EmptiableRequest;
   readonly decide: DecideRequest;
   /** Requests a garbage collection. */
   readonly collect: undefined;
@@ -113,6 +120,8 @@ export interface Results {
   readonly solve: Plan;
   /** Undefined if one of the removed nodes is already being deleted. */
   readonly simulate: SerializedSimulation | undefined;
+  /** Provider ids. */
+  readonly emptiable: readonly string[];
   readonly decide: SerializedMethodResult;
   /** Duration of the collection in milliseconds; undefined if the heap is too large for a collection. */
   readonly collect: number | undefined;

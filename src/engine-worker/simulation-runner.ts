@@ -6,6 +6,7 @@ import type { Simulation, SimulationOptions } from '../engine/disruption/simulat
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
+import type { RankedNode } from '../engine/solver/emptiable.ts';
 import type { Reports } from './supervision.ts';
 
 /** State of the cluster at one time, for simulations. */
@@ -27,6 +28,8 @@ export interface SimulationRunner {
     without: readonly string[],
     options: SimulationOptions,
   ): Promise<Simulation | undefined>;
+  /** Returns the nodes whose pods would find a place on the remaining nodes, worst first, by provider id. */
+  emptiable(input: SimulationInput, worstFirst: readonly RankedNode[]): Promise<readonly string[]>;
   /** Runs a disruption method and returns its decision. Rejects if `signal` aborts. */
   decide(input: SimulationInput, method: Method, methodInput: MethodInput, signal: AbortSignal): Promise<MethodResult>;
   /** Sets the log and the metrics for reports about the runner. */
@@ -61,6 +64,10 @@ export function localSimulationRunner({
     async simulate(input, without, options) {
       await nextTurn();
       return simulatorOn(input).without(without, options);
+    },
+    async emptiable(input, worstFirst) {
+      await nextTurn();
+      return simulatorOn(input).emptiable(worstFirst);
     },
     async decide(_, method, methodInput, signal) {
       const result = await method.decide({ tried, ...methodInput });

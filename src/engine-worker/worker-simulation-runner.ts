@@ -5,6 +5,7 @@
 import type { Pod } from '../api/kubernetes.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
+import type { RankedNode } from '../engine/solver/emptiable.ts';
 import { remembering } from '../lib/remembering.ts';
 import { type EngineWorker, SupervisedWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
@@ -39,6 +40,15 @@ export class WorkerSimulationRunner extends SupervisedWorker implements Simulati
       worker.ask('simulate', () => prepare(worker), mostMs),
     );
     return found && { ...found, pools: input.snapshot.pools };
+  }
+
+  async emptiable(input: SimulationInput, worstFirst: readonly RankedNode[]): Promise<readonly string[]> {
+    const prepare = async (worker: EngineWorker) => {
+      await this.#send(worker, input);
+      return { worstFirst };
+    };
+    const mostMs = (input.solve.deadlineMs ?? DEADLINE_MS) + MARGIN_MS;
+    return this.run('emptiable', podsOf(input), (worker) => worker.ask('emptiable', () => prepare(worker), mostMs));
   }
 
   decide(input: SimulationInput, method: Method, methodInput: MethodInput, signal: AbortSignal): Promise<MethodResult> {

@@ -11,6 +11,7 @@ import { logWarnings } from '../process/stray-output.ts';
 import { boardWriter } from './progress-board.ts';
 import type {
   DecideRequest,
+  EmptiableRequest,
   RequestKind,
   RequestMessage,
   Requests,
@@ -46,6 +47,9 @@ function simulated({ without, options }: SimulateRequest): Results['simulate'] {
   return simulation;
 }
 
+const emptiable = ({ worstFirst }: EmptiableRequest): Results['emptiable'] =>
+  state.simulated.simulator.emptiable(worstFirst);
+
 async function decided(request: DecideRequest): Promise<Results['decide']> {
   const { snapshot, simulator } = state.simulated;
   const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
@@ -70,7 +74,13 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
 }
 
 type Handlers = { readonly [K in RequestKind]: (request: Requests[K]) => Results[K] | Promise<Results[K]> };
-const HANDLERS: Handlers = { solve: solved, simulate: simulated, decide: decided, collect: () => collectFully() };
+const HANDLERS: Handlers = {
+  solve: solved,
+  simulate: simulated,
+  emptiable,
+  decide: decided,
+  collect: () => collectFully(),
+};
 
 function resultOf<K extends RequestKind>(kind: K, request: Requests[K]): Results[K] | Promise<Results[K]> {
   return HANDLERS[kind](request);

@@ -24,6 +24,7 @@ import { type Attempt, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import type { Amounts } from './solver/dimensions.ts';
+import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { finalise } from './solver/finalise.ts';
 import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
@@ -66,6 +67,8 @@ type SolveLimits = Pick<
 export interface Prepared {
   /** Returns the plan of `solve` for the snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;
+  /** Returns the provider ids of nodes whose pods fit elsewhere. @param worstFirst all nodes that the operator manages */
+  emptiable(worstFirst: readonly RankedNode[]): readonly string[];
 }
 
 /** Returns the plan for the pending pods of a snapshot. */
@@ -74,10 +77,14 @@ export const solve = (snapshot: EngineSnapshot, options: SolveOptions): Plan => 
 /** Compiles a snapshot for many solves. Memory use grows with the number of kinds of pods in these solves. */
 export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
-    return { solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools) };
+    return {
+      solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools),
+      emptiable: () => [],
+    };
   const common = new CompiledSnapshot(snapshot, options);
   return {
     solve: (variation = {}, limits = options) => new VariationSolve(common, variation, limits).plan(),
+    emptiable: (worstFirst) => emptiable(common, worstFirst),
   };
 }
 

@@ -18,6 +18,7 @@ export function pacedSimulations(now: () => number): SimulationRunner {
   const tried = new TriedSets(KNOWN_FOR_MS);
   return {
     simulate: local.simulate,
+    emptiable: local.emptiable,
     decide: async (input, method, methodInput, signal) => {
       if (input.snapshot.nodes.length <= FEW_NODES) return local.decide(input, method, methodInput, signal);
       if (method.consolidationType !== 'single') return local.decide(input, method, { ...methodInput, tried }, signal);

@@ -59,6 +59,7 @@ async function start(): Promise<Operator> {
       reportTo: (reports) => simulations.reportTo(reports),
       check: () => simulations.check(),
       simulate: (...question) => clock.computing(simulations.simulate(...question)),
+      emptiable: (...question) => clock.computing(simulations.emptiable(...question)),
       decide: (...question) => clock.computing(simulations.decide(...question)),
     },
   });

@@ -7,6 +7,7 @@ import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model
 import { isHeavy } from '../../pod-bounds.ts';
 import { isProvisionable, podKey } from '../../pods.ts';
 import { type Prepared, prepare } from '../../solve.ts';
+import type { RankedNode } from '../../solver/emptiable.ts';
 import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
 import { currentlyReschedulable } from '../candidates/pod-blocks.ts';
 import type { Simulation, SimulationOptions } from './simulation.ts';
@@ -64,6 +65,33 @@ export class Simulator {
     const isWhole = elapsedMs() - startedMs < deadlineMs;
     if (answer !== undefined && isWhole && this.#answers.size < MOST_ANSWERS) this.#answers.set(question, answer);
     return answer;
+  }
+
+  /**
+   * Returns the nodes whose pods would all find a place on the remaining nodes, worst first, by provider id. Pods that wait for a
+   * node take their places first.
+   */
+  emptiable(worstFirst: readonly RankedNode[]): readonly string[] {
+    this.#prepared ??= prepare(this.#base, this.#options.solve);
+    const ranked = worstFirst.map((node) => ({
+      ...node,
+      mayEmpty: node.mayEmpty && !this.#hasUntouched(node.providerId),
+    }));
+    const fitting = this.#prepared.emptiable(ranked);
+    if (fitting.length === 0) return fitting;
+    const { plan } = this.#answer(fitting, { sparesQuietNodes: false }) ?? {};
+    if (plan === undefined) return [];
+    const placed = new Set(plan.placements.flatMap(({ pods }) => pods));
+    const stays = (id: string): boolean =>
+      this.#byId.get(id)?.pods.some((pod) => this.#isMovable(pod) && !placed.has(podKey(pod))) ?? true;
+    return fitting.filter((id) => !stays(id));
+  }
+
+  #hasUntouched(providerId: string): boolean {
+    return (
+      this.#untouched.size > 0 &&
+      this.#byId.get(providerId)?.pods.some((pod) => this.#untouched.has(podKey(pod))) === true
+    );
   }
 
   #answer(providerIds: Iterable<string>, options: SimulationOptions): Simulation | undefined {

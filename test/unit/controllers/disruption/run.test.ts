@@ -56,6 +56,7 @@ function depsOf(): Deps {
 
 const NO_SIMULATION: SimulationRunner = {
   simulate: async () => undefined,
+  emptiable: async () => [],
   decide: async () => ({ commands: [], exhausted: true, events: [] }),
 };
 
