@@ -237,7 +237,8 @@ async function run(parts: Parts): Promise<Operator> {
   // runs while the lease is held, because later writes are refused
   const leaving = async (): Promise<void> => {
     traces?.stop();
-    await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper], parts), recorder.stop()]);
+    const writers = all.flatMap(({ name, leaving: write }) => (write === undefined ? [] : [{ name, write }]));
+    await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper, ...writers], parts), recorder.stop()]);
   };
   const { leadership } = parts;
   const life =

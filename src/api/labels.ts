@@ -84,6 +84,8 @@ export const EC2_NODECLASS_FINALIZER = aws('termination');
 
 /** Taint of nodes that are being disrupted or terminated. */
 export const DISRUPTED_TAINT: Taint = { key: core('disrupted'), effect: 'NoSchedule' };
+/** Taint of nodes that kube-scheduler should fill last, so that they become empty. `timeAdded` is the time of the mark. */
+export const EMPTYING_TAINT: Taint = { key: 'karpenter-ts.sh/emptying', effect: 'PreferNoSchedule' };
 /** Taint with which kubelets register, so that pods are not bound to a node before its labels and taints are synced. */
 export const UNREGISTERED_TAINT: Taint = { key: core('unregistered'), effect: 'NoExecute' };
 

@@ -12,7 +12,8 @@ import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
-import type { DecisionMemo } from './disruption/snapshots.ts';
+import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
+import { Steering } from './disruption/steering.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
@@ -72,6 +73,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     lookoutMs: parts.lookoutMs,
   });
   const queue = new DisruptionQueue(deps, moves);
+  const snapshots = new Snapshots(deps, queue, launches);
   const { consolidation, featureGates } = settings;
   const methods = enabledMethods(consolidation, featureGates.staticCapacity);
   return [
@@ -98,7 +100,8 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, memo: parts.memo }),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
+    new Steering(deps, { snapshots, simulations }),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),

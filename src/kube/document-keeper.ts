@@ -67,17 +67,22 @@ export class DocumentKeeper implements Singleton {
   }
 }
 
+interface LastWriter {
+  readonly name: string;
+  write(): Promise<void>;
+}
+
 /** Writes the last changes after all other work has stopped, so that an orderly stop loses no data. */
 export async function writeLast(
-  keepers: readonly (DocumentKeeper | undefined)[],
+  writers: readonly (LastWriter | undefined)[],
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<void> {
-  const writes = keepers.flatMap((keeper) =>
-    keeper === undefined
+  const writes = writers.flatMap((writer) =>
+    writer === undefined
       ? []
       : [
-          keeper.write().catch((error: unknown) => {
-            log.debug('failed writing what is to survive restarts', { document: keeper.name, error });
+          writer.write().catch((error: unknown) => {
+            log.debug('failed writing what is to survive restarts', { document: writer.name, error });
           }),
         ],
   );

@@ -54,6 +54,8 @@ interface Common {
   readonly backOff?: BackOff;
   /** Rate limit over all keys. Default: 10 per second with a burst of 100. */
   readonly rateLimit?: RateLimit;
+  /** Last writes of an orderly stop. Called after all work has stopped, while the lease is still held. */
+  readonly leaving?: () => Promise<void>;
 }
 
 /** Works on objects of one kind. The runtime fetches the object from the cache and skips keys without an object. */

@@ -15,6 +15,9 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 
 /** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
+/** Derived from replays; see docs/consolidation.md. */
+const DEFAULT_EVICTION_PRICE = 0.02;
+const MOST_EVICTION_PRICE = 1000;
 const MOST_SPOT_RISK = 100;
 
 const spotRiskError = (weight: number): string | undefined =>
@@ -61,6 +64,16 @@ export const OPTIONS = {
   packing: text('packing', 'cheapest', 'How nodes are filled: cheapest, or compatible with Karpenter'),
   costHistory: toggle('cost-history', true, 'Keep decisions and costs in the ConfigMap karpenter-history'),
   consolidation: text('consolidation', 'thorough', 'What to look for: thorough, or compatible with Karpenter'),
+  steering: text(
+    'steering',
+    'auto',
+    'Mark nodes that can become empty, so that kube-scheduler fills them last: true, false, or auto with thorough consolidation',
+  ),
+  evictionPrice: decimal(
+    'eviction-price',
+    DEFAULT_EVICTION_PRICE,
+    'USD that the eviction of a pod costs besides its lost work, if nodes are marked (steering)',
+  ),
   priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   nodeHourlyFee: decimal(
     'node-hourly-fee',
@@ -127,6 +140,7 @@ export interface Settings
     | 'minValuesPolicy'
     | 'packing'
     | 'consolidation'
+    | 'steering'
     | 'featureGates'
     | 'awsFeatureGates'
     | 'schedulerConfig'
@@ -144,6 +158,7 @@ export interface Settings
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
   readonly packing: 'cheapest' | 'compatible';
   readonly consolidation: 'thorough' | 'compatible';
+  readonly steering: boolean;
   readonly featureGates: Open<typeof CORE_GATES>;
   readonly awsFeatureGates: Open<typeof AWS_GATES>;
   /** Applied in simulations to pods that declare no topology spread constraints. */
@@ -178,6 +193,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
+    steering: isSteering(raw),
     featureGates: openGates(CORE_GATES, gates),
     awsFeatureGates: openGates(AWS_GATES, awsGates),
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
@@ -192,6 +208,17 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
   if (wrong.length > 0) throw new SettingsError(`validating options, ${wrong.join('; ')}`);
   return settings;
+}
+
+function isSteering({
+  steering,
+  consolidation,
+}: {
+  readonly steering: string;
+  readonly consolidation: string;
+}): boolean {
+  const value = oneOf('STEERING', steering, ['auto', 'true', 'false'] as const);
+  return value === 'auto' ? consolidation === 'thorough' : value === 'true';
 }
 
 function oneOf<const T extends string>(variable: string, value: string, allowed: readonly T[]): T {
@@ -267,7 +294,7 @@ function awsErrors(settings: Settings): readonly string[] {
 /** Returns an error for each value that Karpenter accepts although the operator cannot work with it. */
 function rangeErrors(settings: Settings): readonly string[] {
   const { metricsPort, healthProbePort, batchMaxMs, batchIdleMs, vmMemoryOverheadPercent } = settings;
-  const { nodeHourlyFee, spotRisk, expectedCpuUtilization } = settings;
+  const { nodeHourlyFee, spotRisk, expectedCpuUtilization, evictionPrice } = settings;
   const wrong: string[] = [];
   for (const [flag, port] of Object.entries({ 'metrics-port': metricsPort, 'health-probe-port': healthProbePort }))
     if (port < 0 || port > 65_535) wrong.push(`${flag} must be from 0 to 65535 (${is(flag, port)})`);
@@ -281,6 +308,10 @@ function rangeErrors(settings: Settings): readonly string[] {
   if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
   const riskError = spotRiskError(spotRisk);
   if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
+  if (!(evictionPrice >= 0 && evictionPrice <= MOST_EVICTION_PRICE)) {
+    const flag = 'eviction-price';
+    wrong.push(`${flag} must be from 0 to ${MOST_EVICTION_PRICE} USD (${is(flag, evictionPrice)})`);
+  }
   const partError = cpuUtilizationError(expectedCpuUtilization);
   if (partError !== undefined) {
     const flag = 'expected-cpu-utilization';

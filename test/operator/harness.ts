@@ -176,6 +176,8 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         ...world.env(),
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',
+        // scenarios of consolidation show the searches, without the time in which marked nodes may become empty
+        STEERING: 'false',
         DISABLE_LEADER_ELECTION: String(!(options.leaderElection ?? false)),
         ...options.env,
         ...extra.env,

@@ -150,14 +150,16 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval" true)
   (list "PACKING" "packing" false)
   (list "CONSOLIDATION" "consolidation" false)
+  (list "STEERING" "steering" false)
+  (list "EVICTION_PRICE" "evictionPrice" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)
   (list "SPOT_RISK" "spotRisk" false)
   (list "EXPECTED_CPU_UTILIZATION" "expectedCpuUtilization" false)
 }}
 {{- $value := get $settings (index . 1) }}
-{{- /* a fee, a weight or a utilization of 0 is not the same as none */}}
-{{- if or $value (and (has (index . 0) (list "NODE_HOURLY_FEE" "SPOT_RISK" "EXPECTED_CPU_UTILIZATION")) (eq (toString $value) "0")) }}
+{{- /* false, and a fee, a weight or a utilization of 0, are not the same as none */}}
+{{- if or $value (and (has (index . 0) (list "STEERING" "EVICTION_PRICE" "NODE_HOURLY_FEE" "SPOT_RISK" "EXPECTED_CPU_UTILIZATION")) (has (toString $value) (list "0" "false"))) }}
 - name: {{ index . 0 }}
   value: {{ ternary (tpl (toString $value) $root) (toString $value) (index . 2) | quote }}
 {{- end }}

@@ -101,6 +101,8 @@ settings:
   spotRisk: true
   packing: true
   consolidation: true
+  evictionPrice: true
+  steering: true
   costHistory: true
   metrics: true
   featureGates:

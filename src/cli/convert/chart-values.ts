@@ -147,6 +147,15 @@ export const KNOWN_VALUES = `
       "compatible",
       ""
     ],
+    "evictionPrice": true,
+    "steering": [
+      "auto",
+      "true",
+      "false",
+      true,
+      false,
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

@@ -21,7 +21,7 @@ import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
 import { forgetAllowances, initDisruptionCounters } from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { MethodPreparer, MethodRunner } from './run.ts';
-import { DecisionMemo, managedPools, type RunOutcome, Snapshots } from './snapshots.ts';
+import { DecisionMemo, managedPools, type RunOutcome, type Snapshots } from './snapshots.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
@@ -44,7 +44,8 @@ interface DisruptionParts {
   readonly simulations: SimulationRunner;
   /** Keeps the verdicts of the methods on each node. */
   readonly history: VerdictHistory;
-  readonly launches: Pick<LaunchBudget, 'withheldFromSimulations' | 'room'>;
+  readonly launches: Pick<LaunchBudget, 'room'>;
+  readonly snapshots: Snapshots;
   /** Results of earlier passes. Replays pass their own. */
   readonly memo?: DecisionMemo | undefined;
 }
@@ -67,12 +68,12 @@ export class DisruptionLoop implements Singleton {
   #known: ReadonlySet<string> = new Set();
 
   constructor(deps: Deps, parts: DisruptionParts) {
-    const { queue, methods, simulations, history, launches, memo = new DecisionMemo(deps.cluster) } = parts;
+    const { queue, methods, simulations, history, launches, snapshots, memo = new DecisionMemo(deps.cluster) } = parts;
     this.#deps = deps;
     this.#queue = queue;
     this.#methods = methods;
     this.#memo = memo;
-    this.#snapshots = new Snapshots(deps, queue, launches);
+    this.#snapshots = snapshots;
     const preparer = new MethodPreparer(deps, { snapshots: this.#snapshots, moves: queue.moves, simulations });
     this.#runner = new MethodRunner(deps, { queue, preparer, history, launches, memo });
     initDisruptionCounters(deps.metrics, methods);

@@ -1,13 +1,14 @@
 /** Marks disrupted nodes: a taint keeps new pods away, and a condition states the reason. */
 import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../api/labels.ts';
+import type { Node, Taint } from '../../api/kubernetes.ts';
+import { DISRUPTED_TAINT, EMPTYING_TAINT } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 import { retried } from '../retry.ts';
 
@@ -15,19 +16,24 @@ const REASON = 'DisruptionReason';
 
 type Writer = Pick<Deps, 'client' | 'clock' | 'random'>;
 
-const carriesTaint = (node: Node): boolean =>
-  (node.spec?.taints ?? []).some((taint) => sameTaint(taint, DISRUPTED_TAINT));
+const carries = (node: Node, taint: Taint): boolean => (node.spec?.taints ?? []).some((own) => sameTaint(own, taint));
 
-/** Adds or removes the taint. Does not change a tainted Node that is being deleted, because node termination added the taint. */
-async function setTaint(writer: Writer, { node, nodeClaim }: StateNode, wanted: boolean): Promise<void> {
+const carriesTaint = (node: Node): boolean => carries(node, DISRUPTED_TAINT);
+
+/** Adds or removes a taint. Does not change a tainted Node that is being deleted, because node termination added the taint. */
+async function setTaint(
+  writer: Writer,
+  { node, nodeClaim }: StateNode,
+  { taint, wanted }: { readonly taint: Taint; readonly wanted: boolean },
+): Promise<void> {
   if (node === undefined || nodeClaim === undefined) return;
   const { client } = writer;
   const write = async (): Promise<void> => {
     const before = await client.get(NODE, { name: node.metadata.name });
-    const isTainted = carriesTaint(before);
+    const isTainted = carries(before, taint);
     if (isTainted === wanted || (isTainted && before.metadata.deletionTimestamp)) return;
-    const others = (before.spec?.taints ?? []).filter((taint) => !sameTaint(taint, DISRUPTED_TAINT));
-    const taints = wanted ? [...others, DISRUPTED_TAINT] : others;
+    const others = (before.spec?.taints ?? []).filter((other) => !sameTaint(other, taint));
+    const taints = wanted ? [...others, taint] : others;
     const after: Node = { ...before, spec: { ...before.spec, taints } };
     await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
   };
@@ -49,14 +55,19 @@ async function changeStatus(
 }
 
 export async function mark(writer: Writer, stateNode: StateNode, reason: DisruptionReason): Promise<void> {
-  await setTaint(writer, stateNode, true);
+  await setTaint(writer, stateNode, { taint: DISRUPTED_TAINT, wanted: true });
   const update = { type: REASON, status: 'True', reason, message: reason } as const;
   await changeStatus(writer, stateNode, (claim) =>
     setCondition(claim, NODECLAIM_CONDITIONS, update, writer.clock.now()),
   );
 }
 
-export const untaint = (writer: Writer, stateNode: StateNode): Promise<void> => setTaint(writer, stateNode, false);
+export const untaint = (writer: Writer, stateNode: StateNode): Promise<void> =>
+  setTaint(writer, stateNode, { taint: DISRUPTED_TAINT, wanted: false });
+
+/** Marks a node as emptying, so that kube-scheduler fills it last, or removes the mark. */
+export const setEmptying = (writer: Writer, stateNode: StateNode, wanted: boolean): Promise<void> =>
+  setTaint(writer, stateNode, { taint: { ...EMPTYING_TAINT, timeAdded: timestamp(writer.clock.now()) }, wanted });
 
 export const withdrawReason = (writer: Writer, stateNode: StateNode): Promise<void> =>
   changeStatus(writer, stateNode, (claim) => clearCondition(claim, NODECLAIM_CONDITIONS, REASON, writer.clock.now()));

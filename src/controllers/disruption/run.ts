@@ -72,6 +72,7 @@ export class MethodPreparer {
       nowMs,
       unseenPools,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      steering: settings.steering ? { evictionUsd: settings.evictionPrice } : undefined,
       undone: settings.consolidation === 'compatible' ? [] : moves.undone(nowMs),
       simulate: (candidates, options) =>
         simulations.simulate(

@@ -6,6 +6,7 @@ import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Candidate, Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
 import type { Undone } from './pricing/churn.ts';
+import type { Forecast } from './pricing/move-price.ts';
 import type { DeclineCode, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 import type { TriedSets } from './tried-sets.ts';
@@ -108,6 +109,8 @@ export interface MethodInput {
   readonly totals: ReadonlyMap<string, PoolTotals>;
   /** Moves that were undone recently. Empty in Karpenter-compatible consolidation. */
   readonly undone: readonly Undone[];
+  /** Forecasts for each NodePool, by name. Undefined if no nodes are marked so that they become empty on their own. */
+  readonly forecasts?: ReadonlyMap<string, Forecast> | undefined;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
   readonly consolidation: ConsolidationMode;

@@ -4,12 +4,13 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
+import { EMPTYING_MS, emptyingSinceMs } from './candidates/emptying.ts';
 import { annotatedPods, protectionOf } from './candidates/protection.ts';
 import type { PassInput } from './pass.ts';
 
 /**
  * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened. At that
- * time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, a window of `consolidateAfter` or
+ * time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, the time in which a marked node may become empty, a window of `consolidateAfter` or
  * of a budget, or the memory of an undone move. Returns Infinity if there is no such time.
  */
 export function nextChangeMs(
@@ -21,8 +22,10 @@ export function nextChangeMs(
   const add = (ms: number): void => {
     if (ms > nowMs && ms < firstMs) firstMs = ms;
   };
-  for (const { nominatedUntilMs, nodeClaim, labels, pods } of nodes) {
+  for (const node of nodes) {
+    const { nominatedUntilMs, nodeClaim, labels, pods } = node;
     add(nominatedUntilMs);
+    add((emptyingSinceMs(node) ?? 0) + EMPTYING_MS);
     const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
     if (nodeClaim && pool) add(nowMs + (consolidatableIn(nodeClaim, pool, nowMs) ?? 0));
     for (const pod of annotatedPods(pods)) {

@@ -31,6 +31,7 @@ import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
 import { PricedTypes } from './price-table.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
 import { notWorthRepeating } from './pricing/churn.ts';
+import { forecastsOf } from './pricing/move-price.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
@@ -50,6 +51,8 @@ export interface PassInput
     | 'simulate'
     | 'elapsedMs'
   > {
+  /** Present if nodes are marked so that they become empty on their own. `evictionUsd`: price of an eviction besides lost work. */
+  readonly steering?: { readonly evictionUsd: number } | undefined;
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   /** All managed NodePools, including NodePools that have no instance types now. */
@@ -73,7 +76,7 @@ export function passCluster(
   { nodes, podDisruptionBudgets, commitments }: ClusterObjects,
   pools: readonly PoolInput[],
   { inProgress, consolidation }: Pick<PassInput, 'inProgress' | 'consolidation'>,
-): Omit<PassInput, 'nowMs' | 'spotToSpot' | 'unseenPools' | 'undone' | 'simulate' | 'elapsedMs'> {
+): Omit<PassInput, 'nowMs' | 'spotToSpot' | 'unseenPools' | 'undone' | 'steering' | 'simulate' | 'elapsedMs'> {
   const inUse = new Set(nodes.map(({ labels }) => labels[NODEPOOL_LABEL]));
   const priced = pools.filter(
     ({ nodePool, instanceTypes }) => inUse.has(nodePool.metadata.name) && instanceTypes.length > 0,
@@ -114,8 +117,8 @@ export async function prepare(method: Method, pass: PassInput, pause: Pause = wi
   const { nodes, nowMs, pools, surveys } = pass;
   const survey = surveys.get(method.class) ?? surveyOf(method.class, pass, pause);
   surveys.set(method.class, survey);
-  const { found, blocks, totals } = await survey;
-  const memory = { nowMs, undone: pass.undone, totals };
+  const { found, blocks, totals, forecasts } = await survey;
+  const memory = { nowMs, undone: pass.undone, totals, forecasts };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
   for (const candidate of found) {
@@ -132,6 +135,7 @@ export async function prepare(method: Method, pass: PassInput, pause: Pause = wi
     budgets: new Map([...allowed].map(([name, { remaining }]) => [name, remaining])),
     totals,
     undone: pass.undone,
+    forecasts,
     pools,
     claims: pass.claims,
     spotToSpot: pass.spotToSpot,
@@ -166,6 +170,7 @@ interface Survey {
   readonly blocks: ReadonlyMap<string, Block>;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
+  readonly forecasts: MethodInput['forecasts'];
 }
 
 async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause: Pause): Promise<Survey> {
@@ -181,7 +186,12 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
     const turn = pause();
     if (turn !== undefined) await turn;
   }
-  return { found, blocks, totals: poolTotals(nodes, found, pools) };
+  return {
+    found,
+    blocks,
+    totals: poolTotals(nodes, found, pools),
+    forecasts: pass.steering && forecastsOf(nodes, pools, { ...pass.steering, nowMs: pass.nowMs }),
+  };
 }
 
 type Memory = Parameters<typeof notWorthRepeating>[1];

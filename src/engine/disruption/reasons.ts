@@ -43,6 +43,7 @@ export type DeclineCode =
   | 'spot-risk'
   | 'unbalanced'
   | 'churn'
+  | 'not-worth-moving'
   | 'changed'
   | 'failed';
 

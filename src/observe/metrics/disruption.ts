@@ -13,6 +13,11 @@ export const VOLUNTARY_DISRUPTION_ELIGIBLE_NODES = gauge({
   labels: ['reason'],
 });
 
+export const VOLUNTARY_DISRUPTION_EMPTYING_NODES = gauge({
+  name: 'karpenter_voluntary_disruption_emptying_nodes',
+  help: 'Nodes that kube-scheduler fills last, because their pods fit elsewhere',
+});
+
 export const VOLUNTARY_DISRUPTION_DECISIONS = counter({
   name: 'karpenter_voluntary_disruption_decisions_total',
   help: 'Disruption commands started',

@@ -85,11 +85,14 @@ export class World {
     return this.kube.all(POD);
   }
 
-  /** `history` keeps what disruption says of every node, `moves` what it did. */
+  /**
+   * `history` keeps what disruption says of every node, `moves` what it did. Without steering, unless the arguments say otherwise,
+   * so that consolidation does not wait for marked nodes.
+   */
   start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();
     const { signal } = stop;
-    const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {});
+    const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', '--steering=false', ...args], {});
     const { clock, cloud } = this;
     const informers = this.kube.informers(signal);
     const cluster = openClusterState({ informers, clock, cloud, settings });

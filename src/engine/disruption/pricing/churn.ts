@@ -9,6 +9,7 @@ import type { EnginePod } from '../../input.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type PoolTotals, THRESHOLD } from './balance.ts';
+import { type Forecast, notWorthMoving } from './move-price.ts';
 
 /** Move that was undone and is still remembered. */
 export interface Undone {
@@ -63,6 +64,7 @@ interface Memory {
   readonly nowMs: number;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
+  readonly forecasts?: ReadonlyMap<string, Forecast> | undefined;
 }
 
 /**
@@ -71,11 +73,12 @@ interface Memory {
  */
 export const notWorthRepeating = (candidate: Candidate, memory: Memory): Reason<DeclineCode> | undefined =>
   // removal without a replacement saves most
+  notWorthMoving({ candidates: [candidate], replacements: [] }, candidate.usdPerHour, memory) ??
   notWorthIt([candidate], candidate.usdPerHour, memory);
 
 /** Returns the reason why the command, which repeats an undone move, does not save enough. Returns undefined if it does. */
 export const commandNotWorthRepeating = (command: Command, memory: Memory): Reason<DeclineCode> | undefined =>
-  notWorthIt(command.candidates, savingsOf(command), memory);
+  notWorthMoving(command, savingsOf(command), memory) ?? notWorthIt(command.candidates, savingsOf(command), memory);
 
 /**
  * Computes the score as under the Balanced policy: the saved share of the NodePools' cost divided by the moved share of their

@@ -3,10 +3,13 @@
  * the maximum that a replacement of the node can save.
  */
 import type { NodePool } from '../../../api/nodepool.ts';
+import { remembering } from '../../../lib/remembering.ts';
+import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
-import type { InstanceType, PoolInput, Resources } from '../../model.ts';
+import type { InstanceType, PoolInput, Resources, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { templateRequirements } from '../../node-template.ts';
+import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { addResources, podRequests } from '../../resources.ts';
@@ -50,6 +53,20 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
  */
 export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => unitPricesOf(rowsOf(pool), demand);
 
+/** Returns the requests of the pods that keep a node from being empty. */
+export const requestsOnNode = remembering(
+  (pods: readonly EnginePod[]): Resources =>
+    addResources(...pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod)).map(podRequests)),
+);
+
+/** Returns the unit prices for the pods on the nodes of a NodePool. */
+export const unitPricesIn = (pool: PoolInput, nodes: readonly StateNode[]): UnitPrices =>
+  unitPrices(pool, addResources(...nodes.map(({ pods }) => requestsOnNode(pods))));
+
+/** Returns the worth of resources in USD per hour. */
+export const worthOf = ({ cpu = 0, memory = 0 }: Resources, prices: UnitPrices): number =>
+  cpu * prices.cpu + memory * prices.memory;
+
 const requestsOf = ({ reschedulablePods }: Candidate): Resources => addResources(...reschedulablePods.map(podRequests));
 
 /**
@@ -66,9 +83,8 @@ export function byWaste(
   const prices = unitPrices({ ...pool, instanceTypes }, addResources(...requests));
   return candidates
     .map((candidate, at) => {
-      const { cpu = 0, memory = 0 } = requests[at] ?? {};
       const own = candidate.usdPerHour - (committed?.lost([candidate.providerId]) ?? 0);
-      return { candidate, usdPerHour: own - cpu * prices.cpu - memory * prices.memory };
+      return { candidate, usdPerHour: own - worthOf(requests[at] ?? {}, prices) };
     })
     .sort((a, b) => b.usdPerHour - a.usdPerHour || (a.candidate.name < b.candidate.name ? -1 : 1));
 }

@@ -1,0 +1,20 @@
+/** Reads the mark of nodes that kube-scheduler should fill last. */
+import type { Taint } from '../../../api/kubernetes.ts';
+import { EMPTYING_TAINT } from '../../../api/labels.ts';
+import { timeOf } from '../../../lib/times.ts';
+import { sameTaint } from '../../taints.ts';
+
+/** Time in milliseconds in which a marked node may become empty on its own. */
+export const EMPTYING_MS = 10 * 60_000;
+
+interface Tainted {
+  readonly taints: readonly Taint[];
+}
+
+const markOf = ({ taints }: Tainted): Taint | undefined => taints.find((taint) => sameTaint(taint, EMPTYING_TAINT));
+
+/** Returns true if the node is marked. */
+export const isEmptying = (node: Tainted): boolean => markOf(node) !== undefined;
+
+/** Returns the time since which a node is marked. Returns undefined if it is not marked or the time is unknown. */
+export const emptyingSinceMs = (node: Tainted): number | undefined => timeOf(markOf(node)?.timeAdded) || undefined;
