@@ -1,7 +1,17 @@
 /** The scheduler's picture of the cluster: what it counts again, and what it need not. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { NAMESPACE, NODE, POD } from '../../../../../src/api/kinds.ts';
-import type { PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
+import {
+  apiVersionOf,
+  type Kind,
+  NAMESPACE,
+  NODE,
+  POD,
+  REPLICA_SET,
+  REPLICATION_CONTROLLER,
+  SERVICE,
+  STATEFUL_SET,
+} from '../../../../../src/api/kinds.ts';
+import type { KubeObject, Pod, PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
 import { realClock } from '../../../../../src/lib/clock.ts';
 import { randomStream } from '../../../../../src/local/aws/random.ts';
 import type { ObjectClient } from '../../../../../src/local/client.ts';
@@ -91,6 +101,37 @@ describe('the cluster that the scheduler sees', () => {
     expect(cluster.repelling).toEqual([]);
   });
 
+  it('knows on which nodes pods with affinity of any kind are', async () => {
+    await addNode('a');
+    await addNode('b');
+    const term = { weight: 1, podAffinityTerm: { topologyKey: 'zone', labelSelector: {} } };
+    const affinity = { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [term] } };
+    await addPod('other', { nodeName: 'a', affinity: { nodeAffinity: {} } });
+    await addPod('near', { nodeName: 'b', affinity });
+    expect(cluster.withAffinity.map(({ name }) => name)).toEqual(['b']);
+    await client.delete(POD, podAt('near'), { gracePeriodSeconds: 0 });
+    expect(cluster.withAffinity).toEqual([]);
+  });
+
+  it('counts requests for scores, as small ones for containers without requests', async () => {
+    await addNode('a');
+    await addPod('one', { nodeName: 'a', containers: [{ name: 'main', image: 'x' }] });
+    await addPod('two', { nodeName: 'a' });
+    expect(cluster.nodes[0]?.scored).toEqual({ cpu: 600, memory: 400 * 2 ** 20, pods: 2 });
+    await client.delete(POD, podAt('one'), { gracePeriodSeconds: 0 });
+    expect(cluster.nodes[0]?.scored).toEqual({ cpu: 500, memory: 200 * 2 ** 20, pods: 1 });
+  });
+
+  it('orders nodes by zone in turn', async () => {
+    const zoned = (name: string, zone: string) => ({ name, labels: { 'topology.kubernetes.io/zone': zone } });
+    for (const metadata of [zoned('a', 'z1'), zoned('b', 'z1'), zoned('c', 'z2')])
+      await client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata });
+    expect(cluster.nodes.map(({ name }) => name)).toEqual(['a', 'c', 'b']);
+    await client.patch(NODE, { name: 'b' }, { metadata: zoned('b', 'z3') });
+    await client.delete(NODE, { name: 'c' });
+    expect(cluster.nodes.map(({ name }) => name)).toEqual(['a', 'b']);
+  });
+
   it('counts each pod once, whatever changes of it', async () => {
     await addNode('a');
     await addPod('one', { nodeName: 'a' });
@@ -123,6 +164,42 @@ describe('the cluster that the scheduler sees', () => {
     const before = cluster.version;
     await change();
     expect(cluster.version).not.toBe(before);
+  });
+});
+
+describe('the pods that a pod is spread with by default', () => {
+  const labels = { app: 'web', tier: 'front' };
+  const owned = (apiVersion: string, kind: string): Pod => {
+    const pod = podWith({ labels });
+    const ownerReferences = [{ apiVersion, kind, name: 'web', uid: 'x', controller: true }];
+    return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+  };
+  const add = <T extends KubeObject>(kind: Kind<T>, spec: object): Promise<T> =>
+    client.create(kind, {
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      metadata: { name: 'web', namespace: 'default' },
+      spec,
+    } as unknown as T);
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'x' }] } };
+
+  it('are those of its ReplicaSet, StatefulSet or ReplicationController', async () => {
+    await add(REPLICA_SET, { selector: { matchLabels: { app: 'web' } }, template });
+    await add(STATEFUL_SET, { selector: { matchLabels: { tier: 'front' } }, template });
+    await add(REPLICATION_CONTROLLER, { selector: labels, template });
+    expect(cluster.defaultSelector(owned('apps/v1', 'ReplicaSet'))).toEqual({ matchLabels: { app: 'web' } });
+    expect(cluster.defaultSelector(owned('apps/v1', 'StatefulSet'))).toEqual({ matchLabels: { tier: 'front' } });
+    expect(cluster.defaultSelector(owned('v1', 'ReplicationController'))).toEqual({ matchLabels: labels });
+    expect(cluster.defaultSelector(owned('batch/v1', 'Job'))).toBeUndefined();
+  });
+
+  it('are those of its Services and its controller together', async () => {
+    await add(REPLICA_SET, { selector: { matchLabels: { app: 'web' } }, template });
+    await add(SERVICE, { selector: { tier: 'front' }, ports: [{ port: 80 }] });
+    expect(cluster.defaultSelector(owned('apps/v1', 'ReplicaSet'))).toEqual({ matchLabels: labels });
+    expect(cluster.defaultSelector(podWith({ labels }))).toEqual({ matchLabels: { tier: 'front' } });
+    expect(cluster.defaultSelector(podWith({ labels: { app: 'web' } }))).toBeUndefined();
+    expect(cluster.defaultSelector(podWith({ labels, namespace: 'other' }))).toBeUndefined();
   });
 });
 

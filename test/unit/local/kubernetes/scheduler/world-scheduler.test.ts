@@ -31,6 +31,31 @@ const refusal = (name: string) =>
   });
 
 describe('the scheduler', () => {
+  it('chooses between equal nodes by a random number', async () => {
+    const drawn: number[] = [];
+    const random = {
+      below: (limit: number) => {
+        drawn.push(limit);
+        return limit - 1;
+      },
+    };
+    const other = await startCluster();
+    try {
+      await startScheduler(other.parts, { random });
+      for (const name of ['a', 'b', 'c']) await other.node(name);
+      const metadata = { name: 'web', namespace: 'default' };
+      await other.client.create(POD, { apiVersion: 'v1', kind: 'Pod', metadata, spec: template('web').spec });
+      const pod = await other.until('the pod to be bound', async () => {
+        const found = await other.client.find(POD, metadata);
+        return found?.spec.nodeName !== undefined && found;
+      });
+      expect(pod.spec.nodeName).toBe('c');
+      expect(drawn).toEqual([3]);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it('binds a pod and says so in an event', async () => {
     await cluster.node('a');
     await create('web');
