@@ -1,80 +1,38 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
 
-import type { Condition } from '../../../../api/kubernetes.ts';
+import { POD } from '../../../../api/kinds.ts';
+import type { Condition, Pod } from '../../../../api/kubernetes.ts';
+import { keyOf } from '../../../../kube/store.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import type { Cache } from '../../../cache.ts';
 import { isConflict, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
+import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
-import { controllerUid, hashOf, isOwnedBy, ownerReference } from './pods.ts';
+import { controllerOf, controllerUid, hashOf, isOwnedBy, ownerReference, podsOf } from './pods.ts';
+import { limitsOf, replicasOf, rolloutStep, type SetState, sizesAfterScaling } from './rollout.ts';
 import { writeStatus } from './status.ts';
 
 const HASH_LABEL = 'pod-template-hash';
 const REVISION = 'deployment.kubernetes.io/revision';
-
-const replicasOf = (object: Scaled): number => object.spec.replicas ?? 1;
-
-/** A count or a share of `total`. */
-export function resolveCount(value: number | string | undefined, total: number, round: 'up' | 'down'): number {
-  if (typeof value === 'number') return value;
-  const share = (Number.parseFloat(value ?? '25%') / 100) * total;
-  return round === 'up' ? Math.ceil(share) : Math.floor(share);
-}
-
-export interface Step {
-  readonly fresh: number;
-  /** Wished replicas of each old set, in the order given. */
-  readonly old: readonly number[];
-}
-
-interface SetState {
-  readonly replicas: number;
-  readonly available: number;
-}
-
-/** The next step of a rollout: how large each ReplicaSet should be now. */
-export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly SetState[]): Step {
-  const wished = replicasOf(deployment);
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-  if (deployment.spec.strategy?.type === 'Recreate') {
-    const left = sum(old.map(({ replicas, available }) => Math.max(replicas, available)));
-    return { fresh: left > 0 ? fresh.replicas : wished, old: old.map(() => 0) };
-  }
-  const { maxSurge, maxUnavailable } = deployment.spec.strategy?.rollingUpdate ?? {};
-  const surge = resolveCount(maxSurge, wished, 'up');
-  const unavailable = resolveCount(maxUnavailable, wished, 'down') || (surge === 0 ? 1 : 0);
-  const total = fresh.replicas + sum(old.map(({ replicas }) => replicas));
-  const grow = Math.max(0, Math.min(wished - fresh.replicas, wished + surge - total));
-  const next = fresh.replicas > wished ? wished : fresh.replicas + grow;
-
-  const floor = wished - unavailable;
-  const available = fresh.available + sum(old.map((set) => set.available));
-  // Pods of the new set that are not ready yet count against what may go.
-  let mayGo = total - floor - (fresh.replicas - fresh.available);
-  if (mayGo <= 0) return { fresh: next, old: old.map(({ replicas }) => replicas) };
-  // Old pods that are not available go first: nobody misses them.
-  const healthy = old.map((set) => {
-    const cut = Math.min(mayGo, Math.max(0, set.replicas - set.available));
-    mayGo -= cut;
-    return set.replicas - cut;
-  });
-  let spare = Math.max(0, available - floor);
-  const shrunk = healthy.map((replicas) => {
-    const cut = Math.min(replicas, spare);
-    spare -= cut;
-    return replicas - cut;
-  });
-  return { fresh: next, old: shrunk };
-}
+/** Replicas of the Deployment and its most pods, at the time at which a ReplicaSet got its size. */
+const DESIRED = 'deployment.kubernetes.io/desired-replicas';
+const MOST = 'deployment.kubernetes.io/max-replicas';
 
 export async function startDeployments(parts: Parts): Promise<void> {
   const deployments = new Deployments(parts);
   await control(parts, {
     kind: DEPLOYMENTS,
     owns: REPLICA_SETS,
+    reads: [POD],
+    also: (loop) =>
+      parts.caches.of(POD).subscribe((now, before) => {
+        const owner = now === undefined && before ? deployments.waitsForEndOf(before) : undefined;
+        if (owner) loop.add(keyOf(owner.metadata));
+      }),
     reconcile: (deployment) => deployments.reconcile(deployment),
   });
 }
@@ -94,10 +52,23 @@ class Deployments {
     this.#report = eventReporter('deployment-controller', parts);
   }
 
+  /** Returns the Deployment that starts new pods only when its old pods, such as this one, are gone. */
+  waitsForEndOf(pod: Pod): Scaled | undefined {
+    const { namespace } = pod.metadata;
+    const set = this.#sets.get({ namespace, name: controllerOf(pod)?.name ?? '' });
+    const owner = set && this.#parts.caches.of(DEPLOYMENTS).get({ namespace, name: controllerOf(set)?.name ?? '' });
+    return owner?.spec.strategy?.type === 'Recreate' ? owner : undefined;
+  }
+
   async #resize(deployment: Scaled, set: Scaled, replicas: number): Promise<void> {
     const before = replicasOf(set);
+    const annotations = sizeAnnotations(deployment);
+    const isNoted = replicas === 0 || set.metadata.annotations?.[DESIRED] === annotations[DESIRED];
+    if (before === replicas && isNoted) return;
+    this.#sets.wrote(
+      await this.#client.patch(REPLICA_SETS, set.metadata, { metadata: { annotations }, spec: { replicas } }),
+    );
     if (before === replicas) return;
-    this.#sets.wrote(await this.#client.patch(REPLICA_SETS, set.metadata, { spec: { replicas } }));
     const direction = replicas > before ? 'up' : 'down';
     const message = `Scaled ${direction} replica set ${set.metadata.name} from ${before} to ${replicas}`;
     this.#report(deployment, 'Normal', 'ScalingReplicaSet', message);
@@ -113,7 +84,7 @@ class Deployments {
         name: `${deployment.metadata.name}-${hash}`,
         namespace: deployment.metadata.namespace ?? 'default',
         labels,
-        annotations: { [REVISION]: String(revision) },
+        annotations: { [REVISION]: String(revision), ...sizeAnnotations(deployment) },
         ownerReferences: [ownerReference(deployment)],
       },
       spec: {
@@ -142,11 +113,17 @@ class Deployments {
     const old = owned.filter((set) => set !== current);
     const revisions = owned.map((set) => Number(set.metadata.annotations?.[REVISION] ?? 0));
     const latest = Math.max(0, ...revisions);
-    const paused = deployment.spec.paused === true;
-    const step = rolloutStep(deployment, current ? state(current) : { replicas: 0, available: 0 }, old.map(state));
-    if (!current) {
-      if (!paused) await this.#newSet(deployment, hash, latest + 1, step.fresh);
-    } else {
+    const isPaused = deployment.spec.paused === true;
+    if (isPaused || owned.some((set) => isOutgrown(deployment, set)))
+      if ((await this.#scale(deployment, current, old)) || isPaused) return;
+    const none = { replicas: 0, available: 0 };
+    const step = rolloutStep(
+      deployment,
+      current ? this.#state(current) : none,
+      old.map((set) => this.#state(set)),
+    );
+    if (!current) await this.#newSet(deployment, hash, latest + 1, step.fresh);
+    else {
       if (Number(current.metadata.annotations?.[REVISION] ?? 0) < latest) {
         // A template that comes back is the newest revision again.
         const annotations = { [REVISION]: String(latest + 1) };
@@ -154,9 +131,29 @@ class Deployments {
       }
       await this.#resize(deployment, current, step.fresh);
     }
-    if (paused) return;
     for (const [index, set] of old.entries()) await this.#resize(deployment, set, step.old[index] ?? 0);
     await this.#forget(deployment, old);
+  }
+
+  /** Follows a change of the Deployment's replicas. Returns whether a ReplicaSet has another size now. */
+  async #scale(deployment: Scaled, current: Scaled | undefined, old: readonly Scaled[]): Promise<boolean> {
+    const sets = current ? [...old, current] : old;
+    if (sets.length === 0) return false;
+    const most = (set: Scaled): number | undefined => Number(set.metadata.annotations?.[MOST]) || undefined;
+    const sizes = sizesAfterScaling(
+      deployment,
+      sets.map((set) => ({ replicas: replicasOf(set), most: most(set) })),
+    );
+    for (const [index, set] of sets.entries()) await this.#resize(deployment, set, sizes[index] ?? 0);
+    return sets.some((set, index) => replicasOf(set) !== sizes[index]);
+  }
+
+  #state(set: Scaled): SetState {
+    return {
+      replicas: replicasOf(set),
+      available: Math.min(set.status?.availableReplicas ?? 0, replicasOf(set)),
+      pods: podsOf(this.#parts, set).filter((pod) => !isOver(pod)).length,
+    };
   }
 
   /** Deletes the oldest empty ReplicaSets beyond the history limit. */
@@ -174,10 +171,7 @@ class Deployments {
 
   #conditions(deployment: Scaled, counts: Counts): readonly Condition[] {
     const wished = replicasOf(deployment);
-    const { maxSurge, maxUnavailable } = deployment.spec.strategy?.rollingUpdate ?? {};
-    const surge = resolveCount(maxSurge, wished, 'up');
-    const spare = resolveCount(maxUnavailable, wished, 'down') || (surge === 0 ? 1 : 0);
-    const isAvailable = counts.available >= wished - spare;
+    const isAvailable = counts.available >= wished - limitsOf(deployment).unavailable;
     const isDone = counts.updated >= wished && counts.available >= wished && counts.all === counts.updated;
     const name = `ReplicaSet "${deployment.metadata.name}-${counts.hash}"`;
     return withConditions(
@@ -235,11 +229,15 @@ class Deployments {
   }
 }
 
-function state(set: Scaled): SetState {
-  return {
-    replicas: replicasOf(set),
-    available: Math.min(set.status?.availableReplicas ?? 0, replicasOf(set)),
-  };
+const sizeAnnotations = (deployment: Scaled): Record<typeof DESIRED | typeof MOST, string> => ({
+  [DESIRED]: String(replicasOf(deployment)),
+  [MOST]: String(replicasOf(deployment) + limitsOf(deployment).surge),
+});
+
+/** Whether the Deployment's replicas have changed since the set got its size. */
+function isOutgrown(deployment: Scaled, set: Scaled): boolean {
+  const desired = set.metadata.annotations?.[DESIRED];
+  return replicasOf(set) > 0 && desired !== undefined && Number(desired) !== replicasOf(deployment);
 }
 
 interface Counts {

@@ -2,82 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { DaemonSet, Node, Pod, Taint, Toleration } from '../../../../../src/api/kubernetes.ts';
 import { correctedTaints, evictionTime } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
 import { belongs, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
-import { resolveCount, rolloutStep } from '../../../../../src/local/kubernetes/controllers/workloads/deployment.ts';
-import { activeWished } from '../../../../../src/local/kubernetes/controllers/workloads/job.ts';
-import type { Job, Scaled } from '../../../../../src/local/kubernetes/controllers/workloads/kinds.ts';
-import { deletionOrder } from '../../../../../src/local/kubernetes/controllers/workloads/pods.ts';
 
 const container = { name: 'main' };
-
-describe('rolloutStep', () => {
-  const deployment = (replicas: number, strategy?: Scaled['spec']['strategy']): Scaled => ({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web' },
-    spec: { replicas, template: { spec: { containers: [container] } }, ...(strategy ? { strategy } : {}) },
-  });
-  const set = (replicas: number, available = replicas) => ({ replicas, available });
-  const careful = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } as const;
-  const recreate = { type: 'Recreate' } as const;
-
-  it.each<[string, Scaled, ReturnType<typeof set>, ReturnType<typeof set>[], number, number[]]>([
-    ['the first rollout', deployment(3), set(0), [], 3, []],
-    ['a scale-down', deployment(1), set(3), [], 1, []],
-    ['a surge before anything goes', deployment(4, careful), set(0), [set(4)], 1, [4]],
-    ['a new pod that is not ready', deployment(4, careful), set(1, 0), [set(4)], 1, [4]],
-    ['one old pod for a ready new one', deployment(4, careful), set(1), [set(4)], 1, [3]],
-    ['one old pod at once when one may miss', deployment(4), set(0), [set(4)], 1, [3]],
-    ['old pods that are not ready first', deployment(4), set(1), [set(2, 0), set(2)], 1, [0, 2]],
-    ['the last old pod', deployment(2, careful), set(2), [set(1)], 2, [0]],
-    ['Recreate waits for old pods', deployment(2, recreate), set(0), [set(2)], 0, [0]],
-    ['Recreate goes on without them', deployment(2, recreate), set(0), [set(0)], 2, [0]],
-  ])('%s', (_, wish, fresh, old, expectedFresh, expectedOld) => {
-    expect(rolloutStep(wish, fresh, old)).toEqual({ fresh: expectedFresh, old: expectedOld });
-  });
-
-  it.each([
-    ['25%', 10, 'up', 3],
-    ['25%', 10, 'down', 2],
-    [2, 10, 'up', 2],
-    [undefined, 4, 'up', 1],
-  ] as const)('%s of %d rounded %s is %d', (value, total, round, expected) => {
-    expect(resolveCount(value, total, round)).toBe(expected);
-  });
-});
-
-describe('deletionOrder', () => {
-  const pod = (name: string, more: object = {}, { ready = true, cost = '', age = 0, node = 'n' } = {}): Pod => ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name,
-      creationTimestamp: new Date(1_000_000 - age * 1000).toISOString(),
-      ...(cost ? { annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost } } : {}),
-    },
-    spec: { containers: [container], ...(node ? { nodeName: node } : {}) },
-    status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }], ...more },
-  });
-
-  it.each<[string, Pod, Pod]>([
-    ['unassigned before assigned', pod('z', {}, { node: '' }), pod('a')],
-    ['pending before running', pod('z', { phase: 'Pending' }), pod('a')],
-    ['not ready before ready', pod('z', {}, { ready: false }), pod('a')],
-    ['cheap before dear', pod('z', {}, { cost: '-5' }), pod('a')],
-    ['young before old', pod('z', {}, { age: 1 }), pod('a', {}, { age: 100 })],
-    ['by name when all is equal', pod('a'), pod('z')],
-  ])('takes %s', (_, first, second) => {
-    expect(deletionOrder([second, first]).map(({ metadata }) => metadata.name)[0]).toBe(first.metadata.name);
-  });
-
-  it('thins out the fullest node first', () => {
-    const crowd = [
-      pod('a', {}, { node: 'x', age: 5 }),
-      pod('b', {}, { node: 'x', age: 9 }),
-      pod('c', {}, { node: 'y' }),
-    ];
-    expect(deletionOrder(crowd).map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
-  });
-});
 
 describe('DaemonSets', () => {
   const set = (spec: Partial<Pod['spec']> = {}): DaemonSet => ({
@@ -169,25 +95,5 @@ describe('evictionTime', () => {
 
   it('minds NoExecute taints alone', () => {
     expect(evictionTime(pod(), [{ key: 'x', effect: 'NoSchedule' }], 0)).toBeUndefined();
-  });
-});
-
-describe('activeWished', () => {
-  const job = (spec: object): Job => ({
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { name: 'j' },
-    spec: { template: { spec: { containers: [container] } }, ...spec },
-  });
-
-  it.each<[string, Job, number, number]>([
-    ['a plain job', job({}), 0, 1],
-    ['a plain job that is done', job({}), 1, 0],
-    ['no more than what is left', job({ completions: 3, parallelism: 2 }), 2, 1],
-    ['a work queue', job({ parallelism: 2 }), 0, 2],
-    ['a work queue after its first success', job({ parallelism: 2 }), 1, 0],
-    ['a suspended job', job({ suspend: true }), 0, 0],
-  ])('%s', (_, target, succeeded, expected) => {
-    expect(activeWished(target, succeeded)).toBe(expected);
   });
 });

@@ -102,6 +102,44 @@ describe('Deployments', () => {
     const sets = await cluster.list(REPLICA_SETS);
     expect(sets.map(({ spec }) => spec.replicas).sort()).toEqual([0, 4]);
   });
+
+  it('start the pods of a Recreate rollout when the old pods are gone', async () => {
+    await cluster.node('a');
+    const strategy = { type: 'Recreate' };
+    await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 1, strategy }));
+    await runPods(await podsThat('a pod', (pods) => pods.length === 1));
+    const next = { spec: { template: { metadata: { labels: { app: 'web', version: 'two' } } } } };
+    await cluster.client.patch(DEPLOYMENTS, { name: 'web', namespace: 'default' }, next);
+    const [old] = await podsThat('the old pod to terminate', (pods) => pods.some(isGoing));
+    await cluster.until('the old ReplicaSet to be empty', async () =>
+      (await cluster.list(REPLICA_SETS)).some(({ spec, status }) => spec.replicas === 0 && !status?.replicas),
+    );
+    expect(await cluster.pods()).toHaveLength(1);
+    await cluster.client.delete(POD, old?.metadata ?? { name: '' }, { gracePeriodSeconds: 0 });
+    const [fresh] = await podsThat('a new pod', (pods) => pods.length === 1);
+    expect(fresh?.metadata.labels?.version).toBe('two');
+  });
+
+  it('divide a change of the replicas between the ReplicaSets of a rollout', async () => {
+    await cluster.node('a', { allocatable: { pods: '50' } });
+    const strategy = { rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } };
+    await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 4, strategy }));
+    await runPods(await podsThat('four pods', (pods) => pods.length === 4));
+    const next = { spec: { template: { metadata: { labels: { app: 'web', version: 'two' } } } } };
+    await cluster.client.patch(DEPLOYMENTS, { name: 'web', namespace: 'default' }, next);
+    const sizes = async () =>
+      Object.fromEntries(
+        (await cluster.list(REPLICA_SETS)).map(({ metadata, spec }) => [
+          metadata.labels?.version ?? 'one',
+          spec.replicas,
+        ]),
+      );
+    await cluster.until('two new pods', async () => (await sizes()).two === 2);
+    await cluster.client.patch(DEPLOYMENTS, { name: 'web', namespace: 'default' }, { spec: { replicas: 10 } });
+    // from 4 + 2 to 10 + 2 pods: each set has twice as many
+    await cluster.until('more pods of both', async () => (await sizes()).two === 4);
+    expect(await sizes()).toEqual({ one: 8, two: 4 });
+  });
 });
 
 describe('StatefulSets', () => {
@@ -162,6 +200,39 @@ describe('Jobs', () => {
       (await cluster.list(JOBS)).find(({ status }) => status?.conditions?.some(({ type }) => type === 'Complete')),
     );
     expect(job.status).toMatchObject({ succeeded: 2 });
+  });
+});
+
+describe('pods of a Job that are evicted', () => {
+  it('count as failed, and are replaced after a back-off of ten seconds', async () => {
+    await cluster.node('a');
+    const metadata = { name: 'batch', namespace: 'default' };
+    const spec = { template: template('batch', { restartPolicy: 'Never' }) };
+    await cluster.client.create(JOBS, { apiVersion: 'batch/v1', kind: 'Job', metadata, spec });
+    const created = await podsThat('a pod', (pods) => pods.length === 1);
+    await runPods(created);
+    const [first] = created;
+    await cluster.client.delete(POD, first?.metadata ?? { name: '' });
+    const second = (await podsThat('another pod', (pods) => pods.length === 2)).find((pod) => !isGoing(pod));
+    const gone = await cluster.client.find(POD, first?.metadata ?? { name: '' });
+    const evictedAt = Date.parse(gone?.metadata.deletionTimestamp ?? '') - 30_000;
+    expect(Date.parse(second?.metadata.creationTimestamp ?? '') - evictedAt).toBeGreaterThanOrEqual(10_000);
+    const [job] = await cluster.list(JOBS);
+    expect(job?.status).toMatchObject({ active: 1, failed: 1, terminating: 1 });
+  });
+
+  it('end the Job after more failures than its limit', async () => {
+    await cluster.node('a');
+    const metadata = { name: 'batch', namespace: 'default' };
+    const spec = { backoffLimit: 0, template: template('batch', { restartPolicy: 'Never' }) };
+    await cluster.client.create(JOBS, { apiVersion: 'batch/v1', kind: 'Job', metadata, spec });
+    const [pod] = await podsThat('a pod', (pods) => pods.length === 1);
+    await cluster.client.delete(POD, pod?.metadata ?? { name: '' }, { gracePeriodSeconds: 0 });
+    const job = await cluster.until('the Job to fail', async () =>
+      (await cluster.list(JOBS)).find(({ status }) => status?.conditions?.some(({ type }) => type === 'Failed')),
+    );
+    expect(job.status).toMatchObject({ failed: 1, conditions: [{ reason: 'BackoffLimitExceeded' }] });
+    expect(await cluster.pods()).toEqual([]);
   });
 });
 
