@@ -1,27 +1,31 @@
 /** Jobs: pods until enough of them have succeeded or too many have failed. */
 
-import { isTrue } from '../../../../api/conditions.ts';
+import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import { isGone, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
+import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
+import { hasRestartedTooOften, isFinished, JobHistory, replacesEndedOnly } from './job-history.ts';
 import { JOBS, type Job } from './kinds.ts';
-import { createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
+import { controllerUid, createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
+import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
-const isFinished = (job: Job): boolean => isTrue(job, 'Complete') || isTrue(job, 'Failed');
-
-/** How many pods should run now. */
-export function activeWished({ spec }: Job, succeeded: number): number {
+/** How many pods should run now, of which `active` do. */
+export function activeWished({ spec }: Job, succeeded: number, active: number): number {
   if (spec.suspend) return 0;
   const parallelism = spec.parallelism ?? 1;
-  // Without a number of completions the first success ends the work, and the rest runs out.
-  if (spec.completions === undefined && spec.parallelism !== undefined) return succeeded > 0 ? 0 : parallelism;
+  // Without a number of completions the first success ends the work, and the other pods run until they end.
+  if (spec.completions === undefined && spec.parallelism !== undefined) return succeeded > 0 ? active : parallelism;
   return Math.min(parallelism, Math.max(0, (spec.completions ?? 1) - succeeded));
 }
+
+const hasEnoughSuccesses = ({ spec }: Job, succeeded: number): boolean =>
+  succeeded >= (spec.completions ?? 1) && !spec.suspend;
 
 export async function startJobs(parts: Parts): Promise<void> {
   const jobs = new Jobs(parts);
@@ -33,37 +37,49 @@ class Jobs {
   readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #report: Report;
+  /** Of Jobs that are not finished, by uid. */
+  readonly #histories = new Map<string, JobHistory>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#client = parts.client;
     this.#clock = parts.clock;
     this.#report = eventReporter('job-controller', parts);
+    parts.caches.of(POD).subscribe((now, pod) => {
+      if (now === undefined && pod) this.#histories.get(controllerUid(pod) ?? '')?.removed(pod);
+    });
+    parts.caches.of(JOBS).subscribe((now, job) => {
+      if (!now || isFinished(now)) this.#histories.delete((now ?? job)?.metadata.uid ?? '');
+    });
   }
 
-  async #adjust(job: Job, active: readonly Pod[], wished: number): Promise<void> {
-    const missing = wished - active.length;
+  /** Creates or deletes pods. Returns the time until more of them may be created. */
+  async #adjust(job: Job, history: JobHistory, { active, terminating }: Pods): Promise<number | undefined> {
+    const wished = activeWished(job, history.succeeded, active.length);
+    if (active.length > wished) {
+      await this.#delete(scaleDownOrder(active).slice(0, active.length - wished));
+      return undefined;
+    }
+    const missing = wished - active.length - (replacesEndedOnly(job) ? terminating.length : 0);
+    if (missing <= 0) return undefined;
+    const waitMs = history.backoffMs(this.#clock.now());
+    if (waitMs > 0) return waitMs;
     const names = { 'batch.kubernetes.io/job-name': job.metadata.name, 'job-name': job.metadata.name };
     const pod = podOf(job.spec.template, job);
     const labelled = { ...pod, metadata: { ...pod.metadata, labels: { ...names, ...pod.metadata.labels } } };
-    await Promise.all(Array.from({ length: Math.max(0, missing) }, () => createPod(this.#parts, labelled)));
-    if (missing > 0)
-      this.#report(job, 'Normal', 'SuccessfulCreate', `Created ${missing} pod${missing === 1 ? '' : 's'}`);
-    await Promise.all(active.slice(0, Math.max(0, -missing)).map((extra) => deletePod(this.#parts, extra)));
+    await Promise.all(Array.from({ length: missing }, () => createPod(this.#parts, labelled)));
+    this.#report(job, 'Normal', 'SuccessfulCreate', `Created ${missing} pod${missing === 1 ? '' : 's'}`);
+    return undefined;
   }
 
-  #outcome(job: Job, succeeded: number, failed: number, active: number): readonly Condition[] | undefined {
-    const now = timestamp(this.#clock.now());
-    if (failed > (job.spec.backoffLimit ?? 6)) {
-      const message = 'Job has reached the specified backoff limit';
-      const failure = { type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message } as const;
-      return withConditions(job.status?.conditions, [failure], now);
-    }
-    const enough = activeWished(job, succeeded) === 0 && !job.spec.suspend && active === 0;
-    if (!enough) return undefined;
-    const message = 'Reached expected number of succeeded pods';
-    const success = { type: 'Complete', status: 'True', reason: 'CompletionsReached', message } as const;
-    return withConditions(job.status?.conditions, [success], now);
+  async #delete(pods: readonly Pod[]): Promise<void> {
+    await Promise.all(pods.map((pod) => deletePod(this.#parts, pod)));
+  }
+
+  #failure(job: Job, failed: number, active: readonly Pod[]): Omit<Condition, 'lastTransitionTime'> | undefined {
+    if (failed <= (job.spec.backoffLimit ?? 6) && !hasRestartedTooOften(job, active)) return undefined;
+    const message = 'Job has reached the specified backoff limit';
+    return { type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message };
   }
 
   /** Deletes a finished job when its time to live is over. */
@@ -83,29 +99,53 @@ class Jobs {
 
   async reconcile(job: Job): Promise<number | undefined> {
     if (isFinished(job)) return this.#expire(job);
-    const before = countsOf(podsOf(this.#parts, job));
-    const ended = this.#outcome(job, before.succeeded, before.failed, before.active.length);
-    await this.#adjust(job, before.active, ended ? 0 : activeWished(job, before.succeeded));
-    const { active, succeeded, failed } = countsOf(podsOf(this.#parts, job));
+    const before = this.#podsOf(job);
+    const history = this.#historyOf(job, before.all);
+    history.count(job, before.all);
+    const failure = this.#failure(job, history.failed, before.active);
+    if (failure) await this.#delete(before.active);
+    const waitMs = failure ? undefined : await this.#adjust(job, history, before);
+    const { active, terminating } = this.#podsOf(job);
+    const isIdle = active.length + terminating.length === 0;
+    const success = isIdle && hasEnoughSuccesses(job, history.succeeded) ? COMPLETE : undefined;
+    const ended = isIdle ? (failure ?? success) : undefined;
     const now = timestamp(this.#clock.now());
-    const isComplete = ended?.some(({ type }) => type === 'Complete') ?? false;
     await writeStatus(this.#parts, JOBS, job, {
       active: active.length,
       ready: active.filter(isReady).length,
-      succeeded,
-      failed,
+      terminating: terminating.length,
+      succeeded: history.succeeded,
+      failed: history.failed,
       startTime: job.status?.startTime ?? now,
-      ...(ended ? { conditions: ended } : {}),
-      ...(isComplete ? { completionTime: now } : {}),
+      ...(ended && { conditions: withConditions(job.status?.conditions, [ended], now) }),
+      ...(ended === COMPLETE && { completionTime: now }),
     });
-    return undefined;
+    return waitMs;
+  }
+
+  #podsOf(job: Job): Pods {
+    const all = podsOf(this.#parts, job);
+    return { all, active: all.filter(isActive), terminating: all.filter((pod) => !isActive(pod) && !isOver(pod)) };
+  }
+
+  #historyOf(job: Job, pods: readonly Pod[]): JobHistory {
+    const uid = job.metadata.uid ?? '';
+    const history = this.#histories.get(uid) ?? new JobHistory(job, pods);
+    this.#histories.set(uid, history);
+    return history;
   }
 }
 
-function countsOf(pods: readonly Pod[]) {
-  return {
-    active: pods.filter(isActive),
-    succeeded: pods.filter((pod) => pod.status?.phase === 'Succeeded').length,
-    failed: pods.filter((pod) => pod.status?.phase === 'Failed').length,
-  };
+interface Pods {
+  readonly all: readonly Pod[];
+  readonly active: readonly Pod[];
+  /** Pods that are deleted and have not ended yet. */
+  readonly terminating: readonly Pod[];
 }
+
+const COMPLETE = {
+  type: 'Complete',
+  status: 'True',
+  reason: 'CompletionsReached',
+  message: 'Reached expected number of succeeded pods',
+} as const;

@@ -31,10 +31,18 @@ export interface Job extends KubeObject {
   readonly spec: Workload['spec'] & {
     readonly backoffLimit?: number;
     readonly suspend?: boolean;
+    readonly podReplacementPolicy?: 'TerminatingOrFailed' | 'Failed';
+    readonly podFailurePolicy?: {
+      readonly rules: readonly {
+        readonly action: string;
+        readonly onPodConditions?: readonly { readonly type: string; readonly status?: string }[];
+      }[];
+    };
     readonly ttlSecondsAfterFinished?: number;
   };
   readonly status?: {
     readonly active?: number;
+    readonly terminating?: number;
     readonly succeeded?: number;
     readonly failed?: number;
     readonly startTime?: string;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { getCondition, isTrue } from '../../../../api/conditions.ts';
 import { POD } from '../../../../api/kinds.ts';
-import type { KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
+import type { ContainerStatus, KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
 import { isConflict, isGone } from '../../../client.ts';
 import type { Parts } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
@@ -50,6 +50,10 @@ export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
 export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean =>
   (availableAt(pod, minReadySeconds) ?? Number.POSITIVE_INFINITY) <= now;
 
+/** How often each container has restarted. The operator does not read this field. */
+export const restartsOf = (statuses: readonly (ContainerStatus & { readonly restartCount?: number })[] = []) =>
+  statuses.map(({ restartCount = 0 }) => restartCount);
+
 /** A short hash of anything that is JSON, as it stands in names and labels. */
 export function hashOf(value: object): string {
   const known = hashes.get(value);
@@ -96,31 +100,4 @@ export async function deletePod({ client, caches }: Parts, pod: Pod, gracePeriod
   } catch (error) {
     if (!isGone(error) && !isConflict(error)) throw error;
   }
-}
-
-/**
- * Pods in the order in which a scale-down takes them: not assigned, pending, not ready, cheap to delete, on the node
- * with most of their siblings, youngest.
- */
-export function deletionOrder(pods: readonly Pod[]): readonly Pod[] {
-  const siblings = new Map<string, number>();
-  for (const pod of pods) {
-    const node = pod.spec.nodeName ?? '';
-    siblings.set(node, (siblings.get(node) ?? 0) + 1);
-  }
-  const rank = (pod: Pod): readonly number[] => [
-    pod.spec.nodeName ? 1 : 0,
-    pod.status?.phase === 'Running' ? 1 : 0,
-    isReady(pod) ? 1 : 0,
-    Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0) || 0,
-    -(siblings.get(pod.spec.nodeName ?? '') ?? 0),
-    -Date.parse(pod.metadata.creationTimestamp ?? ''),
-  ];
-  const ranked = pods.map((pod) => ({ pod, rank: rank(pod) }));
-  ranked.sort((a, b) => {
-    const at = a.rank.findIndex((value, index) => value !== b.rank[index]);
-    if (at < 0) return a.pod.metadata.name < b.pod.metadata.name ? -1 : 1;
-    return (a.rank[at] ?? 0) - (b.rank[at] ?? 0);
-  });
-  return ranked.map(({ pod }) => pod);
 }

@@ -5,15 +5,16 @@ import { control } from './control.ts';
 import { REPLICA_SETS, type Scaled } from './kinds.ts';
 import {
   availableAt,
+  controllerUid,
   createPod,
   deletePod,
-  deletionOrder,
   isActive,
   isAvailable,
   isReady,
   podOf,
   podsOf,
 } from './pods.ts';
+import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
 /** So many pods are created or deleted at once. */
@@ -22,6 +23,17 @@ const BURST = 50;
 export async function startReplicaSets(parts: Parts): Promise<void> {
   const { clock } = parts;
   const report = eventReporter('replicaset-controller', parts);
+
+  /** Pods of all ReplicaSets of the same Deployment. */
+  const related = (set: Scaled): readonly Pod[] => {
+    const owner = controllerUid(set);
+    return owner === undefined
+      ? []
+      : parts.caches
+          .of(REPLICA_SETS)
+          .by(controllerUid, owner)
+          .flatMap((one) => podsOf(parts, one));
+  };
 
   const scale = async (set: Scaled, active: readonly Pod[]): Promise<boolean> => {
     const missing = (set.spec.replicas ?? 1) - active.length;
@@ -32,7 +44,8 @@ export async function startReplicaSets(parts: Parts): Promise<void> {
       return missing > count;
     }
     if (missing < 0) {
-      const extra = deletionOrder(active).slice(0, Math.min(BURST, -missing));
+      const order = scaleDownOrder(active, { related: related(set), now: clock.now() });
+      const extra = order.slice(0, Math.min(BURST, -missing));
       await Promise.all(extra.map((pod) => deletePod(parts, pod)));
       report(set, 'Normal', 'SuccessfulDelete', `Deleted ${extra.length} pod${extra.length === 1 ? '' : 's'}`);
       return -missing > extra.length;

@@ -1,0 +1,93 @@
+/** The order in which kube-controller-manager deletes the pods of a workload that has too many. */
+import { getCondition } from '../../../../api/conditions.ts';
+import type { ContainerStatus, Pod } from '../../../../api/kubernetes.ts';
+import { isActive, isReady, restartsOf } from './pods.ts';
+
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+const PHASES: readonly (string | undefined)[] = ['Pending', 'Unknown', 'Running'];
+const NANOSECONDS_PER_MS = 1_000_000;
+
+/** What a ReplicaSet considers in addition to the pods themselves. */
+interface Surroundings {
+  /** Pods of all ReplicaSets of the same Deployment. */
+  readonly related: readonly Pod[];
+  /** Current time. Ages count by their order of magnitude, so that the youngest pods do not always go first. */
+  readonly now: number;
+}
+
+/** Negative if the first pod is deleted before the second. */
+type Comparison = (a: Pod, b: Pod) => number;
+
+const lowest =
+  (value: (pod: Pod) => number): Comparison =>
+  (a, b) =>
+    value(a) - value(b);
+const highest =
+  (value: (pod: Pod) => number): Comparison =>
+  (a, b) =>
+    value(b) - value(a);
+
+const deletionCost = ({ metadata }: Pod): number => {
+  const text = metadata.annotations?.[DELETION_COST] ?? '';
+  return /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : 0;
+};
+
+function crowding(related: readonly Pod[]): Comparison {
+  const pods = new Map<string | undefined, number>();
+  for (const pod of related) {
+    const { nodeName } = pod.spec;
+    if (isActive(pod)) pods.set(nodeName, (pods.get(nodeName) ?? 0) + 1);
+  }
+  return highest(({ spec }) => pods.get(spec.nodeName) ?? 0);
+}
+
+const readySince = (pod: Pod): number => Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '');
+const createdAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '');
+
+/** Compares by time, the latest first; with `now`, by orders of magnitude of the ages, and by uid within the same one. */
+const latest =
+  (time: (pod: Pod) => number, now: number | undefined): Comparison =>
+  (a, b) => {
+    const [first, second] = [time(a), time(b)];
+    if (first === second || Number.isNaN(first) || Number.isNaN(second)) return 0;
+    if (now === undefined) return second - first;
+    return (
+      magnitude(now - first) - magnitude(now - second) || ((a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? -1 : 1)
+    );
+  };
+
+/** Whole binary logarithm of an age in nanoseconds. */
+const magnitude = (ageMs: number): number => (ageMs > 0 ? Math.trunc(Math.log2(ageMs * NANOSECONDS_PER_MS)) : -1);
+
+const mostRestarts = (statuses: readonly ContainerStatus[] | undefined): number => Math.max(0, ...restartsOf(statuses));
+
+const sidecarRestarts = ({ spec, status }: Pod): number => {
+  const sidecars = new Set(
+    (spec.initContainers ?? []).filter((one) => one.restartPolicy === 'Always').map(({ name }) => name),
+  );
+  return mostRestarts(status?.initContainerStatuses?.filter(({ name }) => sidecars.has(name)));
+};
+
+/** Sorts pods so that those to delete come first. Only ReplicaSets have surroundings. */
+export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings): readonly Pod[] {
+  const now = surroundings?.now;
+  const comparisons: readonly Comparison[] = [
+    lowest(({ spec }) => (spec.nodeName ? 1 : 0)),
+    lowest(({ status }) => Math.max(0, PHASES.indexOf(status?.phase))),
+    lowest((pod) => (isReady(pod) ? 1 : 0)),
+    ...(surroundings ? [lowest(deletionCost), crowding(surroundings.related)] : []),
+    latest((pod) => (isReady(pod) ? readySince(pod) : Number.NaN), now),
+    highest(({ status }) => mostRestarts(status?.containerStatuses)),
+    highest(sidecarRestarts),
+    latest(createdAt, now),
+    // no rule of kube-controller-manager: a run can be repeated
+    (a, b) => (a.metadata.name < b.metadata.name ? -1 : 1),
+  ];
+  return [...pods].sort((a, b) => {
+    for (const compare of comparisons) {
+      const result = compare(a, b);
+      if (result !== 0) return result;
+    }
+    return 0;
+  });
+}
