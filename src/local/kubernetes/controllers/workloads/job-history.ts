@@ -39,7 +39,7 @@ export class JobHistory {
   #inARow = 0;
   #lastFailureAt = 0;
 
-  /** @param pods those of a Job with a status have been counted if they have ended */
+  /** @param pods pods that the Job has now. If the Job has a status, it counts the ended pods already. */
   constructor({ status }: Job, pods: readonly Pod[]) {
     this.#succeeded = status?.succeeded ?? 0;
     this.#failed = status?.failed ?? 0;

@@ -15,7 +15,7 @@ import { controllerUid, createPod, deletePod, isActive, isReady, podOf, podsOf }
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
-/** How many pods should run now, of which `active` do. */
+/** Returns the number of pods that should run now. @param active number of pods that run */
 export function activeWished({ spec }: Job, succeeded: number, active: number): number {
   if (spec.suspend) return 0;
   const parallelism = spec.parallelism ?? 1;

@@ -51,7 +51,7 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
   // Pods of the new set that are not ready yet count against what may go.
   let mayGo = total - floor - (fresh.replicas - fresh.available);
   if (mayGo <= 0) return { fresh: next, old: old.map(({ replicas }) => replicas) };
-  // Old pods that are not available go first: nobody misses them.
+  // Old pods that are not available go first, because they serve no requests.
   const healthy = old.map((set) => {
     const cut = Math.min(mayGo, Math.max(0, set.replicas - set.available));
     mayGo -= cut;

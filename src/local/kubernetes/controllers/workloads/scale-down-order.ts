@@ -7,7 +7,7 @@ const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 const PHASES: readonly (string | undefined)[] = ['Pending', 'Unknown', 'Running'];
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** What a ReplicaSet considers in addition to the pods themselves. */
+/** Input of a ReplicaSet beside the pods themselves. */
 interface Surroundings {
   /** Pods of all ReplicaSets of the same Deployment. */
   readonly related: readonly Pod[];
@@ -68,7 +68,7 @@ const sidecarRestarts = ({ spec, status }: Pod): number => {
   return mostRestarts(status?.initContainerStatuses?.filter(({ name }) => sidecars.has(name)));
 };
 
-/** Sorts pods so that those to delete come first. Only ReplicaSets have surroundings. */
+/** Sorts pods so that the first pods are deleted first. Only ReplicaSets have surroundings. */
 export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings): readonly Pod[] {
   const now = surroundings?.now;
   const comparisons: readonly Comparison[] = [

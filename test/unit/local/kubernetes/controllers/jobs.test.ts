@@ -22,9 +22,9 @@ describe('activeWished', () => {
   it.each<[string, Job, number, number, number]>([
     ['a plain job', job({}), 0, 0, 1],
     ['a plain job that is done', job({}), 1, 0, 0],
-    ['no more than what is left', job({ completions: 3, parallelism: 2 }), 2, 2, 1],
+    ['at most the missing completions', job({ completions: 3, parallelism: 2 }), 2, 2, 1],
     ['a work queue', job({ parallelism: 2 }), 0, 1, 2],
-    ['what runs of a work queue after its first success', job({ parallelism: 2 }), 1, 1, 1],
+    ['running pods of a work queue after its first success', job({ parallelism: 2 }), 1, 1, 1],
     ['a suspended job', job({ suspend: true }), 0, 1, 0],
   ])('%s', (_, target, succeeded, active, expected) => {
     expect(activeWished(target, succeeded, active)).toBe(expected);

@@ -56,7 +56,7 @@ describe('sizesAfterScaling', () => {
     ['keeps the shares during a rollout', deployment(12), [set(6, 10), set(4, 10)], [9, 6]],
     // from 8 + 2 to 4 + 1 pods: each set times 0.5
     ['keeps the shares of a smaller Deployment', deployment(4), [set(6, 10), set(4, 10)], [3, 2]],
-    ['gives what rounding leaves to the largest set', deployment(5, careful), [set(3, 5), set(2, 5)], [4, 2]],
+    ['gives the rest after rounding to the largest set', deployment(5, careful), [set(3, 5), set(2, 5)], [4, 2]],
     ['gives a new pod to the newer of equal sets', deployment(4, careful), [set(2, 4), set(2, 4)], [2, 3]],
     ['takes a pod from the older of equal sets', deployment(2, careful), [set(2, 4), set(2, 4)], [1, 2]],
     ['empties all sets for no replicas', deployment(0), [set(6, 10), set(4, 10)], [0, 0]],

@@ -53,7 +53,7 @@ describe('scaleDownOrder', () => {
     ['shortly ready before long ready', pod('z', { readyFor: 100 }), pod('a', { readyFor: 1000, restarts: 9 })],
     ['restarted before steady', pod('z', { restarts: 2 }), pod('a', { age: 1 })],
     ['young before old', pod('z', { age: 100 }), pod('a')],
-    ['by name if nothing differs', pod('a'), pod('z')],
+    ['by name if they are equal otherwise', pod('a'), pod('z')],
   ])('takes %s', (_, first, second) => {
     expect(order([second, first])[0]).toBe(first.metadata.name);
   });

@@ -167,7 +167,7 @@ describe('the cluster that the scheduler sees', () => {
   });
 });
 
-describe('the pods that a pod is spread with by default', () => {
+describe('the default selector of a pod', () => {
   const labels = { app: 'web', tier: 'front' };
   const owned = (apiVersion: string, kind: string): Pod => {
     const pod = podWith({ labels });
@@ -183,7 +183,7 @@ describe('the pods that a pod is spread with by default', () => {
     } as unknown as T);
   const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'x' }] } };
 
-  it('are those of its ReplicaSet, StatefulSet or ReplicationController', async () => {
+  it('is that of its ReplicaSet, StatefulSet or ReplicationController', async () => {
     await add(REPLICA_SET, { selector: { matchLabels: { app: 'web' } }, template });
     await add(STATEFUL_SET, { selector: { matchLabels: { tier: 'front' } }, template });
     await add(REPLICATION_CONTROLLER, { selector: labels, template });
@@ -193,7 +193,7 @@ describe('the pods that a pod is spread with by default', () => {
     expect(cluster.defaultSelector(owned('batch/v1', 'Job'))).toBeUndefined();
   });
 
-  it('are those of its Services and its controller together', async () => {
+  it('combines its Services and its controller', async () => {
     await add(REPLICA_SET, { selector: { matchLabels: { app: 'web' } }, template });
     await add(SERVICE, { selector: { tier: 'front' }, ports: [{ port: 80 }] });
     expect(cluster.defaultSelector(owned('apps/v1', 'ReplicaSet'))).toEqual({ matchLabels: labels });
