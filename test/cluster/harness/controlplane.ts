@@ -26,8 +26,11 @@ const NO_CONTROLLERS = [
 export interface ControlPlaneOptions {
   /** Audited users: their requests are in `audit()`. */
   readonly audited?: readonly string[];
-  /** False: no scheduler and no controllers, so that objects stay as they were written. Default true. */
-  readonly controllers?: boolean;
+  /**
+   * False: no scheduler and no controllers, so that objects stay as they were written. `scheduler`: no controllers, so
+   * that pods are bound and not changed otherwise. Default true.
+   */
+  readonly controllers?: boolean | 'scheduler';
   /** More flags of the API server. */
   readonly apiServerFlags?: readonly string[];
   /** Keeps running when this process ends. */
@@ -129,20 +132,23 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
     const connection = await reachable(files, running.apiServer);
     const { client } = connection;
     await ready(client, running.apiServer);
-    if (options.controllers ?? true) {
-      const { controllerManager, scheduler } = executables;
+    const { controllers = true } = options;
+    if (controllers === true) {
+      const { controllerManager } = executables;
       running.controllerManager = await start(
         'kube-controller-manager',
         controllerManager,
         controllerManagerFlags(files),
       );
-      running.scheduler = await start('kube-scheduler', scheduler, schedulerFlags(files));
+    }
+    if (controllers !== false)
+      running.scheduler = await start('kube-scheduler', executables.scheduler, schedulerFlags(files));
+    if (controllers === true)
       await eventually(
         'the service account controller',
         () => client.raw('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
         START_LIMIT_MS,
       );
-    }
     return {
       ...connection,
       etcdUrl,
@@ -255,7 +261,12 @@ const etcdFlags = (folder: string, clientUrl: string, peerUrl: string): readonly
   '--unsafe-no-fsync',
 ];
 
-const apiServerFlags = (files: Files, port: number, etcdUrl: string, controllers: boolean): readonly string[] => [
+const apiServerFlags = (
+  files: Files,
+  port: number,
+  etcdUrl: string,
+  controllers: ControlPlaneOptions['controllers'],
+): readonly string[] => [
   `--etcd-servers=${etcdUrl}`,
   '--bind-address=127.0.0.1',
   '--advertise-address=127.0.0.1',
@@ -269,7 +280,7 @@ const apiServerFlags = (files: Files, port: number, etcdUrl: string, controllers
   `--service-account-key-file=${files.serviceAccountKey}`,
   `--service-account-signing-key-file=${files.serviceAccountKey}`,
   // Nobody makes accounts for the pods of new namespaces, or their tokens.
-  ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
+  ...(controllers === true ? [] : ['--disable-admission-plugins=ServiceAccount']),
   '--service-cluster-ip-range=172.20.0.0/16',
   '--allow-privileged=true',
   `--audit-policy-file=${files.auditPolicy}`,

@@ -1,0 +1,72 @@
+/** kube-scheduler on a real control plane, and the local scheduler's choice for the same pod in the same cluster. */
+import { POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import { realClock } from '../../../src/lib/clock.ts';
+import type { ObjectClient } from '../../../src/local/client.ts';
+import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
+import { openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
+import { Cluster } from '../../../src/local/kubernetes/scheduler/cluster.ts';
+import { feasibleNodes } from '../../../src/local/kubernetes/scheduler/filters.ts';
+import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
+import type { KubeApi } from '../../support/kube-api.ts';
+
+/** Places pods that are created on the control plane. */
+export class RealScheduler {
+  readonly #kube: KubeApi;
+  readonly #waiting = new Map<string, (pod: Pod) => void>();
+
+  constructor(kube: KubeApi, signal: AbortSignal) {
+    this.#kube = kube;
+    void this.#watch(signal);
+  }
+
+  /** Returns the name of the node; undefined if the pod fits on no node. */
+  async place(pod: Pod): Promise<string | undefined> {
+    const decided = new Promise<Pod>((resolve) => this.#waiting.set(pod.metadata.name, resolve));
+    await this.#kube.create(POD, pod);
+    return (await decided).spec.nodeName;
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { metadata } = await this.#kube.list(POD);
+    for await (const event of this.#kube.watch(POD, metadata?.resourceVersion ?? '', signal)) {
+      if (event.type === 'BOOKMARK') continue;
+      const { object } = event;
+      const isRefused = object.status?.conditions?.some(
+        ({ type, status }) => type === 'PodScheduled' && status === 'False',
+      );
+      if (!object.spec.nodeName && !isRefused) continue;
+      this.#waiting.get(object.metadata.name)?.(object);
+      this.#waiting.delete(object.metadata.name);
+    }
+  }
+}
+
+export interface Choice {
+  /** Number of nodes that the pod fits on. */
+  readonly feasible: number;
+  /** Names of the nodes that are equally good for the pod. */
+  readonly best: readonly string[];
+}
+
+/** The local scheduler's view of a cluster, into which the same objects are written. */
+export interface LocalScheduler {
+  readonly client: ObjectClient;
+  /** Chooses for a pod that is not bound. */
+  choose(pod: Pod): Choice;
+}
+
+export function openLocalScheduler(): LocalScheduler {
+  const api = openApi({ clock: realClock() });
+  // The owners of pods need not exist.
+  api.stop();
+  const cluster = new Cluster(cachesInProcess(api));
+  return {
+    client: connectInProcess(api),
+    choose(pod) {
+      const verdict = feasibleNodes(pod, cluster);
+      const fits = 'fits' in verdict ? verdict.fits : [];
+      return { feasible: fits.length, best: bestNodes(pod, fits, cluster).map(({ name }) => name) };
+    },
+  };
+}
