@@ -18,6 +18,7 @@ interface Flags extends PlayOptions {
 }
 
 const MOST_AT_ONCE = 64;
+const MOST_LIVES = 100;
 
 const EXAMPLES: readonly Example[] = [
   {
@@ -36,6 +37,10 @@ const EXAMPLES: readonly Example[] = [
   {
     what: 'sets that differ in their NodePools as well, of docs/replay-sets.md',
     command: 'karpenter replay -f examples/ --trace week.jsonl --sets sets.yaml',
+  },
+  {
+    what: 'eight lives with each set, to see whether the difference is more than chance',
+    command: "karpenter replay -f examples/ --trace week.jsonl --lives 8 --compare compatible='--packing=compatible'",
   },
   {
     what: 'the first three days, in a world of dearer spot, for a script',
@@ -69,14 +74,22 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
     .addOption(priceBookOption())
     .addOption(new Option('--until <duration>', 'how much of the trace to play, such as 3d or 36h').argParser(period))
     .addOption(
-      new Option('--parallel <number>', 'how many sets to play at a time (default: by cores and memory)').argParser(
+      new Option(
+        '--lives <number>',
+        'how many lives to play with each set; they differ in boot times and in the choice between nodes that suit a pod equally well, and show which differences between sets are not chance',
+      )
+        .argParser(wholeFrom(1, MOST_LIVES))
+        .default(1),
+    )
+    .addOption(
+      new Option('--parallel <number>', 'how many runs to play at a time (default: by cores and memory)').argParser(
         wholeFrom(1, MOST_AT_ONCE),
       ),
     )
     .addOption(
       new Option(
         '--memory <size>',
-        "what the replay may take of memory, such as 4Gi, shared by the sets that are played at a time (default: three quarters of the machine's, or of its container's)",
+        "what the replay may take of memory, such as 4Gi, shared by the runs that are played at a time (default: three quarters of the machine's, or of its container's)",
       ).argParser(sizeFrom('256Mi', '16Ti', '4Gi')),
     )
     .addOption(destinationsOption())

@@ -11,6 +11,7 @@ import { startWorkloads } from '../local/kubernetes/controllers/index.ts';
 import { startKubelets } from '../local/kubernetes/kubelets/index.ts';
 import type { KubeletOptions } from '../local/kubernetes/kubelets/options.ts';
 import { startScheduler } from '../local/kubernetes/scheduler/index.ts';
+import type { TieBreak } from '../local/kubernetes/scheduler/scores/index.ts';
 import type { Parts } from '../local/parts.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -22,6 +23,8 @@ interface ClusterOptions {
   readonly aws: OpenAws;
   readonly kubelets: Partial<KubeletOptions>;
   readonly random: Randomness;
+  /** Order of nodes to which kube-scheduler gives equal scores. */
+  readonly tieBreak?: TieBreak | undefined;
   readonly kubernetesVersion: string;
   readonly signal: AbortSignal;
 }
@@ -44,7 +47,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const caches = cachesInProcess(api);
   const parts: Parts = { client, caches, clock, signal, log: () => {}, silent: true };
   await startWorkloads(parts, { heartbeats: false });
-  await startScheduler(parts);
+  await startScheduler(parts, { tieBreak: options.tieBreak });
   await createClusterObjects(client);
   await startKubelets({
     parts,

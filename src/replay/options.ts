@@ -15,10 +15,12 @@ export interface SettingsSet {
 }
 
 export interface ReplayProgress {
-  /** Name of the set, its index from 0, and the number of sets. */
+  /** Name of the set, and the number of the life from 1 if several lives are played. */
   readonly set: string;
+  readonly life?: number;
+  /** Index of the run from 0, and the number of runs. Each set has one run for each life. */
   readonly index: number;
-  readonly sets: number;
+  readonly runs: number;
   /** Share of the trace that was played, from 0 to 1. */
   readonly share: number;
   readonly nodes: number;
@@ -30,7 +32,12 @@ export interface ReplayOptions {
   readonly trace: Trace;
   readonly world: WorldModel;
   readonly sets: readonly SettingsSet[];
-  /** Number of sets that are played at the same time, each in its own thread. Default: 1. */
+  /**
+   * Number of lives. Every set plays the same lives, which differ in boot times and in the order of nodes with equal
+   * scores. Default: 1.
+   */
+  readonly lives?: number;
+  /** Number of runs that are played at the same time, each in its own thread. Default: 1. */
   readonly parallel?: number;
   /** Memory limit of all threads together. Default: three quarters of the memory of the machine or its container. */
   readonly memoryBytes?: number;

@@ -1,9 +1,10 @@
-/** Plays a trace against the operator in virtual time, once for each set of settings. */
+/** Plays a trace against the operator in virtual time, once or in several lives for each set of settings. */
 
 import { withBoundedConcurrency } from '../lib/bounded-concurrency.ts';
 import { defined } from '../lib/defined.ts';
-import type { ReplayOptions } from './options.ts';
-import type { ReplayResult, ReplayRun } from './result.ts';
+import { LifeRuns } from './lives/life-runs.ts';
+import type { ReplayOptions, SettingsSet } from './options.ts';
+import type { ReplayResult } from './result.ts';
 import { collectEarly, replayMemory } from './threads/memory.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import { runInThread } from './threads/run-in-thread.ts';
@@ -14,22 +15,28 @@ export type { ReplayOptions, ReplayProgress as Progress, SettingsSet } from './o
 export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 
 /**
- * Plays the trace once for each set. The runs are independent of each other, and their worlds use the same seed. Each
- * run has its own thread with a limited heap.
+ * Plays the trace once for each set and life. The runs are independent of each other, and their worlds use the same
+ * seed. Each run has its own thread with a limited heap. If several lives are played, a life that fails is reported,
+ * and the other lives go on.
+ * @throws Error if a run fails and no other life of its set succeeds
  */
-export const replay: Replay = async ({ trace, world, sets, signal, onProgress, parallel = 1, memoryBytes }) => {
-  const runs: (ReplayRun | undefined)[] = [];
+export const replay: Replay = async (options) => {
+  const { trace, world, sets, signal, onProgress, parallel = 1, memoryBytes, lives = 1 } = options;
+  const planned = plannedRuns(sets, lives);
+  const runs = new LifeRuns(sets, lives);
   const failed = new AbortController();
   const ended = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
-  const atOnce = Math.min(parallel, sets.length);
+  const atOnce = Math.min(parallel, planned.length);
   const memory = replayMemory(atOnce, memoryBytes);
   collectEarly();
-  await withBoundedConcurrency([...sets.entries()], atOnce, async ([index, set]) => {
+  await withBoundedConcurrency([...planned.entries()], atOnce, async ([index, { set, life }]) => {
     if (ended.aborted) return;
-    const progress = (now: RunProgress): void => onProgress?.({ set: set.name, index, sets: sets.length, ...now });
+    const place = { set: set.name, index, runs: planned.length, ...defined({ life }) };
+    const progress = (now: RunProgress): void => onProgress?.({ ...place, ...now });
     try {
-      runs[index] = await runInThread({ trace, world, set, signal: ended, onProgress: progress }, memory);
+      runs.add(await runInThread({ trace, world, set, life, signal: ended, onProgress: progress }, memory));
     } catch (error) {
+      if (runs.failed(set, life, error)) return;
       // the result would be discarded, so the other runs can stop
       failed.abort();
       throw error;
@@ -39,6 +46,18 @@ export const replay: Replay = async ({ trace, world, sets, signal, onProgress, p
   return {
     trace: { name, start, seconds, ...defined({ source }) },
     world: worldSummary(world),
-    runs: runs.filter((each) => each !== undefined),
+    ...runs.result(),
   };
 };
+
+interface PlannedRun {
+  readonly set: SettingsSet;
+  /** Number of the life, from 1. Undefined if a single life is played. */
+  readonly life: number | undefined;
+}
+
+/** Returns all runs, life by life, so that a replay that is stopped has the same lives of all sets. */
+const plannedRuns = (sets: readonly SettingsSet[], lives: number): readonly PlannedRun[] =>
+  Array.from({ length: lives }, (_, index) =>
+    sets.map((set): PlannedRun => ({ set, life: lives === 1 ? undefined : index + 1 })),
+  ).flat();

@@ -2,11 +2,16 @@
  * Result of a replay: the outcome of one trace for one or several sets of settings. Plain data that JSON can represent.
  */
 
+import type { LivesSummary } from './lives/lives-result.ts';
+
 export interface ReplayResult {
   readonly trace: { readonly name: string; readonly start: string; readonly seconds: number; readonly source?: string };
   /** World of the replay: boot times, prices, interruptions and other parameters. */
   readonly world: WorldSummary;
+  /** One run for each set. If several lives were played, it is the first life that the set finished. */
   readonly runs: readonly ReplayRun[];
+  /** Comparison over all lives. Missing if a single life was played. */
+  readonly lives?: LivesSummary;
 }
 
 export interface WorldSummary {
@@ -23,6 +28,8 @@ export interface ReplayRun {
   readonly name: string;
   /** Differences from the other sets, for reports: arguments of the operator and changed objects. */
   readonly settings: readonly string[];
+  /** Number of the life, from 1, if several lives were played. */
+  readonly life?: number;
   /**
    * Seconds of the trace that were played. The number is smaller than the length of the trace if the replay was
    * interrupted.
@@ -33,6 +40,7 @@ export interface ReplayRun {
   readonly waiting: WaitingSummary;
   /** Pods that lost their node before they finished, through evictions of the operator or interruptions. */
   readonly evictions: number;
+  readonly redone: RedoneWork;
   readonly nodes: NodeSummary;
   readonly interruptions: InterruptionSummary;
   /** Share of the nodes' allocatable resources over time that pods did not request, from 0 to 1. */
@@ -60,14 +68,30 @@ interface CostSummary {
   readonly byNodePool: Readonly<Record<string, number>>;
 }
 
-/** Seconds from the creation of a pod until it was bound to a node, over all bound pods. */
+/**
+ * Work of pods that lost their node before they succeeded, and that therefore must start again: pods of Jobs, and other
+ * pods that end by themselves.
+ */
+export interface RedoneWork {
+  readonly pods: number;
+  /** Time from the start of their containers. */
+  readonly podHours: number;
+  /** Their share of the price of their nodes for this time. */
+  readonly usd: number;
+}
+
+/**
+ * Seconds from the creation of a pod until it was bound to a node. Pods that were still waiting when the replay ended
+ * count with the time until then.
+ */
 export interface WaitingSummary {
+  /** Pods that were bound. */
   readonly pods: number;
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly longest: number;
-  /** Pods that were still waiting when the replay ended. */
+  /** Pods that were still waiting when the replay ended, in addition to `pods`. */
   readonly stillWaiting: number;
   /**
    * Distribution in ascending order of seconds, with at most a few dozen entries: the number of pods that waited at

@@ -5,6 +5,7 @@ import { poolInputs } from '../controllers/pool-inputs.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
 import type { ObjectClient } from '../local/client.ts';
 import { fitted } from './fitted.ts';
+import { tieBreakOfLife, worldOfLife } from './lives/life.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';
@@ -15,6 +16,8 @@ import { CLUSTER, openWorld, type ReplayWorld } from './world.ts';
 
 export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly set: SettingsSet;
+  /** Number of the life, from 1, if several lives are played. */
+  readonly life?: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: (progress: RunProgress) => void;
 }
@@ -56,9 +59,11 @@ class Run {
   async play(): Promise<ReplayRun> {
     const life = new AbortController();
     try {
-      const { world: model, set } = this.#options;
+      const { world: model, set, life: number } = this.#options;
       const world = await openWorld({
-        ...{ clock: this.#clock, model, startMs: this.#startMs, stepSeconds: this.#stepSeconds },
+        model: number === undefined ? model : worldOfLife(model, number),
+        tieBreak: number === undefined ? undefined : tieBreakOfLife(model, number),
+        ...{ clock: this.#clock, startMs: this.#startMs, stepSeconds: this.#stepSeconds },
         args: set.args,
         signal: life.signal,
       });
@@ -119,11 +124,12 @@ class Run {
   }
 
   #result({ measure }: ReplayWorld): ReplayRun {
-    const { set, signal } = this.#options;
+    const { set, life, signal } = this.#options;
     const playedSeconds = Math.max(0, (this.#clock.now() - this.#startMs) / 1000);
     return {
       name: set.name,
       settings: set.says,
+      ...(life !== undefined && { life }),
       playedSeconds,
       isComplete: !(signal?.aborted ?? false),
       ...measure.result(playedSeconds, this.#paid),

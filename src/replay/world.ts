@@ -9,6 +9,7 @@ import type { OpenAws } from '../local/aws/options.ts';
 import { randomStream } from '../local/aws/random.ts';
 import type { LocalInstance } from '../local/aws/types.ts';
 import type { ObjectClient } from '../local/client.ts';
+import type { TieBreak } from '../local/kubernetes/scheduler/scores/index.ts';
 import { inProcessClients } from './aws/in-process-clients.ts';
 import { openCluster } from './cluster.ts';
 import { Measure } from './measure/measure.ts';
@@ -29,6 +30,8 @@ const VISIBLE_MS = 15 * 60_000;
 interface WorldOptions {
   readonly clock: VirtualClock;
   readonly model: WorldModel;
+  /** Order of nodes to which kube-scheduler gives equal scores. */
+  readonly tieBreak?: TieBreak | undefined;
   /** Start of the trace. */
   readonly startMs: number;
   /** Interval between two rows of the time series. */
@@ -48,6 +51,7 @@ export interface ReplayWorld {
 export async function openWorld({
   clock,
   model,
+  tieBreak,
   startMs,
   stepSeconds,
   args,
@@ -68,7 +72,7 @@ export async function openWorld({
   const common = { clock, clusterName: CLUSTER, endpoint: ENDPOINT, kubernetesVersion: KUBERNETES, signal };
   const { api, client, caches } = await openCluster({
     ...common,
-    aws,
+    ...{ aws, tieBreak },
     kubelets: kubeletsOf(model),
     random: { below: (limit) => Math.floor(random() * limit), uuid: () => names.uuid() },
   });

@@ -1,5 +1,5 @@
 /** Schema of the result of a replay. */
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { count, text, texts, time, usd } from './parts.ts';
 
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
@@ -23,10 +23,10 @@ const WAITING = Type.Object(
     p95: amount('Seconds'),
     p99: amount('Seconds'),
     longest: amount('Seconds'),
-    stillWaiting: count('Pods that waited still when the replay ended'),
+    stillWaiting: count('Pods that still waited when the replay ended; percentiles include them'),
     upTo: Type.Optional(
       Type.Array(Type.Object({ seconds: Type.Number(), pods: count('Pods that waited at most so long') }), {
-        description: 'The distribution, by growing seconds',
+        description: 'The distribution, by growing seconds; it includes pods that still waited at the end',
       }),
     ),
   },
@@ -73,6 +73,7 @@ const NODE_EVENT = Type.Object({
 const RUN = Type.Object({
   name: text('Of the set of settings'),
   settings: texts('What sets it apart'),
+  life: Type.Optional(count('Number of the life, from 1, if several lives were played')),
   playedSeconds: amount('Seconds of the trace that were played'),
   isComplete: Type.Boolean({
     description: 'False: the replay was stopped, and all figures are of the time until then',
@@ -80,6 +81,14 @@ const RUN = Type.Object({
   cost: COST,
   waiting: WAITING,
   evictions: count('Pods that lost their node before they were done'),
+  redone: Type.Object(
+    {
+      pods: count('Pods'),
+      podHours: amount('Hours for which their containers ran'),
+      usd: usd('Their share of the price of their nodes'),
+    },
+    { description: 'Work of Jobs and of pods that end by themselves, lost with the node of the pod' },
+  ),
   nodes: NODES,
   interruptions: Type.Object({
     count: count('Spot instances that were taken back'),
@@ -105,6 +114,65 @@ const RUN = Type.Object({
   took: Type.Object({ seconds: amount('Real seconds'), rssBytes: amount('Highest resident memory of the process') }),
 });
 
+/** Schema of an object with a field for each figure that lives are compared by. */
+const byFigure = <T extends TSchema>(of: (description: string) => T) => ({
+  usd: of('Full cost'),
+  evictions: of('Evictions'),
+  nodesBought: of('Nodes that were launched'),
+  waitingP50: of('Median of the waiting times of pods, in seconds'),
+  waitingP95: of('95th percentile of the waiting times of pods, in seconds'),
+  redonePodHours: of('Pod-hours of redone work'),
+  redoneUsd: of('Cost of redone work'),
+});
+
+const DIFFERENCE = (description: string) =>
+  Type.Object(
+    {
+      mean: Type.Number({ description: 'Mean of the differences in the same life' }),
+      interval: Type.Optional(
+        Type.Object(
+          { low: Type.Number(), high: Type.Number() },
+          { description: '95 % confidence interval of the mean; missing with fewer than two lives' },
+        ),
+      ),
+      isShown: Type.Boolean({ description: 'False: the interval contains zero, so the lives show no difference' }),
+    },
+    { description },
+  );
+
+const LIVES = Type.Object(
+  {
+    count: count('Lives that each set was to play'),
+    sets: Type.Array(
+      Type.Object({
+        name: text('Of the set of settings'),
+        lives: Type.Array(Type.Object({ life: count('Number of the life, from 1'), ...byFigure(amount) }), {
+          description: 'Lives that were played to the end',
+        }),
+        mean: Type.Optional(Type.Object(byFigure(amount), { description: 'Means of these lives' })),
+        difference: Type.Optional(
+          Type.Object(
+            {
+              pairs: count('Lives that both sets finished'),
+              first: Type.Object(byFigure(amount), { description: 'Means of the first set over these lives' }),
+              of: Type.Object(byFigure(DIFFERENCE), { description: 'Differences from the first set' }),
+            },
+            { description: 'Missing for the first set' },
+          ),
+        ),
+      }),
+      { description: 'In the order of the sets' },
+    ),
+    failures: Type.Array(
+      Type.Object({ set: Type.String(), life: count('Number of the life'), message: Type.String() }),
+      {
+        description: 'Lives that ended with an error',
+      },
+    ),
+  },
+  { description: 'Comparison over several lives; missing if a single life was played' },
+);
+
 export const REPLAY = Type.Object(
   {
     trace: Type.Object({
@@ -118,7 +186,11 @@ export const REPLAY = Type.Object(
       seed: Type.Number(),
       says: texts('What departs from the default'),
     }),
-    runs: Type.Array(RUN, { description: 'In the order of the sets; those that were not begun are missing' }),
+    runs: Type.Array(RUN, {
+      description:
+        'In the order of the sets; those that were not begun are missing. If several lives were played: the first life that the set finished',
+    }),
+    lives: Type.Optional(LIVES),
   },
   { description: 'What a trace led to under one or several sets of settings' },
 );

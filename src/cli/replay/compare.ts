@@ -1,5 +1,6 @@
 /** Compares the runs of a replay in numbers and in sentences. */
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import { livesSentences, missingLives } from './lives.ts';
 import { spanText } from './units.ts';
 
 /** Relative difference below which two costs are described as equal. */
@@ -20,17 +21,20 @@ export function costDifference(first: ReplayRun, other: ReplayRun): number | und
 export const sentences = (result: ReplayResult): readonly string[] => {
   const [first, ...others] = result.runs;
   if (first === undefined) return ['Nothing was played.'];
+  if (result.lives !== undefined) return [...livesSentences(result.lives), ...missingLives(result.lives)];
   return [...others.map((other) => comparison(first, other)), ...unfinished(result)];
 };
 
-/** Returns a sentence for each run that was stopped early. */
-export const unfinished = ({ runs, trace }: ReplayResult): readonly string[] =>
-  runs
-    .filter(({ isComplete }) => !isComplete)
-    .map(
-      ({ name, playedSeconds }) =>
-        `${name} is unfinished: it was stopped after ${spanText(playedSeconds)} of ${spanText(trace.seconds)}, and its figures are of that time alone.`,
-    );
+/** Returns a sentence for each run that was stopped early, or for the lives that are missing. */
+export const unfinished = ({ runs, trace, lives }: ReplayResult): readonly string[] =>
+  lives !== undefined
+    ? missingLives(lives)
+    : runs
+        .filter(({ isComplete }) => !isComplete)
+        .map(
+          ({ name, playedSeconds }) =>
+            `${name} is unfinished: it was stopped after ${spanText(playedSeconds)} of ${spanText(trace.seconds)}, and its figures are of that time alone.`,
+        );
 
 function comparison(first: ReplayRun, other: ReplayRun): string {
   if (!isComparable(first, other))

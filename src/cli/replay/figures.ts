@@ -1,5 +1,5 @@
 /** Figures of a run, in the order of the summary and the page. */
-import type { ReplayRun } from '../../replay/result.ts';
+import type { ReplayRun, WaitingSummary } from '../../replay/result.ts';
 import { costDifference } from './compare.ts';
 import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
 
@@ -23,11 +23,14 @@ const difference = (run: ReplayRun, first: ReplayRun): string => {
   return fraction === undefined ? NONE : signedPercent(fraction);
 };
 
-/** Formats the waiting time of bound pods, in seconds. It is undefined if no pod was bound. */
+/** Returns the number of pods that waiting times are about: bound pods, and pods that still wait. */
+export const waitedPods = ({ pods, stillWaiting }: WaitingSummary): number => pods + stillWaiting;
+
+/** Formats a waiting time. Pods that still wait count with their time until the end. */
 const waited =
   (name: 'p50' | 'p95' | 'p99' | 'longest') =>
   ({ waiting }: ReplayRun): string =>
-    waiting.pods === 0 ? NONE : spanText(waiting[name]);
+    waitedPods(waiting) === 0 ? NONE : spanText(waiting[name]);
 
 export const FIGURES: readonly FigureGroup[] = [
   {
@@ -50,6 +53,14 @@ export const FIGURES: readonly FigureGroup[] = [
       { label: 'pods bound', of: ({ waiting }) => amount(waiting.pods) },
       { label: 'still waiting', of: ({ waiting }) => amount(waiting.stillWaiting) },
       { label: 'evictions', of: ({ evictions }) => amount(evictions) },
+    ],
+  },
+  {
+    title: 'Redone work',
+    figures: [
+      { label: 'pods', of: ({ redone }) => amount(redone.pods) },
+      { label: 'pod-hours', of: ({ redone }) => amount(redone.podHours) },
+      { label: 'cost', of: ({ redone }) => dollars(redone.usd) },
     ],
   },
   {

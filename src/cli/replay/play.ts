@@ -22,9 +22,11 @@ export interface PlayOptions {
   readonly priceBook?: string;
   /** Length of the replayed part of the trace, in milliseconds. */
   readonly until?: number;
-  /** Number of sets that run in parallel. By default limited by the machine. */
+  /** Number of lives of each set. */
+  readonly lives?: number;
+  /** Number of runs that are played in parallel. By default limited by the machine. */
   readonly parallel?: number;
-  /** Memory limit in bytes for all sets that run in parallel. */
+  /** Memory limit in bytes for all runs that are played in parallel. */
   readonly memory?: number;
 }
 
@@ -63,7 +65,7 @@ export async function preparePlay(options: PlayOptions, parts: ReplayParts): Pro
       parts.replay({
         ...{ trace, world, sets, signal, onProgress },
         parallel: options.parallel ?? runsAtOnce(options.memory),
-        ...defined({ memoryBytes: options.memory }),
+        ...defined({ memoryBytes: options.memory, lives: options.lives }),
       }),
   };
 }

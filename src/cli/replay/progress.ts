@@ -30,7 +30,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
   const { output = process.stderr, nowMs = () => performance.now() } = options;
   const startedMs = nowMs();
   let shownMs: number | undefined;
-  /** Progress by index of the set, because several sets may run in parallel. */
+  /** Progress by index of the run, because several runs may be played in parallel. */
   const shares = new Map<number, number>();
   const told = new Map<number, number>();
   return {
@@ -40,7 +40,7 @@ export function progressLine(options: ProgressOptions): ProgressLine {
       const now = nowMs();
       const left = leftText(progress, [...shares.values()], now - startedMs);
       if (output.isTTY === true) {
-        // there is room for one set, so the slowest set is shown
+        // there is room for one run, so the slowest run is shown
         if ([...shares.values()].some((other) => other < share)) return;
         if (shownMs !== undefined && now - shownMs < BETWEEN_MS) return;
         shownMs = now;
@@ -66,15 +66,16 @@ function bar(share: number): string {
 }
 
 function lineText(progress: Progress, { startMs, seconds }: ProgressOptions, left: string): string {
-  const { set, index, sets, share, nodes, pods, usd: spent } = progress;
-  const name = sets > 1 ? `${set} (${index + 1}/${sets})` : set;
+  const { set, life, index, runs, share, nodes, pods, usd: spent } = progress;
+  const played = life === undefined ? set : `${set}, life ${life}`;
+  const name = runs > 1 ? `${played} (${index + 1}/${runs})` : played;
   const at = dateTime(startMs + share * seconds * 1000);
   return `${name} ${Math.floor(share * 100)} % ${at} ${counted(nodes, 'node')} ${counted(pods, 'pod')} ${usd(spent)}${left}`;
 }
 
-/** Estimates the remaining time of all sets, which take about the same time. */
-function leftText({ sets }: Progress, shares: readonly number[], elapsedMs: number): string {
-  const done = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, sets);
+/** Estimates the remaining time of all runs, which take about the same time. */
+function leftText({ runs }: Progress, shares: readonly number[], elapsedMs: number): string {
+  const done = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, runs);
   if (done < SURE_SHARE || done >= 1) return '';
   return `, ${spanText((elapsedMs / 1000) * (1 / done - 1))} left`;
 }

@@ -4,9 +4,11 @@
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
+import { blocks, rowsOf, shortened } from './columns.ts';
 import { sentences } from './compare.ts';
 import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
+import { livesTexts } from './lives-text.ts';
 import { amount, dateTime, dollars, spanText } from './units.ts';
 
 interface SummaryStyle {
@@ -19,20 +21,20 @@ interface SummaryStyle {
 /** Width in a pipe, and maximum width, because wider lines are hard to read. */
 export const SUMMARY_WIDTH = 80;
 
+/** Width of the names beside sparklines. */
 const LABEL = 17;
 const GAP = 2;
-const NARROWEST = 12;
-const WIDEST = 20;
 
 /** Returns the summary. It ends with a newline. */
 export function summaryText(result: ReplayResult, { width, isStyled }: SummaryStyle): string {
   const bold = (text: string): string => (isStyled ? `\u001b[1m${text}\u001b[22m` : text);
-  const { runs } = result;
+  const { runs, lives } = result;
   const parts = [
     headText(result, width),
     sentences(result)
       .map((sentence) => bold(indented(sentence, '', width)))
       .join('\n'),
+    ...(lives === undefined ? [] : livesTexts(lives, width, bold)),
     ...blocks(runs, width).map((block) => figuresText(block, runs[0], { width, bold })),
     ...(runs.some(({ series }) => series.nodes.length > 1) ? sparkTexts(result, width) : []),
     settingsText(runs, width),
@@ -51,27 +53,25 @@ function headText({ trace, world }: ReplayResult, width: number): string {
     .join('\n');
 }
 
-/** Splits the runs into blocks that fit the width. */
-function blocks(runs: readonly ReplayRun[], width: number): readonly (readonly ReplayRun[])[] {
-  const most = Math.max(1, Math.floor((width - LABEL) / (NARROWEST + GAP)));
-  return Array.from({ length: Math.ceil(runs.length / most) }, (_, index) =>
-    runs.slice(index * most, (index + 1) * most),
-  );
-}
-
 interface Layout {
   readonly width: number;
   readonly bold: (text: string) => string;
 }
 
 function figuresText(runs: readonly ReplayRun[], first: ReplayRun | undefined, { width, bold }: Layout): string {
-  const column = Math.min(WIDEST, Math.floor((width - LABEL) / runs.length) - GAP);
-  const row = (label: string, cells: readonly string[]): string =>
-    `${label.padEnd(LABEL)}${cells.map((cell) => ' '.repeat(GAP) + cell.padStart(column)).join('')}`.trimEnd();
+  const row = rowsOf(runs.length, width);
   const head = row(
     '',
-    runs.map(({ name }) => shortened(name, column)),
+    runs.map(({ name }) => name),
   );
+  const lives = runs.some(({ life }) => life !== undefined)
+    ? [
+        row(
+          '',
+          runs.map(({ life }) => (life === undefined ? '' : `life ${life}`)),
+        ),
+      ]
+    : [];
   const marks = runs.some(({ isComplete }) => !isComplete)
     ? [
         row(
@@ -89,11 +89,8 @@ function figuresText(runs: readonly ReplayRun[], first: ReplayRun | undefined, {
       ),
     ),
   ]);
-  return [bold(head), ...marks, ...groups].join('\n');
+  return [bold(head), ...lives, ...marks, ...groups].join('\n');
 }
-
-const shortened = (name: string, width: number): string =>
-  name.length > width ? `${name.slice(0, width - 1)}…` : name;
 
 const SPARKS: readonly {
   readonly title: string;

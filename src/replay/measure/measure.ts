@@ -1,8 +1,8 @@
 /** Observes the cluster of a replay and summarizes the run. */
-import { NODE_CLAIM, POD } from '../../api/kinds.ts';
+import { NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
-import { amountIn, podRequests } from '../../engine/resources.ts';
+import { amountIn, podRequests, readableResources } from '../../engine/resources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
@@ -13,6 +13,7 @@ import { Columns } from './columns.ts';
 import { Complaints } from './complaints.ts';
 import { NodeLog } from './node-log.ts';
 import { PodLives } from './pod-lives.ts';
+import { type PricedNode, RedoneMeter } from './redone-work.ts';
 import { type CreditsOf, type RateOf, SpendingMeter } from './spending.ts';
 
 interface MeasureOptions {
@@ -38,6 +39,7 @@ export class Measure {
   readonly spending: SpendingMeter;
   readonly #options: MeasureOptions;
   readonly #columns: Columns;
+  readonly #redone = new RedoneMeter((name) => this.#nodeOf(name));
   /** Instances with an interruption warning. */
   readonly #warned = new Set<string>();
 
@@ -51,8 +53,6 @@ export class Measure {
       priceOf: (providerId) => instances.get(providerId.split('/').at(-1) ?? '')?.usdPerHour ?? 0,
     });
     caches.of(POD).subscribe((now, before) => {
-      if (now !== undefined) this.pods.changed(now, clock.now());
-      else if (before !== undefined) this.pods.gone(before);
       this.#podChanged(now, before);
     });
     caches.of(NODE_CLAIM).subscribe((now, before) => {
@@ -70,9 +70,25 @@ export class Measure {
 
   #podChanged(now: Pod | undefined, before: Pod | undefined): void {
     const nowMs = this.#options.clock.now();
+    if (now !== undefined) {
+      this.pods.changed(now, nowMs);
+      this.#redone.changed(now, nowMs);
+    } else if (before !== undefined) {
+      this.pods.gone(before);
+      this.#redone.gone(before, nowMs);
+    }
     const [from, to] = [nodeOf(before), nodeOf(now)];
     if (before && from) this.spending.requestsChanged(from, -cpuOf(before), nowMs);
     if (now && to) this.spending.requestsChanged(to, cpuOf(now), nowMs);
+  }
+
+  #nodeOf(name: string): PricedNode | undefined {
+    const node = this.#options.caches.of(NODE).get({ name });
+    if (node === undefined) return undefined;
+    return {
+      usdPerHour: this.spending.usdPerHourOf(name),
+      allocatable: readableResources(node.status?.allocatable),
+    };
   }
 
   #instanceChanged(instance: LocalInstance): void {
@@ -112,13 +128,15 @@ export class Measure {
 
   /** @param paid as in `sample`, for the time since the last sample */
   result(playedSeconds: number, paid: number): Measured {
-    this.spending.settle(this.#options.clock.now(), paid);
+    const nowMs = this.#options.clock.now();
+    this.spending.settle(nowMs, paid);
     const { nodeHours, most, hoursByType, ...cost } = this.spending.totals;
     const average = playedSeconds > 0 ? nodeHours / (playedSeconds / 3600) : 0;
     return {
       cost,
-      waiting: this.pods.summary(),
+      waiting: this.pods.summary(nowMs),
       evictions: this.pods.evictions,
+      redone: this.#redone.total,
       nodes: { ...this.nodeLog.summary(), most, average, hoursByType },
       interruptions: this.nodeLog.interruptions(),
       idle: this.#columns.idle,

@@ -1,8 +1,8 @@
 /** Waiting times of pods in a replay, and the number of pods that lose their node before they finish. */
-import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
 import type { WaitingSummary } from '../result.ts';
+import { hasLostNode, phaseOf } from './pod-states.ts';
 
 interface Life {
   readonly createdMs: number;
@@ -10,7 +10,6 @@ interface Life {
   isDisrupted: boolean;
 }
 
-const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
 const isOver = (pod: Pod): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
 /** Pods of DaemonSets are not counted, because they start and end with their node. */
 const isCounted = (pod: Pod): boolean => !isOwnedByDaemonSet(pod);
@@ -64,24 +63,23 @@ export class PodLives {
     return this.#lives.size - this.#running;
   }
 
-  summary(): WaitingSummary {
-    const sorted = Float64Array.from(this.#waits).sort();
+  /** Includes the pods that still wait, with the time until now. */
+  summary(nowMs: number): WaitingSummary {
+    const waiting = [...this.#lives.values()].filter(({ isBound }) => !isBound);
+    const sorted = Float64Array.from([...this.#waits, ...waiting.map(({ createdMs }) => nowMs - createdMs)]).sort();
     const quantile = (share: number): number =>
       (sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? 0) / 1000;
     return {
-      pods: sorted.length,
+      pods: this.#waits.length,
       p50: quantile(0.5),
       p95: quantile(0.95),
       p99: quantile(0.99),
       longest: quantile(1),
-      stillWaiting: this.waiting,
+      stillWaiting: waiting.length,
       upTo: distribution(sorted),
     };
   }
 }
-
-/** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node. */
-const hasLostNode = (pod: Pod): boolean => getCondition(pod, 'DisruptionTarget')?.status === 'True';
 
 type Distribution = NonNullable<WaitingSummary['upTo']>;
 

@@ -30,8 +30,8 @@ export class SpendingMeter {
   readonly #rateOf: RateOf;
   readonly #creditsOf: CreditsOf;
   readonly #open = new Map<string, Account>();
-  /** Burstable instances by the name of their node. */
-  readonly #burstable = new Map<string, Account>();
+  /** Running instances by the name of their node. */
+  readonly #byNode = new Map<string, Account>();
   /** CPU that the pods of a node request, in millicores. */
   readonly #requestedCpu = new Map<string, number>();
   readonly #byCapacityType = new Map<string, number>();
@@ -57,7 +57,7 @@ export class SpendingMeter {
     const rate = this.#rateOf(instance, nowMs);
     const account: Account = { instance, cpuCredits: this.#creditsOf(instance), rate, sinceMs: nowMs };
     this.#open.set(instance.id, account);
-    if (account.cpuCredits !== undefined) this.#burstable.set(instance.privateDnsName, account);
+    this.#byNode.set(instance.privateDnsName, account);
     this.#most = Math.max(this.#most, this.#open.size);
   }
 
@@ -66,13 +66,13 @@ export class SpendingMeter {
     if (account === undefined) return;
     this.#charge(account, nowMs);
     this.#open.delete(instance.id);
-    this.#burstable.delete(instance.privateDnsName);
+    if (this.#byNode.get(instance.privateDnsName) === account) this.#byNode.delete(instance.privateDnsName);
   }
 
   /** Changes the CPU that the pods of a node request. @param change in millicores */
   requestsChanged(node: string, change: number, nowMs: number): void {
-    const account = this.#burstable.get(node);
-    if (account !== undefined) this.#charge(account, nowMs);
+    const account = this.#byNode.get(node);
+    if (account?.cpuCredits !== undefined) this.#charge(account, nowMs);
     const requested = (this.#requestedCpu.get(node) ?? 0) + change;
     if (requested > 0) this.#requestedCpu.set(node, requested);
     else this.#requestedCpu.delete(node);
@@ -123,6 +123,12 @@ export class SpendingMeter {
       usd += (instance + extras) * paid + this.#surplusOf(account);
     }
     return usd;
+  }
+
+  /** Returns the current price of a node in USD per hour, or 0 if its instance does not run. */
+  usdPerHourOf(node: string): number {
+    const { instance, extras } = this.#byNode.get(node)?.rate ?? { instance: 0, extras: 0 };
+    return instance + extras;
   }
 
   get nodes(): number {

@@ -9,6 +9,7 @@ export interface ThreadData {
   readonly header: TraceHeader;
   readonly world: WorldModel;
   readonly set: SettingsSet;
+  readonly life?: number | undefined;
 }
 
 /** Message to the thread: the next events of the trace, or the order to stop. `isLast` marks the last events. */
@@ -21,5 +22,5 @@ export type ThreadReport =
   | { readonly run: ReplayRun }
   | { readonly error: unknown };
 
-/** Progress of one run, without its position among the sets. */
-export type RunProgress = Omit<ReplayProgress, 'set' | 'index' | 'sets'>;
+/** Progress of one run, without its position among the runs. */
+export type RunProgress = Omit<ReplayProgress, 'set' | 'life' | 'index' | 'runs'>;

@@ -1,10 +1,10 @@
-/** Program of a replay's thread, which plays one set of settings. */
+/** Program of a replay's thread, which plays one life with one set of settings. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { run } from '../run.ts';
 import type { TraceEvent } from '../trace/trace.ts';
 import type { RunProgress, ThreadData, ThreadOrder, ThreadReport } from './protocol.ts';
 
-const { header, world, set } = workerData as ThreadData;
+const { header, world, set, life } = workerData as ThreadData;
 const stop = new AbortController();
 let supply: ((order: Exclude<ThreadOrder, 'stop'>) => void) | undefined;
 
@@ -30,7 +30,7 @@ parentPort?.on('message', (order: ThreadOrder) => {
 
 try {
   const onProgress = (progress: RunProgress): void => report({ progress });
-  report({ run: await run({ trace: { header, events }, world, set, signal: stop.signal, onProgress }) });
+  report({ run: await run({ trace: { header, events }, world, set, life, signal: stop.signal, onProgress }) });
 } catch (error) {
   report({ error });
 } finally {

@@ -1,4 +1,4 @@
-/** Runs one set of a replay in its own thread. */
+/** Plays one life with one set of settings in its own thread. */
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../lib/error-message.ts';
 import type { ReplayRun } from '../result.ts';
@@ -18,9 +18,10 @@ const BATCH = 500;
  * @throws Error if the trace cannot be read, the run fails, or the thread runs out of memory
  */
 export async function runInThread(options: RunOptions, memory: ReplayMemory): Promise<ReplayRun> {
-  const { trace, world, set, signal, onProgress } = options;
-  const data: ThreadData = { header: trace.header, world, set };
-  const worker = new Worker(PROGRAM, { workerData: data, name: `replay ${set.name}`, resourceLimits: memory.heap });
+  const { trace, world, set, life, signal, onProgress } = options;
+  const data: ThreadData = { header: trace.header, world, set, life };
+  const name = `set ${set.name}${life === undefined ? '' : `, life ${life}`}`;
+  const worker = new Worker(PROGRAM, { workerData: data, name: `replay ${name}`, resourceLimits: memory.heap });
   const send = (order: ThreadOrder): void => worker.postMessage(order);
   const stop = (): void => send('stop');
   const batches = batchesOf(trace);
@@ -36,8 +37,8 @@ export async function runInThread(options: RunOptions, memory: ReplayMemory): Pr
         else if ('run' in message) resolve(message.run);
         else reject(message.error);
       });
-      worker.on('error', (error) => reject(new Error(`set ${set.name}: ${failure(error, memory)}`, { cause: error })));
-      worker.on('exit', () => reject(new Error(`set ${set.name}: its thread ended`)));
+      worker.on('error', (error) => reject(new Error(`${name}: ${failure(error, memory)}`, { cause: error })));
+      worker.on('exit', () => reject(new Error(`${name}: its thread ended`)));
       if (signal?.aborted) stop();
       signal?.addEventListener('abort', stop, { once: true });
     });
@@ -54,7 +55,7 @@ const isOutOfMemory = (error: unknown): boolean =>
 function failure(error: unknown, memory: ReplayMemory): string {
   if (!isOutOfMemory(error)) return messageOf(error);
   const { bytes, threads } = memory;
-  const share = threads === 1 ? '' : `, which ${threads} sets at a time share; or play fewer with --parallel 1`;
+  const share = threads === 1 ? '' : `, which ${threads} runs at a time share; or play fewer with --parallel 1`;
   return `it needs more than a heap of ${heapMib(memory)} MiB; raise --memory, now ${Math.round(bytes / 2 ** 20)}Mi${share}`;
 }
 

@@ -12,12 +12,12 @@ const READY_SHARE = 0.1;
 const MOST_START_MS = 8_000;
 const MOST_READY_MS = 5_000;
 
-type Times = Pick<WorldModel, 'bootSeconds' | 'seed'>;
+type Times = Pick<WorldModel, 'bootSeconds' | 'seed' | 'bootSeed'>;
 
 /** Milliseconds from the launch of the nth machine until its node is Ready. */
-export function bootMs({ bootSeconds: { p50, p95 }, seed }: Times, launch: number): number {
+export function bootMs({ bootSeconds: { p50, p95 }, seed, bootSeed = seed }: Times, launch: number): number {
   const deviation = Math.log(p95 / p50) / P95;
-  return 1000 * p50 * Math.exp(deviation * normal(seed, 'boot', launch));
+  return 1000 * p50 * Math.exp(deviation * normal(bootSeed, 'boot', launch));
 }
 
 const startMs = ({ bootSeconds: { p50 } }: Times): number => Math.min(MOST_START_MS, 1000 * p50 * START_SHARE);
@@ -41,6 +41,6 @@ export function kubeletsOf(model: WorldModel): Partial<KubeletOptions> {
   return {
     ...(isModelled(model) ? { bootMs: 0, bootJitter: 0, readyMs: readyMs(model) } : {}),
     podStartMs: [pods, pods],
-    seed: model.seed,
+    seed: model.bootSeed ?? model.seed,
   };
 }

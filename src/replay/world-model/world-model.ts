@@ -7,6 +7,8 @@ import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 export interface WorldModel {
   readonly region: string;
   readonly seed: number;
+  /** Seed of boot times. Default: `seed`. */
+  readonly bootSeed?: number;
   /** Seconds from the launch until the node is ready: log-normal, by its median and 95th percentile. */
   readonly bootSeconds: { readonly p50: number; readonly p95: number };
   /** Seconds from the binding of a pod until its containers run. */

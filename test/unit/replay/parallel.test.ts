@@ -42,7 +42,7 @@ describe('replay with several sets at a time', () => {
     const [ours, compatible] = untimed(await playedHere(TRACE, SETS.slice(0, 2)));
     expect(untimed(result.runs)).toEqual([ours, compatible, { ...ours, name: 'again' }]);
     expect(result.runs.map(({ name }) => name)).toEqual(['ours', 'compatible', 'again']);
-    expect([...told.values()].map(({ set, index, sets, share }) => [set, index, sets, share]).sort()).toEqual([
+    expect([...told.values()].map(({ set, index, runs, share }) => [set, index, runs, share]).sort()).toEqual([
       ['again', 2, 3, 1],
       ['compatible', 1, 3, 1],
       ['ours', 0, 3, 1],
@@ -74,13 +74,46 @@ describe('replay with several sets at a time', () => {
     expect(untimed(runs)).toEqual(untimed(await playedHere(trace, SETS.slice(0, 1))));
   });
 
+  it('plays the same lives with each set, and compares them', async () => {
+    const sets = [setOf('ours'), setOf('again')];
+    const { runs, lives } = await played({ sets, lives: 2 });
+    expect(runs.map(({ name, life }) => [name, life])).toEqual([
+      ['ours', 1],
+      ['again', 1],
+    ]);
+    const [ours, again] = lives?.sets ?? [];
+    expect(lives).toMatchObject({ count: 2, failures: [] });
+    expect(again?.lives).toEqual(ours?.lives);
+    expect(ours?.lives[0]?.waitingP95).not.toBe(ours?.lives[1]?.waitingP95);
+    expect(again?.difference).toMatchObject({
+      pairs: 2,
+      of: { usd: { mean: 0, interval: { low: 0, high: 0 }, isShown: false } },
+    });
+  });
+
+  it('leaves out a life that fails', async () => {
+    let reads = 0;
+    const trace: Trace = {
+      ...TRACE,
+      async *events() {
+        reads += 1;
+        if (reads === 2) throw new RangeError('week.jsonl was removed');
+        yield* TRACE.events();
+      },
+    };
+    const { runs, lives } = await played({ trace, sets: SETS.slice(0, 1), lives: 2, parallel: 1 });
+    expect(runs.map(({ life }) => life)).toEqual([1]);
+    expect(lives?.failures).toEqual([{ set: 'ours', life: 2, message: 'week.jsonl was removed' }]);
+    expect(lives?.sets[0]?.lives.map(({ life }) => life)).toEqual([1]);
+  });
+
   it('says how to give it more memory when it needs more than it may have', async () => {
     const memoryBytes = 256 * 2 ** 20;
     await expect(played({ sets: SETS.slice(0, 1), memoryBytes })).rejects.toThrow(
       /^set ours: it needs more than a heap of \d+ MiB; raise --memory, now 256Mi$/,
     );
     await expect(played({ memoryBytes })).rejects.toThrow(
-      /^set (ours|compatible): .* --memory, now 256Mi, which 2 sets at a time share; or play fewer with --parallel 1$/,
+      /^set (ours|compatible): .* --memory, now 256Mi, which 2 runs at a time share; or play fewer with --parallel 1$/,
     );
   });
 

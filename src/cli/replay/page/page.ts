@@ -8,6 +8,7 @@ import type { ReplayResult } from '../../../replay/result.ts';
 import { spanText } from '../units.ts';
 import { pageData } from './data.ts';
 import { Html, html, json } from './html.ts';
+import { livesSection } from './lives-section.ts';
 import { logOf } from './log.ts';
 import { logSection } from './log-section.ts';
 import { timePlots, waitPlot } from './plots.ts';
@@ -70,6 +71,7 @@ export function pageOf(result: ReplayResult): string {
 ${headerOf(result)}
 <main id="main" tabindex="-1">
 ${verdictOf(result)}
+${livesSection(result.lives)}
 ${runs.length > 1 ? html`<div class="sticky">${legendOf(runs)}</div>` : ''}
 <h2>Over time</h2>
 <p class="soft">Times are UTC. A point of a plot stands for ${spanText(time.stepSeconds)}.</p>

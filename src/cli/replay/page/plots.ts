@@ -1,6 +1,7 @@
 /** Prepares the plots of a replay's page. */
 import type { ReplayResult, ReplaySeries, WaitingSummary } from '../../../replay/result.ts';
 import { type Downsampling, downsample, rowsPerPoint } from '../downsample.ts';
+import { waitedPods } from '../figures.ts';
 import type { Plot, PlotLine, Unit } from './plot.ts';
 import { timeTicks, waitTicks } from './scale.ts';
 
@@ -104,7 +105,9 @@ export function timePlots({ runs, trace }: ReplayResult): Drawn {
  * Returns the shares of a run's pods by maximum waiting time. Uses four percentiles if the replay has no
  * distribution.
  */
-function sharesOf({ upTo, pods, p50, p95, p99, longest }: WaitingSummary): readonly (readonly [number, number])[] {
+function sharesOf(waiting: WaitingSummary): readonly (readonly [number, number])[] {
+  const { upTo, p50, p95, p99, longest } = waiting;
+  const pods = waitedPods(waiting);
   if (pods === 0) return [];
   if (upTo !== undefined) return upTo.map(({ seconds, pods: count }) => [seconds, count / pods]);
   return [

@@ -1,8 +1,9 @@
 /** Renders the sections of a replay's page. */
 import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
-import { costDifference, sentences, unfinished } from '../compare.ts';
-import { FIGURES } from '../figures.ts';
-import { amount, dateTime, dollars, signedPercent, spanText } from '../units.ts';
+import { sentences, unfinished } from '../compare.ts';
+import { FIGURES, waitedPods } from '../figures.ts';
+import { amount, dateTime, dollars, spanText } from '../units.ts';
+import { type CardFigures, cardFigures } from './cards.ts';
 import { type Html, html } from './html.ts';
 import { type Plot, svgOf } from './plot.ts';
 import { shareTable } from './shares.ts';
@@ -21,21 +22,15 @@ export function verdictOf(result: ReplayResult): Html {
   return html`<section class="verdict" aria-label="In short">${stopped.map(
     (sentence) => html`<p class="warning" role="note">${sentence}</p>`,
   )}${told.map((sentence) => html`<p class="lead">${sentence}</p>`)}<div class="cards">${result.runs.map((run, index) =>
-    card(run, { index, first: first ?? run }),
+    card(run, index, cardFigures(result, run, first ?? run)),
   )}</div></section>`;
 }
 
-interface Place {
-  readonly index: number;
-  readonly first: ReplayRun;
-}
-
-function card(run: ReplayRun, { index, first }: Place): Html {
-  const difference = run === first ? undefined : costDifference(first, run);
-  const tone = difference === undefined || Math.abs(difference) < 0.0005 ? 'same' : difference < 0 ? 'less' : 'more';
-  return html`<article class="card run-${index}"><h2><span class="swatch"></span>${run.name}${marked(run)}</h2><p class="large">${dollars(run.cost.effectiveUsd)}${
-    difference === undefined ? '' : html` <span class="badge ${tone}">${signedPercent(difference)}</span>`
-  }</p><dl><div><dt>p95 wait</dt><dd>${run.waiting.pods === 0 ? '–' : spanText(run.waiting.p95)}</dd></div><div><dt>Evictions</dt><dd>${amount(run.evictions)}</dd></div><div><dt>Nodes, average</dt><dd>${run.nodes.average.toFixed(1)}</dd></div></dl></article>`;
+function card(run: ReplayRun, index: number, { usd, difference, facts }: CardFigures): Html {
+  const badge = difference && html` <span class="badge ${difference.tone}">${difference.text}</span>`;
+  return html`<article class="card run-${index}"><h2><span class="swatch"></span>${run.name}${marked(run)}</h2><p class="large">${dollars(usd)}${badge}</p><dl>${facts.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl></article>`;
 }
 
 const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">unfinished</span>`);
@@ -121,9 +116,12 @@ const valueFigures = (plot: Plot, runs: readonly ReplayRun[]): Html =>
 const waitFigures = (_: Plot, runs: readonly ReplayRun[]): Html =>
   figuresOf(
     ['', 'Half of the pods', '95 %', '99 %', 'All'],
-    runs.map(({ name, waiting: { pods, p50, p95, p99, longest } }, run) => ({
+    runs.map(({ name, waiting }, run) => ({
       run,
-      cells: [name, ...(pods === 0 ? [] : [p50, p95, p99, longest].map(spanText))],
+      cells: [
+        name,
+        ...(waitedPods(waiting) === 0 ? [] : [waiting.p50, waiting.p95, waiting.p99, waiting.longest].map(spanText)),
+      ],
     })),
   );
 

@@ -18,7 +18,6 @@ import { ApiError, isGone, type ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { sameJson } from '../../same-json.ts';
-import type { Randomness } from '../apiserver/core.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
@@ -26,7 +25,7 @@ import { FILTERS, feasibleNodes } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
 import { Refusals } from './refusals.ts';
-import { bestNodes } from './scores/index.ts';
+import { bestNodes, type TieBreak } from './scores/index.ts';
 import type { NodeView } from './view.ts';
 
 const NAME = 'default-scheduler';
@@ -49,8 +48,8 @@ function matters(now: Node, before: Node | undefined): boolean {
 }
 
 export interface SchedulerOptions {
-  /** Chooses between nodes with the same score; without it, the first by name is chosen. */
-  readonly random?: Pick<Randomness, 'below'> | undefined;
+  /** Order of nodes with equal scores. By default, they are ordered by name. */
+  readonly tieBreak?: TieBreak | undefined;
 }
 
 /** Starts the scheduler; it ends with `parts.signal`. */
@@ -69,16 +68,16 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #refusals: Refusals;
   readonly #search = new NodeSearch();
-  readonly #random: SchedulerOptions['random'];
+  readonly #tieBreak: SchedulerOptions['tieBreak'];
   readonly #report: Report;
   /** Pods whose binding is on the way. */
   readonly #binding: Set<string>;
   #planned: boolean;
   #cancelTimer: () => void;
 
-  constructor(parts: Parts, { random }: SchedulerOptions) {
+  constructor(parts: Parts, { tieBreak }: SchedulerOptions) {
     this.#parts = parts;
-    this.#random = random;
+    this.#tieBreak = tieBreak;
     this.#client = parts.client;
     this.#caches = parts.caches;
     this.#clock = parts.clock;
@@ -144,7 +143,7 @@ class Scheduler {
 
   #attempt(pod: Pod): void {
     const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
-    const chosen = 'fits' in verdict ? this.#choose(bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
+    const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
       this.#queue.remove(pod);
       this.#binding.add(pod.metadata.uid ?? '');
@@ -159,8 +158,11 @@ class Scheduler {
     this.#report(pod, 'Warning', 'FailedScheduling', message);
   }
 
-  #choose(best: readonly NodeView[]): NodeView | undefined {
-    return best[best.length > 1 && this.#random ? this.#random.below(best.length) : 0];
+  #choose(pod: Pod, best: readonly NodeView[]): NodeView | undefined {
+    const tieBreak = this.#tieBreak;
+    if (tieBreak === undefined || best.length < 2) return best[0];
+    const ranked = best.map((node) => ({ node, rank: tieBreak(pod, node) }));
+    return ranked.reduce((first, other) => (other.rank < first.rank ? other : first)).node;
   }
 
   async #bind(pod: Pod, node: Node): Promise<void> {

@@ -15,7 +15,7 @@ import type { ReplayOptions } from '../../../../src/replay/replay.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts';
 import { strictly } from '../../scripts/strictly.ts';
-import { sampleResult, stoppedResult } from './results.ts';
+import { livesResult, sampleResult, stoppedResult } from './results.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../../examples');
 const MANIFESTS = ['-f', join(EXAMPLES, 'nodepool.yaml'), '-f', join(EXAMPLES, 'ec2nodeclass.yaml')];
@@ -112,6 +112,14 @@ describe('karpenter replay', () => {
     await expect(run([...MANIFESTS, '--parallel', '0'])).rejects.toThrow('a whole number from 1 to 64');
   });
 
+  it('passes the number of lives to the replay', async () => {
+    await run([...MANIFESTS, '--lives', '8']);
+    expect(played?.lives).toBe(8);
+    await run(MANIFESTS);
+    expect(played?.lives).toBe(1);
+    await expect(run([...MANIFESTS, '--lives', '0'])).rejects.toThrow('a whole number from 1 to 100');
+  });
+
   it('may take as much memory as --memory says, or a share of what there is', async () => {
     await run([...MANIFESTS, '--memory', '1Gi']);
     expect(played).toMatchObject({ memoryBytes: 2 ** 30, parallel: 1 });
@@ -135,6 +143,7 @@ describe('karpenter replay', () => {
     await run([...MANIFESTS, '-o', 'json', '-o', `yaml=${join(folder, 'a.yaml')}`]);
     expect(strictly(SCHEMA, JSON.parse(stdout))).toEqual([]);
     expect(parse(readFileSync(join(folder, 'a.yaml'), 'utf8'))).toEqual(JSON.parse(stdout));
+    expect(strictly(SCHEMA, JSON.parse(JSON.stringify(livesResult())))).toEqual([]);
     expect(strictly(SCHEMA, { ...sampleResult(), extra: 1 })).not.toEqual([]);
   });
 
@@ -146,7 +155,7 @@ describe('karpenter replay', () => {
   });
 
   it('tells how far it is', async () => {
-    const progress = { set: 'default', index: 0, sets: 1, nodes: 3, pods: 4, usd: 1.5 };
+    const progress = { set: 'default', index: 0, runs: 1, nodes: 3, pods: 4, usd: 1.5 };
     await run(
       MANIFESTS,
       parts(async ({ onProgress }) => {

@@ -1,4 +1,5 @@
 /** Made-up answers of replays, of any length, that look like those of real ones. */
+import { compareLives, figuresOf } from '../../../../src/replay/lives/compare-lives.ts';
 import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
 
 const DAY = 86_400;
@@ -87,6 +88,7 @@ export function sampleRun(name: string, thrift: number, sample: Sample = {}): Re
       })),
     },
     evictions: Math.round(1_000 * (1.8 - thrift)),
+    redone: { pods: 12, podHours: 3.4, usd: 0.56 },
     nodes: {
       bought: 310,
       givenBack: 291,
@@ -140,4 +142,22 @@ export function stoppedResult(): ReplayResult {
     ]),
   ) as unknown as ReplaySeries;
   return { ...result, runs: [first, { ...last, playedSeconds, isComplete: false, series: cut }] };
+}
+
+/** Eight lives of two sets. The second set costs less in each life, and evicts more pods in half of them. */
+export function livesResult(): ReplayResult {
+  const { runs, ...result } = sampleResult({ days: 1 });
+  const sets = runs.map((run, index) => ({
+    name: run.name,
+    lives: Array.from({ length: 8 }, (_, life) => {
+      const figures = figuresOf(run, life + 1);
+      const noise = 1 + 0.05 * Math.sin(life);
+      return { ...figures, usd: figures.usd * noise, evictions: 900 + (life % 2 === 0 ? 10 : -10) * index + life };
+    }),
+  }));
+  return {
+    ...result,
+    runs: runs.map((run) => ({ ...run, life: 1 })),
+    lives: { count: 8, sets: compareLives(sets), failures: [] },
+  };
 }

@@ -1,13 +1,13 @@
 /** What a terminal shows of a replay: sentences, figures, lines of progress. */
 import { describe, expect, it } from '@jest/globals';
 import { sparkline } from '../../../../src/cli/render/cost.ts';
-import { sentences } from '../../../../src/cli/replay/compare.ts';
+import { sentences, unfinished } from '../../../../src/cli/replay/compare.ts';
 import { downsample, rowsPerPoint } from '../../../../src/cli/replay/downsample.ts';
 import { progressLine } from '../../../../src/cli/replay/progress.ts';
 import { summaryText } from '../../../../src/cli/replay/summary.ts';
 import { amount, dollars, signedPercent, spanText } from '../../../../src/cli/replay/units.ts';
 import type { ReplayResult, ReplayRun } from '../../../../src/replay/result.ts';
-import { sampleResult, sampleRun, stoppedResult } from './results.ts';
+import { livesResult, sampleResult, sampleRun, stoppedResult } from './results.ts';
 
 const PLAIN = { width: 80, isStyled: false };
 
@@ -97,6 +97,38 @@ describe('the summary', () => {
   });
 });
 
+describe('the summary of several lives', () => {
+  it('has means and differences before the figures of one life', () => {
+    const text = summaryText(livesResult(), PLAIN);
+    expect(text.slice(0, text.indexOf('COST'))).toMatchSnapshot();
+  });
+
+  it('reports lives that failed or were stopped', () => {
+    const { lives, ...result } = livesResult();
+    if (lives === undefined) throw new Error('there are lives');
+    const failures = [{ set: 'ours', life: 9, message: 'its thread ended' }];
+    expect(unfinished({ ...result, lives: { ...lives, count: 9, failures } })).toEqual([
+      'compatible is unfinished: 8 of 9 lives were played to the end.',
+      'Life 9 of ours failed: its thread ended',
+    ]);
+  });
+
+  it('compares no sets without a life in common', () => {
+    const { lives, ...result } = livesResult();
+    const alone = {
+      ...result,
+      lives: { count: 1, failures: [], sets: (lives?.sets ?? []).map(({ name }) => ({ name, lives: [] })) },
+    };
+    expect(sentences(alone)[0]).toBe('ours and compatible cannot be compared: they finished no life in common.');
+    expect(summaryText(alone, PLAIN)).toMatch(/^ {2}evictions +– +–$/m);
+  });
+
+  it.each([40, 120])('fits %i columns', (width) => {
+    const text = summaryText(livesResult(), { width, isStyled: false });
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(width);
+  });
+});
+
 describe('series', () => {
   it('are drawn from nothing to the most', () => {
     expect(sparkline([0, 1, 2, 3.5, 7, 9], 7)).toBe('▁▂▃▅██');
@@ -137,7 +169,7 @@ describe('texts', () => {
 describe('the line of progress', () => {
   const START = Date.parse('2026-03-02T00:00:00Z');
   const progress = (share: number, index = 0) => ({
-    ...{ set: index === 0 ? 'compatible' : 'ours', index, sets: 2, share, nodes: 12, pods: 345, usd: 67.891 },
+    ...{ set: index === 0 ? 'compatible' : 'ours', index, runs: 2, share, nodes: 12, pods: 345, usd: 67.891 },
   });
   function shown(isTTY: boolean, at: readonly (readonly [ms: number, share: number, index?: number])[]) {
     const written: string[] = [];

@@ -110,11 +110,28 @@ describe('PodLives', () => {
     }
     lives.changed(waiting('late'), 0);
     expect([lives.running, lives.waiting]).toEqual([100, 1]);
-    expect(lives.summary()).toMatchObject({ pods: 100, p50: 50, p95: 95, p99: 99, longest: 100, stillWaiting: 1 });
+    expect(lives.summary(5_000)).toMatchObject({
+      pods: 100,
+      p50: 50,
+      p95: 95,
+      p99: 99,
+      longest: 100,
+      stillWaiting: 1,
+    });
+  });
+
+  it('includes pods that still wait, with the time until the end', () => {
+    const lives = new PodLives();
+    lives.changed(waiting('bound'), 0);
+    lives.changed(pod('bound'), 10_000);
+    lives.changed(waiting('late'), 5_000);
+    const summary = lives.summary(605_000);
+    expect(summary).toMatchObject({ pods: 1, stillWaiting: 1, p50: 10, p95: 600, longest: 600 });
+    expect(summary.upTo?.at(-1)).toEqual({ seconds: 600, pods: 2 });
   });
 
   it('has no waits of nobody', () => {
-    expect(new PodLives().summary()).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
+    expect(new PodLives().summary(0)).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
   });
 
   it('counts who lost a node once, and nobody who never had one', () => {
@@ -135,7 +152,7 @@ describe('PodLives', () => {
     lives.gone(pod('never seen'));
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'uid', controller: true }];
     lives.changed(pod('agent', { metadata: { ownerReferences } }), 1);
-    expect([lives.running, lives.waiting, lives.summary().pods]).toEqual([1, 0, 3]);
+    expect([lives.running, lives.waiting, lives.summary(900_000).pods]).toEqual([1, 0, 3]);
   });
 });
 

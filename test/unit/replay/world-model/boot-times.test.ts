@@ -30,6 +30,11 @@ describe('boot times', () => {
     expect(bootOfInstances(model(40, 70, 2)).bootDelayMs?.(0)).not.toBe(bootDelayMs?.(0));
   });
 
+  it('have a seed of their own if one is given', () => {
+    expect(bootMs({ ...model(40, 70), bootSeed: 2 }, 0)).toBe(bootMs(model(40, 70, 2), 0));
+    expect(kubeletsOf({ ...DEFAULT_WORLD, bootSeed: 2 }).seed).toBe(2);
+  });
+
   it('are left to the local world by a median of 0', () => {
     expect(bootOfInstances(model(0, 0))).toEqual({});
     expect(kubeletsOf({ ...DEFAULT_WORLD, ...model(0, 0), podStartSeconds: 2 })).toEqual({

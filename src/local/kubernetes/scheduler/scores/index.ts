@@ -19,6 +19,9 @@ const SCORES: readonly (readonly [weight: number, score: Score])[] = [
   [1, balancedAllocation],
 ];
 
+/** Returns the rank of a node among nodes with equal scores. The node with the lowest rank is chosen. */
+export type TieBreak = (pod: Pod, node: NodeView) => number | string;
+
 /** Rates each of the nodes. */
 export function totalScores(pod: Pod, nodes: readonly NodeView[], cluster: ClusterView): readonly number[] {
   const totals = nodes.map(() => 0);

@@ -7,7 +7,7 @@ import { pageOf } from '../../../../../src/cli/replay/page/page.ts';
 import { timePlots, waitPlot } from '../../../../../src/cli/replay/page/plots.ts';
 import { timeTicks, valueTicks, waitTicks } from '../../../../../src/cli/replay/page/scale.ts';
 import type { ReplayResult } from '../../../../../src/replay/result.ts';
-import { sampleResult, stoppedResult } from '../results.ts';
+import { livesResult, sampleResult, stoppedResult } from '../results.ts';
 
 const HOSTILE = `</script><img src=x onerror="alert('1')">\u0000&amp;`;
 
@@ -84,6 +84,16 @@ describe('the page', () => {
     expect(page.match(/ours <span class="mark">unfinished<\/span>/g)).toHaveLength(4);
     expect(page).toContain('<p class="warning" role="note">ours is unfinished: it was stopped after 2 d 8 h of 7 d');
     expect(pageOf(sampleResult())).not.toContain('class="mark"');
+  });
+
+  it('compares several lives in a table, and in the cards', () => {
+    const page = pageOf(livesResult());
+    expect(page).toContain('Means of 8 lives');
+    expect(page).toMatch(/<th scope="row">cost<\/th>.*<td class="run-1">−11\.8 % \(−12\.2 % to −11\.5 %\)<\/td>/);
+    expect(page).toMatch(/<th scope="row">evictions<\/th>.*<td class="run-1">no difference shown: /);
+    expect(page).toMatch(/<span class="badge less">−11\.8 %<\/span>/);
+    expect(page).toContain('<dt>Nodes bought</dt>');
+    expect(pageOf(sampleResult())).not.toContain('Means of');
   });
 
   it('has choices only where there are several runs', () => {
