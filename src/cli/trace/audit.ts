@@ -110,8 +110,8 @@ class Reading {
     if (verb === 'deletecollection') this.#history.miss('deletecollection does not say which objects it deleted');
     else if (subresource === 'scale') this.#scale(change);
     else if (verb === 'delete') this.#history.remove(nameOf(change), ms);
-    // the workload replaces an evicted pod, and the end of any other pod is recorded separately
-    else if (subresource !== 'eviction') this.#write(change);
+    else if (subresource === 'eviction') this.#history.evicted(nameOf(change));
+    else this.#write(change);
   }
 
   #write(change: Change): void {

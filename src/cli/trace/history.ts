@@ -1,7 +1,8 @@
 /**
  * Creates a trace from observed changes of a cluster's objects: from watches (`karpenter record`) or from an audit
  * log (`karpenter trace from-audit`). Workloads become `apply`, `scale` and `delete` events, from which a replay
- * creates their pods. Other pods, including pods of Jobs, become single pods with their duration.
+ * creates their pods. A pod of a Job becomes a Job with one pod, and any other pod a single pod, both with their
+ * duration.
  */
 import type { KubeObject, OwnerReference, Pod } from '../../api/kubernetes.ts';
 import { uidOf } from '../../api/object-fields.ts';
@@ -10,6 +11,8 @@ import { objectField } from '../../replay/trace/fields.ts';
 import { SCALED_KINDS, TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { readObject } from '../../replay/trace/objects.ts';
 import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
+import { InterruptedPods, isInterrupted } from './interrupted-pods.ts';
+import { jobObject } from './job-object.ts';
 import { lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';
 import { SelectorKeys } from './selector-keys.ts';
@@ -44,8 +47,12 @@ interface Seen {
 }
 
 interface SeenPod {
-  /** Pod in the form of the trace. */
-  readonly pod: KubeObject;
+  /** Pod in the form of the trace, or its Job. */
+  readonly object: KubeObject;
+  /** UID of the Job to which the pod belongs. */
+  readonly job: string | undefined;
+  /** Whether the pod is being evicted, or loses its node. */
+  readonly isInterrupted: boolean;
   /** Empty if an audit log does not contain it. */
   readonly uid: string;
   readonly life: PodLife;
@@ -56,6 +63,7 @@ export class AuditHistory {
   readonly #held: Held[] = [];
   readonly #seen = new Map<string, Seen>();
   readonly #pods = new Map<string, SeenPod>();
+  readonly #interrupted = new InterruptedPods();
   /** UIDs of ended pods that still exist, by name. */
   readonly #ended = new Map<string, string>();
   readonly #keys = new SelectorKeys();
@@ -106,6 +114,12 @@ export class AuditHistory {
     this.#hold({ at: this.#at(ms), delete: seen.ref });
   }
 
+  /** Records the eviction of a pod. Its Job replaces it. */
+  evicted(pod: Pick<KubeObject, 'kind' | 'metadata'>): void {
+    const known = this.#pods.get(keyOf(pod));
+    if (known !== undefined) this.#pods.set(keyOf(pod), { ...known, isInterrupted: true });
+  }
+
   /** Records a change of replicas. Returns false if the object was not seen before. */
   scale(object: Pick<KubeObject, 'kind' | 'metadata'>, replicas: number, ms: number): boolean {
     const key = keyOf(object);
@@ -120,10 +134,14 @@ export class AuditHistory {
   /** Returns all events until a time, in order. Can be called several times. */
   *until(endMs: number): Generator<TraceEvent> {
     const end = this.#at(endMs);
-    const running = [...this.#pods.values()].map(({ pod, life }) =>
-      heldOf({ at: this.#at(life.createdMs), apply: pod }),
+    const running = [...this.#pods.values()].map(({ object, life }) =>
+      heldOf({ at: this.#at(life.createdMs), apply: object }),
     );
-    const sorted = [...this.#held, ...running].sort((a, b) => a.at - b.at);
+    const interrupted = this.#interrupted.all.flatMap(({ object, createdMs, interruptedMs }) => [
+      heldOf({ at: this.#at(createdMs), apply: object }),
+      heldOf({ at: this.#at(interruptedMs), delete: refOf(object) }),
+    ]);
+    const sorted = [...this.#held, ...running, ...interrupted].sort((a, b) => a.at - b.at);
     for (const { at, text } of sorted) {
       if (at > end) return;
       const event = JSON.parse(text) as TraceEvent;
@@ -146,13 +164,7 @@ export class AuditHistory {
   #putObject(object: KubeObject, ms: number): void {
     const apply = this.#readable(object);
     if (apply === undefined) return;
-    const { name, namespace } = apply.metadata;
-    const ref = {
-      apiVersion: apply.apiVersion,
-      kind: apply.kind,
-      ...(namespace === undefined ? {} : { namespace }),
-      name,
-    };
+    const ref = refOf(apply);
     const replicas = replicasOf(apply);
     const text = JSON.stringify(replicas === undefined ? apply : withReplicas(apply, 0));
     const key = keyOf(object);
@@ -172,9 +184,10 @@ export class AuditHistory {
     if ((this.#pods.get(key)?.uid ?? uid) !== uid) this.#removePod(pod, ms);
     const known = this.#pods.get(key);
     const life = lifeOf(pod, known?.life, ms);
-    const apply = known?.pod ?? this.#newPod(pod, life);
-    if (apply === undefined) return;
-    this.#pods.set(key, { pod: apply, life, uid });
+    const seen = known ?? this.#newPod(pod, life, owner);
+    if (seen === undefined) return;
+    const now = { ...seen, isInterrupted: seen.isInterrupted || isInterrupted(pod) };
+    this.#pods.set(key, known === undefined ? now : { ...now, life });
     if (pod.metadata.deletionTimestamp !== undefined && life.endedMs === undefined) {
       // later changes are results of the deletion
       this.#removePod(pod, ms);
@@ -184,38 +197,58 @@ export class AuditHistory {
     const { endedMs, startedMs } = life;
     if (endedMs === undefined) return;
     this.#ended.set(key, uid);
+    if (this.#interrupt(key, ms)) return;
     // a replay does not include the time before the start of the trace
     const fromMs = Math.max(startedMs ?? life.createdMs, this.#options.startMs);
     this.#settle(key, { runsFor: Math.max(0, Math.round((endedMs - fromMs) / 100) / 10) });
   }
 
   /** Returns undefined for a pod that ended before the trace starts. */
-  #newPod(pod: Pod, { createdMs, endedMs }: PodLife): KubeObject | undefined {
-    const isOver = (endedMs ?? pod.metadata.deletionTimestamp) !== undefined;
-    return isOver && createdMs < this.#options.startMs ? undefined : this.#readable(pod);
+  #newPod(pod: Pod, life: PodLife, owner: OwnerReference | undefined): SeenPod | undefined {
+    const isOver = (life.endedMs ?? pod.metadata.deletionTimestamp) !== undefined;
+    if (isOver && life.createdMs < this.#options.startMs) return undefined;
+    const job = owner?.kind === 'Job' ? owner.uid : undefined;
+    const seen = { life, job, uid: uidOf(pod), isInterrupted: false };
+    const replaced = job === undefined ? undefined : this.#interrupted.take(job);
+    if (replaced !== undefined)
+      return { ...seen, object: replaced.object, life: { ...life, createdMs: replaced.createdMs } };
+    const object = this.#readable(pod, job === undefined ? undefined : jobOf);
+    return object && { ...seen, object };
+  }
+
+  /** Keeps a pod of a Job that lost its node, until another pod replaces it. Returns false for all other pods. */
+  #interrupt(key: string, ms: number): boolean {
+    const known = this.#pods.get(key);
+    if (known?.job === undefined || !known.isInterrupted) return false;
+    this.#pods.delete(key);
+    const { object, life } = known;
+    this.#interrupted.put(known.job, { object, createdMs: life.createdMs, interruptedMs: ms });
+    return true;
   }
 
   #removePod(pod: Pick<KubeObject, 'kind' | 'metadata'>, ms: number): void {
     const key = keyOf(pod);
     this.#ended.delete(key);
     const known = this.#pods.get(key);
-    if (known === undefined) return;
-    const { name, namespace = 'default' } = known.pod.metadata;
+    if (known === undefined || this.#interrupt(key, ms)) return;
     this.#settle(key, {});
-    this.#hold({ at: this.#at(ms), delete: { apiVersion: 'v1', kind: 'Pod', namespace, name } });
+    this.#hold({ at: this.#at(ms), delete: refOf(known.object) });
   }
 
   /** Records a pod with a known end. */
   #settle(key: string, rest: { readonly runsFor?: number }): void {
     const known = this.#pods.get(key);
     this.#pods.delete(key);
-    if (known !== undefined) this.#hold({ at: this.#at(known.life.createdMs), apply: known.pod, ...rest });
+    if (known !== undefined) this.#hold({ at: this.#at(known.life.createdMs), apply: known.object, ...rest });
   }
 
-  /** Converts an object to the form of a trace. Returns undefined if the reader of traces would reject it. */
-  #readable(object: KubeObject): KubeObject | undefined {
+  /**
+   * Converts an object to the form of a trace. Returns undefined if the reader of traces would reject it.
+   * @param formOf returns the object that the trace contains instead
+   */
+  #readable(object: KubeObject, formOf: (object: KubeObject) => KubeObject = (found) => found): KubeObject | undefined {
     try {
-      const found = readObject(objectField(traceObject(object), object.kind));
+      const found = readObject(objectField(formOf(traceObject(object)), object.kind));
       this.#keys.add(found);
       return found;
     } catch (error) {
@@ -234,6 +267,15 @@ export class AuditHistory {
 }
 
 const heldOf = (event: TraceEvent): Held => ({ at: event.at, text: JSON.stringify(event) });
+
+const refOf = ({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): ObjectRef => ({
+  apiVersion,
+  kind,
+  ...(namespace === undefined ? {} : { namespace }),
+  name,
+});
+
+const jobOf = (pod: KubeObject): KubeObject => jobObject({ metadata: pod.metadata, spec: (pod as Pod).spec, pods: 1 });
 
 const keyOf = ({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string =>
   `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;

@@ -142,6 +142,7 @@ describe('an audit log', () => {
     expect(leftOut).toEqual({});
     expect([lines, changes]).toEqual([12, 9]);
     expect(JSON.stringify(events)).not.toContain('secret');
+    expect(events[1]).toMatchObject({ apply: { kind: 'Job', spec: { completions: 1 } } });
     expect(events[0]).toMatchObject({ apply: { spec: { template: { metadata: { labels: { app: 'web' } } } } } });
   });
 
@@ -188,6 +189,25 @@ describe('an audit log', () => {
       'Deployment was scaled that the log does not describe: it was made before the log begins': 1,
       'deletecollection does not say which objects it deleted': 1,
     });
+  });
+
+  it('of a Job whose pod was evicted holds its work once', async () => {
+    const pod = (seconds: number, name: string, verb: string, more: Partial<Given> = {}) =>
+      event({ seconds, verb, group: '', resource: 'pods', name, ...more });
+    const named = (name: string, object: ReturnType<typeof job>) => ({
+      ...object,
+      metadata: { ...object.metadata, name, uid: name },
+    });
+    const times = { containerStatuses: [{ state: { terminated: { startedAt: at(60), finishedAt: at(100) } } }] };
+    const { events } = await converted([
+      READ,
+      pod(20, 'job-1', 'create', { response: named('job-1', job('Pending')) }),
+      pod(50, 'job-1', 'create', { subresource: 'eviction' }),
+      pod(52, 'job-1', 'delete'),
+      pod(53, 'job-2', 'create', { response: named('job-2', job('Pending')) }),
+      pod(101, 'job-2', 'patch', { subresource: 'status', response: named('job-2', job('Succeeded', times)) }),
+    ]);
+    expect(inShort(events)).toEqual([[20, 'apply', 'job-1', 40]]);
   });
 
   it('may be confined to namespaces', async () => {

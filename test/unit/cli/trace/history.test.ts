@@ -2,10 +2,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { AuditHistory } from '../../../../src/cli/trace/history.ts';
-import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
+import { jobName } from '../../../../src/cli/trace/job-object.ts';
+import { readEvent } from '../../../../src/replay/trace/events.ts';
+import type { TraceEvent, TraceHeader } from '../../../../src/replay/trace/trace.ts';
 
 const START = Date.parse('2026-01-05T10:00:00Z');
 const ms = (seconds: number): number => START + seconds * 1000;
+const HEADER: TraceHeader = { trace: 'karpenter/v1', name: 'a', start: '2026-01-05T10:00:00Z', seconds: 3_600 };
 const history = (options: Partial<ConstructorParameters<typeof AuditHistory>[0]> = {}): AuditHistory =>
   new AuditHistory({ startMs: START, limitBytes: 2 ** 20, ...options });
 const events = (of: AuditHistory, until = 1_000): readonly TraceEvent[] => [...of.until(ms(until))];
@@ -212,6 +215,83 @@ describe('pods', () => {
       [20, 'delete'],
       [20, 'apply'],
     ]);
+  });
+});
+
+describe('pods of Jobs', () => {
+  const ofJob = (name: string, metadata: object = {}, status: object = {}): KubeObject =>
+    pod({ name, uid: name, ownerReferences: [owner('Job')], ...metadata }, { restartPolicy: 'Never' }, status);
+  const at = (seconds: number): string => new Date(ms(seconds)).toISOString();
+  const target = { conditions: [{ type: 'DisruptionTarget', status: 'True' }] };
+  const succeeded = (from: number, to: number) => ({
+    phase: 'Succeeded',
+    containerStatuses: [{ name: 'main', state: { terminated: { startedAt: at(from), finishedAt: at(to) } } }],
+  });
+
+  it('become Jobs with one pod that start again after an eviction', () => {
+    const kept = history();
+    kept.put(ofJob('j-1', { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }), ms(10));
+    kept.put(ofJob('j-1', {}, succeeded(10, 70)), ms(70));
+    const [event] = events(kept);
+    expect(event).toMatchObject({
+      runsFor: 60,
+      apply: {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'j-1', namespace: 'shop' },
+        spec: {
+          completions: 1,
+          parallelism: 1,
+          template: {
+            metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+            spec: { restartPolicy: 'Never', containers: [{ resources: { requests: { cpu: '1' } } }] },
+          },
+        },
+      },
+    });
+    // the reader of traces accepts the event
+    expect(readEvent(event, HEADER, 0)).toEqual(event);
+  });
+
+  it('that were evicted continue with the pod that replaced them, so that their work is in the trace once', () => {
+    const kept = history();
+    kept.put(ofJob('j-1', { creationTimestamp: at(10) }), ms(10));
+    kept.put(ofJob('j-1', { creationTimestamp: at(10), deletionTimestamp: at(90) }, target), ms(90));
+    kept.remove(ofJob('j-1'), ms(91));
+    kept.put(ofJob('j-2', { creationTimestamp: at(92) }), ms(92));
+    kept.put(ofJob('j-2', { creationTimestamp: at(92) }, succeeded(100, 220)), ms(220));
+    expect(events(kept)).toMatchObject([{ at: 10, runsFor: 120, apply: { kind: 'Job', metadata: { name: 'j-1' } } }]);
+  });
+
+  it('that failed with their node continue as well, and failures of their own do not', () => {
+    const kept = history();
+    kept.put(ofJob('j-1', {}, { phase: 'Running' }), ms(10));
+    kept.put(ofJob('j-1', {}, { phase: 'Failed', ...target }), ms(90));
+    kept.put(ofJob('j-2', {}, { ...succeeded(100, 130), phase: 'Failed' }), ms(130));
+    kept.put(ofJob('j-3', {}, succeeded(140, 150)), ms(150));
+    expect(
+      events(kept).map((event) => ['apply' in event && event.apply.metadata.name, 'runsFor' in event && event.runsFor]),
+    ).toEqual([
+      ['j-1', 30],
+      ['j-3', 10],
+    ]);
+  });
+
+  it('that nothing replaced are deleted when they lost their node', () => {
+    const kept = history();
+    kept.put(ofJob('j-1', { creationTimestamp: at(10) }), ms(10));
+    kept.evicted(ofJob('j-1'));
+    kept.remove(ofJob('j-1'), ms(91));
+    expect(events(kept)).toMatchObject([
+      { at: 10, apply: { kind: 'Job' } },
+      { at: 91, delete: { apiVersion: 'batch/v1', kind: 'Job', namespace: 'shop', name: 'j-1' } },
+    ]);
+  });
+
+  it('have names that fit a label', () => {
+    const name = `${'long-'.repeat(13)}abcde`;
+    expect(jobName(name)).toBe(`${'long-'.repeat(11)}lo-abcde`);
+    expect(jobName('short')).toBe('short');
   });
 });
 

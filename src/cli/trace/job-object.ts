@@ -1,0 +1,42 @@
+/** Jobs of a trace. A pod of a Job starts again after an eviction, unlike a single pod. */
+import type { KubeObject, ObjectMeta, PodSpec } from '../../api/kubernetes.ts';
+import { defined } from '../../lib/defined.ts';
+
+/** Evictions must never end a Job, because the recorded cluster finished its work. */
+const BACKOFF_LIMIT = 1_000_000;
+
+/** The name of a Job is a label of its pods. */
+const LONGEST_NAME = 63;
+/** Random end of the name of a pod. */
+const SUFFIX = 6;
+
+interface JobTask {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
+  readonly spec: PodSpec;
+  /** Number of pods that run at the same time, and that must succeed. */
+  readonly pods: number;
+}
+
+/** Returns a Job that runs each of its pods once, and again after an eviction. */
+export function jobObject({ metadata: { name, namespace, labels, annotations }, spec, pods }: JobTask): KubeObject {
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: jobName(name), ...defined({ namespace }) },
+    spec: {
+      parallelism: pods,
+      completions: pods,
+      backoffLimit: BACKOFF_LIMIT,
+      // pods that succeeded do not matter any more, and would fill the memory of a replay
+      ttlSecondsAfterFinished: 0,
+      template: { metadata: defined({ labels, annotations }), spec },
+    },
+  } as unknown as KubeObject;
+}
+
+/** Shortens the name of a pod to the maximum length of the name of a Job. */
+export function jobName(name: string): string {
+  if (name.length <= LONGEST_NAME) return name;
+  const start = name.slice(0, LONGEST_NAME - SUFFIX).replace(/[^a-z0-9]+$/, '');
+  return `${start}${name.slice(-SUFFIX)}`;
+}
