@@ -1,5 +1,6 @@
 /** Command `karpenter trace`. Creates traces for `karpenter replay`, and summarizes them. */
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { qualifiedNameErrors } from '../api/names.ts';
 import { timestamp } from '../lib/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
 import { readTrace } from '../replay/trace/read.ts';
@@ -14,6 +15,7 @@ import { counted } from './render/table.ts';
 import { collect, time, writeNotes } from './scenario.ts';
 import { fromAudit } from './trace/audit.ts';
 import { fromCsv } from './trace/csv.ts';
+import { CSV_KINDS } from './trace/csv-rows.ts';
 import { limitOption } from './trace/limit.ts';
 import { historyNotes } from './trace/notes.ts';
 import { traceSummaryText } from './trace/summary-text.ts';
@@ -139,12 +141,29 @@ const fromAuditCommand = (): Command =>
       await writeTrace(header, history.until(endMs), output);
     });
 
+type Named = Readonly<Record<string, string>>;
+
+/** Option that may be repeated, with a name and a column: `--label app=job_name`. */
+const namedOption = (flag: string, says: string): Option =>
+  new Option(`--${flag} <name=column>`, `${says}; repeatable`).argParser((text: string, before: Named = {}): Named => {
+    const [name = '', column = ''] = text.split(/=(.*)/s);
+    const [wrong] = qualifiedNameErrors(name);
+    if (wrong !== undefined || column === '') throw new InvalidArgumentError(`Expected NAME=COLUMN.`);
+    return { ...before, [name]: column };
+  });
+
 interface CsvFlags {
   readonly submit: string;
   readonly runs: string;
   readonly cpu: string;
   readonly memory: string;
   readonly count?: string;
+  readonly gpu?: string;
+  readonly owner?: string;
+  readonly kind?: string;
+  readonly resource?: Named;
+  readonly label?: Named;
+  readonly annotation?: Named;
   readonly header: boolean;
   readonly timeUnit: number;
   readonly cpuUnit: number;
@@ -159,6 +178,11 @@ const unit = (flag: string, says: string, fallback: number): Option =>
   new Option(flag, says).argParser(numberFrom(Number.MIN_VALUE, 1e18)).default(fallback);
 
 const CSV_EXAMPLES: readonly Example[] = [
+  {
+    what: 'services and Jobs with GPUs: a task of a Deployment is one of its replicas',
+    command:
+      'karpenter trace from-csv tasks.csv --submit start --runs seconds --cpu cores --memory bytes --gpu gpus --owner app --kind kind --label team=team -o tasks.jsonl',
+  },
   {
     what: 'columns of one’s own: seconds, cores and bytes',
     command:
@@ -183,6 +207,12 @@ const fromCsvCommand = (): Command =>
     .requiredOption('--cpu <column>', 'CPU that it asked for')
     .requiredOption('--memory <column>', 'memory that it asked for')
     .option('--count <column>', 'how many equal ones there were')
+    .option('--gpu <column>', 'GPUs that it asked for, rounded up to nvidia.com/gpu')
+    .addOption(namedOption('resource', 'extended resource that it asked for, rounded up to whole numbers'))
+    .addOption(namedOption('label', 'label of its pods'))
+    .addOption(namedOption('annotation', 'annotation of its pods, such as karpenter.sh/do-not-disrupt'))
+    .option('--owner <column>', 'workload that it belonged to')
+    .option('--kind <column>', `kind of the workload: ${CSV_KINDS.join(', ')} (default: Job)`)
     .option('--no-header', 'the first line is a task already')
     .addOption(unit('--time-unit <seconds>', 'seconds in one unit of the times', 1))
     .addOption(unit('--cpu-unit <cores>', 'cores in one unit of CPU', 1))
@@ -198,7 +228,6 @@ const fromCsvCommand = (): Command =>
     .action(async (file: string, { runs, header, start, output, ...flags }: CsvFlags) => {
       const options = {
         ...flags,
-        count: flags.count,
         duration: runs,
         hasHeader: header,
         start: timestamp(startMsOf(start)),

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { type CsvOptions, fromCsv } from '../../../../src/cli/trace/csv.ts';
 import { readTrace } from '../../../../src/replay/trace/read.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
@@ -39,17 +40,24 @@ async function converted(text: string, options: Partial<CsvOptions> = {}) {
 const inShort = (events: readonly TraceEvent[]): readonly unknown[] =>
   events.map((event) => {
     if (!('apply' in event)) throw new Error('no apply');
-    const { requests } = (event.apply as never as { spec: { containers: [{ resources: { requests: object } }] } }).spec
-      .containers[0].resources;
-    return [event.at, event.runsFor, event.count, requests];
+    const { spec } = event.apply as never as JobLike;
+    return [event.at, event.runsFor, spec.completions, spec.template.spec.containers[0].resources.requests];
   });
+interface JobLike {
+  readonly spec: {
+    readonly completions: number;
+    readonly template: {
+      readonly spec: { readonly containers: [{ readonly resources: { readonly requests: object } }] };
+    };
+  };
+}
 
 describe('a CSV', () => {
-  it('becomes pods in the order of time, from the first one on', async () => {
+  it('becomes Jobs in the order of time, from the first task on', async () => {
     const found = await converted('time,runs,cpu,mem\n120,30,0.5,1073741824\n100,60.25,2,536870912\n');
     expect(inShort(found.events)).toEqual([
-      [0, 60.3, undefined, { cpu: '2000m', memory: '512Mi' }],
-      [20, 30, undefined, { cpu: '500m', memory: '1024Mi' }],
+      [0, 60.3, 1, { cpu: '2000m', memory: '512Mi' }],
+      [20, 30, 1, { cpu: '500m', memory: '1024Mi' }],
     ]);
     expect(found.header).toMatchObject({ name: 'tasks', seconds: 61, source: 'converted from CSV' });
     const written = join(folder, 'trace.jsonl');
@@ -69,8 +77,99 @@ describe('a CSV', () => {
   it('may have quotes in quotes', async () => {
     const text = '"time","a ""b"", c",cpu,mem\n"1","7",1,1048576\n';
     expect(inShort((await converted(text, { duration: 'a "b", c' })).events)).toEqual([
-      [0, 7, undefined, { cpu: '1000m', memory: '1Mi' }],
+      [0, 7, 1, { cpu: '1000m', memory: '1Mi' }],
     ]);
+  });
+
+  it('has Jobs that start again after an eviction, and leave nothing when they are done', async () => {
+    const { events } = await converted('time,runs,cpu,mem\n1,60,1,1\n');
+    expect(events[0]).toMatchObject({
+      runsFor: 60,
+      apply: {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'task-1', namespace: 'default' },
+        spec: {
+          parallelism: 1,
+          completions: 1,
+          ttlSecondsAfterFinished: 0,
+          template: { spec: { restartPolicy: 'Never' } },
+        },
+      },
+    });
+  });
+
+  it('may have GPUs, extended resources, labels and annotations', async () => {
+    const { events } = await converted(
+      'time,runs,cpu,mem,gpus,fpga,team,keep\n1,60,1,1048576,0.5,2,a,true\n2,60,1,1048576,0,,,\n',
+      {
+        gpu: 'gpus',
+        resource: { 'example.com/fpga': 'fpga' },
+        label: { team: 'team' },
+        annotation: { 'karpenter.sh/do-not-disrupt': 'keep' },
+      },
+    );
+    const devices = { 'nvidia.com/gpu': '1', 'example.com/fpga': '2' };
+    const requests = { cpu: '1000m', memory: '1Mi' };
+    expect(events.map((event) => 'apply' in event && (event.apply as never as JobLike).spec.template)).toEqual([
+      {
+        metadata: { labels: { team: 'a' }, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+        spec: expect.objectContaining({
+          containers: [
+            { name: 'task', image: 'pause', resources: { requests: { ...requests, ...devices }, limits: devices } },
+          ],
+        }),
+      },
+      {
+        metadata: {},
+        spec: expect.objectContaining({ containers: [{ name: 'task', image: 'pause', resources: { requests } }] }),
+      },
+    ]);
+  });
+
+  it('may have owners and kinds: tasks of a Deployment are its replicas', async () => {
+    const lines = [
+      '0,100,1,1048576,2,Web_1,Deployment',
+      '10,20,1,1048576,1,Web_1,Deployment',
+      '15,5,1,1048576,1,etl,Pod',
+      '20,90,2,1048576,1,Web_1,Deployment',
+      '30,30,1,1048576,1,Web_1,Deployment',
+      '200,10,1,1048576,1,db,StatefulSet',
+    ];
+    const { events, header, trace } = await converted(`time,runs,cpu,mem,n,app,kind\n${lines.join('\n')}\n`, {
+      count: 'n',
+      owner: 'app',
+      kind: 'kind',
+    });
+    const short = events.map((event) => {
+      if ('scale' in event) return [event.at, 'scale', event.scale.name, event.replicas];
+      if ('delete' in event) return [event.at, 'delete', event.delete.kind, event.delete.name];
+      const { kind, metadata, spec } = event.apply as KubeObject & { readonly spec: { readonly replicas?: number } };
+      return [event.at, kind, metadata.name, spec.replicas];
+    });
+    expect(short).toEqual([
+      [0, 'Deployment', 'web-1', 2],
+      [10, 'scale', 'web-1', 3],
+      [15, 'Pod', 'etl-3', undefined],
+      [20, 'Deployment', 'web-1-2', 1],
+      // one task ends and another starts at 30
+      [60, 'scale', 'web-1', 2],
+      [100, 'delete', 'Deployment', 'web-1'],
+      [110, 'delete', 'Deployment', 'web-1-2'],
+      [200, 'StatefulSet', 'db', 1],
+      [210, 'delete', 'StatefulSet', 'db'],
+    ]);
+    expect(events[0]).toMatchObject({
+      apply: {
+        spec: {
+          selector: { matchLabels: { workload: 'web-1' } },
+          template: { metadata: { labels: { owner: 'web-1', workload: 'web-1' } } },
+        },
+      },
+    });
+    const written = join(folder, 'owned.jsonl');
+    await writeTrace(header, trace.events(), written);
+    expect(await Array.fromAsync((await readTrace(written)).events())).toEqual(events);
   });
 
   it('may be taken in part, evenly', async () => {
@@ -89,6 +188,17 @@ describe('a CSV', () => {
       'line 1: --submit "time" is no number, and there is no header; give the number of the column, from 1',
     ],
     ['time,runs,cpu,mem\n1,2,much,4', {}, 'line 2: column cpu is "much"; it must be a number'],
+    [
+      'time,runs,cpu,mem\n1,2,3,CronJob',
+      { kind: 'mem', memory: 'cpu' },
+      'line 2: column kind is "CronJob"; it must be Job, Pod, Deployment, ReplicaSet, StatefulSet or empty',
+    ],
+    [
+      'time,runs,cpu,mem\n1,2,3,a b',
+      { label: { team: 'mem' }, memory: 'cpu' },
+      'line 2: label team is "a b": a valid label',
+    ],
+    ['time,runs,cpu,mem\n1,2,3,4', { label: { team: 'teem' } }, 'no column "teem" for --label; there are "time"'],
   ])('%j is refused', async (text, options, message) => {
     await expect(converted(text, options)).rejects.toThrow(message);
   });
