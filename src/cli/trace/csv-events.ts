@@ -52,12 +52,10 @@ function rowEvent({ runsFor, count, task }: Row, number: number, at: number): Tr
 
 /** Returns the name of a workload for an owner, or undefined if there is no owner. */
 function nameOf(owner: string): string | undefined {
-  const name = owner
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, LONGEST_OWNER)
-    .replace(/^-+|-+$/g, '');
-  return name === '' ? undefined : name;
+  const words = owner.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  const name = words.join('-').slice(0, LONGEST_OWNER);
+  if (name === '') return undefined;
+  return name.endsWith('-') ? name.slice(0, -1) : name;
 }
 
 interface PodParts {

@@ -7,8 +7,8 @@ const BACKOFF_LIMIT = 1_000_000;
 
 /** The name of a Job is a label of its pods. */
 const LONGEST_NAME = 63;
-/** Random end of the name of a pod. */
-const SUFFIX = 6;
+/** Length of the random end of the name of a pod. */
+const SUFFIX = 5;
 
 interface JobTask {
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
@@ -35,8 +35,5 @@ export function jobObject({ metadata: { name, namespace, labels, annotations }, 
 }
 
 /** Shortens the name of a pod to the maximum length of the name of a Job. */
-export function jobName(name: string): string {
-  if (name.length <= LONGEST_NAME) return name;
-  const start = name.slice(0, LONGEST_NAME - SUFFIX).replace(/[^a-z0-9]+$/, '');
-  return `${start}${name.slice(-SUFFIX)}`;
-}
+export const jobName = (name: string): string =>
+  name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME - SUFFIX)}${name.slice(-SUFFIX)}`;

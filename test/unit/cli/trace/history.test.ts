@@ -290,7 +290,7 @@ describe('pods of Jobs', () => {
 
   it('have names that fit a label', () => {
     const name = `${'long-'.repeat(13)}abcde`;
-    expect(jobName(name)).toBe(`${'long-'.repeat(11)}lo-abcde`);
+    expect(jobName(name)).toBe(`${'long-'.repeat(11)}lonabcde`);
     expect(jobName('short')).toBe('short');
   });
 });
