@@ -10,6 +10,7 @@ import type { InstanceType } from '../../engine/model.ts';
 import type { Informers } from '../../kube/client.ts';
 import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import { own } from '../../lib/own.ts';
+import { sameItems } from '../../lib/same-items.ts';
 import type { Sample } from '../../observe/samples.ts';
 import { combined } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
@@ -26,11 +27,15 @@ interface Series {
 }
 
 /**
- * Collects one series per type, capacity type and zone. A series is available if one NodePool has an available
+ * Returns one series per type, capacity type and zone. A series is available if one NodePool has an available
  * offering.
  */
-function collect(series: Map<string, Series>, types: readonly InstanceType[], withReserved: boolean): void {
-  for (const type of types)
+function collectSeries(
+  lists: readonly (readonly InstanceType[])[],
+  withReserved: boolean,
+): ReadonlyMap<string, Series> {
+  const series = new Map<string, Series>();
+  for (const type of lists.flat())
     for (const offering of type.offerings) {
       const requirements = requirementsOf(offering);
       const zone = requirements.get(ZONE_LABEL).any();
@@ -47,6 +52,7 @@ function collect(series: Map<string, Series>, types: readonly InstanceType[], wi
       add(requirements.get(CAPACITY_TYPE_LABEL).any(), offering.available, offering.usdPerHour);
       if (withReserved && !series.has(`${type.name}/reserved/${zone}`)) add('reserved', false, 0);
     }
+  return series;
 }
 
 function publish(series: ReadonlyMap<string, Series>, metrics: AwsMetrics): void {
@@ -106,33 +112,40 @@ export const offeringMetrics = ({
   metrics,
   pricing,
   withReserved,
-}: OfferingMetricsOptions): KeyedWorker => ({
-  name: 'cloudprovider.metrics',
-  keyed: true,
-  concurrency: 1,
-  bind(add) {
-    add(ALL);
-    const whenReady = (_: string, object: KubeObject, before?: KubeObject): void => {
-      if (isReady(object) && !isReady(before)) add(ALL);
-    };
-    informers.store(NODE_POOL).subscribe(whenReady);
-    informers.store(EC2_NODE_CLASS).subscribe(whenReady);
-  },
-  async reconcile() {
-    const series = new Map<string, Series>();
-    const failed: unknown[] = [];
-    for (const nodePool of informers.store(NODE_POOL).list())
-      try {
-        if (!isResolved(informers, nodePool)) continue;
-        collect(series, await provider.instanceTypes(nodePool), withReserved);
-      } catch (error) {
-        failed.push(error);
+}: OfferingMetricsOptions): KeyedWorker => {
+  /** Lists of the last run. A list never changes, so the same lists have the same series. */
+  let published: readonly (readonly InstanceType[])[] = [];
+
+  return {
+    name: 'cloudprovider.metrics',
+    keyed: true,
+    concurrency: 1,
+    bind(add) {
+      add(ALL);
+      const whenReady = (_: string, object: KubeObject, before?: KubeObject): void => {
+        if (isReady(object) && !isReady(before)) add(ALL);
+      };
+      informers.store(NODE_POOL).subscribe(whenReady);
+      informers.store(EC2_NODE_CLASS).subscribe(whenReady);
+    },
+    async reconcile() {
+      const lists = new Set<readonly InstanceType[]>();
+      const failed: unknown[] = [];
+      for (const nodePool of informers.store(NODE_POOL).list())
+        try {
+          if (isResolved(informers, nodePool)) lists.add(await provider.instanceTypes(nodePool));
+        } catch (error) {
+          failed.push(error);
+        }
+      if (!sameItems([...lists], published)) {
+        published = [...lists];
+        publish(collectSeries(published, withReserved), metrics);
       }
-    publish(series, metrics);
-    metrics.priceEstimated.clear();
-    for (const instance_type of pricing.estimated)
-      metrics.priceEstimated.set(instance_type, [{ labels: { instance_type }, value: 1 }]);
-    if (failed.length > 0) throw combined('resolving instance types', failed);
-    return after(PERIOD_MS);
-  },
-});
+      metrics.priceEstimated.clear();
+      for (const instance_type of pricing.estimated)
+        metrics.priceEstimated.set(instance_type, [{ labels: { instance_type }, value: 1 }]);
+      if (failed.length > 0) throw combined('resolving instance types', failed);
+      return after(PERIOD_MS);
+    },
+  };
+};

@@ -6,6 +6,7 @@ import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { offeringMetrics } from '../../../../src/aws/offerings/metrics.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import type { InstanceType } from '../../../../src/engine/model.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
@@ -30,11 +31,12 @@ function running() {
   const { log } = recordingLog();
   const metrics = createMetrics();
   const asked: string[] = [];
-  // Each NodePool has one instance type, of its own name.
+  const lists = new Map<string, readonly InstanceType[]>();
+  // By default, each NodePool has one instance type, of its own name.
   const provider = {
     instanceTypes: async ({ metadata }: NodePool) => {
       asked.push(metadata.name);
-      return [instanceType(metadata.name)];
+      return lists.get(metadata.name) ?? [instanceType(metadata.name)];
     },
   } as unknown as CloudProvider;
   const pricing = { estimated: new Set<string>() };
@@ -47,7 +49,7 @@ function running() {
     store(NODE_POOL).put(withReady({ ...nodePoolOf(), metadata: { name } }, status));
   const putClass = (status: 'True' | 'False'): void =>
     store(EC2_NODE_CLASS).put(withReady(nodeClassOf('test'), status));
-  return { clock, asked, estimated: pricing.estimated, put, putClass, text: () => metrics.text() };
+  return { clock, asked, lists, estimated: pricing.estimated, put, putClass, text: () => metrics.text() };
 }
 
 describe('offering metrics', () => {
@@ -81,6 +83,32 @@ describe('offering metrics', () => {
     expect(world.asked).toHaveLength(before);
     await world.clock.advance(61_000);
     expect(world.asked).toHaveLength(before + 2);
+  });
+
+  it('are computed again only if the list of instance types changes', async () => {
+    const world = running();
+    let reads = 0;
+    const watched = (usd: number): InstanceType => {
+      const type = instanceType('m5.large', { usd, zones: ['a'], capacityTypes: ['on-demand'] });
+      const get = (): InstanceType['offerings'] => {
+        reads++;
+        return type.offerings;
+      };
+      return Object.defineProperty({ ...type }, 'offerings', { get });
+    };
+    world.lists.set('first', [watched(0.25)]);
+    world.putClass('True');
+    world.put('first', 'True');
+    await world.clock.settle();
+    const price = `${PRICE}"m5.large",capacity_type="on-demand",zone="a"}`;
+    expect(await world.text()).toContain(`${price} 0.25`);
+    const readsOfFirst = reads;
+    await world.clock.advance(61_000);
+    expect(reads).toBe(readsOfFirst);
+
+    world.lists.set('first', [watched(0.5)]);
+    await world.clock.advance(61_000);
+    expect(await world.text()).toContain(`${price} 0.5`);
   });
 
   it('mark the types with an estimated price while it is an estimate', async () => {
