@@ -21,6 +21,7 @@ import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
 import { isScheduled, podKey } from './pods.ts';
 import { type Attempt, cheapestOf } from './solver/attempts.ts';
+import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import type { Amounts } from './solver/dimensions.ts';
@@ -110,7 +111,7 @@ class VariationSolve {
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
-    const { snapshot, volumes, requestsOf } = common;
+    const { snapshot, volumes } = common;
     const { leaving = NONE, quiet = snapshot.quiet } = variation;
     const options: SolveOptions = { ...common.options, ...limits };
     const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
@@ -118,7 +119,7 @@ class VariationSolve {
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
     const pods = admitted(pendingPods, { classes, volumes, working: options.working }, refused);
-    const entries = pods.map((entry) => ({ ...entry, requests: requestsOf(entry.pod) }));
+    const entries = pods.map((entry) => ({ ...entry, requests: cachedRequests(entry.pod) }));
     this.#common = common;
     this.#options = options;
     this.#leaving = leaving;

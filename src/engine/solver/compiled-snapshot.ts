@@ -6,7 +6,6 @@ import { LeftOuts } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Plan, Resources, SolveOptions } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
-import { podRequests } from '../resources.ts';
 import { TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
 import { Volumes } from '../volumes.ts';
@@ -30,7 +29,6 @@ export class CompiledSnapshot {
   readonly volumes: Volumes;
   readonly topology: TopologyBase;
   readonly leftOuts = new LeftOuts();
-  readonly requestsOf: (pod: EnginePod) => Resources = rememberedRequests();
   /** Pending pods of the snapshot, in the form that solves use. */
   readonly intake: Intake;
   readonly #spread: ((pod: EnginePod) => EnginePod) | undefined;
@@ -114,14 +112,13 @@ export class CompiledSnapshot {
   }
 
   #newClasses(): PodClasses {
-    const { volumes, dimensions, templates, requestsOf } = this;
+    const { volumes, dimensions, templates } = this;
     return new PodClasses({
       volumes,
       dimensions,
       preferences: this.options.preferencePolicy === 'Respect',
       preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),
       labelKeys: this.#labelKeys,
-      requestsOf,
     });
   }
 }
@@ -140,21 +137,4 @@ function labelKeysOf({ pendingPods, nodes }: EngineSnapshot): readonly string[] 
   const keys = new Set(Topology.labelKeys(pendingPods));
   for (const node of nodes) for (const key of keysOn(node)) keys.add(key);
   return [...keys].sort();
-}
-
-/**
- * Returns a function that computes the requests of a pod once. Pods of a workload that share their spec object also share their
- * requests.
- */
-function rememberedRequests(): (pod: EnginePod) => Resources {
-  const known = new WeakMap<object, Resources>();
-  return (pod) => {
-    const owner = pod.status?.containerStatuses === undefined ? pod.spec : pod; // a status can raise requests
-    let requests = known.get(owner);
-    if (requests === undefined) {
-      requests = podRequests(pod);
-      known.set(owner, requests);
-    }
-    return requests;
-  };
 }

@@ -24,8 +24,10 @@ export class Nodes {
   readonly #parts: NodesParts;
   /** Used nodes by index. A map, because a simulation uses only a few of thousands of nodes. */
   readonly #used = new Map<number, UsedNode>();
+  /** Knowledge of this solve by kind, for the kinds that a used node refused. */
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
-  readonly #leaving: readonly number[];
+  /** Indexes of nodes that will be removed. */
+  readonly #leaving: ReadonlySet<number>;
   /** Indexes of nodes that accept only exempt pods. */
   readonly #quiet: ReadonlySet<number>;
 
@@ -33,7 +35,7 @@ export class Nodes {
     this.#parts = parts;
     const { table, leaving, quiet } = parts;
     const indexesOf = (ids: Iterable<string>): readonly number[] => [...ids].flatMap((id) => table.indexOf(id) ?? []);
-    this.#leaving = indexesOf(leaving);
+    this.#leaving = new Set(indexesOf(leaving));
     this.#quiet = new Set(indexesOf(quiet?.nodes ?? []));
   }
 
@@ -44,49 +46,47 @@ export class Nodes {
     if (nodes.length === 0) return false;
     const isBarred = this.#quiet.size > 0 && quiet?.exempt.has(podKey(pod)) === false;
     const bindings = topology.bindingsOf(podClass);
-    const knowledge = this.#knowledgeOf(podClass.kind);
-    const { verdicts } = knowledge;
-    while (verdicts[knowledge.first] === REFUSES) knowledge.first++;
+    let knowledge = this.#knowledge.get(podClass.kind) ?? table.knowledgeOf(podClass.kind);
+    while (knowledge.verdicts[knowledge.first] === REFUSES) knowledge.first++;
     for (let at = knowledge.first; at < nodes.length; at++) {
-      if (verdicts[at] === REFUSES || (isBarred && this.#quiet.has(at))) continue;
+      if (knowledge.verdicts[at] === REFUSES || this.#leaving.has(at) || (isBarred && this.#quiet.has(at))) continue;
       const node = nodes[at] as CompiledNode;
-      if (!bindings.admitNode(node.position) || !this.#holds(node, podClass, verdicts)) continue;
+      if (!bindings.admitNode(node.position)) continue;
+      if (!this.#holds(node, podClass, knowledge.verdicts)) {
+        knowledge = this.#refused(podClass.kind, at);
+        continue;
+      }
       this.#put(node, pod, podClass);
       return true;
     }
     return false;
   }
 
-  /** Returns a copy of the verdicts before any pod is placed. The solve adds refusals to this copy. */
-  #knowledgeOf(kind: PodKind): NodeKnowledge {
-    let knowledge = this.#knowledge.get(kind);
-    if (knowledge === undefined) {
-      const { first, verdicts } = this.#parts.table.knowledgeOf(kind);
-      knowledge = { first, verdicts: verdicts.slice() };
-      for (const index of this.#leaving) knowledge.verdicts[index] = REFUSES;
-      this.#knowledge.set(kind, knowledge);
-    }
-    return knowledge;
-  }
-
-  /**
-   * Returns true if the node has room for the pod, ignoring topology. If the result is false, it stays false for the rest of the
-   * solve, because pods are never removed.
-   */
+  /** Returns true if the node has room for the pod, ignoring topology. */
   #holds(node: CompiledNode, podClass: PodClass, verdicts: Uint8Array): boolean {
     const { index } = node;
-    const used = this.#used.get(index);
-    const holds = (used?.room ?? node.room).holds(podClass) && (verdicts[index] === SUITS || node.suits(podClass));
-    verdicts[index] = holds ? SUITS : REFUSES;
-    if (used === undefined) this.#learn(podClass.kind, index, holds);
+    const { room } = this.#used.get(index) ?? node;
+    const holds = room.holds(podClass) && (verdicts[index] === SUITS || node.suits(podClass));
+    // room for more pods includes room for this pod before any pod is placed
+    if (holds) verdicts[index] = SUITS;
     return holds;
   }
 
-  /** Stores a verdict for other solves. The verdict is valid before any pod is placed. */
-  #learn(kind: PodKind, index: number, holds: boolean): void {
-    const knowledge = this.#parts.table.knowledgeOf(kind);
-    knowledge.verdicts[index] = holds ? SUITS : REFUSES;
-    while (knowledge.verdicts[knowledge.first] === REFUSES) knowledge.first++;
+  /**
+   * Records that a node refuses a kind. The refusal stays valid for the rest of the solve, because pods are never removed. A
+   * refusal before any pod is placed is also valid for other solves. Otherwise, this solve needs a copy of the knowledge.
+   */
+  #refused(kind: PodKind, index: number): NodeKnowledge {
+    const shared = this.#parts.table.knowledgeOf(kind);
+    let own = this.#knowledge.get(kind);
+    if (!this.#used.has(index)) shared.verdicts[index] = REFUSES;
+    else if (own === undefined) {
+      own = { first: shared.first, verdicts: shared.verdicts.slice() };
+      this.#knowledge.set(kind, own);
+    }
+    if (own === undefined) return shared;
+    own.verdicts[index] = REFUSES;
+    return own;
   }
 
   #put(node: CompiledNode, pod: EnginePod, podClass: PodClass): void {

@@ -6,6 +6,7 @@
  */
 import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import { usesDevices } from '../devices.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
@@ -15,6 +16,7 @@ import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import type { TopologyPods } from '../topology/topology.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
+import { cachedRequests } from './cached-requests.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 
@@ -52,12 +54,35 @@ interface PodClassOptions {
   /** Keys of pod labels that rules of this solve read. */
   readonly labelKeys: readonly string[];
   readonly volumes: Volumes;
-  requestsOf(pod: EnginePod): Resources;
 }
 
 /** Joins parts of an identity. Names and label values cannot contain this character. */
 const SEPARATOR = '\u0001';
 const ABSENT = '\u0002';
+
+const identityOfRequests = remembering((requests: Resources): string => {
+  let id = '';
+  for (const name in requests) id += `${SEPARATOR}${name}=${amountIn(requests, name)}`;
+  return id;
+});
+
+/** Returns true if the spec has no rules, ports or devices, as those of most pods. Faster than to compare with an identity. */
+const isPlain = ({
+  nodeSelector,
+  affinity,
+  tolerations,
+  topologySpreadConstraints,
+  resourceClaims,
+  initContainers,
+  containers,
+}: PodSpec): boolean =>
+  nodeSelector === undefined &&
+  affinity === undefined &&
+  tolerations === undefined &&
+  topologySpreadConstraints === undefined &&
+  resourceClaims === undefined &&
+  initContainers === undefined &&
+  containers.every(({ ports, resources }) => ports === undefined && resources?.claims === undefined);
 
 export class PodClasses {
   readonly #options: PodClassOptions;
@@ -77,10 +102,9 @@ export class PodClasses {
   }
 
   of(pod: EnginePod): PodClass {
-    const requests = this.#options.requestsOf(pod);
+    const requests = cachedRequests(pod);
     const visible = this.#visibleIdentity(pod);
-    let id = visible + SEPARATOR + this.#specIdentity(pod);
-    for (const name in requests) id += `${SEPARATOR}${name}=${amountIn(requests, name)}`;
+    const id = visible + SEPARATOR + this.#specIdentity(pod) + identityOfRequests(requests);
     let podClass = this.#classes.get(id);
     if (podClass === undefined) {
       podClass = this.#compile(pod, {
@@ -122,6 +146,7 @@ export class PodClasses {
 
   #specIdentity(pod: EnginePod): string {
     const { spec } = pod;
+    if (isPlain(spec)) return '';
     let id = this.#specs.get(spec);
     if (id === undefined) {
       const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;

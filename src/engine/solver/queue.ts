@@ -10,20 +10,35 @@ interface QueuedPod {
   readonly requests: Resources;
 }
 
-const createdAt = ({ pod }: QueuedPod): number => timeOf(pod.metadata.creationTimestamp) || 0;
-
 /** Sorts large pods first, by CPU, then memory. Ties are sorted by age, oldest first, then by UID. */
 export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] {
   return pods
-    .map((pod) => ({
-      pod,
-      cpu: pod.requests.cpu ?? 0,
-      memory: pod.requests.memory ?? 0,
-      created: createdAt(pod),
-      uid: uidOf(pod.pod),
-    }))
+    .map((pod) => new SortedPod(pod))
     .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory || a.created - b.created || compareText(a.uid, b.uid))
     .map(({ pod }) => pod);
+}
+
+/** Sort keys of a pod. Parses the time only if the requests are equal to those of another pod. */
+class SortedPod<T extends QueuedPod> {
+  readonly pod: T;
+  readonly cpu: number;
+  readonly memory: number;
+  #created: number | undefined;
+
+  constructor(pod: T) {
+    this.pod = pod;
+    this.cpu = pod.requests.cpu ?? 0;
+    this.memory = pod.requests.memory ?? 0;
+  }
+
+  get created(): number {
+    this.#created ??= timeOf(this.pod.pod.metadata.creationTimestamp) || 0;
+    return this.#created;
+  }
+
+  get uid(): string {
+    return uidOf(this.pod.pod);
+  }
 }
 
 /** Queue to which failed pods are returned until a full round has made no progress. */

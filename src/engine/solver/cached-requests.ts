@@ -1,0 +1,21 @@
+/** Caches the requests of pods for all solves. */
+import type { EnginePod } from '../input.ts';
+import type { Resources } from '../model.ts';
+import { podRequests } from '../resources.ts';
+
+/** Requests by the part of a pod that determines them. They outlive a snapshot, because most pods are part of many snapshots. */
+const known = new WeakMap<object, Resources>();
+
+/** Returns the requests of a pod. Pods of a workload that share their containers also share their requests. */
+export function cachedRequests(pod: EnginePod): Resources {
+  const { spec, status } = pod;
+  const isPlain = spec.initContainers === undefined && spec.resources === undefined && spec.overhead === undefined;
+  // a status can raise requests
+  const owner = status?.containerStatuses !== undefined ? pod : isPlain ? spec.containers : spec;
+  let requests = known.get(owner);
+  if (requests === undefined) {
+    requests = podRequests(pod);
+    known.set(owner, requests);
+  }
+  return requests;
+}
