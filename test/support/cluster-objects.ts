@@ -76,11 +76,18 @@ const CPU = [50, 100, 100, 200, 250, 250, 400, 500, 750, 1000];
 export const MEAN_CPU = 340;
 const MEMORY_PER_CPU = [1, 2, 2, 4, 4, 6];
 
+interface WorkloadShape {
+  readonly scale: number;
+  readonly isRuled: boolean;
+  /** MiB per milli-CPU. If undefined, a ratio is drawn. */
+  readonly memoryPerCpu: number | undefined;
+}
+
 /** Requests are scaled so that the wanted number of pods fills a node. */
-export function workloadOf(index: number, scale: number, isRuled: boolean, random: Random): Workload {
+export function workloadOf(index: number, { scale, isRuled, memoryPerCpu }: WorkloadShape, random: Random): Workload {
   const name = `app-${index}`;
   const cpu = Math.max(10, Math.round(pick(random, CPU) * scale));
-  const memory = Math.max(16, Math.round(cpu * pick(random, MEMORY_PER_CPU)));
+  const memory = Math.max(16, Math.round(cpu * (memoryPerCpu ?? pick(random, MEMORY_PER_CPU))));
   const labelSelector = { matchLabels: { app: name } };
   const rule = isRuled ? Math.floor(random() * 4) : -1;
   const onePerHost = rule === 1;

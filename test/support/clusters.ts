@@ -39,6 +39,8 @@ export interface ClusterShape {
   readonly fill: readonly [from: number, to: number];
   readonly pools: readonly PoolShape[];
   readonly workloads: number;
+  /** Memory of the pods, in MiB per milli-CPU. If undefined, each workload has a ratio of its own. */
+  readonly memoryPerCpu?: number;
   /** Part of the workloads with spread constraints, host anti-affinity, and a PodDisruptionBudget each. */
   readonly ruled: number;
   /** Part of the nodes that are within their pool's `consolidateAfter` window. */
@@ -151,7 +153,7 @@ export function clusterOf(shape: ClusterShape): Cluster {
   const meanCpu = bought.reduce((sum, type) => sum + (type.capacity.cpu ?? 0), 0) / bought.length;
   const scale = meanCpu / (shape.podsPerNode * MEAN_CPU);
   const workloads = Array.from({ length: shape.workloads }, (_, index) =>
-    workloadOf(index, scale, random() < shape.ruled, random),
+    workloadOf(index, { scale, isRuled: random() < shape.ruled, memoryPerCpu: shape.memoryPerCpu }, random),
   );
   const pools = nodePools.map((nodePool) => ({ nodePool, instanceTypes: types }));
   const builder = new Builder(shape, workloads, random);
