@@ -1,4 +1,4 @@
-/** Pods that take no part in scheduling because of what they ask for. */
+/** Pods that are excluded from scheduling because of their own requirements. */
 import { describe, expect, it } from '@jest/globals';
 import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../src/api/kubernetes.ts';
 import type { PodRefusal } from '../../../src/engine/model.ts';
@@ -16,7 +16,7 @@ const requiring = (...nodeSelectorTerms: readonly NodeSelectorTerm[]): PodParts 
 const term = (...matchExpressions: readonly NodeSelectorRequirement[]): NodeSelectorTerm => ({ matchExpressions });
 
 describe('a pod', () => {
-  it('that opted out is passed over, and nobody needs to be told', () => {
+  it('that opted out is skipped without an event', () => {
     expect(refusal(requiring(term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' })))).toEqual({
       code: 'ignored',
       text: 'configured to not run on a Karpenter provisioned node (requirement=karpenter.sh/nodepool DoesNotExist)',
@@ -24,7 +24,7 @@ describe('a pod', () => {
     });
   });
 
-  it('that would prefer to opt out has done so, even if preferences are ignored', () => {
+  it('that prefers to opt out counts as opted out, even if preferences are ignored', () => {
     const preference = term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' });
     const preferred = [{ weight: 1, preference }];
     const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } };
@@ -40,32 +40,32 @@ describe('a pod', () => {
       says: /^using label karpenter\.sh\/secret is not allowed as it might interfere with the internal provisioning logic/,
     },
     {
-      what: 'that selects a sub-domain of it',
+      what: 'that selects a subdomain of a restricted domain',
       parts: { nodeSelector: { 'my.karpenter.k8s.aws/secret': 'x' } },
       says: /^using label my\.karpenter\.k8s\.aws\/secret is not allowed/,
     },
     {
-      what: 'that asks for a capacity type that does not exist',
+      what: 'that selects a capacity type that does not exist',
       parts: { nodeSelector: { 'karpenter.sh/capacity-type': 'cheap' } },
       says: /^no valid values found in /,
     },
     {
-      what: 'whose required term goes by fields',
+      what: 'whose required term has matchFields',
       parts: requiring({ matchFields: [oneOf('metadata.name', 'n')] }),
       says: /^node selector term with matchFields is not supported$/,
     },
     {
-      what: 'whose second term is invalid although the first would do',
+      what: 'whose second term is invalid, although the first term is valid',
       parts: requiring(term(oneOf('team', 'blue')), term({ key: 'team', operator: 'In', values: [] })),
       says: /^key team with operator In must have a value defined$/,
     },
     {
-      what: 'whose bound is no number',
+      what: 'whose bound is not a number',
       parts: requiring(term({ key: 'size', operator: 'Gt', values: ['many'] })),
       says: /^key size with operator Gt must have a single positive integer value$/,
     },
     {
-      what: 'with several faults, which are told together',
+      what: 'with several errors, which are reported together',
       parts: {
         nodeSelector: { 'karpenter.sh/secret': 'x' },
         ...requiring(term({ key: 'size', operator: 'Lt', values: ['-1'] })),
@@ -76,40 +76,40 @@ describe('a pod', () => {
     expect(textOf(parts)).toMatch(says);
   });
 
-  it('with faults in its preferences only is not refused for them', () => {
+  it('with errors only in its preferences is not refused', () => {
     const preference = term({ key: 'team', operator: 'In', values: [] });
     const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } };
     expect(refusal({ affinity })).toBeUndefined();
   });
 
-  it('may use labels of Kubernetes, old names included, and its own', () => {
+  it('may use labels of Kubernetes, their old names, and labels of its own', () => {
     expect(refusal({ nodeSelector: { 'failure-domain.beta.kubernetes.io/zone': 'zone-a' } })).toBeUndefined();
     expect(refusal({ nodeSelector: { 'node.kubernetes.io/mine': 'x' } })?.code).toBe('no-fit');
     expect(refusal({ nodeSelector: { 'example.com/mine': 'x' } })?.code).toBe('no-fit');
   });
 });
 
-describe('a pod that is to be moved from its node', () => {
+describe('a pod that must leave its node', () => {
   const there: PodParts = { nodeName: 'n', cpu: '1' };
   const host = (operator: 'In' | 'NotIn', ...values: readonly string[]): PodParts =>
     requiring(term({ key: 'kubernetes.io/hostname', operator, values }));
 
   it.each<{ what: string; parts: PodParts }>([
-    { what: 'that keeps away from some other node', parts: host('NotIn', 'bad') },
+    { what: 'that avoids another node', parts: host('NotIn', 'bad') },
     {
-      what: 'that asks for a node that is initialized',
+      what: 'that selects initialized nodes',
       parts: { nodeSelector: { 'karpenter.sh/initialized': 'true' } },
     },
     {
-      what: 'whose claim is gone',
+      what: 'whose claim was deleted',
       parts: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'gone' } }] },
     },
-  ])('$what is refused while it waits, and not when it runs', ({ parts }) => {
+  ])('$what is refused while it is pending, but not while it is running', ({ parts }) => {
     expect(refusal(parts)).toMatchObject({ code: 'ignored' });
     expect(refusal({ ...there, ...parts })).toBeUndefined();
   });
 
-  it('stays where it is if it asks for its node by name, whatever others on a new node say of names', () => {
+  it('is refused if it requires its current node by name, and new nodes have no hostname requirement', () => {
     const pendingPods = [
       pod('avoids', { ...there, cpu: '2', ...host('NotIn', 'bad') }),
       pod('pinned', { ...there, ...host('In', 'n') }),

@@ -1,4 +1,4 @@
-/** Small worlds for engine tests. */
+/** Builders of small clusters for engine tests. */
 import type { DaemonSet, Node, Pod, PodSpec, Taint } from '../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodePool, NodePoolSpec } from '../../../src/api/nodepool.ts';
@@ -48,7 +48,7 @@ export function pod(name: string, parts: PodParts = {}): Pod {
 export const replicas = (count: number, name: string, parts: PodParts = {}): readonly Pod[] =>
   Array.from({ length: count }, (_, index) => pod(`${name}-${index}`, parts));
 
-/** One DaemonSet's pod. */
+/** A pod that a DaemonSet controls. */
 export function daemon(name: string, parts: PodParts = {}): Pod {
   const own = pod(name, parts);
   const owner: DaemonSet['metadata'] & { uid: string } = { name, uid: name };
@@ -76,7 +76,7 @@ export const offering = (capacityType: string, zone: string, usdPerHour: number,
   available,
 });
 
-/** Spot costs half of on-demand. Nothing is reserved for the system. */
+/** Instance type whose spot price is half of its on-demand price and which reserves no resources for the system. */
 export function instanceType(name: string, parts: TypeParts = {}): InstanceType {
   const { cpu = 4, gib = 16, pods = 110, usd = cpu / 10, requirements = [], capacity = {} } = parts;
   const { zones = ['zone-a', 'zone-b', 'zone-c'], capacityTypes = ['on-demand', 'spot'] } = parts;
@@ -187,5 +187,5 @@ export const OPTIONS: SolveOptions = {
 export const planOf = (parts: SnapshotParts, options: Partial<SolveOptions> = {}): Plan =>
   solve(snapshot(parts), { ...OPTIONS, ...options });
 
-/** Text of the refusal of a pod of the default namespace. */
+/** Text of the refusal of a pod in the default namespace. */
 export const refusalText = (plan: Plan, name: string): string | undefined => plan.refusals.get(`default/${name}`)?.text;

@@ -26,7 +26,7 @@ const buffer = (spec: CapacityBufferSpec = {}, status: CapacityBuffer['status'] 
   status,
 });
 
-describe('the number of pods that a buffer keeps room for', () => {
+describe('the number of pods of a buffer', () => {
   it.each<{ spec: CapacityBufferSpec; current?: number; is: number }>([
     { spec: { replicas: 3 }, is: 3 },
     { spec: { percentage: 20 }, current: 10, is: 2 },
@@ -47,11 +47,11 @@ describe('the number of pods that a buffer keeps room for', () => {
     { spec: { percentage: 50, limits: { cpu: '2' } }, current: 0, is: 4 },
     { spec: { replicas: 9, limits: { pods: '1' } }, is: 9 },
     { spec: {}, current: 10, is: 0 },
-  ])('is $is for $spec of a workload of $current', ({ spec, current, is }) => {
+  ])('is $is if the spec is $spec and the workload has $current', ({ spec, current, is }) => {
     expect(desiredReplicas(spec, template(), current)).toBe(is);
   });
 
-  it('takes limits of containers for requests where those are missing', () => {
+  it('uses the limits of containers that have no requests', () => {
     const limited: PodTemplateSpec = { spec: { containers: [{ name: 'main', resources: { limits: { cpu: '1' } } }] } };
     expect(desiredReplicas({ replicas: 9, limits: { cpu: '3' } }, limited)).toBe(3);
   });
@@ -83,7 +83,7 @@ describe('virtual pods', () => {
     expect(first && isVirtual(first)).toBe(true);
   });
 
-  it('are solved as other pods are, whatever their template asks that only real ones are refused for', () => {
+  it('are scheduled even if their template has requirements that would exclude a real pod', () => {
     const optedOut = template({ cpu: '1' }, { nodeSelector: { 'example.com/zone': 'a' } });
     const plan = planOf({
       pendingPods: virtualPods(buffer(), optedOut, 2, 0),
@@ -93,8 +93,8 @@ describe('virtual pods', () => {
   });
 });
 
-describe('what became of virtual pods', () => {
-  it('is counted by buffer and by node', () => {
+describe('the status of a buffer', () => {
+  it('counts virtual pods by buffer and by node', () => {
     const virtual = virtualPods(buffer(), template({ cpu: '3' }), 3, 0);
     const plan = planOf({
       pendingPods: [...virtual, pod('real', { cpu: '500m' })],
@@ -139,12 +139,12 @@ describe('what became of virtual pods', () => {
       says: 'True FitsExistingCapacity All 3 virtual pods fit on existing capacity',
     },
     { of: buffer({}, { ...ready, replicas: 3 }), is: outcome(2, 0, 0), says: undefined },
-  ])('is told as $says', ({ of, is, says }) => {
+  ])('is $says', ({ of, is, says }) => {
     const told = provisioningCondition(of, is);
     expect(told && `${told.status} ${told.reason} ${told.message}`).toBe(says);
   });
 
-  it('is none of ours when the buffer is for another strategy', () => {
+  it('is not managed if the buffer has another provisioning strategy', () => {
     expect(isActive(buffer())).toBe(true);
     expect(isActive(buffer({ provisioningStrategy: 'example.com/other' }))).toBe(false);
   });

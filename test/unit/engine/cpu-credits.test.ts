@@ -1,4 +1,4 @@
-/** Surplus CPU credits are part of the price of burstable types. */
+/** Surplus CPU credits in the price of burstable types. */
 import { describe, expect, it } from '@jest/globals';
 import { type CpuCredits, includedCpu, surplusUsdPerHour } from '../../../src/engine/cpu-credits.ts';
 import { withCpuUtilization, withoutExpectedCosts } from '../../../src/engine/expected-costs.ts';
@@ -66,7 +66,10 @@ describe('a planned node', () => {
     expect(claims.map(({ instanceTypes }) => instanceTypes[0])).toEqual(['steady', 'burstable']);
   });
 
-  it.each(['cheapest', 'compatible'] as const)('ignores credits without an expected cost, packing %s', (packing) => {
+  it.each([
+    'cheapest',
+    'compatible',
+  ] as const)('ignores credits without an expected cost under packing %s', (packing) => {
     const plain = withoutExpectedCosts([BURSTABLE, STEADY]);
     const plan = planOf(
       { pools: onDemand, types: plain, pendingPods: replicas(1, 'web', { cpu: '1900m' }) },
@@ -112,7 +115,7 @@ describe('packing', () => {
 describe('pricedRooms', () => {
   const room = { cpu: 2_000, memory: 4, usdPerHour: 0.03 };
 
-  it('gives unit prices at which every use of a burstable node is worth at most its cost', () => {
+  it('returns unit prices at which any use of a burstable node is worth at most its cost', () => {
     const rooms = pricedRooms(BURSTABLE, room);
     expect(rooms).toHaveLength(2);
     for (const memory of [0.5, 2, 4])

@@ -43,7 +43,7 @@ function owned(by: Partial<OwnerReference>, base: Pod = pod('p', { labels: { app
 const IN_WEB = { key: 'app', operator: 'In', values: ['web'] };
 const NO_CANARY = { key: 'canary', operator: 'DoesNotExist' };
 
-describe('the selector of default constraints', () => {
+describe('the selector of default spread constraints', () => {
   const labels = { app: 'web', tier: 'front' };
   it.each([
     {
@@ -59,13 +59,13 @@ describe('the selector of default constraints', () => {
       selector: { matchLabels: labels, matchExpressions: [] },
     },
     {
-      from: 'the ReplicaSet that controls it, as expressions',
+      from: 'the ReplicaSet that controls it, with matchExpressions',
       pod: owned({}),
       spread: given({ workloads: [replicaSet] }),
       selector: { matchLabels: {}, matchExpressions: [IN_WEB, NO_CANARY] },
     },
     {
-      from: 'a StatefulSet and a Service together',
+      from: 'a StatefulSet and a Service',
       pod: owned({ kind: 'StatefulSet', name: 'db' }, pod('p', { labels })),
       spread: given({
         services: [service({ tier: 'front' })],
@@ -74,26 +74,31 @@ describe('the selector of default constraints', () => {
       selector: { matchLabels: { tier: 'front' }, matchExpressions: [IN_WEB] },
     },
     {
-      from: 'a ReplicationController, which goes before Services',
+      from: 'a ReplicationController, which has precedence over Services',
       pod: owned({ apiVersion: 'v1', kind: 'ReplicationController', name: 'old' }),
       spread: given({ services: [service({ app: 'web' })], workloads: [controller] }),
       selector: { matchLabels: { app: 'from-controller' }, matchExpressions: [] },
     },
-    { from: 'nothing, when it belongs to nothing', pod: pod('p', { labels }), spread: given(), selector: undefined },
     {
-      from: 'nothing, when its owner does not control it',
+      from: 'nothing if the pod has no owner or Service',
+      pod: pod('p', { labels }),
+      spread: given(),
+      selector: undefined,
+    },
+    {
+      from: 'nothing if its owner is not its controller',
       pod: owned({ controller: false }),
       spread: given({ workloads: [replicaSet] }),
       selector: undefined,
     },
     {
-      from: 'nothing, when its owner is of another kind',
+      from: 'nothing if its owner has an unknown kind',
       pod: owned({ apiVersion: 'batch/v1', kind: 'Job', name: 'web-1' }),
       spread: given({ workloads: [replicaSet] }),
       selector: undefined,
     },
     {
-      from: 'nothing, when its owner is in another namespace',
+      from: 'nothing if its owner is in another namespace',
       pod: owned({}),
       spread: given({ workloads: [{ ...replicaSet, namespace: 'other' }] }),
       selector: undefined,
@@ -104,15 +109,15 @@ describe('the selector of default constraints', () => {
   });
 });
 
-describe('default constraints', () => {
+describe('default spread constraints', () => {
   const web = given({ services: [service({ app: 'web' })] });
 
-  it('leave pods alone that have constraints of their own', () => {
+  it('do not change pods that have constraints of their own', () => {
     const own = pod('p', { labels: { app: 'web' }, topologySpreadConstraints: [{ ...zonal, maxSkew: 7 }] });
     expect(spreading(web)(own)).toBe(own);
   });
 
-  it('never change the pod that they are given to, and keep pods alike that are alike', () => {
+  it('do not mutate the pod, and return equal specs for equal pods', () => {
     const [first, second] = replicas(2, 'web', { labels: { app: 'web' } });
     if (first === undefined || second === undefined) throw new Error('no pods');
     const twin = { ...second, spec: first.spec };
@@ -121,7 +126,7 @@ describe('default constraints', () => {
     expect(first.spec.topologySpreadConstraints).toBeUndefined();
   });
 
-  it('spread pods over zones, counting those that run', () => {
+  it('spread pods over zones and count running pods', () => {
     const running = stateNode('busy', {
       labels: { [ZONE_LABEL]: 'zone-a' },
       allocatable: { cpu: '1' },
@@ -141,7 +146,7 @@ describe('default constraints', () => {
     expect(free.flatMap(({ requirements }) => requirements.map(({ key }) => key))).not.toContain(ZONE_LABEL);
   });
 
-  it('hold for pods that are moved, too', () => {
+  it('apply to pods that leave a node', () => {
     const [one, two] = ['zone-a', 'zone-b'].map((zone) =>
       stateNode(zone, {
         labels: { [ZONE_LABEL]: zone },
@@ -159,7 +164,7 @@ describe('default constraints', () => {
     expect(prepared(web).claims).toHaveLength(1);
   });
 
-  it('give way like preferences when they may', () => {
+  it('are relaxed like preferences if they are ScheduleAnyway', () => {
     const soft = given({ constraints: [{ ...zonal, whenUnsatisfiable: 'ScheduleAnyway' }], services: web.services });
     const inOneZone = { labels: { app: 'web' }, cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b' } };
     const plan = planOf({ pendingPods: replicas(4, 'web', inOneZone), defaultSpread: soft });

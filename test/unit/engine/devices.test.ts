@@ -14,7 +14,7 @@ const waiting: ResourceClaim = { ...claim('waiting'), status: {} };
 const inZone = (name: string): NodeSelectorTerm => ({ matchExpressions: [oneOf(ZONE_LABEL, `zone-${name}`)] });
 const using = (name: string, ...claims: readonly string[]): Pod =>
   pod(name, { cpu: '1', resourceClaims: claims.map((each) => ({ name: each, resourceClaimName: each })) });
-/** As a pod whose claim is made from a template. */
+/** Pod status in which claims were created from a template. */
 const made = (resourceClaimStatuses?: NonNullable<Pod['status']>['resourceClaimStatuses']): Pod => {
   const base = pod('p', { cpu: '1', resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'one-gpu' }] });
   return { ...base, status: { ...base.status, ...(resourceClaimStatuses && { resourceClaimStatuses }) } };
@@ -30,12 +30,12 @@ describe('pods with resource claims', () => {
   it.each<{ parts: PodParts }>([
     { parts: { resourceClaims: [{ name: 'd', resourceClaimName: 'd' }] } },
     { parts: { initContainers: [{ name: 'init', resources: { claims: [{ name: 'd' }] } }] } },
-  ])('are refused while dynamic resources are ignored: $parts', ({ parts }) => {
+  ])('are refused if dynamic resource allocation is ignored: $parts', ({ parts }) => {
     const plan = planOf({ pendingPods: [pod('p', { cpu: '1', ...parts })] });
     expect(plan.refusals.get('default/p')).toEqual({ code: 'unsupported', text: UNSUPPORTED });
   });
 
-  it('are told from pods without that are like them otherwise', () => {
+  it('are distinguished from pods that differ only in their claims', () => {
     const like = (name: string): Pod => pod(name, { cpu: '1' });
     for (const pendingPods of [
       [like('plain'), using('device', 'd')],
@@ -47,13 +47,13 @@ describe('pods with resource claims', () => {
     }
   });
 
-  it('go where their devices are', () => {
+  it('are scheduled to the nodes of their devices', () => {
     expect(zones(planned([using('p', 'd')], claim('d', inZone('b'))))).toEqual(['zone-b']);
     expect(zones(planned([using('p', 'd')], claim('d', inZone('x'), inZone('c'))))).toEqual(['zone-c']);
     expect(planned([using('p', 'd')], claim('d')).claims).toHaveLength(1);
   });
 
-  it('go where all of their devices are, or nowhere', () => {
+  it('are scheduled only to nodes that have all of their devices', () => {
     const [near, far] = [claim('near', inZone('a'), inZone('b')), claim('far', inZone('b'), inZone('c'))];
     expect(zones(planned([using('p', 'near', 'far')], near, far))).toEqual(['zone-b']);
     const plan = planned([using('p', 'd')], claim('d', inZone('x')));
@@ -61,12 +61,12 @@ describe('pods with resource claims', () => {
     expect(refusalText(plan, 'p')).toMatch(/zone-x/);
   });
 
-  it('go to different places for different claims', () => {
+  it('are scheduled to different nodes for different claims', () => {
     const plan = planned([using('p', 'one'), using('q', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
     expect(zones(plan).sort()).toEqual(['zone-a', 'zone-c']);
   });
 
-  it('stay on the node that their devices are part of', () => {
+  it('stay on the node that contains their devices', () => {
     const onNode: NodeSelectorTerm = { matchFields: [oneOf('metadata.name', 'two')] };
     const plan = planOf({
       pendingPods: [using('p', 'd')],
@@ -84,20 +84,24 @@ describe('pods with resource claims', () => {
       pod: using('p', 'waiting'),
       says: 'no instance type can satisfy the allocation',
     },
-    { when: 'the claim of a template is not made yet', pod: made(), says: 'resourceclaim "default/gpu" not found' },
+    {
+      when: 'the claim of a template has not been created',
+      pod: made(),
+      says: 'resourceclaim "default/gpu" not found',
+    },
     {
       when: 'the claim of a template has no devices yet',
       pod: made([{ name: 'gpu', resourceClaimName: 'waiting' }]),
       says: 'no instance type can satisfy the allocation',
     },
     { when: 'the claim of a template is not needed', pod: made([{ name: 'gpu' }]), says: undefined },
-  ])('are refused or not when $when', ({ pod: one, says }) => {
+  ])('are refused or scheduled if $when', ({ pod: one, says }) => {
     expect(refusalText(planned([one], waiting), 'p')).toBe(says);
   });
 });
 
 describe('virtual pods', () => {
-  it('are told from real ones that are like them otherwise', () => {
+  it('are distinguished from real pods with equal specs', () => {
     const real = pod('real', { cpu: '1', nodeSelector: { 'kubernetes.io/hostname': 'h' } });
     const [virtual] = virtualPods({ metadata: { name: 'b', namespace: 'default', uid: 'b' } }, real, 1, 0);
     if (virtual === undefined) throw new Error('no virtual pod');

@@ -51,7 +51,7 @@ const volumeIn = (zone: string): SnapshotParts => ({
   ],
 });
 const DATA = { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] };
-/** One pod of the spread in each zone but the last. */
+/** Nodes with one pod of the spread in each zone except the last. */
 const uneven = ['zone-a', 'zone-b'].map((zone) =>
   stateNode(zone, {
     labels: { [ZONE_LABEL]: zone },
@@ -62,7 +62,7 @@ const uneven = ['zone-a', 'zone-b'].map((zone) =>
 
 describe('the effective zone of pending pods', () => {
   it.each<{ of: string; pods: readonly Pod[]; parts?: SnapshotParts; is: object }>([
-    { of: 'pods that ask for nothing', pods: replicas(2, 'p', { cpu: '1' }), is: { flexible: 2 } },
+    { of: 'pods without zone requirements', pods: replicas(2, 'p', { cpu: '1' }), is: { flexible: 2 } },
     {
       of: 'a pod that selects a zone',
       pods: [pod('p', { nodeSelector: { [ZONE_LABEL]: 'zone-b' } })],
@@ -72,35 +72,35 @@ describe('the effective zone of pending pods', () => {
     { of: 'a pod that allows two zones', pods: [pod('p', inZones('zone-a', 'zone-c'))], is: { flexible: 1 } },
     { of: 'a pod with a zonal volume', pods: [pod('p', DATA)], parts: volumeIn('zone-a'), is: { 'zone-a': 1 } },
     {
-      of: 'a pod whose volume is elsewhere',
+      of: 'a pod whose volume is in another zone',
       pods: [pod('p', { ...DATA, ...inZones('zone-b') })],
       parts: volumeIn('zone-a'),
       is: { none: 1 },
     },
     { of: 'pods that spread over empty zones', pods: replicas(3, 'p', spread(1)), is: { flexible: 3 } },
     {
-      of: 'a pod with one zone left to spread to',
+      of: 'a pod with one remaining zone for its spread',
       pods: [pod('p', spread(1))],
       parts: { nodes: uneven },
       is: { 'zone-c': 1 },
     },
     {
-      of: 'a pod that may spread unevenly',
+      of: 'a pod whose spread is a preference',
       pods: [pod('p', spread(2))],
       parts: { nodes: uneven },
       is: { flexible: 1 },
     },
     {
-      of: 'a pod that must spread where it cannot be',
+      of: 'a pod whose spread excludes its only zone',
       pods: [pod('p', { ...spread(1), ...DATA })],
       parts: { nodes: uneven, ...volumeIn('zone-a') },
       is: { none: 1 },
     },
-  ])('of $of is counted as $is', ({ pods, parts, is }) => {
+  ])('for $of is $is', ({ pods, parts, is }) => {
     expect(zonesOf(pods, parts)).toEqual(is);
   });
 
-  it('is not told of pods that run, or when nobody asks', () => {
+  it('is not reported for running pods, or if it is not requested', () => {
     const [running] = uneven[0]?.pods ?? [];
     expect(zonesOf(running ? [running] : [])).toEqual({});
     expect(planOf({ pendingPods: [pod('p', {})] }).effectiveZones).toBeUndefined();

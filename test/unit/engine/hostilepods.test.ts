@@ -1,4 +1,4 @@
-/** Pods that an API server accepts and that would cost the solver more than its time, or a node without end. */
+/** Valid pods that would take excessive solving time or an unlimited number of nodes. */
 import { describe, expect, it } from '@jest/globals';
 import type {
   NodeSelectorRequirement,
@@ -29,7 +29,7 @@ describe('integers of requirements', () => {
     ['9007199254740991', ['9007199254740992'], '9007199254740993'],
     ['9007199254740992', ['9007199254740992', '9007199254740993'], '9007199254740994'],
     ['9223372036854775806', [], '9223372036854775807'],
-  ] as const)('above %s without %j label the node %s', (above, without, label) => {
+  ] as const)('above %s except %j label the node %s', (above, without, label) => {
     const pendingPods = [wanting('large', gt(above), notIn(...without, 'x'))];
     const [claim] = planOf({ pools: [ranked], pendingPods }).claims;
     expect(claim?.labels[KEY]).toBe(label);
@@ -43,7 +43,7 @@ describe('integers of requirements', () => {
     ['bounds of which all integers are excluded', [gt('5'), lt('8'), notIn('6', '7')]],
     ['a bound below all labels', [lt('0')]],
     ['values of which none is left', [{ key: KEY, operator: 'In', values: ['a'] }, notIn('a')]],
-  ] as const)('that leave none, as %s, buy no node, whether the pool has the label or not', (_, expressions) => {
+  ] as const)('that allow no value, such as %s, launch no node, with or without the label on the NodePool', (_, expressions) => {
     for (const pool of [ranked, nodePool('default')]) {
       const plan = planOf({ pools: [pool], pendingPods: [wanting('picky', ...expressions), pod('plain')] });
       expect(plan.claims.flatMap(({ pods }) => pods)).toEqual(['default/plain']);
@@ -51,7 +51,7 @@ describe('integers of requirements', () => {
     }
   });
 
-  it('that want a label want it when values are excluded besides', () => {
+  it('that require a label require it even if values are also excluded', () => {
     const plan = planOf({ pendingPods: [wanting('picky', gt('5'), notIn('7'))] });
     expect(plan.claims).toEqual([]);
   });
@@ -82,7 +82,7 @@ const preferring = (count: number): PodParts => ({
   },
 });
 
-/** `is` is what the refusal says; the pod is placed when it is left out. */
+/** `is` is the text of the refusal. The pod is placed if `is` is absent. */
 const HUGE: readonly { readonly of: string; readonly pod: PodParts; readonly is?: string }[] = [
   { of: '5,000 preferred terms of node affinity', pod: preferring(5_000) },
   {
@@ -142,7 +142,7 @@ const HUGE: readonly { readonly of: string; readonly pod: PodParts; readonly is?
 ];
 
 describe('a pod with', () => {
-  it.each(HUGE)('$of is placed or refused, and others get their places beside twenty of them', ({ pod: parts, is }) => {
+  it.each(HUGE)('$of is placed or refused, and twenty similar pods do not affect other pods', ({ pod: parts, is }) => {
     const pendingPods = [
       ...many(20, (at) => pod(`huge-${at}`, { cpu: '2', ...structuredClone(parts) })),
       pod('healthy', { cpu: '1' }),
@@ -157,14 +157,14 @@ describe('a pod with', () => {
       expect(plan.refusals.size).toBeGreaterThan(0);
       for (const { text } of plan.refusals.values()) expect(text).toContain(is);
     }
-    // none is forgotten, and those that wait have their turn next
+    // Every pod is accounted for, and unevaluated pods are first in the next solve.
     expect(placed.length + plan.refusals.size + plan.notEvaluated.length).toBe(21);
     const later = planOf({ pendingPods }, { ...options, first: plan.notEvaluated });
     const [waiting] = plan.notEvaluated;
     if (waiting !== undefined) expect(later.notEvaluated).not.toContain(waiting);
   });
 
-  it('more preferences than are looked at has the heaviest of them looked at', () => {
+  it('more preferences than the limit is evaluated with its heaviest preferences', () => {
     const preferences = [
       ...many(150, (at) => ({ ...nodePreference(at), weight: 1 })),
       { weight: 100, preference: { matchExpressions: [oneOf(ZONE_LABEL, 'zone-c')] } },
@@ -179,7 +179,7 @@ describe('a pod with', () => {
     expect(claim?.requirements).toContainEqual(oneOf(ZONE_LABEL, 'zone-c'));
   });
 
-  it('many forms has a share of the time, and is told so; the others have the rest', () => {
+  it('many alternatives is refused after its share of the time, and other pods use the rest', () => {
     let nowMs = 0;
     const options = { deadlineMs: 60_000, elapsedMs: () => (nowMs += 100) };
     const plan = planOf({ pendingPods: [pod('slow', { cpu: '2', ...preferring(31) }), pod('quick')] }, options);
@@ -189,7 +189,7 @@ describe('a pod with', () => {
     );
   });
 
-  it('many forms comes after all others, and shares its time with its like', () => {
+  it('many alternatives is evaluated after all other pods, and shares its time with similar pods', () => {
     let nowMs = 0;
     const tried: string[] = [];
     const plan = planOf(
@@ -210,7 +210,7 @@ describe('a pod with', () => {
     expect(plan.notEvaluated).toEqual(['default/heavy-2']);
   });
 
-  it('volumes of which each has places of its own has some of their combinations looked at', () => {
+  it('volumes in many places each is evaluated with some combinations', () => {
     const names = many(20, (at) => `data-${at}`);
     const pendingPods = [
       pod('stateful', {
@@ -251,14 +251,14 @@ describe('host ports', () => {
     [[port(1_000, '10.0.0.2')], false],
     [[port(1_001, '10.0.0.2')], true],
     [[port(999), port(1_201, '::')], false],
-  ])('%j clash with many as with few: %s', (wanted, clashes) => {
+  ])('%j conflict with many ports as with few: %s', (wanted, clashes) => {
     const few = taken.filter(({ port: at }) => wanted.some((each) => each.port === at));
     expect(portConflict(wanted, few) !== undefined).toBe(clashes);
     expect(portConflict([...wanted, port(1), port(2)], taken) !== undefined).toBe(clashes);
   });
 });
 
-describe('running pods that keep others away by very many rules', () => {
+describe('running pods with very many anti-affinity rules', () => {
   const repelling = (name: string, first: number, count: number) => {
     const terms = many(count, (at) => podTerm(first + at, 'kubernetes.io/hostname'));
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
@@ -266,7 +266,7 @@ describe('running pods that keep others away by very many rules', () => {
   };
   const labelled = (app: string) => pod(app, { cpu: '100m', labels: { app } });
 
-  it('are considered with the first of their terms, and named', () => {
+  it('are evaluated with the first of their terms, and reported', () => {
     const nodes = [stateNode('n0', { pods: [repelling('running', 0, 3_000)] })];
     const plan = planOf({ nodes, pendingPods: [labelled('app-63'), labelled('app-64')] });
     expect(plan.placements.flatMap(({ pods }) => pods)).toEqual(['default/app-64']);
@@ -280,7 +280,7 @@ describe('running pods that keep others away by very many rules', () => {
     ]);
   });
 
-  it('are considered as far as memory goes together, and the first that is not is named', () => {
+  it('are evaluated up to a common memory limit, and the first pod beyond it is reported', () => {
     const others = many(2_500, (at) => stateNode(`n${at + 1}`));
     const pods = many(65, (at) => repelling(`running-${at}`, at * 64, 64));
     const plan = planOf({ nodes: [stateNode('n0', { pods }), ...others], pendingPods: [labelled('app-0')] });

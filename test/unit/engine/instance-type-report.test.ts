@@ -34,14 +34,14 @@ const large = {
   cpuCredits: { baseline: 600, utilization: 0.7, usdPerVcpuHour: 0.05 },
 };
 
-describe('a catalogue that is told', () => {
-  it('is read as it was', () => {
+describe('a report of instance types', () => {
+  it('is parsed to equal types', () => {
     const told = instanceTypeReport(new Map([['default', [small, large]]]));
     const read = catalogueIn(JSON.parse(JSON.stringify(told)), 'operator');
     expect(read).toEqual({ instanceTypes: [small, large], nodePools: new Map() });
   });
 
-  it('tells the types that most NodePools see once, and those of the others by NodePool', () => {
+  it('lists the types of most NodePools once, and other lists by NodePool', () => {
     const [usual, own]: readonly InstanceType[][] = [[small], [large]];
     const told = instanceTypeReport(
       new Map([

@@ -19,7 +19,7 @@ const wish = (...requirements: readonly Requirement[]): Requirements => Requirem
 const ANY = wish();
 const selling = (name: string, ...offerings: readonly Offering[]): InstanceType => instanceType(name, { offerings });
 
-describe('what is left for pods', () => {
+describe('allocatable resources', () => {
   const overhead = {
     kubeReserved: { cpu: 80, memory: GI },
     systemReserved: { cpu: 20 },
@@ -27,11 +27,11 @@ describe('what is left for pods', () => {
   };
   const base = { ...instanceType('t', { cpu: 4, gib: 16 }), overhead };
 
-  it('is the capacity less what kubelet, system and eviction keep back', () => {
+  it('are the capacity minus the reservations of kubelet, system and eviction', () => {
     expect(allocatable(base)).toEqual({ cpu: 3900, memory: 14.5 * GI, pods: 110 });
   });
 
-  it('lacks memory that is set aside for huge pages, down to none', () => {
+  it('exclude memory that is reserved for huge pages, down to 0', () => {
     const huge = (bytes: number): InstanceType => ({ ...base, capacity: { ...base.capacity, 'hugepages-2Mi': bytes } });
     expect(allocatable(huge(4 * GI)).memory).toBe(10.5 * GI);
     expect(allocatable(huge(40 * GI)).memory).toBe(0);
@@ -63,16 +63,16 @@ describe('the price of an instance type', () => {
     { under: [inB], is: 2 },
     { under: [oneOf(CAPACITY_TYPE_LABEL, 'on-demand')], is: 3 },
     { under: [oneOf(ZONE_LABEL, 'zone-c')], is: Number.POSITIVE_INFINITY },
-  ])('is the cheapest that is available under $under: $is', ({ under, is }) => {
+  ])('is the lowest available price under $under: $is', ({ under, is }) => {
     expect(cheapestPrice(type, wish(...under))).toBe(is);
   });
 
-  it('comes from the first of equal offerings', () => {
+  it('is the price of the first of equal offerings', () => {
     const [first, second] = [offering('spot', 'zone-b', 1), offering('spot', 'zone-a', 1)];
     expect(cheapestOffering(selling('t', first, second), ANY)).toBe(first);
   });
 
-  it('counts an offering unless a requirement rules it out: what the offering does not know of is left open', () => {
+  it('includes offerings that no requirement excludes, and treats undefined labels as compatible', () => {
     expect(compatibleOfferings(type, wish(spot, oneOf('team', 'blue')))).toHaveLength(2);
     expect(compatibleOfferings(type, wish(spot, inB))).toHaveLength(1);
   });
@@ -82,7 +82,7 @@ describe('the price of an instance type', () => {
     { sold: ['spot', 'on-demand'], is: 2 },
     { sold: ['on-demand'], is: 4 },
     { sold: [], is: Number.POSITIVE_INFINITY },
-  ])('is at worst the dearest of the first capacity type that can be launched of $sold: $is', ({ sold, is }) => {
+  ])('is at most the highest price of the first launchable capacity type of $sold: $is', ({ sold, is }) => {
     const offerings = [
       offering('reserved', 'zone-a', 0.1),
       offering('reserved', 'zone-b', 0.2),
@@ -93,7 +93,7 @@ describe('the price of an instance type', () => {
     expect(worstLaunchPrice(selling('t', ...offerings), wish(oneOf(CAPACITY_TYPE_LABEL, ...sold)))).toBe(is);
   });
 
-  it('orders types, equal ones by name, those that are not sold last', () => {
+  it('sorts types by price and then name, types without available offerings last', () => {
     const types = [
       selling('dear', offering('spot', 'zone-a', 9)),
       selling('b', offering('spot', 'zone-a', 1)),
@@ -103,7 +103,7 @@ describe('the price of an instance type', () => {
     expect(orderByPrice(types, ANY).map(({ name }) => name)).toEqual(['a', 'b', 'dear', 'gone']);
   });
 
-  it('of a reservation is told by its capacity type', () => {
+  it('identifies a reservation by its capacity type', () => {
     expect([offering('reserved', 'zone-a', 0), offering('spot', 'zone-a', 0)].map(isReserved)).toEqual([true, false]);
   });
 });
@@ -132,16 +132,16 @@ describe('minValues', () => {
         ],
       },
     },
-  ])('of $wanted are reached by the first types: $result', ({ wanted, result }) => {
+  ])('of $wanted is satisfied by the first types: $result', ({ wanted, result }) => {
     expect(satisfiesMinValues(types, wish(...wanted))).toEqual(result);
   });
 
-  it('count the values that types have, also those that the requirement leaves out', () => {
+  it('counts all values of types, even values that the requirement excludes', () => {
     const narrow: Requirement = { key: 'rack', operator: 'In', values: ['r2'], minValues: 2 };
     expect(satisfiesMinValues([of('c', 'r2', 'r3')], wish(narrow)).unsatisfied).toEqual([]);
   });
 
-  it('of no types at all are nobody’s fault', () => {
+  it('is not reported as unsatisfied if there are no types', () => {
     expect(satisfiesMinValues([], wish(atLeast(2)))).toEqual({ needed: 0, unsatisfied: [] });
   });
 });

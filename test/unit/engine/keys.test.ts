@@ -1,4 +1,4 @@
-/** Names that every plain object has members of, such as `constructor`, are names like any other. */
+/** Names of `Object.prototype` members, such as `constructor`, are valid keys. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, ZONE_LABEL } from '../../../src/api/labels.ts';
@@ -16,7 +16,7 @@ import { solve } from '../../../src/engine/solve.ts';
 import { own, put } from '../../../src/lib/own.ts';
 import { instanceType, nodePool, OPTIONS, oneOf, pod, snapshot, stateNode } from './build.ts';
 
-/** Harmless names with those that they become, in the same order. */
+/** Harmless names and their replacements in the same sort order. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['constructos', 'constructor'],
   ['hasOwnPropertz', 'hasOwnProperty'],
@@ -111,7 +111,7 @@ const rename = (text: string, pairs: Iterable<readonly [string, string]>): strin
   for (const [from, to] of pairs) renamed = renamed.replaceAll(from, to);
   return renamed;
 };
-/** Without the hash of the NodePool, which depends on its names. */
+/** Plan without the hash of the NodePool, which depends on names. */
 const plain = (value: unknown): string =>
   JSON.stringify(value, (key, each: unknown) =>
     key === NODEPOOL_HASH_ANNOTATION
@@ -123,8 +123,8 @@ const plain = (value: unknown): string =>
           : each,
   );
 
-describe('names that every object has members of', () => {
-  it('make no difference to a plan', () => {
+describe('names of members of Object.prototype', () => {
+  it('do not affect a plan', () => {
     let placed = 0;
     fc.assert(
       fc.property(scene, (harmlessScene) => {
@@ -148,7 +148,7 @@ describe('names that every object has members of', () => {
     expect(amountIn({}, key)).toBe(0);
   });
 
-  it.each([...RENAMED.values()])('%s is added up as a number', (name) => {
+  it.each([...RENAMED.values()])('%s is summed as a number', (name) => {
     const one = resourcesOf({ [name]: '1' });
     expect(addResources(one, one, {})).toEqual({ [name]: 2 });
     expect(subtractResources(one, {})).toEqual(one);
@@ -158,7 +158,7 @@ describe('names that every object has members of', () => {
     expect(fits(one, one)).toBe(true);
   });
 
-  it('are put into a map, whatever they are', () => {
+  it('can be put into a map', () => {
     const filled: Record<string, number> = {};
     for (const key of [...RENAMED.values(), '__proto__']) put(filled, key, 1);
     expect(Object.keys(filled)).toEqual([...RENAMED.values(), '__proto__']);

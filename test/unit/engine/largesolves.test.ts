@@ -1,4 +1,4 @@
-/** Solves of the size of the benchmark: their results are known, and time may run out on them. */
+/** Solves at the size of the benchmark, with known results and deadlines. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { Plan, SolveOptions } from '../../../src/engine/model.ts';
@@ -21,12 +21,12 @@ describe('the benchmark', () => {
   const draw = goRandom(42);
   const pods = diversePods(1000, draw);
 
-  it('draws the pods that every implementation is measured with', () => {
+  it('generates the pods of the common benchmark', () => {
     const total = addResources(...pods.map(podRequests));
     expect([total.cpu, (total.memory ?? 0) / 2 ** 20]).toEqual([663_350, 1_341_084]);
   });
 
-  it('houses 1000 diverse pods on 200 nodes', () => {
+  it('schedules 1000 diverse pods on 200 nodes', () => {
     const plan = planFor(pods);
     expect(plan.claims).toHaveLength(200);
     expect(new Set(placed(plan)).size).toBe(1000);
@@ -35,23 +35,23 @@ describe('the benchmark', () => {
   it.each([
     { preferencePolicy: 'Respect', nodes: 400 },
     { preferencePolicy: 'Ignore', nodes: 2 },
-  ] as const)('houses 400 pods with preferences on $nodes nodes under $preferencePolicy', (each) => {
+  ] as const)('schedules 400 pods with preferences on $nodes nodes under $preferencePolicy', (each) => {
     const { preferencePolicy, nodes } = each;
     const plan = planFor(preferencePods(400, draw), { preferencePolicy });
     expect([plan.claims.length, plan.refusals.size]).toEqual([nodes, 0]);
   });
 });
 
-describe('a solve whose time is up', () => {
+describe('a solve that reaches its deadline', () => {
   const pods = diversePods(3000, goRandom(7));
 
-  /** As much time as so many pods take. */
+  /** Solves with the time for `count` pods. */
   const solveSome = (pending: readonly Pod[], count: number, first: readonly string[]): Plan => {
     let elapsed = 0;
     return planFor(pending, { deadlineMs: count, elapsedMs: () => elapsed++, first });
   };
 
-  it('returns what it has and names every pod that it did not come to', () => {
+  it('returns a partial plan and names every unevaluated pod', () => {
     const plan = solveSome(pods, 800, []);
     expect(placed(plan)).toHaveLength(800);
     expect(plan.refusals.size).toBe(0);
@@ -59,7 +59,7 @@ describe('a solve whose time is up', () => {
     expect(plan.notEvaluated).toHaveLength(2200);
   });
 
-  it('comes to every pod in turn, when what was left over goes first', () => {
+  it('evaluates every pod eventually if unevaluated pods come first in the next solve', () => {
     let pending = pods;
     let first: readonly string[] = [];
     const sizes: number[] = [];
@@ -74,7 +74,7 @@ describe('a solve whose time is up', () => {
     expect(sizes).toEqual([1000, 1000, 1000]);
   });
 
-  it('takes small pods that were left over before large ones that came later', () => {
+  it('evaluates small unevaluated pods before large pods that were created later', () => {
     const small = replicas(5, 'small', { cpu: '10m' });
     const plan = solveSome([...pods, ...small], 5, small.map(podKey));
     expect(new Set(placed(plan))).toEqual(new Set(small.map(podKey)));

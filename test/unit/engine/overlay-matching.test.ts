@@ -25,7 +25,7 @@ const poolOf = (name: string, parts: Parameters<typeof nodePool>[1] = {}): PoolI
   instanceTypes: types,
 });
 const pool = poolOf('default');
-describe('the match of an overlay', () => {
+describe('overlay matching', () => {
   const reserved: InstanceType = {
     ...instanceType('reserved'),
     offerings: instanceType('reserved').offerings.map((offering, at) => ({
@@ -39,7 +39,7 @@ describe('the match of an overlay', () => {
     { nodePool: nodePool('other', { labels: { 'kubernetes.io/arch': 'arm64' } }), instanceTypes: all },
   ];
 
-  /** The rule itself, for one offering. */
+  /** Evaluates the rule for a single offering. */
   const isMatch = (each: NodeOverlay, on: PoolInput, type: InstanceType, at: number): boolean => {
     const required = Requirements.fromRequirements(each.spec.requirements);
     const ofPool = Requirements.fromLabels(templateLabels(on.nodePool));
@@ -68,7 +68,7 @@ describe('the match of an overlay', () => {
     { requiredKeys: ['requirements'] },
   );
 
-  it('is the same as that of each offering alone', () => {
+  it('returns the same result as a match of each offering', () => {
     fc.assert(
       fc.property(fc.array(requirement, { maxLength: 3 }), (requirements) => {
         const each = overlay('a', { requirements, price: '9' });
@@ -81,7 +81,7 @@ describe('the match of an overlay', () => {
     );
   });
 
-  it('finds the same conflicts as a comparison with every earlier overlay', () => {
+  it('finds the same conflicts as comparisons with every earlier overlay', () => {
     const matches = (each: NodeOverlay): readonly string[] =>
       pools.flatMap((on) =>
         all.flatMap((type) =>
@@ -106,7 +106,7 @@ describe('the match of an overlay', () => {
               const others = matches(inForce[at] as NodeOverlay);
               if (spec.price && each.spec.price && rows.some((row) => others.includes(row))) return true;
               const [name = ''] = Object.keys(each.spec.capacity ?? {});
-              // only the last overlay that added resources to a type counts
+              // Only the last overlay that added resources to a type counts.
               return typesIn(rows).some((type) => {
                 const adding = inForce.filter(
                   (other) =>
@@ -142,18 +142,18 @@ describe('many overlays', () => {
       }),
     );
 
-  it('are compared with each distinct value once, not with each type of each NodePool', () => {
+  it('are compared once per distinct value, not per type and NodePool', () => {
     const compared = jest.spyOn(ValueSet.prototype, 'intersects');
     const { accepted } = evaluateOverlays(many(300), manyPools);
     expect(accepted).toHaveLength(300);
-    // 300 x 20 x 200 pairs were compared at least once each before
+    // Without this, at least 300 x 20 x 200 pairs are compared.
     expect(compared.mock.calls.length).toBeLessThan(300 * (200 + 10) * 2);
     compared.mockClear();
     evaluateOverlays(many(300).slice(0, 0), manyPools);
     expect(compared).not.toHaveBeenCalled();
   });
 
-  it('are not compared again while neither they nor the types change', () => {
+  it('are not compared again if neither overlays nor types changed', () => {
     const overlays = many(50);
     evaluateOverlays(overlays, manyPools);
     const compared = jest.spyOn(ValueSet.prototype, 'intersects');
@@ -161,14 +161,14 @@ describe('many overlays', () => {
     expect(compared.mock.calls.length).toBeLessThanOrEqual(201);
   });
 
-  it('are evaluated in steps of one overlay in one NodePool', () => {
+  it('are evaluated in steps of one overlay and one NodePool', () => {
     let steps = 0;
     const evaluation = evaluationSteps(many(30), manyPools.slice(0, 1));
     while (!evaluation.next().done) steps += 1;
     expect(steps).toBe(30);
   });
 
-  it('beyond the limit are left out, the lightest and then the first by name, with the limit and the remedy', () => {
+  it('beyond the limit are excluded by lowest weight and then by name, and the error contains the limit and the remedy', () => {
     const { accepted, problems: found } = evaluateOverlays(many(MOST_OVERLAYS + 2), [pool]);
     expect(accepted).toHaveLength(MOST_OVERLAYS);
     expect([...found.keys()]).toEqual(['o-0001', 'o-0000']);

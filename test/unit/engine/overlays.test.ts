@@ -40,13 +40,13 @@ describe('the price under an overlay', () => {
     { spec: { priceAdjustment: '-12.5%' }, of: 0.4, is: 0.35 },
     { spec: { priceAdjustment: '-100%' }, of: 0.4, is: 0 },
     { spec: { priceAdjustment: '+.5' }, of: 0.4, is: 0.9 },
-  ])('of $of with $spec is $is', ({ spec, of, is }) => {
+  ])('of $of under $spec is $is', ({ spec, of, is }) => {
     expect(adjustedPrice(overlay('a', spec), of)).toBeCloseTo(is, 10);
   });
 });
 
 describe('an overlay', () => {
-  it('changes the offerings that it is about, and no others', () => {
+  it('changes only matching offerings', () => {
     const requirements = [oneOf(TYPE, 'small'), oneOf(CAPACITY_TYPE, 'spot')];
     const [small, large] = under([overlay('cheap', { requirements, price: '0.01' })]);
     expect(new Set(pricesOf(small, 'spot'))).toEqual(new Set([0.01]));
@@ -55,7 +55,7 @@ describe('an overlay', () => {
     expect(large).toBe(types[1]);
   });
 
-  it('adds resources to the whole type even if it is about some offerings only', () => {
+  it('adds resources to the whole type even if it matches only some offerings', () => {
     const requirements = [oneOf(CAPACITY_TYPE, 'spot')];
     const [small] = under([overlay('dongle', { requirements, capacity: { 'example.com/dongle': '2' } })]);
     expect(small?.capacity).toMatchObject({ cpu: 2000, 'example.com/dongle': 2 });
@@ -63,7 +63,7 @@ describe('an overlay', () => {
     expect(small?.offerings).toEqual(types[0]?.offerings);
   });
 
-  it('drops what a repriced offering said of its own size', () => {
+  it('removes the capacity override of a repriced offering', () => {
     const [base] = types;
     const own = base?.offerings.map((offering) => ({ ...offering, capacityOverride: { cpu: 1 } })) ?? [];
     const on = { ...pool, instanceTypes: [{ ...instanceType('small'), offerings: own }] };
@@ -80,11 +80,11 @@ describe('an overlay', () => {
     { about: 'this NodePool', requirements: [oneOf('karpenter.sh/nodepool', 'default')], matches: true },
     { about: 'another NodePool', requirements: [oneOf('karpenter.sh/nodepool', 'other')], matches: false },
     { about: 'a label of the pool', requirements: [oneOf('team', 'blue')], matches: true },
-    { about: 'another value of that label', requirements: [oneOf('team', 'red')], matches: false },
-    { about: 'a label that nothing has', requirements: [{ key: 'size', operator: 'Exists' }], matches: false },
+    { about: 'another value of the label', requirements: [oneOf('team', 'red')], matches: false },
+    { about: 'an unknown label', requirements: [{ key: 'size', operator: 'Exists' }], matches: false },
     { about: 'the absence of a label', requirements: [{ key: 'size', operator: 'DoesNotExist' }], matches: true },
     {
-      about: 'a well-known label that the type lacks',
+      about: 'a well-known label that the type does not have',
       requirements: [oneOf('kubernetes.io/arch', 'amd64')],
       matches: false,
     },
@@ -93,8 +93,8 @@ describe('an overlay', () => {
       requirements: [oneOf('topology.kubernetes.io/zone', 'zone-b')],
       matches: true,
     },
-    { about: 'a zone of none', requirements: [oneOf('topology.kubernetes.io/zone', 'zone-x')], matches: false },
-  ])('about $about matches: $matches', ({ requirements, matches }) => {
+    { about: 'a zone of no offering', requirements: [oneOf('topology.kubernetes.io/zone', 'zone-x')], matches: false },
+  ])('for $about matches: $matches', ({ requirements, matches }) => {
     const on = poolOf('default', { labels: { team: 'blue' } });
     const [small] = under([overlay('a', { requirements, price: '9' })], on);
     expect(pricesOf(small, 'spot').includes(9)).toBe(matches);
@@ -102,7 +102,7 @@ describe('an overlay', () => {
 });
 
 describe('several overlays', () => {
-  it('let the heavier one win, offering by offering and resource by resource', () => {
+  it('apply the heaviest one per offering and resource', () => {
     const [small] = under([
       overlay('light', { price: '1', capacity: { 'a.io/x': '1', 'a.io/y': '1' }, weight: 1 }),
       overlay('heavy', {
@@ -161,11 +161,11 @@ describe('several overlays', () => {
       second: { price: '2' },
       are: { a: 'RuntimeValidation' },
     },
-  ])('are in conflict or not when $when', ({ first = {}, second = {}, are }) => {
+  ])('are in conflict or not if $when', ({ first = {}, second = {}, are }) => {
     expect(problems([overlay('a', first), overlay('b', second)])).toEqual(are);
   });
 
-  it('give way as a whole where they are in conflict in one pool only', () => {
+  it('are rejected as a whole if they conflict in a single NodePool', () => {
     const team = (name: string) => poolOf(name, { labels: { team: name } });
     const overlays = [
       overlay('z-blue', { requirements: [oneOf('team', 'blue')], price: '1' }),
@@ -176,14 +176,14 @@ describe('several overlays', () => {
     expect(found.get('all')).toEqual({ reason: 'Conflict', message: 'conflict with another overlay' });
   });
 
-  it('leave everything as it is when none is about a type', () => {
+  it('change nothing if they match no type', () => {
     const nobody = [overlay('nobody', { requirements: [oneOf(TYPE, 'gone')], price: '1' })];
     expect(under(nobody)).toBe(types);
     expect(problems(nobody)).toEqual({});
   });
 });
 
-describe('overlays of any kind', () => {
+describe('any set of overlays', () => {
   const some: fc.Arbitrary<NodeOverlaySpec> = fc.record(
     {
       requirements: fc.subarray([oneOf(TYPE, 'small'), oneOf(CAPACITY_TYPE, 'spot'), oneOf(ZONE, 'zone-a', 'zone-b')]),
@@ -197,7 +197,7 @@ describe('overlays of any kind', () => {
     .array(some, { maxLength: 6 })
     .map((specs) => specs.map((spec, index) => overlay(`o-${index}`, spec)));
 
-  it('are judged alike in whatever order they come', () => {
+  it('is evaluated equally in any order', () => {
     fc.assert(
       fc.property(several, fc.infiniteStream(fc.integer()), (overlays, keys) => {
         const shuffled = overlays
@@ -210,7 +210,7 @@ describe('overlays of any kind', () => {
     );
   });
 
-  it('never leave two in force that set one thing with one weight, and the heaviest one sets it', () => {
+  it('never has two accepted overlays with equal weight for one value, and the heaviest overlay sets the value', () => {
     fc.assert(
       fc.property(several, (overlays) => {
         const { accepted } = evaluateOverlays(overlays, [pool]);
@@ -233,8 +233,8 @@ describe('overlays of any kind', () => {
   });
 });
 
-describe('a solve under overlays', () => {
-  it('buys by the changed price, and says so on the claim', () => {
+describe('a solve with overlays', () => {
+  it('launches by the changed price, and annotates the claim', () => {
     const free = planOf({ pendingPods: [pod('p', { cpu: '1' })], types });
     expect(free.claims[0]?.cheapest).toBe('small');
     const dear = under([overlay('dear', { requirements: [oneOf(TYPE, 'small')], price: '5' })]);
@@ -244,7 +244,7 @@ describe('a solve under overlays', () => {
     expect(claim?.annotations['karpenter.sh/capacity-overlay-applied']).toBeUndefined();
   });
 
-  it('has room for pods that ask for the added resource', () => {
+  it('has room for pods that request the added resource', () => {
     const wanting = [pod('p', { cpu: '1', requests: { 'example.com/dongle': '1' } })];
     expect(planOf({ pendingPods: wanting, types }).claims).toEqual([]);
     const larger = under([

@@ -1,10 +1,10 @@
-/** The glance at a pod, which spares most pods the counting, agrees with the counting. */
+/** The quick check of a pod avoids exact counting and must agree with it. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { HEAVY, intake, isHeavy, measuresOf } from '../../../src/engine/pod-bounds.ts';
 
-/** Around the lengths up to which a glance is enough. */
+/** Arrays with lengths around the limit of the quick check. */
 const some = <T>(value: T): fc.Arbitrary<T[]> =>
   fc
     .oneof(
@@ -66,8 +66,8 @@ const pods = fc
   })
   .map((spec) => ({ metadata: { name: 'pod', namespace: 'default' }, spec }) as unknown as Pod);
 
-describe('a glance at a pod', () => {
-  it('finds nothing to bound only where counting finds nothing', () => {
+describe('the quick check of a pod', () => {
+  it('finds no excess only if exact counting finds none', () => {
     let heavy = 0;
     fc.assert(
       fc.property(pods, (pod) => {

@@ -30,21 +30,21 @@ describe('isProvisionable', () => {
   it.each<[string, Pod, boolean]>([
     ['an unschedulable pod', pod('p'), true],
     ['a bound pod', pod('p', { nodeName: 'n' }), false],
-    ['a pod that kube-scheduler has not looked at', { ...pod('p'), status: { phase: 'Pending' } }, false],
+    ['a pod that kube-scheduler has not tried', { ...pod('p'), status: { phase: 'Pending' } }, false],
     ['a preempting pod', { ...pod('p'), status: { ...pod('p').status, nominatedNodeName: 'n' } }, false],
-    ['a daemon pod', owned('apps/v1', 'DaemonSet'), false],
+    ['a DaemonSet pod', owned('apps/v1', 'DaemonSet'), false],
     ['a mirror pod', owned('v1', 'Node'), false],
-  ])('judges %s', (_, each, verdict) => expect(isProvisionable(each)).toBe(verdict));
+  ])('evaluates %s', (_, each, verdict) => expect(isProvisionable(each)).toBe(verdict));
 });
 
 describe('isReschedulable', () => {
   it.each<[string, Pod, boolean]>([
     ['a running pod', pod('p'), true],
     ['a finished pod', { ...pod('p'), status: { phase: 'Succeeded' } }, false],
-    ['a leaving pod', leaving(pod('p')), false],
-    ['a leaving pod of a StatefulSet, which comes back', leaving(owned('apps/v1', 'StatefulSet')), true],
-    ['a daemon pod', owned('apps/v1', 'DaemonSet'), false],
-  ])('judges %s', (_, each, verdict) => expect(isReschedulable(each)).toBe(verdict));
+    ['a terminating pod', leaving(pod('p')), false],
+    ['a terminating pod of a StatefulSet, which is created again', leaving(owned('apps/v1', 'StatefulSet')), true],
+    ['a DaemonSet pod', owned('apps/v1', 'DaemonSet'), false],
+  ])('evaluates %s', (_, each, verdict) => expect(isReschedulable(each)).toBe(verdict));
 });
 
 describe('doNotDisrupt', () => {
@@ -52,22 +52,22 @@ describe('doNotDisrupt', () => {
     ['no annotation', pod('p'), false],
     ['true', annotated('true'), true],
     ['false', annotated('false'), false],
-    ['a span that has not passed', annotated('1h', '2026-05-31T23:30:00Z'), true],
-    ['a span that has passed', annotated('1h', '2026-05-31T22:30:00Z'), false],
-    ['a span without a start', annotated('1h'), true],
-    ['a negative span', annotated('-1h'), false],
+    ['a duration that has not elapsed', annotated('1h', '2026-05-31T23:30:00Z'), true],
+    ['a duration that has elapsed', annotated('1h', '2026-05-31T22:30:00Z'), false],
+    ['a duration without a start time', annotated('1h'), true],
+    ['a negative duration', annotated('-1h'), false],
     ['a word', annotated('please'), false],
-  ])('reads %s', (_, each, verdict) => expect(doNotDisrupt(each, NOW)).toBe(verdict));
+  ])('parses %s', (_, each, verdict) => expect(doNotDisrupt(each, NOW)).toBe(verdict));
 });
 
 describe('eviction', () => {
-  it('spares pods that tolerate the disruption taint, and those that must not be disrupted', () => {
+  it('skips pods that tolerate the disruption taint and pods that must not be disrupted', () => {
     expect(isEvictable(pod('p'), NOW)).toBe(true);
     expect(isEvictable(pod('p', { tolerations: [DISRUPTED] }), NOW)).toBe(false);
     expect(isEvictable(annotated('true'), NOW)).toBe(false);
   });
 
-  it('is waited for until a pod is gone or stuck', () => {
+  it('is awaited until a pod is gone or stuck', () => {
     expect(isWaitingForEviction(leaving(pod('p')), NOW)).toBe(true);
     expect(isWaitingForEviction(leaving(pod('p')), NOW + 60_000)).toBe(false);
     expect(isWaitingForEviction(annotated('true'), NOW)).toBe(true);
@@ -81,7 +81,7 @@ describe('eviction', () => {
     [{ 'controller.kubernetes.io/pod-deletion-cost': '2147483647' }, 2_000_000_000, 10],
     [{ 'controller.kubernetes.io/pod-deletion-cost': 'dear' }, 0, 1],
     [{}, -2_147_483_648, -10],
-  ])('costs, with %j and priority %d, %d', (annotations, priority, cost) => {
+  ])('with %j and priority %d costs %d', (annotations, priority, cost) => {
     expect(evictionCost(meta(pod('p', { priority }), { annotations }))).toBeCloseTo(cost, 5);
   });
 });
@@ -96,16 +96,17 @@ describe('taints', () => {
     [{ key: 'cpu', operator: 'Exists' }, false],
     [{ key: 'gpu', operator: 'Exists', effect: 'NoExecute' }, false],
     [{ key: 'gpu', operator: 'Gt', value: '1' }, false],
-  ])('are tolerated by %j: %s', (toleration, verdict) => expect(tolerates(toleration, taint)).toBe(verdict));
+  ])('with tolerations %j are tolerated: %s', (toleration, verdict) =>
+    expect(tolerates(toleration, taint)).toBe(verdict));
 
-  it('compare numbers', () => {
+  it('are compared as numbers', () => {
     const level: Taint = { key: 'level', value: '5', effect: 'NoSchedule' };
     expect(tolerates({ key: 'level', operator: 'Gt', value: '4' }, level)).toBe(true);
     expect(tolerates({ key: 'level', operator: 'Gt', value: '5' }, level)).toBe(false);
     expect(tolerates({ key: 'level', operator: 'Lt', value: '6' }, level)).toBe(true);
   });
 
-  it('of every effect must be tolerated', () => {
+  it('must be tolerated for every effect', () => {
     const preferred: Taint = { key: 'old', effect: 'PreferNoSchedule' };
     expect(untolerated([{ key: 'gpu', operator: 'Exists' }], [taint, preferred]).map(formatTaint)).toEqual([
       'old:PreferNoSchedule',
@@ -121,7 +122,7 @@ describe('host ports', () => {
     [port('10.0.0.1'), port('10.0.0.1'), true],
     [port('10.0.0.1'), port('10.0.0.2'), false],
     [port('0.0.0.0'), port('0.0.0.0', 'UDP'), false],
-  ])('%j and %j clash: %s', (a, b, verdict) => expect(portConflict([a], [b]) !== undefined).toBe(verdict));
+  ])('%j and %j conflict: %s', (a, b, verdict) => expect(portConflict([a], [b]) !== undefined).toBe(verdict));
 
   it('default to any address and TCP', () => {
     expect(hostPortsOf(pod('p', { hostPort: 80 }))).toEqual([port('0.0.0.0')]);

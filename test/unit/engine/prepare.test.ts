@@ -35,7 +35,7 @@ function applied(base: Snapshot, { leaving, pendingPods = [] }: Variation): Snap
 describe('a prepared snapshot', () => {
   it.each(
     Array.from({ length: 12 }, (_, seed) => seed),
-  )('solved with variation after variation gives the plans of the varied snapshots (seed %i)', (seed) => {
+  )('returns the plans of the varied snapshots for a series of variations (seed %i)', (seed) => {
     const base = drawnSnapshot(seed, { nodes: 12, workloads: 10 });
     const prepared = prepare(base, EXPERIMENT);
     const draw = new Draw(seed + 1000);
@@ -46,7 +46,7 @@ describe('a prepared snapshot', () => {
     expect(textOf(prepared.solve())).toBe(textOf(solve(base, EXPERIMENT)));
   });
 
-  it('takes in pods with rules on labels that none had before', () => {
+  it('supports pods with rules on labels that no earlier pod used', () => {
     const apart = {
       labels: { shard: 'one' },
       affinity: {
@@ -66,7 +66,7 @@ describe('a prepared snapshot', () => {
     ['names its node', { nodeName: 'n' }],
     ['names no node', {}],
     ['names another node', { nodeName: 'other' }],
-  ])('does not count a pod that moves where it was, when it %s', (_, bound) => {
+  ])('does not count a moving pod on its current node if it %s', (_, bound) => {
     const spread = {
       labels: { app: 'web' },
       topologySpreadConstraints: [
@@ -80,13 +80,13 @@ describe('a prepared snapshot', () => {
     };
     const [first, second] = replicas(2, 'web', { ...spread, ...bound }) as [Pod, Pod];
     const prepared = prepare(snapshot({ nodes: [stateNode('n', { pods: [first, second] })] }), EXPERIMENT);
-    // if it still counted there, the zone would be closed to it
+    // If it still counted there, the zone would be closed to it.
     expect(prepared.solve({ pendingPods: [first, second] }).placements.flatMap(({ pods }) => pods)).toContain(
       'default/web-0',
     );
   });
 
-  it('stops once more claims than wanted would be needed, and names the pods left', () => {
+  it('stops when more claims than allowed are needed, and names the remaining pods', () => {
     const prepared = prepare(snapshot({ pendingPods: replicas(5, 'web', { cpu: '7' }) }), EXPERIMENT);
     const plan = prepared.solve({}, { mostClaims: 2 });
     expect(plan.claims).toHaveLength(3);
@@ -94,7 +94,7 @@ describe('a prepared snapshot', () => {
   });
 });
 
-/** The cluster a little later: the objects that did not change are the same. */
+/** The cluster a little later. Unchanged objects keep their identity. */
 function later(draw: Draw, step: number, { nodes, pools, ...base }: Snapshot): Snapshot {
   const seed = 5000 + 10 * step + draw.below(10);
   const fresh = drawnSnapshot(seed, { nodes: 2, workloads: 4 });
@@ -128,10 +128,8 @@ const storageClassOf = (name: string, provisioner = name): StorageClass => ({
   volumeBindingMode: 'WaitForFirstConsumer',
 });
 
-describe('a cluster that is solved again and again', () => {
-  it.each(
-    Array.from({ length: 12 }, (_, seed) => seed),
-  )('has the plans that it would have if nothing were known of it (seed %i)', (seed) => {
+describe('a cluster that is solved repeatedly', () => {
+  it.each(Array.from({ length: 12 }, (_, seed) => seed))('has the plans of solves without caches (seed %i)', (seed) => {
     const draw = new Draw(seed + 2000);
     let present = drawnSnapshot(seed, { nodes: 12, workloads: 8 });
     for (let step = 0; step < 8; step++) {
@@ -144,7 +142,7 @@ describe('a cluster that is solved again and again', () => {
     }
   });
 
-  it('gives a node the room that other daemons leave', () => {
+  it('has the room that the current DaemonSets leave on a node', () => {
     const nodes = [stateNode('n', { allocatable: { cpu: '4' } })];
     const pendingPods = [pod('web', { cpu: '3' })];
     const placed = (cpu: string): number =>
@@ -152,7 +150,7 @@ describe('a cluster that is solved again and again', () => {
     expect(['500m', '2', '500m'].map(placed)).toEqual([1, 0, 1]);
   });
 
-  describe('counts the slots of volumes', () => {
+  describe('counts volume slots', () => {
     const drivers = [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }];
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
@@ -169,21 +167,21 @@ describe('a cluster that is solved again and again', () => {
     const placed = (parts: SnapshotParts): number =>
       solve(snapshot({ nodes, pendingPods, storageClasses, ...parts }), OPTIONS).placements.length;
 
-    it('by what their claims are now', () => {
+    it('by the current claims', () => {
       const placedWith = (driver: string): number =>
         placed({ persistentVolumeClaims: [claimOf('old', driver), wanted] });
       expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
       expect(placed({ persistentVolumeClaims: [wanted] })).toBe(1);
     });
 
-    it('by what storage classes are now', () => {
+    it('by the current storage classes', () => {
       const persistentVolumeClaims = [claimOf('old', 'changing'), wanted];
       const placedWith = (driver: string): number =>
         placed({ persistentVolumeClaims, storageClasses: [...storageClasses, storageClassOf('changing', driver)] });
       expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
     });
 
-    it('by what volumes are now', () => {
+    it('by the current volumes', () => {
       const persistentVolumeClaims = [{ ...claimOf('old', 'other'), spec: { volumeName: 'disk' } }, wanted];
       const placedWith = (driver: string): number => {
         const disk: PersistentVolume = {

@@ -23,7 +23,7 @@ const expression: fc.Arbitrary<NodeSelectorRequirement> = fc.oneof(
 const expressions = fc.uniqueArray(expression, { selector: ({ key }) => key, maxLength: 3 });
 const labels = fc.dictionary(fc.constantFrom(...KEYS), fc.constantFrom(...VALUES));
 
-/** Kubernetes' own reading of one expression against labels. */
+/** Kubernetes semantics of one expression on labels. */
 function matches({ key, operator, values = [] }: NodeSelectorRequirement, node: Record<string, string>): boolean {
   const value = node[key];
   if (operator === 'NotIn') return value === undefined || !values.includes(value);
@@ -38,7 +38,7 @@ function matches({ key, operator, values = [] }: NodeSelectorRequirement, node: 
 const of = (...list: readonly NodeSelectorRequirement[]): Requirements => Requirements.fromRequirements(list);
 
 describe('requirements', () => {
-  it('on a node that exists mean what Kubernetes means', () => {
+  it('on an existing node have the Kubernetes semantics', () => {
     fc.assert(
       fc.property(labels, expressions, (node, list) => {
         const expected = list.every((each) => matches(each, node));
@@ -47,7 +47,7 @@ describe('requirements', () => {
     );
   });
 
-  it('say why exactly when they are not compatible', () => {
+  it('return a reason exactly if they are incompatible', () => {
     fc.assert(
       fc.property(expressions, expressions, (a, b) => {
         const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
@@ -57,7 +57,7 @@ describe('requirements', () => {
     );
   });
 
-  it('that are compatible stay so when the asked ones are added', () => {
+  it('that are compatible stay compatible after they are intersected', () => {
     fc.assert(
       fc.property(expressions, expressions, (a, b) => {
         const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
@@ -66,7 +66,7 @@ describe('requirements', () => {
     );
   });
 
-  it('survive the way through the API form', () => {
+  it('survive a round trip through the API format', () => {
     fc.assert(
       fc.property(expressions, (list) => {
         const requirements = Requirements.fromRequirements(list);
@@ -80,24 +80,24 @@ describe('requirements', () => {
     ['NotIn on an unknown custom label', of({ key: 'team', operator: 'NotIn', values: ['a'] }), true, true],
     ['In on an unknown well-known label', of({ key: KEYS[2] ?? '', operator: 'In', values: ['a'] }), true, false],
     ['Exists on an unknown custom label', of({ key: 'team', operator: 'Exists' }), false, false],
-  ])('judge %s', (_, asked, loosely, strictly) => {
+  ])('evaluate %s', (_, asked, loosely, strictly) => {
     expect(Requirements.EMPTY.compatible(asked, LOOSE)).toBe(loosely);
     expect(Requirements.EMPTY.compatible(asked, STRICT)).toBe(strictly);
   });
 
-  it('normalise old label names', () => {
+  it('normalize deprecated label names', () => {
     const old = of({ key: 'failure-domain.beta.kubernetes.io/zone', operator: 'In', values: ['a'] });
     expect(old.keys).toEqual(['topology.kubernetes.io/zone']);
   });
 
-  it('guess what a mistyped label stands for', () => {
+  it('suggest the correct name of a mistyped label', () => {
     const asked = of({ key: 'zone', operator: 'In', values: ['a'] });
     expect(Requirements.EMPTY.incompatibility(asked, LOOSE)?.text).toBe(
       'label "zone" does not have known values (typo of "topology.kubernetes.io/zone"?)',
     );
   });
 
-  it('name every key on which they clash', () => {
+  it('report every conflicting key', () => {
     const node = Requirements.fromLabels({ team: 'a', tier: 'b' });
     const asked = of({ key: 'tier', operator: 'In', values: ['c'] }, { key: 'team', operator: 'NotIn', values: ['a'] });
     expect(node.incompatibility(asked)).toEqual({
@@ -106,7 +106,7 @@ describe('requirements', () => {
     });
   });
 
-  it('print sorted, without the hostname', () => {
+  it('are printed in sorted order without the hostname', () => {
     const requirements = Requirements.fromLabels({ 'kubernetes.io/hostname': 'n', tier: 'b', team: 'a' });
     expect(String(requirements)).toBe('team In [a], tier In [b]');
   });
@@ -151,7 +151,7 @@ describe('requirementsOfPod', () => {
     expect(String(requirementsOfPod(both))).toBe('team In [first], tier In [gold]');
   });
 
-  it('adds the heaviest preference when asked to', () => {
+  it('adds the heaviest preference if requested', () => {
     expect(String(requirementsOfPod(both, { preferences: true }))).toBe(
       'heavy Exists, team In [first], tier In [gold]',
     );

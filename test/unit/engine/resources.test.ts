@@ -35,9 +35,9 @@ describe('resourcesOf', () => {
       { 'nvidia.com/gpu': '1', pods: 110 },
       { 'nvidia.com/gpu': 1, pods: 110 },
     ],
-  ])('reads %j as %j', (list, resources) => expect(resourcesOf(list)).toEqual(resources));
+  ])('parses %j as %j', (list, resources) => expect(resourcesOf(list)).toEqual(resources));
 
-  it('is undone by quantityList', () => {
+  it('is the inverse of quantityList', () => {
     const amounts = fc.record({ cpu: fc.nat(), memory: fc.nat(), pods: fc.nat(1000) });
     fc.assert(fc.property(amounts, (resources) => expect(resourcesOf(quantityList(resources))).toEqual(resources)));
   });
@@ -57,12 +57,12 @@ describe('quantityList', () => {
 });
 
 describe('podRequests', () => {
-  it('adds containers and one pod', () => {
+  it('sums containers and counts one pod', () => {
     const both = withSpec({ containers: [container('a', '1'), container('b', '500m')] });
     expect(podRequests(both)).toEqual({ cpu: 1500, pods: 1 });
   });
 
-  it('lets an init container raise the peak', () => {
+  it('includes the peak of an init container', () => {
     const requests = podRequests(
       withSpec({ containers: [container('a', '1')], initContainers: [container('i', '4')] }),
     );
@@ -77,7 +77,7 @@ describe('podRequests', () => {
     expect(podRequests(withSpec({ containers, initContainers: [sidecar] })).cpu).toBe(2000);
   });
 
-  it('prefers requests of the whole pod, and adds overhead', () => {
+  it('prefers pod-level requests, and adds overhead', () => {
     const whole = withSpec({
       containers: [container('a', '1')],
       resources: { requests: { cpu: '3' } },
@@ -86,7 +86,7 @@ describe('podRequests', () => {
     expect(podRequests(whole)).toEqual({ cpu: 3250, pods: 1 });
   });
 
-  it('counts what a resized pod still holds', () => {
+  it('includes the allocated resources of a pod that is being resized', () => {
     const resized = withSpec(
       { containers: [container('a', '1')] },
       { containerStatuses: [{ name: 'a', allocatedResources: { cpu: '2' } }] },
@@ -96,7 +96,7 @@ describe('podRequests', () => {
 });
 
 describe('podLimits', () => {
-  it('adds overhead to what is limited only', () => {
+  it('adds overhead only to limited resources', () => {
     const limited = withSpec({
       containers: [{ name: 'a', resources: { limits: { cpu: '1' } } }],
       overhead: { cpu: '100m', memory: '1Gi' },
@@ -111,10 +111,10 @@ describe('fits', () => {
     ['too much', { cpu: 2 }, { cpu: 1 }, false],
     ['an unknown resource', { gpu: 1 }, { cpu: 1 }, false],
     ['none of an unknown resource', { gpu: 0 }, { cpu: 1 }, true],
-    ['anything into an overcommitted total', {}, { cpu: -1 }, false],
-  ])('judges %s', (_, request, total, verdict) => expect(fits(request, total)).toBe(verdict));
+    ['any amount into a negative total', {}, { cpu: -1 }, false],
+  ])('evaluates %s', (_, request, total, verdict) => expect(fits(request, total)).toBe(verdict));
 
-  it('holds whatever is put together from what was taken off', () => {
+  it('accepts a part of a sum', () => {
     const amounts = fc.record({ cpu: fc.nat(), memory: fc.nat() });
     fc.assert(
       fc.property(amounts, amounts, (a, b) => {

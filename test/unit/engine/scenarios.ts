@@ -1,4 +1,4 @@
-/** Snapshots full of every kind of rule, drawn from a seed: what one solver answers, another one must answer too. */
+/** Random snapshots from a seed with every kind of rule, to compare solvers. */
 import type { Affinity, Pod, Taint, Toleration, TopologySpreadConstraint } from '../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
@@ -32,7 +32,7 @@ export class Draw {
   below = (n: number): number => Math.floor(this.#random() * n);
   chance = (probability: number): boolean => this.#random() < probability;
   of = <T>(from: readonly T[]): T => from[this.below(from.length)] as T;
-  /** A value with the probability, else nothing. */
+  /** Returns a value with this probability, else undefined. */
   maybe = <T>(probability: number, value: () => T): T | undefined => (this.chance(probability) ? value() : undefined);
 }
 
@@ -91,7 +91,7 @@ function parts(draw: Draw): PodParts {
 
 const CLAIMS = ['zonal', 'anywhere', 'choice'];
 
-/** Pods of a few workloads, each with a few replicas. */
+/** Pods of a few workloads with a few replicas each. */
 export function drawnPods(draw: Draw, workloads: number, name: string, more: PodParts = {}): readonly Pod[] {
   return Array.from({ length: workloads }, (_, index) => {
     const shared = { ...parts(draw), ...more };

@@ -30,7 +30,7 @@ const onlyClaim = (plan: Plan) => plan.claims[0];
 const requirement = (plan: Plan, key: string) => onlyClaim(plan)?.requirements.find((each) => each.key === key);
 
 describe('solve', () => {
-  it('buys the cheapest node that holds a pod, and lists the others that would do', () => {
+  it('launches the cheapest node for a pod, and lists other possible types', () => {
     const plan = planOf({ pendingPods: [pod('web', { cpu: '3', memory: '1Gi' })] });
     expect(plan.claims).toHaveLength(1);
     expect(onlyClaim(plan)).toMatchObject({
@@ -64,13 +64,13 @@ describe('solve', () => {
     expect(reasonOf(slow)).toMatchObject([{ nodePool: 'default', reason: 'time' }]);
   });
 
-  it('packs pods together, large ones first, until the largest type is full', () => {
+  it('packs pods together, largest first, until the largest type is full', () => {
     const plan = planOf({ pendingPods: [...replicas(10, 'small', { cpu: '1' }), pod('big', { cpu: '6' })] });
     expect(podsPerClaim(plan)).toEqual([3, 8]);
     expect(onlyClaim(plan)?.pods[0]).toBe('default/big');
   });
 
-  it('leaves pending what no type can hold, and says so', () => {
+  it('leaves a pod pending if no type can hold it, and reports the reason', () => {
     const plan = planOf({ pendingPods: [pod('huge', { cpu: '9' })] });
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'huge')).toMatch(/^no instance type has enough resources, requirements=.*"cpu":"9"/);
@@ -80,12 +80,12 @@ describe('solve', () => {
     });
   });
 
-  it('wonders whether milli was meant when a pod wants a million cores', () => {
+  it('suggests the suffix m if a pod requests a million cores', () => {
     const plan = planOf({ pendingPods: [pod('typo', { cpu: '1M' })] });
     expect(refusalText(plan, 'typo')).toContain('(CPU request >= 1 Million, m vs M typo?)');
   });
 
-  it('gives the same plan for the same snapshot, byte for byte', () => {
+  it('returns identical plans for the same snapshot, byte for byte', () => {
     const pods = [
       ...replicas(20, 'a', { cpu: '700m' }),
       ...replicas(9, 'b', { cpu: '1', nodeSelector: { team: 'x' } }),
@@ -98,12 +98,12 @@ describe('solve', () => {
     expect(text(solve(structuredClone(input), OPTIONS))).toBe(text(solve(input, OPTIONS)));
   });
 
-  it('refuses everything when there is no pool', () => {
+  it('refuses all pods if there is no NodePool', () => {
     const plan = planOf({ pools: [], pendingPods: [pod('web')] });
     expect(plan.refusals.get('default/web')).toEqual({ code: 'no-pools', text: 'no dynamic nodepools found' });
   });
 
-  it('stops at the deadline and names the pods that are left', () => {
+  it('stops at the deadline and names the remaining pods', () => {
     let elapsed = 0;
     const elapsedMs = (): number => elapsed++;
     const plan = planOf({ pendingPods: replicas(4, 'web', { cpu: '1' }) }, { deadlineMs: 2, elapsedMs });
@@ -112,7 +112,7 @@ describe('solve', () => {
     expect(plan.refusals.size).toBe(0);
   });
 
-  it('never puts more on a node than each listed type can hold, and loses no pod', () => {
+  it('never exceeds the capacity of any listed type, and accounts for every pod', () => {
     const parts: fc.Arbitrary<PodParts> = fc.record({
       cpu: fc.constantFrom('100m', '900m', '2', '7', '12'),
       memory: fc.constantFrom('128Mi', '3Gi', '20Gi'),
@@ -143,8 +143,8 @@ describe('solve', () => {
   });
 });
 
-describe('pools', () => {
-  it('are tried by weight, then from the end of the alphabet', () => {
+describe('NodePools', () => {
+  it('are tried by weight, then in reverse alphabetical order', () => {
     const chosen = (...pools: Parameters<typeof nodePool>[]): string | undefined =>
       onlyClaim(planOf({ pools: pools.map((each) => nodePool(...each)), pendingPods: [pod('web')] }))?.nodePool;
     expect(chosen(['a', { weight: 10 }], ['b', { weight: 20 }])).toBe('b');
@@ -152,7 +152,7 @@ describe('pools', () => {
     expect(chosen(['a', { weight: 1 }], ['b'])).toBe('a');
   });
 
-  it('of less weight take what heavier ones cannot, and every reason is told', () => {
+  it('with less weight are used if heavier ones are not possible, and every reason is reported', () => {
     const pools = [nodePool('spare', { labels: { team: 'b' } }), nodePool('main', { weight: 9, taints: [GPU_TAINT] })];
     const plan = planOf({ pools, pendingPods: [pod('web'), pod('x', { nodeSelector: { team: 'c' } })] });
     expect(onlyClaim(plan)?.nodePool).toBe('spare');
@@ -161,7 +161,7 @@ describe('pools', () => {
     );
   });
 
-  it('without any type left are named, and their pods are refused', () => {
+  it('without instance types are reported, and their pods are refused', () => {
     const plan = planOf({
       pools: [
         nodePool('default', { requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['s390x'] }] }),
@@ -176,18 +176,18 @@ describe('pools', () => {
     );
   });
 
-  it('keep to their limits, the nodes of this plan included at their worst', () => {
+  it('respect their limits, which count the largest possible type of each planned node', () => {
     const pools = [nodePool('default', { limits: { cpu: '10' } })];
     const node = stateNode('n', { allocatable: { cpu: '2' }, pods: [pod('old', { cpu: '2', nodeName: 'n' })] });
     const plan = planOf({ pools, nodes: [node], pendingPods: replicas(9, 'web', { cpu: '1' }) });
-    // 10 less 2 leaves one claim of up to 8 CPUs; nothing is left for a second one.
+    // 10 minus 2 allows one claim of up to 8 CPUs, and no second claim.
     expect(podsPerClaim(plan)).toEqual([8]);
     expect(refusalText(plan, 'web-8')).toBe(
       'all available instance types exceed limits for nodepool (NodePool=default)',
     );
   });
 
-  it('buy nothing once their count of nodes is reached', () => {
+  it('launch no node if the limit of nodes is reached', () => {
     const plan = planOf({
       pools: [nodePool('default', { limits: { nodes: '1' } })],
       nodes: [stateNode('n', { allocatable: { cpu: '0' } })],
@@ -198,7 +198,7 @@ describe('pools', () => {
 });
 
 describe('requirements', () => {
-  it('of pods narrow the claim, and its offerings with it', () => {
+  it('of pods narrow the claim and its offerings', () => {
     const plan = planOf({
       pendingPods: [
         pod('web', { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'on-demand' } }),
@@ -209,7 +209,7 @@ describe('requirements', () => {
     expect(onlyClaim(plan)?.usdPerHour).toBe(0.2);
   });
 
-  it('keep pods apart that ask for different zones', () => {
+  it('separate pods that require different zones', () => {
     const inZone = (zone: string) => ({ cpu: '100m', nodeSelector: { [ZONE_LABEL]: zone } });
     const plan = planOf({
       pendingPods: [...replicas(2, 'a', inZone('zone-a')), ...replicas(2, 'b', inZone('zone-b'))],
@@ -217,7 +217,7 @@ describe('requirements', () => {
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
 
-  it('tell a missing offering from a missing type', () => {
+  it('distinguish a missing offering from a missing type', () => {
     const spotInA = [
       offering('spot', 'zone-a', 1),
       offering('on-demand', 'zone-b', 1),
@@ -230,7 +230,7 @@ describe('requirements', () => {
     expect(refusalText(plan, 'web')).toMatch(/^no instance type had enough resources or had a required offering, /);
   });
 
-  it('fall back on the next term of a required affinity', () => {
+  it('fall back to the next term of a required affinity', () => {
     const term = (zone: string) => ({ matchExpressions: [oneOf(ZONE_LABEL, zone)] });
     const affinity = {
       nodeAffinity: {
@@ -260,7 +260,7 @@ describe('requirements', () => {
     ]);
   });
 
-  it('of a pod that are not valid are refused before solving', () => {
+  it('of a pod are validated before solving', () => {
     const plan = planOf({ pendingPods: [pod('web', { nodeSelector: { 'karpenter.sh/bogus': 'x' } })] });
     expect(plan.refusals.get('default/web')).toMatchObject({ code: 'ignored', optedOut: false });
     const away = { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' as const }] };
@@ -273,19 +273,19 @@ describe('requirements', () => {
 });
 
 describe('taints', () => {
-  it('that are only preferences are tolerated as a last resort', () => {
+  it('with PreferNoSchedule are tolerated as a last resort', () => {
     const plan = planOf({ pools: [nodePool('default', { taints: [PREFERRED_TAINT] })], pendingPods: [pod('web')] });
     expect(podsPerClaim(plan)).toEqual([1]);
   });
 
-  it('that are preferences are avoided while another pool will do', () => {
+  it('with PreferNoSchedule are avoided if another NodePool is possible', () => {
     const pools = [nodePool('z', { taints: [PREFERRED_TAINT], weight: 50 }), nodePool('a')];
     expect(onlyClaim(planOf({ pools, pendingPods: [pod('web')] }))?.nodePool).toBe('a');
   });
 });
 
-describe('daemons', () => {
-  it('take their share of every type on which they run', () => {
+describe('DaemonSets', () => {
+  it('use a part of every type on which they run', () => {
     const plan = planOf({
       daemonPods: [daemon('agent', { cpu: '500m' })],
       pendingPods: [pod('web', { cpu: '3500m' })],
@@ -298,7 +298,7 @@ describe('daemons', () => {
     expect(onlyClaim(tight)?.instanceTypes).toEqual(['large']);
   });
 
-  it('count only where their selector and tolerations let them run', () => {
+  it('count only on nodes that their selector and tolerations allow', () => {
     const plan = planOf({
       pools: [nodePool('default', { taints: [GPU_TAINT] })],
       daemonPods: [
@@ -315,7 +315,7 @@ describe('daemons', () => {
     expect(onlyClaim(plan)).toMatchObject({ instanceTypes: ['medium', 'large'], requests: { cpu: 4000 } });
   });
 
-  it('run on types that any alternative of their affinity allows', () => {
+  it('run on types that any term of their affinity allows', () => {
     const term = (name: string) => ({ matchExpressions: [oneOf(INSTANCE_TYPE_LABEL, name)] });
     const affinity = {
       nodeAffinity: {
@@ -331,12 +331,12 @@ describe('daemons', () => {
 });
 
 describe('host ports', () => {
-  it('keep pods that want the same one apart', () => {
+  it('separate pods that use the same port', () => {
     const plan = planOf({ pendingPods: replicas(3, 'web', { cpu: '100m', hostPort: 80 }) });
     expect(podsPerClaim(plan)).toEqual([1, 1, 1]);
   });
 
-  it('of daemons are taken on every node', () => {
+  it('of DaemonSets are used on every node', () => {
     const plan = planOf({
       daemonPods: [daemon('agent', { hostPort: 80 })],
       pendingPods: [pod('web', { hostPort: 80 })],
@@ -344,7 +344,7 @@ describe('host ports', () => {
     expect(plan.refusals.get('default/web')).toMatchObject({ pools: [{ misfit: { code: 'host-port' } }] });
   });
 
-  it('of running pods are taken on their node', () => {
+  it('of running pods are used on their node', () => {
     const node = stateNode('n', { pods: [pod('old', { hostPort: 80, nodeName: 'n' })] });
     const plan = planOf({ nodes: [node], pendingPods: [pod('web', { hostPort: 80 }), pod('other', { hostPort: 81 })] });
     expect(plan.placements).toEqual([{ node: 'n', providerId: 'aws:///n', pods: ['default/other'] }]);
@@ -352,14 +352,14 @@ describe('host ports', () => {
 });
 
 describe('existing nodes', () => {
-  it('are filled first, initialised ones before others, then by name', () => {
+  it('are filled first, initialized nodes before others, then by name', () => {
     const nodes = [stateNode('b'), stateNode('a', { initialized: false }), stateNode('c')];
     const plan = planOf({ nodes, pendingPods: replicas(3, 'web', { cpu: '3' }) });
     expect(plan.placements.map(({ node }) => node)).toEqual(['b', 'c', 'a']);
     expect(plan.claims).toEqual([]);
   });
 
-  it('keep room for daemons that are still to come', () => {
+  it('reserve room for DaemonSet pods that are not yet running', () => {
     const agent = daemon('agent', { cpu: '1' });
     const running = { ...agent, spec: { ...agent.spec, nodeName: 'n' } };
     const placed = (pods: Snapshot['pendingPods']): number =>
@@ -372,20 +372,20 @@ describe('existing nodes', () => {
     expect(placed([running])).toBe(3);
   });
 
-  it('take nothing while they are overcommitted or about to go', () => {
+  it('accept no pods if they are overcommitted or being deleted', () => {
     const full = stateNode('full', { pods: [pod('old', { memory: '17Gi', nodeName: 'full' })] });
     const going = stateNode('going', { markedForDeletion: true });
     expect(planOf({ nodes: [full, going], pendingPods: [pod('web', { cpu: '1' })] }).placements).toEqual([]);
   });
 
-  it('lack what their labels lack', () => {
+  it('do not satisfy selectors on labels that they do not have', () => {
     const selecting = (nodeSelector: Readonly<Record<string, string>>) =>
       planOf({ nodes: [stateNode('n')], pendingPods: [pod('web', { nodeSelector })] }).placements.length;
     expect(selecting({ [ZONE_LABEL]: 'zone-a' })).toBe(1);
     expect(selecting({ 'kubernetes.io/arch': 'amd64' })).toBe(0);
   });
 
-  it('are not touched by the pods that they run and that have finished', () => {
+  it('ignore the requests of finished pods', () => {
     const done = { ...pod('done', { cpu: '4', nodeName: 'n' }), status: { phase: 'Succeeded' as const } };
     const plan = planOf({ nodes: [stateNode('n', { pods: [done] })], pendingPods: [pod('web', { cpu: '4' })] });
     expect(plan.placements).toHaveLength(1);
@@ -397,7 +397,7 @@ describe('minValues', () => {
     nodePool('default', { requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues }] }),
   ];
 
-  it('that too few types satisfy refuse a pod', () => {
+  it('refuses a pod if too few types satisfy it', () => {
     const plan = planOf({ pools: variety(2), pendingPods: [pod('big', { cpu: '5' }), pod('web', { cpu: '3' })] });
     expect(podsPerClaim(plan)).toEqual([1]);
     expect(refusalText(plan, 'big')).toMatch(
@@ -405,11 +405,11 @@ describe('minValues', () => {
     );
   });
 
-  it('stop a claim from growing past the types that it needs', () => {
+  it('stops a claim from growing beyond the required types', () => {
     expect(podsPerClaim(planOf({ pools: variety(2), pendingPods: replicas(8, 'web', { cpu: '1' }) }))).toEqual([4, 4]);
   });
 
-  it('are lowered on a new claim as far as needed under BestEffort', () => {
+  it('is lowered on a new claim as far as needed under BestEffort', () => {
     const plan = planOf(
       { pools: variety(2), pendingPods: [pod('big', { cpu: '5' })] },
       { minValuesPolicy: 'BestEffort' },
@@ -418,13 +418,13 @@ describe('minValues', () => {
     expect(onlyClaim(plan)?.annotations['karpenter.sh/nodeclaim-min-values-relaxed']).toBe('true');
   });
 
-  it('that no pool can satisfy empty it', () => {
+  it('leaves no instance types of a NodePool if no type list satisfies it', () => {
     const plan = planOf({ pools: variety(4), pendingPods: [pod('web')] });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: true }]);
   });
 });
 
-describe('features that are not there yet', () => {
+describe('unsupported features', () => {
   it('refuse the pods that need them', () => {
     const plan = planOf({
       pendingPods: [pod('device', { resourceClaims: [{ name: 'd' }] })],

@@ -1,4 +1,4 @@
-/** The order in which pods and places are tried, and what a claim comes to in the end. */
+/** The order of pods and places, and the final form of claims. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import {
@@ -24,7 +24,7 @@ import {
   TYPES,
 } from './build.ts';
 
-/** As Karpenter packs: what is tried first shows in what is bought. */
+/** Packing like Karpenter, so that the order is visible in the claims. */
 const firstFit = (parts: SnapshotParts) => planOf(parts, { packing: 'compatible' });
 const made = (each: Pod, creationTimestamp: string, uid: string): Pod => ({
   ...each,
@@ -47,7 +47,7 @@ describe('pods are tried', () => {
     );
   });
 
-  it('until a whole round brings nothing: one that waits for another is tried again after it', () => {
+  it('until a whole round makes no progress, and pods that depend on a later pod are tried again', () => {
     const affinity = (app: string) => ({
       podAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: [
@@ -68,7 +68,7 @@ describe('pods are tried', () => {
 });
 
 describe('places are tried', () => {
-  it('nodes first, then claims by their number of pods, then new claims', () => {
+  it('as nodes first, then claims by their number of pods, then new claims', () => {
     const node = stateNode('node', { allocatable: { cpu: '1' } });
     const apart = (app: string) => ({
       podAntiAffinity: {
@@ -91,7 +91,7 @@ describe('places are tried', () => {
     expect(plan.claims.map(({ pods }) => pods.length)).toEqual([2, 2]);
   });
 
-  it('open claims of any pool before a new one of a heavier pool', () => {
+  it('with open claims of any NodePool before a new claim of a heavier NodePool', () => {
     const heavy = nodePool('heavy', { weight: 50, requirements: [oneOf(ZONE_LABEL, 'zone-a')] });
     const plan = firstFit({
       pools: [heavy, nodePool('light')],
@@ -101,7 +101,7 @@ describe('places are tried', () => {
     expect(plan.claims.map(({ nodePool: name }) => name)).toEqual(['light']);
   });
 
-  it('again when a pod has brought the label that the NodePool does not know', () => {
+  it('again after a pod has added a label that the NodePool does not have', () => {
     const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
@@ -118,7 +118,7 @@ describe('places are tried', () => {
     expect(plan.claims[0]?.labels.team).toBe('a');
   });
 
-  it('nodes by the labels that they have, whatever the pods put there say of others', () => {
+  it('by the labels that nodes have, without the requirements of pods that were placed there', () => {
     const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
@@ -130,7 +130,7 @@ describe('places are tried', () => {
     expect(placements).toMatchObject([{ pods: ['default/avoids'] }]);
   });
 
-  it('nodes that are not initialised after those that are, whatever their names', () => {
+  it('with uninitialized nodes after initialized ones, whatever their names', () => {
     const nodes = [
       stateNode('a-young', { initialized: false, allocatable: { cpu: '1' } }),
       stateNode('b', { allocatable: { cpu: '1' } }),
@@ -142,7 +142,7 @@ describe('places are tried', () => {
 });
 
 describe('a taint', () => {
-  it('of preference keeps pods off as others do, until it is tolerated at last', () => {
+  it('with PreferNoSchedule repels pods like others until it is tolerated as a last resort', () => {
     const taints = [{ key: 'old', value: 'yes', effect: 'PreferNoSchedule' as const }];
     const node = stateNode('old', { taints });
     expect(planOf({ nodes: [node], pendingPods: [pod('p', { cpu: '1' })] }).placements).toEqual([]);
@@ -150,14 +150,14 @@ describe('a taint', () => {
     expect(planOf({ nodes: [node], pools, pendingPods: [pod('p', { cpu: '1' })] }).placements).toHaveLength(1);
   });
 
-  it('of NoExecute is named with its value', () => {
+  it('with NoExecute is reported with its value', () => {
     const pools = [nodePool('default', { taints: [{ key: 'x', value: 'y', effect: 'NoExecute' }] })];
     expect(refusalText(planOf({ pools, pendingPods: [pod('p')] }), 'p')).toBe(
       'did not tolerate taint (taint=x=y:NoExecute)',
     );
   });
 
-  it('that nodes only start with does not keep pods off', () => {
+  it('that is a startup taint does not repel pods', () => {
     const pool = nodePool('default');
     const { template } = pool.spec;
     const startupTaints = [{ key: 'cni', effect: 'NoExecute' as const }];
@@ -170,7 +170,7 @@ describe('a taint', () => {
 });
 
 describe('limits', () => {
-  it('count what nodes of the pool have, and not those of others', () => {
+  it('count only nodes of the NodePool', () => {
     const nodes = [
       stateNode('own', { pods: [pod('r', { cpu: '4', nodeName: 'own' })] }),
       stateNode('other', { pool: 'other', pods: [pod('q', { cpu: '4', nodeName: 'other' })] }),
@@ -182,13 +182,13 @@ describe('limits', () => {
     expect(bought('5')).toEqual([]);
   });
 
-  it('do not count nodes that are on their way out', () => {
+  it('do not count nodes that are being deleted', () => {
     const nodes = [stateNode('going', { markedForDeletion: true })];
     const pools = [nodePool('default', { limits: { cpu: '4' } })];
     expect(planOf({ nodes, pools, pendingPods: [pod('p', { cpu: '1' })] }).claims).toHaveLength(1);
   });
 
-  it('of nodes stop at none left, but one run may buy several while any is left', () => {
+  it('on nodes apply when none is left, but one solve may exceed the limit', () => {
     const bought = (nodes: string) =>
       firstFit({
         pools: [nodePool('default', { limits: { nodes } })],
@@ -199,14 +199,14 @@ describe('limits', () => {
     expect(refusalText(bought('0'), 'p-0')).toBe('node limits have been exhausted for nodepool (NodePool=default)');
   });
 
-  it('are told when no type is small enough', () => {
+  it('are reported if no type is small enough', () => {
     const plan = planOf({ pools: [nodePool('default', { limits: { memory: '1Gi' } })], pendingPods: [pod('p')] });
     expect(refusalText(plan, 'p')).toBe('all available instance types exceed limits for nodepool (NodePool=default)');
   });
 });
 
-describe('daemons', () => {
-  it('differ by type: a claim counts the least of those that it may become', () => {
+describe('DaemonSets', () => {
+  it('differ by type, and a claim counts the smallest overhead of its types', () => {
     const types = [
       instanceType('small', { cpu: 2, requirements: [oneOf(INSTANCE_SIZE_LABEL, 's')] }),
       instanceType('big', { cpu: 8, requirements: [oneOf(INSTANCE_SIZE_LABEL, 'b')] }),
@@ -231,7 +231,7 @@ describe('daemons', () => {
     expect(only?.requests).toMatchObject({ cpu: 4000, pods: 3 });
   });
 
-  it('that use a host port keep pods that use it off the types on which they run', () => {
+  it('with a host port repel pods that use the port from types on which they run', () => {
     const types = [
       instanceType('small', { cpu: 2, requirements: [oneOf(INSTANCE_SIZE_LABEL, 's')] }),
       instanceType('big', { cpu: 8, requirements: [oneOf(INSTANCE_SIZE_LABEL, 'b')] }),
@@ -250,7 +250,7 @@ describe('daemons', () => {
   });
 });
 
-describe('the reason why no instance type will do', () => {
+describe('the reason for an unschedulable pod', () => {
   const a = instanceType('a', { cpu: 2, zones: ['zone-a'] });
   const b = instanceType('b', { cpu: 8, zones: ['zone-b'] });
   const soldOut = (type: InstanceType): InstanceType => ({
@@ -264,47 +264,47 @@ describe('the reason why no instance type will do', () => {
   const amd = { 'kubernetes.io/arch': 'amd64' };
   it.each<{ when: string; types: readonly InstanceType[]; parts: Parameters<typeof pod>[1]; says: string }>([
     {
-      when: 'all are too small',
+      when: 'all types are too small',
       types: [a],
       parts: { cpu: '3' },
       says: 'no instance type has enough resources',
     },
     {
-      when: 'all are of another kind',
+      when: 'all types have other labels',
       types: [arm(a)],
       parts: { cpu: '1', nodeSelector: amd },
       says: 'no instance type met all requirements',
     },
     {
-      when: 'all are of another kind and too small',
+      when: 'all types have other labels and are too small',
       types: [arm(a)],
       parts: { cpu: '3', nodeSelector: amd },
       says: 'no instance type met the scheduling requirements or had enough resources',
     },
     {
-      when: 'one is of the kind and the other large enough',
+      when: 'one type has the labels and another is large enough',
       types: [a, arm(b)],
       parts: { cpu: '3', nodeSelector: amd },
       says: 'no instance type which had enough resources and the required offering met the scheduling requirements',
     },
     {
-      when: 'none is sold where it would have to be',
+      when: 'no type is available in the required zone',
       types: [a],
       parts: { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b' } },
       says: 'no instance type met the scheduling requirements or had enough resources or had a required offering',
     },
     {
-      when: 'none is sold of this capacity type there, though it exists',
+      when: 'no type has this capacity type in the required zone, although it exists',
       types: [instanceType('c', { offerings: [offering('spot', 'zone-a', 1), offering('on-demand', 'zone-b', 1)] })],
       parts: { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-a', [CAPACITY_TYPE_LABEL]: 'on-demand' } },
       says: 'no instance type had enough resources or had a required offering',
     },
-  ])('is told when $when', ({ types, parts, says }) => {
+  ])('is reported if $when', ({ types, parts, says }) => {
     const text = refusalText(planOf({ types, pendingPods: [pod('p', parts)] }), 'p') ?? '';
     expect(text.slice(0, text.indexOf(', requirements='))).toBe(says);
   });
 
-  it('never counts offerings that are sold out', () => {
+  it('ignores unavailable offerings', () => {
     const plan = planOf({ types: [soldOut(a)], pendingPods: [pod('p', { cpu: '1' })] });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
     expect(refusalText(plan, 'p')).toBe(
@@ -313,7 +313,7 @@ describe('the reason why no instance type will do', () => {
     );
   });
 
-  it('shows both ends when daemons differ between types', () => {
+  it('contains the range if DaemonSet overhead differs between types', () => {
     const types = [
       instanceType('small', { cpu: 2, requirements: [oneOf(INSTANCE_SIZE_LABEL, 's')] }),
       instanceType('big', { cpu: 4, requirements: [oneOf(INSTANCE_SIZE_LABEL, 'b')] }),
@@ -332,8 +332,8 @@ describe('the reason why no instance type will do', () => {
   });
 });
 
-describe('a claim in the end', () => {
-  it('lists at most 600 types, the cheapest', () => {
+describe('a final claim', () => {
+  it('lists at most the 600 cheapest types', () => {
     const types = Array.from({ length: 700 }, (_, index) =>
       instanceType(`t-${String(index).padStart(3, '0')}`, { cpu: 4, usd: 1 + index }),
     );
@@ -343,7 +343,7 @@ describe('a claim in the end', () => {
     expect(claim?.requirements.find(({ key }) => key === INSTANCE_TYPE_LABEL)?.values).toHaveLength(600);
   });
 
-  it('is given up when that breaks minValues, unless those may be lowered', () => {
+  it('is refused if the limit violates minValues, unless minValues may be lowered', () => {
     const types = Array.from({ length: 601 }, (_, index) =>
       instanceType(`t-${index}`, { cpu: 4, usd: 1 + index, requirements: [oneOf('rack', String(index))] }),
     );
@@ -358,7 +358,7 @@ describe('a claim in the end', () => {
     expect(lenient.claims).toHaveLength(1);
   });
 
-  it('asks for the capacity types that its types are sold as, and for no host', () => {
+  it('requires the capacity types of its offerings, and no hostname', () => {
     const types = [instanceType('t', { capacityTypes: ['spot'] })];
     const [claim] = planOf({ types, pendingPods: [pod('p')] }).claims;
     expect(claim?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values).toEqual(['spot']);
@@ -366,7 +366,7 @@ describe('a claim in the end', () => {
     expect(claim?.requirements.map(({ key }) => key)).not.toContain('karpenter.sh/registered');
   });
 
-  it('says whether minValues were lowered for it', () => {
+  it('reports that minValues were lowered', () => {
     const pools = [
       nodePool('default', { requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 3 }] }),
     ];

@@ -1,4 +1,4 @@
-/** Spot risk decides between offerings, and is in no price. */
+/** Spot risk affects the choice of offerings, but not reported prices. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
 import { withoutExpectedCosts } from '../../../src/engine/expected-costs.ts';
@@ -7,7 +7,7 @@ import { nodeUsdPerHour } from '../../../src/engine/purchase.ts';
 import { sharedTypeList } from '../../../src/engine/shared-types.ts';
 import { instanceType, nodePool, offering, oneOf, planOf, replicas, type SnapshotParts } from './build.ts';
 
-/** The spot offerings of a type with a risk; in some zones alone, if they are named. */
+/** A type whose spot offerings have a risk, in the given zones or in all zones. */
 const risky = (type: InstanceType, spotRiskUsdPerHour: number, zones?: readonly string[]): InstanceType => ({
   ...type,
   offerings: type.offerings.map((each) => {
@@ -24,7 +24,7 @@ const bought = (types: readonly InstanceType[], more: SnapshotParts = {}) =>
   planOf({ types, pendingPods, ...more }).claims[0];
 
 describe('a spot offering with a risk', () => {
-  it('loses to a slightly dearer calm one, and its price is none of what is reported', () => {
+  it('loses to a slightly more expensive one without risk, and the risk is not part of the reported price', () => {
     const types = [risky(CHEAP, 0.02), CALM];
     expect(bought([CHEAP, CALM])).toMatchObject({ cheapest: 'cheap', usdPerHour: 0.2 });
     expect(bought(types)).toMatchObject({ cheapest: 'calm', usdPerHour: 0.21 });
@@ -32,13 +32,13 @@ describe('a spot offering with a risk', () => {
     expect(bought(withoutExpectedCosts(types))).toEqual(bought([CHEAP, CALM]));
   });
 
-  it('wins where it is cheaper all the same, and is reported beside the price', () => {
+  it('is chosen if it still costs less, and its risk is reported beside the price', () => {
     const claim = bought([risky(CHEAP, 0.005), CALM]);
     expect(claim).toMatchObject({ cheapest: 'cheap', usdPerHour: 0.2, spotRiskUsdPerHour: 0.005 });
     expect(claim && nodeUsdPerHour(claim)).toBe(0.2);
   });
 
-  it('in one zone has the type bought in another', () => {
+  it('in one zone moves the launch to another zone', () => {
     const claim = bought([risky(CHEAP, 0.02, ['zone-a', 'zone-b']), CALM]);
     expect(claim).toMatchObject({ cheapest: 'cheap', usdPerHour: 0.2 });
     expect(claim).not.toHaveProperty('spotRiskUsdPerHour');
@@ -54,7 +54,7 @@ describe('a spot offering with a risk', () => {
     });
   });
 
-  it('has pods packed on other nodes, and no pod less', () => {
+  it('moves pods to other nodes, and leaves no pod out', () => {
     const small = instanceType('small', { cpu: 2, usd: 0.2 });
     const large = instanceType('large', { cpu: 8, usd: 0.82 });
     const cpus = (plan: Plan) => plan.claims.map(({ cheapest }) => cheapest);
@@ -65,7 +65,7 @@ describe('a spot offering with a risk', () => {
     expect(plan.refusals.size).toBe(0);
   });
 
-  it('leaves on-demand, reserved and covered instances alone', () => {
+  it('does not affect on-demand, reserved and covered instances', () => {
     const types = [risky(CHEAP, 0.19), CALM];
     const onDemand = [nodePool('default', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'on-demand')] })];
     expect(bought(types, { pools: onDemand })).toEqual(bought([CHEAP, CALM], { pools: onDemand }));
@@ -86,7 +86,7 @@ describe('a spot offering with a risk', () => {
     );
   });
 
-  it('takes no type out of a NodeClaim, nor fails minValues', () => {
+  it('removes no type from a NodeClaim, and does not violate minValues', () => {
     const many = (risk: number) =>
       Array.from({ length: 620 }, (_, at) => {
         const type = instanceType(`type-${at}`, { cpu: 4, usd: 0.4 + at / 10_000 });
@@ -107,8 +107,8 @@ describe('a spot offering with a risk', () => {
   });
 });
 
-describe('lists without spot risk', () => {
-  it('are the lists themselves where there is none, and one object where there is', () => {
+describe('lists of types', () => {
+  it('are unchanged without spot risk, and are one new object with it', () => {
     const plain = sharedTypeList([CHEAP, CALM]);
     expect(withoutExpectedCosts(plain)).toBe(plain);
     const list = [risky(CHEAP, 0.1), CALM];

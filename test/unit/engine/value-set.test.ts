@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ValueSet } from '../../../src/engine/value-set.ts';
 
-/** Enough values to tell any two of the generated sets apart: words, and integers around every bound. */
+/** Enough values to distinguish any two generated sets: words, and integers around every bound. */
 const WORDS = ['a', 'b', 'c'];
 const UNIVERSE = [...WORDS, ...Array.from({ length: 12 }, (_, n) => String(n))];
 
@@ -18,7 +18,7 @@ const anySet = fc.oneof(
 );
 
 describe('a value set', () => {
-  it('allows what both allow, once intersected', () => {
+  it('allows the common values of two sets after an intersection', () => {
     fc.assert(
       fc.property(anySet, anySet, (a, b) => {
         const both = a.intersect(b);
@@ -38,12 +38,12 @@ describe('a value set', () => {
     );
   });
 
-  it('has an intersection exactly when some value is in both', () => {
+  it('has an intersection exactly if both sets share a value', () => {
     fc.assert(
       fc.property(anySet, anySet, (a, b) => {
         const shared = UNIVERSE.some((value) => a.has(value) && b.has(value));
         expect(a.intersects(b)).toBe(b.intersects(a));
-        // Two complements share values beyond any universe, unless their bounds exclude each other.
+        // Two complements share values outside any universe, unless their bounds exclude each other.
         if (!a.complement || !b.complement) expect(a.intersects(b)).toBe(shared);
         else if (a.intersect(b).any() === '') expect(a.intersects(b)).toBe(false);
         else if (shared) expect(a.intersects(b)).toBe(true);
@@ -61,7 +61,7 @@ describe('a value set', () => {
     );
   });
 
-  it('holds on a node without the label when both sets do, once intersected', () => {
+  it('allows an absent label after an intersection if both sets do', () => {
     fc.assert(
       fc.property(anySet, anySet, (a, b) => {
         const both = a.intersect(b);
@@ -84,8 +84,8 @@ describe('a value set', () => {
     ['Lt', '-9223372036854775808', ''],
     ['Lt', '0', ''],
     ['Lte', '0', '0'],
-    ['Gte', '9223372036854775808', '0'], // needs more than 64 bits: reads as 0, as whatever is no integer
-  ] as const)('picks for %s %s exactly "%s"', (operator, value, picked) => {
+    ['Gte', '9223372036854775808', '0'], // needs more than 64 bits and is parsed as 0, like any value that is not an integer
+  ] as const)('picks an exact value for %s %s: "%s"', (operator, value, picked) => {
     const set = ValueSet.of(operator, [value]);
     expect(set.any()).toBe(picked);
     if (picked !== '') expect(set.has(picked)).toBe(true);
@@ -96,7 +96,7 @@ describe('a value set', () => {
     ['9007199254740992', '9007199254740993'],
     ['9007199254740993', '9007199254740994'],
     ['9223372036854775806', '9223372036854775807'],
-  ])('tells %s from %s', (less, more) => {
+  ])('distinguishes %s from %s', (less, more) => {
     expect(ValueSet.of('Gt', [less]).has(less)).toBe(false);
     expect(ValueSet.of('Gt', [less]).has(more)).toBe(true);
     expect(ValueSet.of('Lt', [more]).has(more)).toBe(false);
@@ -112,13 +112,13 @@ describe('a value set', () => {
     ).toBe(more);
   });
 
-  it('takes values beyond 64 bits, and those longer than any label, for no integers', () => {
+  it('does not parse values beyond 64 bits or longer than any label as integers', () => {
     const set = ValueSet.of('Gte', ['1']);
     for (const value of ['9223372036854775808', '1'.repeat(64), '0x10', '1e3', ' 7', ''])
       expect(set.has(value)).toBe(false);
   });
 
-  it('picks past excluded values, however large they are', () => {
+  it('picks a value beyond excluded values of any size', () => {
     const pick = (from: string, ...excluded: string[]): string =>
       ValueSet.of('Gt', [from]).intersect(ValueSet.of('NotIn', excluded)).any();
     expect(pick('9007199254740992', '9007199254740992')).toBe('9007199254740993');
@@ -126,7 +126,7 @@ describe('a value set', () => {
     expect(pick('9223372036854775805', '9223372036854775806', '9223372036854775807')).toBe('');
   });
 
-  it('has nothing left where all integers within bounds are excluded', () => {
+  it('is empty if all integers within its bounds are excluded', () => {
     const within = ValueSet.of('Gte', ['5']).intersect(ValueSet.of('Lte', ['6']));
     const all = ValueSet.of('NotIn', ['5', '6']);
     expect(within.intersects(all)).toBe(false);
@@ -134,7 +134,7 @@ describe('a value set', () => {
     expect(within.intersects(ValueSet.of('NotIn', ['5']))).toBe(true);
   });
 
-  it('tells values with separators in them apart', () => {
+  it('distinguishes values that contain separators', () => {
     const identities = [['a,b'], ['a', 'b'], ['a', ',b'], ['1:a'], ['a>1']].map((list) => ValueSet.in(list).identity);
     expect(new Set(identities).size).toBe(identities.length);
   });
@@ -159,7 +159,7 @@ describe('a value set', () => {
     expect(String(both)).toBe('In [a b] minValues 3');
   });
 
-  it('becomes empty when bounds exclude each other, and keeps minValues', () => {
+  it('becomes empty if bounds exclude each other, and keeps minValues', () => {
     const none = ValueSet.of('Gt', ['5'], 2).intersect(ValueSet.of('Lt', ['3']));
     expect(String(none)).toBe('DoesNotExist minValues 2');
   });

@@ -54,7 +54,7 @@ const zonesOf = ({ claims }: Plan): readonly (readonly string[] | undefined)[] =
   claims.map(({ requirements }) => requirements.find(({ key }) => key === ZONE_LABEL)?.values);
 
 describe('a volume', () => {
-  it('that exists takes its pod to its zone', () => {
+  it('that exists requires its zone', () => {
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
       persistentVolumes: [volume('pv', 'zone-c')],
@@ -63,7 +63,7 @@ describe('a volume', () => {
     expect(zonesOf(plan)).toEqual([['zone-c']]);
   });
 
-  it('that is still to be made takes its pod where its class allows, one alternative after the other', () => {
+  it('that does not exist yet requires the topologies of its class, one after the other', () => {
     const terms = ['nowhere', 'zone-b'].map((zone) => ({
       matchLabelExpressions: [{ key: 'topology.ebs.csi.aws.com/zone', values: [zone] }],
     }));
@@ -75,7 +75,7 @@ describe('a volume', () => {
     expect(zonesOf(plan)).toEqual([['zone-b']]);
   });
 
-  it('in another zone than the pod must be in keeps it pending', () => {
+  it('in a zone that its pod cannot use keeps the pod pending', () => {
     const db = using('db', 'data');
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
@@ -87,7 +87,7 @@ describe('a volume', () => {
     );
   });
 
-  it('that is local does not tie its pod to a host', () => {
+  it('that is local does not bind its pod to a host', () => {
     const terms = [{ matchExpressions: [oneOf(HOSTNAME_LABEL, 'gone')] }];
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
@@ -110,20 +110,20 @@ describe('a volume', () => {
       pendingPods: [using('db', 'one', 'two')],
     });
 
-  it('goes with the others of its pod: where all of them can be', () => {
+  it('is combined with other volumes of its pod to their common zones', () => {
     expect(zonesOf(both(inZones('pv-1', 'zone-a', 'zone-b'), inZones('pv-2', 'zone-b', 'zone-c')))).toEqual([
       ['zone-b'],
     ]);
   });
 
-  it('that can never be with another of its pod keeps it pending, with a reason', () => {
+  it('without a common zone with another volume keeps its pod pending, with a reason', () => {
     const plan = both(inZones('pv-1', 'zone-a'), inZones('pv-2', 'zone-c'));
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'db')).toMatch(/topology\.kubernetes\.io\/zone/);
   });
 
-  it('ties its pod to a zone without changing where the pod counts as able to be', () => {
-    // the spread sees three zones, of which one may not get ahead of the others: only one pod may follow its volume
+  it('binds its pod to a zone without changing the eligible domains of the pod', () => {
+    // The spread has three zones and a skew of one, so only one pod can follow its volume.
     const constraint = { maxSkew: 1, topologyKey: ZONE_LABEL, whenUnsatisfiable: 'DoNotSchedule' as const };
     const labels = { app: 'db' };
     const pods = ['a', 'b'].map((name) => {
@@ -140,7 +140,7 @@ describe('a volume', () => {
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('of a pod alone is looked up by the names of both', () => {
+  it('of a pod is looked up by claim name and namespace', () => {
     const db = pod('db', { cpu: '100m', volumes: [{ name: 'scratch', ephemeral: {} }] });
     const plan = planOf({
       persistentVolumeClaims: [claim('db-scratch', { bound: 'pv' })],
@@ -164,7 +164,7 @@ describe('a volume', () => {
       'persistentvolumeclaim is being deleted',
     ],
     [
-      'a volume that is gone',
+      'a volume that does not exist',
       { persistentVolumeClaims: [claim('data', { bound: 'pv' })] },
       'failed to validate pvc, persistentvolumes "pv" not found',
     ],
@@ -185,12 +185,12 @@ describe('a volume', () => {
       'unbound pvc must define a storage class',
     ],
     [
-      'a class that binds at once',
+      'a class with immediate binding',
       { persistentVolumeClaims: [claim('data')], storageClasses: [storageClass({ volumeBindingMode: 'Immediate' })] },
       'pvc with immediate volume binding mode must be bound',
     ],
     [
-      'a binding that is not complete',
+      'an incomplete binding',
       {
         persistentVolumeClaims: [claim('data', { spec: { volumeName: 'pv' } })],
         persistentVolumes: [volume('pv', 'zone-a')],
@@ -202,7 +202,7 @@ describe('a volume', () => {
     expect(plan.refusals.get('default/db')).toEqual({ code: 'ignored', text, optedOut: false });
   });
 
-  it('takes a slot of an existing node, a shared one only once', () => {
+  it('uses a slot of an existing node, once if it is shared', () => {
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'CSINode',
@@ -219,7 +219,7 @@ describe('a volume', () => {
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/c']]);
   });
 
-  it('of a driver that was part of Kubernetes takes a slot of the driver that took over', () => {
+  it('of a migrated in-tree driver uses a slot of its CSI driver', () => {
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'CSINode',
@@ -239,7 +239,7 @@ describe('a volume', () => {
   });
 });
 
-describe('volumes in very many places', () => {
+describe('volumes in many places', () => {
   const placed = (name: string, terms: readonly (readonly ReturnType<typeof oneOf>[])[]): PersistentVolume =>
     volume(name, '', {
       nodeAffinity: { required: { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) } },
@@ -251,7 +251,7 @@ describe('volumes in very many places', () => {
     pendingPods: [using('db', ...volumes.map(({ metadata: { name } }) => name))],
   });
 
-  it('of which the last is the only one that there is still has it', () => {
+  it('use the last place if it is the only existing one', () => {
     const zones = [...many(999, (i) => `nowhere-${i}`), 'zone-c'];
     const places = zones.map((zone) => [oneOf(ZONE_LABEL, zone)]);
     const plan = planOf(world(many(3, (i) => placed(`pv-${i}`, places))));
@@ -260,12 +260,18 @@ describe('volumes in very many places', () => {
 
   it.each([
     {
-      what: 'that hardly meet',
+      what: 'with few common places',
       of: (at: number) => many(1_000, (i) => [oneOf('a', `v${i * (at + 1)}`), oneOf('b', `v${i}`)]),
     },
-    { what: 'that all meet', of: (at: number) => many(1_000, (i) => [oneOf(`a${at}-${i}`, 'v'), oneOf('b', 'v')]) },
-    { what: 'that never meet', of: (at: number) => many(1_000, (i) => [oneOf('a', `v${at}`), oneOf('b', `v${i}`)]) },
-  ])('$what are looked at in little time', ({ of }) => {
+    {
+      what: 'with all places in common',
+      of: (at: number) => many(1_000, (i) => [oneOf(`a${at}-${i}`, 'v'), oneOf('b', 'v')]),
+    },
+    {
+      what: 'without common places',
+      of: (at: number) => many(1_000, (i) => [oneOf('a', `v${at}`), oneOf('b', `v${i}`)]),
+    },
+  ])('$what are evaluated quickly', ({ of }) => {
     const input = world(many(200, (at) => placed(`pv-${at}`, of(at))));
     const plan = withinCpuTime(8_000, () => planOf(input));
     expect(plan.claims).toEqual([]);

@@ -1,4 +1,4 @@
-/** Launches that wait because earlier ones were unproductive: which pods they concern, and where these pods go instead. */
+/** Launches that are withheld after unproductive ones, and the pods that they affect. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { LaunchCause, WithheldLaunch } from '../../../src/engine/launch-causes.ts';
@@ -45,8 +45,8 @@ describe('isAffected', () => {
       ownPod({}, { cpu: '3' }),
       false,
     ],
-    ['needs a node that joins', { code: 'never-joined' }, ownPod(TOLERANT), true],
-  ])('of a pod that %s', (_, cause, of, is) => {
+    ['needs a node that joins the cluster', { code: 'never-joined' }, ownPod(TOLERANT), true],
+  ])('is correct for a pod that %s', (_, cause, of, is) => {
     expect(isAffected(of, cause)).toBe(is);
   });
 });
@@ -67,7 +67,7 @@ describe('withheld launches', () => {
     });
   });
 
-  it('let affected pods go to another NodePool, and to nodes that exist', () => {
+  it('let affected pods use another NodePool and existing nodes', () => {
     const pools = [
       { nodePool: nodePool('default', { weight: 10 }), instanceTypes: TYPES },
       { nodePool: nodePool('other'), instanceTypes: TYPES },
@@ -88,7 +88,7 @@ describe('withheld launches', () => {
     expect(new Set(plan.claims.map((claim) => claim.nodePool))).toEqual(new Set(['other']));
   });
 
-  it('let one pod try, or name the affected pods', () => {
+  it('let one pod retry, or affect only the named pods', () => {
     const pendingPods = replicas(3, 'web', { cpu: '1' });
     const trial = planWith([{ ...withheld, trial: 'default/web-1' }], { pendingPods });
     expect(trial.claims.flatMap(({ pods }) => pods)).toEqual(['default/web-1']);

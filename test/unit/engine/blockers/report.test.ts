@@ -17,7 +17,7 @@ const labelled = (name: string, more: Partial<Pod['metadata']> = {}): Pod =>
   pod(name, { metadata: { labels: { app: 'web' }, ...more } });
 const WEB = { selector: { matchLabels: { app: 'web' } } };
 
-/** Found for one node in a cluster whose nodes cost 0.1 USD per hour. */
+/** Returns the blockers of a node in a cluster whose nodes cost 0.1 USD per hour. */
 function found(node: StateNode, more: Partial<BlockerContext> = {}): NodeBlockers | undefined {
   const [first] = blockersIn({
     nowMs: NOW,
@@ -46,7 +46,7 @@ interface Leaving {
   readonly conditions?: NonNullable<ReturnType<typeof claim>['status']>['conditions'];
 }
 
-/** A node that has been deleted an hour ago. */
+/** A node that was deleted an hour ago. */
 function leaving({
   pods = [],
   deadline,
@@ -70,8 +70,8 @@ function leaving({
   };
 }
 
-describe('a node that is being drained', () => {
-  it('tells the budget with its pods and numbers, since when it waits, and what that costs', () => {
+describe('a node that is draining', () => {
+  it('reports the budget with its pods and numbers, the start of the wait, and the cost', () => {
     const tight = { ...budget('web', WEB, 0), status: { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 } };
     expect(found(leaving({ pods: [labelled('b'), labelled('a')] }), { podDisruptionBudgets: [tight] })).toEqual({
       node: 'a',
@@ -107,17 +107,17 @@ describe('a node that is being drained', () => {
       is: ['pod-terminating'],
     },
     {
-      when: 'a pod is stuck: nobody waits for it, and the instance goes',
+      when: 'a pod is stuck and its instance is being terminated',
       pods: [labelled('a', { deletionTimestamp: AN_HOUR_AGO })],
       is: ['instance'],
     },
-    { when: 'nothing is left on it', pods: [], is: ['instance'] },
-  ])('when $when, says $is', ({ pods, budgets = 0, is }) => {
+    { when: 'no pod remains', pods: [], is: ['instance'] },
+  ])('if $when, reports $is', ({ pods, budgets = 0, is }) => {
     const podDisruptionBudgets = Array.from({ length: budgets }, (_, at) => budget(`web-${at}`, WEB));
     expect(codesOf(leaving({ pods }), { podDisruptionBudgets })).toEqual(is);
   });
 
-  it('tells when a terminating pod ends, and who holds it', () => {
+  it('reports when a terminating pod ends and which finalizers hold it', () => {
     const ending = labelled('a', {
       deletionTimestamp: time(NOW + 30_000),
       deletionGracePeriodSeconds: 90,
@@ -130,7 +130,7 @@ describe('a node that is being drained', () => {
     });
   });
 
-  it('tells volumes once the pods are gone', () => {
+  it('reports volumes after the last pod is gone', () => {
     const attachment: VolumeAttachment = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'VolumeAttachment',
@@ -148,7 +148,7 @@ describe('a node that is being drained', () => {
     ]);
   });
 
-  it('tells finalizers of others', () => {
+  it('reports finalizers of other components', () => {
     const kept = leaving({ finalizers: ['example.com/audit', TERMINATION_FINALIZER] });
     expect(found(kept)?.blockers.at(-1)).toEqual({
       code: 'node-finalizer',
@@ -158,12 +158,12 @@ describe('a node that is being drained', () => {
     });
   });
 
-  it('tells the end that a terminationGracePeriod sets, or why it cannot be read', () => {
+  it('reports the deadline of terminationGracePeriod, or an error if the deadline cannot be parsed', () => {
     expect(found(leaving({ pods: [labelled('a')], deadline: time(NOW + HOUR) }))?.endsAt).toBe(time(NOW + HOUR));
     expect(codesOf(leaving({ pods: [labelled('a')], deadline: '5' }))).toEqual(['deadline-unreadable']);
   });
 
-  it('tells since when its instance is being terminated', () => {
+  it('reports since when its instance is being terminated', () => {
     const conditions = [{ type: 'InstanceTerminating', status: 'True' as const, lastTransitionTime: AN_HOUR_AGO }];
     expect(found(leaving({ conditions }))?.blockers).toEqual([
       {
@@ -175,13 +175,13 @@ describe('a node that is being drained', () => {
     ]);
   });
 
-  it('is left out where it is not ours to drain', () => {
+  it('is skipped if Karpenter does not manage it', () => {
     const { nodeClaim: _, ...foreign } = leaving({ pods: [labelled('a')], finalizers: [] });
     expect(found(foreign)).toBeUndefined();
   });
 });
 
-describe('a node that stays', () => {
+describe('a node that is not disrupted', () => {
   const held = labelled('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: '2h' } });
   const drifted = (grace?: string): StateNode =>
     stateNode('a', {
@@ -194,7 +194,7 @@ describe('a node that stays', () => {
       },
     });
 
-  it('says what keeps it from being replaced, since when and until when', () => {
+  it('reports the reason that blocks its replacement, with start and end', () => {
     expect(found(drifted())).toMatchObject({
       waitsFor: 'drift',
       since: AN_HOUR_AGO,
@@ -203,11 +203,11 @@ describe('a node that stays', () => {
     });
   });
 
-  it('has no pods in the way of drift where a terminationGracePeriod ends the drain', () => {
+  it('has no pod that blocks drift if terminationGracePeriod limits the drain', () => {
     expect(found(drifted('1h'))).toBeUndefined();
   });
 
-  it('says that the budgets of its NodePool are used up', () => {
+  it('reports that the budgets of its NodePool are exhausted', () => {
     const away = stateNode('b', { ready: false });
     expect(
       found(stateNode('a', { pods: [labelled('a')] }), { nodes: [stateNode('a', { pods: [labelled('a')] }), away] }),
@@ -224,17 +224,17 @@ describe('a node that stays', () => {
 
   it.each([
     {
-      when: 'its annotation says so',
+      when: 'its annotation blocks disruption',
       node: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
       is: ['do-not-disrupt'],
     },
-    { when: 'its NodePool is gone', node: { pool: 'gone' }, is: ['no-pool'] },
-    { when: 'nothing keeps it', node: {}, is: undefined },
-  ])('when $when, says $is', ({ node, is }) => {
+    { when: 'its NodePool does not exist', node: { pool: 'gone' }, is: ['no-pool'] },
+    { when: 'no reason blocks it', node: {}, is: undefined },
+  ])('if $when, reports $is', ({ node, is }) => {
     expect(codesOf(stateNode('a', node))).toEqual(is);
   });
 
-  it('waits for nothing where nobody wants it, since the event that said so', () => {
+  it('waits for nothing if no method selects it, since the first event that reported this', () => {
     const wanted = stateNode('a', { pods: [held], claim: claim('a') });
     expect(found(wanted, { firstReported: new Map([['a', NOW - HOUR]]) })).toMatchObject({
       waitsFor: 'nothing',

@@ -1,4 +1,4 @@
-/** What nodes cost, and who it is spent on: to the last billionth of a USD. */
+/** Costs of nodes and their allocation to workloads, to a billionth of a USD. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
@@ -40,7 +40,7 @@ const named = (groups: readonly CostGroup[], name: string): CostGroup | undefine
   groups.find((group) => group.name === name);
 
 describe('a node', () => {
-  it('is paid for by what its pods request, DaemonSets apart, and the rest is idle', () => {
+  it('is paid for by the requests of its pods except those of DaemonSets, and the rest is idle', () => {
     // 4 vCPU and 16 GiB are worth 0.126444 and 0.067792: CPU is 65.1 % of the price
     const pods = [
       bound('web', { cpu: '1', memory: '4Gi', namespace: 'shop' }),
@@ -60,7 +60,7 @@ describe('a node', () => {
     expect(named(groups.workload, 'system/DaemonSet/agent')).toMatchObject({ pods: 1, workloadsUsdPerHour: 0 });
   });
 
-  it('costs its instance, surplus credits, volumes, address and fee, minus the part that commitments cover', () => {
+  it('costs its instance, surplus credits, volumes, address and fee, minus the share that commitments cover', () => {
     const extras = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0.005 };
     const state = node('n', []);
     const report = accountOf(
@@ -78,7 +78,7 @@ describe('a node', () => {
     expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.09, listUsdPerHour: 0.39, idleUsdPerHour: 0.09 });
   });
 
-  it('shows its surplus credits, which its pods share like the rest of its cost', () => {
+  it('reports its surplus credits, which its pods share like the rest of its cost', () => {
     const pods = [bound('web', { cpu: '2', memory: '8Gi' }), bound('db', { cpu: '1', memory: '4Gi' })];
     const { total, groups, nodes } = accountOf(
       [node('burstable', pods), { usdPerHour: 0.1, surplusUsdPerHour: 0.02 }],
@@ -93,7 +93,7 @@ describe('a node', () => {
     expect(Object.fromEntries(ofNodes)).toEqual({ burstable: 0.02, plain: 0 });
   });
 
-  it('with accelerators is paid for mostly by who has them', () => {
+  it('with accelerators is mainly paid for by the pods that use them', () => {
     const allocatable = { cpu: 4_000, memory: 16 * GIB, 'nvidia.com/gpu': 1 };
     const pods = [
       bound('train', { requests: { cpu: '100m', 'nvidia.com/gpu': '1' }, namespace: 'ml' }),
@@ -105,26 +105,26 @@ describe('a node', () => {
     expect(named(groups.namespace, 'shop')?.usdPerHour).toBeCloseTo(0.75 * (1 - gpu), 6);
   });
 
-  it('that is Neuron by its devices and their cores is split once', () => {
+  it('with Neuron devices counts devices and their cores once', () => {
     const allocatable = { cpu: 4_000, memory: 16 * GIB, 'aws.amazon.com/neuron': 1, 'aws.amazon.com/neuroncore': 2 };
     const core = bound('infer', { requests: { 'aws.amazon.com/neuroncore': '1' } });
     const { total } = accountOf([node('n', [core], { allocatable }), { usdPerHour: 1 }]);
     expect(total.workloadsUsdPerHour).toBeCloseTo((0.5 * 0.95) / (0.95 + 0.194236), 9);
   });
 
-  it('is all idle without pods, even while it does not say what it offers', () => {
+  it('is entirely idle without pods, even if its capacity is unknown', () => {
     const { total } = accountOf([node('n', [], { allocatable: {} }), { usdPerHour: 0.5 }]);
     expect(total).toMatchObject({ usdPerHour: 0.5, idleUsdPerHour: 0.5 });
   });
 
-  it('is all paid for where pods request more than it offers', () => {
+  it('is entirely allocated if pods request more than its capacity', () => {
     const pods = [bound('a', { cpu: '6', memory: '24Gi' }), bound('b', { cpu: '2', memory: '8Gi' })];
     const { total, groups } = accountOf([node('n', pods), { usdPerHour: 1 }]);
     expect(total.idleUsdPerHour).toBe(0);
     expect(named(groups.workload, 'default/Pod/a')?.usdPerHour).toBe(0.75);
   });
 
-  it('takes no harm from a pod whose requests cannot be read', () => {
+  it('is accounted for even if the requests of a pod cannot be parsed', () => {
     const broken = bound('odd', { cpu: 'many' });
     const { total } = accountOf([node('n', [broken, bound('a', { cpu: '4' })]), { usdPerHour: 1 }]);
     expect(total).toMatchObject({ pods: 2, usdPerHour: 1 });
@@ -133,7 +133,7 @@ describe('a node', () => {
 });
 
 describe('groups', () => {
-  it('name workloads by what keeps their pods running', () => {
+  it('name workloads by the controllers of their pods', () => {
     const replica = {
       ...owned(bound('web-7d-x', { cpu: '1', labels: { 'pod-template-hash': '7d' } }), 'ReplicaSet', 'web-7d'),
     };
@@ -148,7 +148,7 @@ describe('groups', () => {
     ]);
   });
 
-  it('have one row per label value, dearest first; a node without a label is in "unknown"', () => {
+  it('have one row per label value, highest cost first; nodes without the label are in "unknown"', () => {
     const { [ZONE_LABEL]: _, ...noZone } = stateNode('x').labels;
     const { groups } = accountOf(
       [node('a', [], { labels: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' } }), { usdPerHour: 0.1 }],
@@ -172,7 +172,7 @@ describe('groups', () => {
     expect(rows(groups.nodePool)).toEqual([['default', 3, 0.7]]);
   });
 
-  it('leave out nodes of no NodePool and those without a price, and say so', () => {
+  it('exclude nodes without a NodePool or a price, and report their number', () => {
     const { [NODEPOOL_LABEL]: _, ...foreign } = stateNode('x').labels;
     const report = accountOf(
       [{ ...node('managed-group', []), labels: foreign }, undefined],
@@ -183,7 +183,7 @@ describe('groups', () => {
     expect(report.nodes.map((each) => each.node)).toEqual(['n']);
   });
 
-  it('of no node at all are empty', () => {
+  it('are empty if there are no nodes', () => {
     expect(accountOf()).toMatchObject({
       at: '2026-01-15T12:00:00Z',
       total: { nodes: 0, usdPerHour: 0 },
@@ -193,7 +193,7 @@ describe('groups', () => {
   });
 });
 
-it('lists the nodes with the most idle cost first, a hundred at most', () => {
+it('lists at most one hundred nodes, highest idle cost first', () => {
   const many = Array.from({ length: 130 }, (_, at) => [node(`n${at}`, []), { usdPerHour: at / 100 }] as const);
   const { nodes } = accountOf(...many);
   expect(nodes).toHaveLength(100);
@@ -228,7 +228,7 @@ const priced = fc.record({
 
 const nano = (usd: number): number => Math.round(usd * 1e9);
 
-it('adds up to the last billionth, whatever nodes there are', () => {
+it('adds up to a billionth of a USD for any nodes', () => {
   fc.assert(
     fc.property(fc.array(priced, { maxLength: 8 }), (nodes) => {
       const account = new CostAccount();

@@ -30,21 +30,25 @@ const priceOf = (state: StateNode) => nodePrices([state], [POOL]).get(state.prov
 
 describe('the price of a node', () => {
   it.each([
-    ['on demand, with the list price where it differs', {}, { usdPerHour: 0.9, listUsdPerHour: 1, extras: EXTRAS }],
-    ['spot, sold out or not', { [CAPACITY_TYPE_LABEL]: 'spot' }, { usdPerHour: 0.4, extras: EXTRAS }],
+    ['on-demand, with the list price if it differs', {}, { usdPerHour: 0.9, listUsdPerHour: 1, extras: EXTRAS }],
+    ['spot, whether available or not', { [CAPACITY_TYPE_LABEL]: 'spot' }, { usdPerHour: 0.4, extras: EXTRAS }],
     [
-      'reserved, listed as on demand',
+      'reserved, with the on-demand list price',
       { [CAPACITY_TYPE_LABEL]: 'reserved' },
       { usdPerHour: 0.0000001, listUsdPerHour: 1, extras: EXTRAS },
     ],
-    ['not known of an offering that is not there', { [ZONE_LABEL]: 'zone-c' }, undefined],
-    ['not known when it is no number', { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' }, undefined],
-    ['known without extras in another NodePool', { [NODEPOOL_LABEL]: 'gone' }, { usdPerHour: 0.9, listUsdPerHour: 1 }],
+    ['unknown if the offering does not exist', { [ZONE_LABEL]: 'zone-c' }, undefined],
+    ['unknown if it is not a number', { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' }, undefined],
+    [
+      'known without extra costs in another NodePool',
+      { [NODEPOOL_LABEL]: 'gone' },
+      { usdPerHour: 0.9, listUsdPerHour: 1 },
+    ],
   ])('is %s', (_, labels, price) => {
     expect(priceOf(node('n', labels))).toEqual(price);
   });
 
-  it('has the surplus CPU credits of the pods that have not finished', () => {
+  it('includes surplus CPU credits for pods that have not finished', () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
     const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
     const done = { ...pod('done', { cpu: '9' }), status: { phase: 'Succeeded' as const } };
@@ -54,7 +58,7 @@ describe('the price of a node', () => {
     expect(prices.get(node('idle').providerId)).not.toHaveProperty('surplusUsdPerHour');
   });
 
-  it('has the surplus CPU credits for the requests of its NodeClaim until the node is initialized', () => {
+  it('includes surplus CPU credits for the requests of its NodeClaim until the node is initialized', () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
     const burstable = { ...POOL, instanceTypes: POOL.instanceTypes.map((type) => ({ ...type, cpuCredits })) };
     const claim = present(node('n').nodeClaim);
@@ -65,7 +69,7 @@ describe('the price of a node', () => {
     expect(surplusOf(node('n', {}, { ...launching, initialized: true }))).toBeUndefined();
   });
 
-  it('has what commitments cover of it, of nodes that are being deleted too', () => {
+  it('reports the part that commitments cover, also for nodes that are being deleted', () => {
     const plan: Commitment = {
       kind: 'compute-savings-plan',
       name: 'plan',

@@ -1,4 +1,4 @@
-/** When time alone changes what is decided about a cluster. */
+/** The next time at which the passage of time alone changes a decision. */
 import { describe, expect, it } from '@jest/globals';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import { nextChangeMs } from '../../../../src/engine/disruption/next-change.ts';
@@ -38,7 +38,7 @@ const undone = (ms: number) => ({
 describe('nextChangeMs', () => {
   // NOW is 12:00 UTC
   it.each<[string, Partial<TimedCluster>, number]>([
-    ['nothing is timed', {}, Number.POSITIVE_INFINITY],
+    ['no condition depends on time', {}, Number.POSITIVE_INFINITY],
     ['a nomination ends', { nodes: [nominated(20_000)] }, 20_000],
     ['a nomination has ended', { nodes: [nominated(0)] }, Number.POSITIVE_INFINITY],
     ['the protection of a pod ends', { nodes: [withPod('10m')] }, 9 * MINUTE],
@@ -46,16 +46,16 @@ describe('nextChangeMs', () => {
     ['a pod is always protected', { nodes: [withPod('true')] }, Number.POSITIVE_INFINITY],
     ['a pod has not started', { nodes: [withPod('10m', '')] }, Number.POSITIVE_INFINITY],
     [
-      'a node has been quiet for long enough',
+      'a node has been quiet for consolidateAfter',
       { nodes: [initialized], nodePools: [pool('default', { consolidateAfter: '5m' })] },
       4 * MINUTE,
     ],
     ['a window of a budget begins', { nodePools: budgets('30 12 * * *', '1h') }, 30 * MINUTE],
     ['a window of a budget ends', { nodePools: budgets('30 11 * * *', '1h') }, 30 * MINUTE],
     ['one window ends before the next begins', { nodePools: budgets('*/20 * * * *', '1m') }, MINUTE],
-    ['a budget cannot be read', { nodePools: budgets('never', '1m') }, Number.POSITIVE_INFINITY],
-    ['an undone move is forgotten', { undone: [undone(MINUTE), undone(2 * MINUTE)] }, MINUTE],
-    ['several ends come', { nodes: [nominated(3 * MINUTE), withPod('3m')] }, 2 * MINUTE],
+    ['a budget cannot be parsed', { nodePools: budgets('never', '1m') }, Number.POSITIVE_INFINITY],
+    ['the record of a reverted move expires', { undone: [undone(MINUTE), undone(2 * MINUTE)] }, MINUTE],
+    ['several times are possible', { nodes: [nominated(3 * MINUTE), withPod('3m')] }, 2 * MINUTE],
   ])('returns the time when %s', (_, cluster, ms) => {
     expect(next(cluster)).toBe(ms);
   });

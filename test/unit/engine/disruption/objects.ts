@@ -1,4 +1,4 @@
-/** Small objects for tests of disruption. */
+/** Builders of small objects for disruption tests. */
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
@@ -77,7 +77,7 @@ export interface NodeOptions {
   readonly state?: Partial<StateNode>;
 }
 
-/** A node that is initialised, ready and consolidatable. */
+/** An initialized, ready and consolidatable node. */
 export function stateNode(name: string, options: NodeOptions = {}): StateNode {
   const labels = {
     [NODEPOOL_LABEL]: options.pool ?? 'default',
@@ -142,7 +142,7 @@ export const instanceType = (name: string, cpu: number, usdPerHour: number): Ins
   ),
 });
 
-/** A input over candidates of the default pool, with a budget for all of them. */
+/** Input for the candidates of the default NodePool, whose budget allows all of them. */
 export function methodInputOf(candidates: readonly Candidate[], more: Partial<MethodInput> = {}): MethodInput {
   const input: MethodInput = {
     nowMs: NOW,

@@ -1,4 +1,4 @@
-/** What a pass remembers of nodes must not show: a cluster that is known is judged as one that is seen for the first time. */
+/** Cached evaluations must not change results: a known cluster is evaluated like an unknown one. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
@@ -16,7 +16,7 @@ const METHODS = methodsOf('thorough');
 const MINUTE = 60_000;
 const POOLS = ['default', 'other'];
 
-/** A cluster as caches have it: whatever changes is another object, and everything else stays the same one. */
+/** Cluster as caches return it: changed objects are replaced, unchanged objects keep their identity. */
 interface Seen {
   readonly nowMs: number;
   readonly nodes: readonly StateNode[];
@@ -69,7 +69,7 @@ const types = (usdPerHour: number): readonly InstanceType[] => [
 const poolWith = (name: string, disruption: Partial<NonNullable<NodePool['spec']['disruption']>>): NodePool =>
   pool(name, { consolidateAfter: '0s', ...disruption });
 
-/** Everything that a verdict depends on, each changed alone. */
+/** Changes to each input of a verdict. */
 const CHANGES: Readonly<Record<string, (seen: Seen, position: number) => Seen>> = {
   'time passes': (seen, position) => ({ ...seen, nowMs: seen.nowMs + (position + 1) * MINUTE }),
   'the clock is set back': (seen) => ({ ...seen, nowMs: seen.nowMs - 5 * MINUTE }),
@@ -176,7 +176,9 @@ const CHANGES: Readonly<Record<string, (seen: Seen, position: number) => Seen>> 
 
 const podNamed = (name: string): Pod => pod(name, { metadata: { labels: { app: `app-${name.at(-1)}` } } });
 
-/** Two that may go, one that a budget holds, one that pods are expected on, and one with a pod that is protected for a time. */
+/**
+ * Two nodes that can be disrupted, one blocked by a budget, one nominated, and one with a temporarily protected pod.
+ */
 const nodesAtFirst = (): readonly StateNode[] => {
   const node = (name: string, type: string, pods: readonly string[]): StateNode =>
     stateNode(name, { pool: name === '1' ? 'other' : 'default', type, pods: pods.map(podNamed) });
@@ -227,7 +229,7 @@ const passOn = (seen: Seen, surveys: PassInput['surveys'] = new Map()): PassInpu
 
 const shown = ({ stateNode: _, ...candidate }: Candidate): object => candidate;
 
-/** All that the preparation of a method says. */
+/** Results of a preparation in comparable form. */
 const told = ({ blocks, declined, candidates, allowances, input }: Preparation): object => ({
   blocks,
   declined: [...declined].map(([id, { candidate, ...verdict }]) => [id, shown(candidate), verdict]),
@@ -247,8 +249,8 @@ async function preparations(seen: Seen): Promise<readonly object[]> {
 const names = Object.keys(CHANGES);
 const courses = fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(30)), { minLength: 1, maxLength: 12 });
 
-describe('a pass over a cluster that an earlier pass has seen', () => {
-  it.each(names)('judges as if it saw it for the first time, when %s', async (name) => {
+describe('a pass over a cluster that an earlier pass has evaluated', () => {
+  it.each(names)('returns the results of a first evaluation if %s', async (name) => {
     for (const position of [0, 1, 2, 3, 5, 7]) {
       const before = atFirst();
       await preparations(before);
@@ -257,7 +259,7 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
     }
   });
 
-  it('judges as if it saw it for the first time, whatever happens', async () => {
+  it('returns the results of a first evaluation after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(courses, async (course) => {
         let seen = atFirst();
@@ -271,7 +273,7 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
     );
   });
 
-  it('knows its candidates again', async () => {
+  it('returns identical candidates if no input changed', async () => {
     const seen = atFirst();
     const candidatesOf = async (input: Seen): Promise<readonly Candidate[]> => {
       const [, , , , single] = METHODS;
@@ -284,7 +286,7 @@ describe('a pass over a cluster that an earlier pass has seen', () => {
     for (const [at, candidate] of (await candidatesOf(later)).entries()) expect(candidate).toBe(before[at]);
   });
 
-  it('judges nobody again with the surveys of an earlier pass', async () => {
+  it('shares evaluations between methods of a pass', async () => {
     const [emptiness, , drift, multiNode] = METHODS.map((method) => async (surveys: PassInput['surveys']) => {
       const { blocks } = await prepare(method, passOn(seen, surveys));
       return blocks;

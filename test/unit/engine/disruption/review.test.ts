@@ -1,4 +1,4 @@
-/** One question to one method, with all that it needs to know of the cluster. */
+/** Review of one method with its candidates, budgets and totals. */
 import { describe, expect, it } from '@jest/globals';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { PassInput } from '../../../../src/engine/disruption/pass.ts';
@@ -29,7 +29,7 @@ const passFor = (nodes: readonly StateNode[], pools: readonly PoolInput[]): Pass
     { spotToSpot: false, consolidation: 'compatible', simulate: async () => undefined },
   );
 
-/** Takes nodes that hold pods, and keeps what it was told. */
+/** A method that selects nodes with pods and records its input. */
 function listener() {
   const heard: MethodInput[] = [];
   const method: Method = {
@@ -48,7 +48,7 @@ function listener() {
 }
 
 describe('review', () => {
-  it('tells the method of the nodes that it takes, with their budgets, and why it gets no others', async () => {
+  it('passes the selected nodes with their budgets to the method, and reports the reason for other nodes', async () => {
     const { method, heard } = listener();
     const nodes = [
       stateNode('a', { pods: [pod('p')] }),
@@ -67,7 +67,7 @@ describe('review', () => {
     expect(allowances.get('default')).toMatchObject({ total: 3, disrupting: 1, allowed: 2, remaining: 1 });
   });
 
-  it('does not ask a method for which there is no node', async () => {
+  it('does not run a method without candidates', async () => {
     const { method, heard } = listener();
     const { result: findings } = await review(
       method,
@@ -76,7 +76,7 @@ describe('review', () => {
     expect({ heard, findings }).toMatchObject({ heard: [], findings: { commands: [], exhausted: true } });
   });
 
-  it('leaves nodes alone whose NodePool has nothing to offer: what they cost and could become is unknown', async () => {
+  it('excludes nodes whose NodePool has no instance types, because prices are unknown', async () => {
     const { method } = listener();
     const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pool: 'bare', pods: [pod('q')] })];
     const pools = [
@@ -88,7 +88,7 @@ describe('review', () => {
     expect(blocks.get('aws:///b')).toMatchObject({ code: 'no-pool', object: { kind: 'NodePool', name: 'bare' } });
   });
 
-  it('gives each method all of its time, however long others took', async () => {
+  it('gives each method its full deadline, whatever time other methods used', async () => {
     const { method, heard } = listener();
     let nowMs = 7_000;
     const nodes = [stateNode('a', { pods: [pod('p')] })];
@@ -102,9 +102,9 @@ describe('review', () => {
     }
   });
 
-  it('weighs NodePools by all nodes that may go, those too that the method does not take', async () => {
+  it('includes all disruptable nodes in the totals of NodePools, even nodes that the method does not select', async () => {
     const { method, heard } = listener();
-    const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that stays
+    const going = pod('going', { metadata: { deletionTimestamp: at(NOW) } }); // would count on a node that is not disruptable
     const nodes = [stateNode('a', { pods: [pod('p')] }), stateNode('b', { pods: [going] })];
     await review(method, passFor(nodes, [{ nodePool: pool(), instanceTypes: types }]));
     expect(heard[0]?.totals.get('default')?.disruption).toBe(3);
@@ -112,7 +112,7 @@ describe('review', () => {
 });
 
 describe('the methods', () => {
-  it('are asked in order: what disturbs least comes first', () => {
+  it('run in order of increasing disruption', () => {
     const inOrder = [
       'emptiness',
       'static drift',
@@ -126,7 +126,10 @@ describe('the methods', () => {
     expect(METHODS).toEqual(methodsOf('compatible'));
   });
 
-  it.each(['thorough', 'compatible'] as const)('leave static NodePools alone without the gate: %s', (consolidation) => {
+  it.each([
+    'thorough',
+    'compatible',
+  ] as const)('skip static NodePools without the feature gate: %s', (consolidation) => {
     const asked = (staticCapacity: boolean) => enabledMethods(consolidation, staticCapacity);
     expect(asked(true)).toEqual(methodsOf(consolidation));
     expect(asked(false)).toEqual(methodsOf(consolidation).filter(({ name }) => name !== 'static drift'));

@@ -1,4 +1,4 @@
-/** What a search need not weigh again. */
+/** Sets of candidates that a search has evaluated without success. */
 import { describe, expect, it } from '@jest/globals';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import { TriedSets } from '../../../../src/engine/disruption/tried-sets.ts';
@@ -11,7 +11,7 @@ const NOW = 1_000_000;
 const MINUTE = 60_000;
 
 describe('TriedSets', () => {
-  it('knows a set for five minutes', () => {
+  it('remembers a set for five minutes', () => {
     const tried = new TriedSets();
     const set = [candidate('a', 'one'), candidate('b')];
     expect(tried.has(set, NOW)).toBe(false);
@@ -20,7 +20,7 @@ describe('TriedSets', () => {
     expect(tried.has(set, NOW + 5 * MINUTE)).toBe(false);
   });
 
-  it('knows it for as long as it is told', () => {
+  it('remembers a set for the given time', () => {
     const tried = new TriedSets(30 * MINUTE);
     tried.add([candidate('a')], NOW);
     expect(tried.has([candidate('a')], NOW + 30 * MINUTE - 1)).toBe(true);
@@ -29,19 +29,19 @@ describe('TriedSets', () => {
 
   it.each([
     ['another pod', [candidate('a', 'one', 'two'), candidate('b', 'three')]],
-    ['a pod less', [candidate('a'), candidate('b', 'three')]],
+    ['one pod less', [candidate('a'), candidate('b', 'three')]],
     ['a pod on the other node', [candidate('a', 'one', 'three'), candidate('b')]],
-    ['a node more', [candidate('a', 'one'), candidate('b', 'three'), candidate('c')]],
-    ['a node less', [candidate('a', 'one')]],
+    ['one more node', [candidate('a', 'one'), candidate('b', 'three'), candidate('c')]],
+    ['one node less', [candidate('a', 'one')]],
     ['another node', [candidate('a', 'one'), candidate('c', 'three')]],
-  ])('does not know a set with %s', (_, other) => {
+  ])('does not contain a set with %s', (_, other) => {
     const tried = new TriedSets();
     tried.add([candidate('a', 'one'), candidate('b', 'three')], NOW);
     expect(tried.has([candidate('a', 'one'), candidate('b', 'three')], NOW)).toBe(true);
     expect(tried.has(other, NOW)).toBe(false);
   });
 
-  it('forgets what is over before it forgets the rest, which it does rather than grow without bound', () => {
+  it('removes expired sets first, then the oldest sets to stay within its maximum size', () => {
     const tried = new TriedSets();
     for (let at = 0; at < 9_999; at += 1) tried.add([candidate(`old-${at}`)], NOW);
     const later = NOW + 5 * MINUTE;

@@ -4,8 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 
 const read = (path: string): string => readFileSync(join(import.meta.dirname, '../../../..', path), 'utf8');
 
-describe('the page about verdicts', () => {
-  it('has a row for every code that the engine knows, and no others', () => {
+describe('the page of verdicts', () => {
+  it('has exactly one row per code of the engine', () => {
     const declared = ['src/engine/disruption/reasons.ts', 'src/engine/disruption/verdicts.ts'].flatMap((path) =>
       [...read(path).matchAll(/^export type \w+Code =[^;]+;/gm)].flatMap(([type]) =>
         [...type.matchAll(/'([a-z-]+)'/g)].map(([, code]) => code),

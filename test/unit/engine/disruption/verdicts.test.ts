@@ -204,12 +204,12 @@ describe('verdicts', () => {
       verdict: { code: 'only-when-empty' },
     },
   ];
-  it.each(cases)('name $why', async ({ question, verdict }) => {
+  it.each(cases)('report $why', async ({ question, verdict }) => {
     const [found] = await verdictsFor(question);
     expect(found).toMatchObject({ node: 'a', nodePool: 'default', ...verdict });
   });
 
-  it('tell who goes, and who would go next', async () => {
+  it('name the next node and the node that would follow', async () => {
     const nodes = [
       stateNode('b', { pods: [busy('p', '100m')] }),
       stateNode('a'),
@@ -225,8 +225,8 @@ describe('verdicts', () => {
     expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
   });
 
-  it('tell of a command that takes a node with others before they tell why it would not go alone', async () => {
-    const empty = stateNode('c', { state: { allocatable: { cpu: 100, memory: 0, pods: 58 } } }); // no room there
+  it('report a command for several nodes before the reason that blocks a node alone', async () => {
+    const empty = stateNode('c', { state: { allocatable: { cpu: 100, memory: 0, pods: 58 } } }); // no room for other pods
     const nodes = [stateNode('a', { pods: [busy('p')] }), stateNode('b', { pods: [busy('q')] }), empty];
     const reviews = await reviewsOf({ nodes, onDemandOnly: true });
     expect(verdictsOf(nodes, reviews, NOW)[0]?.code).toBe('not-cheaper');
@@ -244,7 +244,7 @@ describe('verdicts', () => {
     expect(verdictsOf(nodes, together, NOW).map(({ code }) => code)).toEqual(['next', 'next', 'chosen']);
   });
 
-  it('say of those that stay for a budget of which others take the rest that others go first', async () => {
+  it('report "others go first" for nodes that a budget excludes because other nodes used it', async () => {
     const nodes = [stateNode('a'), stateNode('b')];
     const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
     expect(verdicts).toMatchObject([
@@ -253,7 +253,7 @@ describe('verdicts', () => {
     ]);
   });
 
-  it('do not say of a drifted node that waits for others what consolidation has against it', async () => {
+  it('omit consolidation reasons for a drifted node that waits for other nodes', async () => {
     const drifted = conditions('Initialized', 'Drifted');
     const nodes = ['a', 'b'].map((name) => stateNode(name, { pods: [busy('p')], claim: drifted }));
     const verdicts = await verdictsFor({ nodes, disruption: { consolidateAfter: 'Never' } });

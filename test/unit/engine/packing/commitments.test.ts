@@ -32,7 +32,7 @@ const ofFamily = (family: string, amount: number, share = 0.6): Commitment => ({
   rates: [{ family, share }],
 });
 
-/** Spot costs half of on-demand: without commitments everything is spot. */
+/** Spot costs half of on-demand, so all nodes are spot without commitments. */
 const TYPES = [
   instanceType('m5.large', { cpu: 2, gib: 8 }),
   instanceType('m5.xlarge', { cpu: 4, gib: 16 }),
@@ -48,7 +48,7 @@ const capacityTypes = ({ claims }: Plan): readonly string[] =>
   claims.map((claim) => valuesOf(claim, CAPACITY_TYPE_LABEL).join('+')).sort();
 const priceOf = ({ claims }: Plan): number => claims.reduce((sum, claim) => sum + nodeUsdPerHour(claim), 0);
 
-/** What a plan adds to the bill when its nodes are launched as their cheapest, as AWS applies what is left. */
+/** Cost of a plan if its nodes are launched as the cheapest option and AWS applies the remaining commitments. */
 function bill({ claims }: Plan, cluster: Snapshot): number {
   const use = CommittedUse.of(cluster.commitments, cluster.nodes, cluster.pools);
   const types = new Map(cluster.pools.flatMap(({ instanceTypes }) => instanceTypes.map((type) => [type.name, type])));
@@ -74,19 +74,19 @@ function bill({ claims }: Plan, cluster: Snapshot): number {
 }
 
 describe('nodes and commitments', () => {
-  it('are spot where there is no commitment, and on-demand where one covers them', () => {
+  it('are spot without a commitment, and on-demand if a commitment covers them', () => {
     const pendingPods = replicas(4, 'web', { cpu: '2' });
     expect(new Set(capacityTypes(planned({ pendingPods }, [])))).toEqual(new Set(['on-demand+spot']));
     const covered = planned({ pendingPods }, [plan(10)]);
     expect(new Set(capacityTypes(covered))).toEqual(new Set(['on-demand']));
     expect(priceOf(covered)).toBeCloseTo(0);
-    // what AWS charges is said all the same
+    // The price before commitments is still reported.
     expect(covered.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0)).toBeCloseTo(0.8, 1);
   });
 
-  it('are covered until it is used up, and then as cheap as without', () => {
+  it('are covered until the commitment is used up, and cost no more than uncovered nodes then', () => {
     const pendingPods = replicas(40, 'web', { cpu: '2' });
-    // 80 CPUs cost 8 on demand; the plan covers 4 of it
+    // 80 CPUs cost 8 on demand, and the plan covers 4 of that.
     const found = planned({ pendingPods }, [plan(2.4)]);
     expect(priceOf(found)).toBeLessThan(2.2);
     expect(priceOf(found)).toBeGreaterThan(1.8);
@@ -96,7 +96,7 @@ describe('nodes and commitments', () => {
     expect(new Set(capacityTypes(found))).toEqual(new Set(['on-demand', 'on-demand+spot']));
   });
 
-  it('are bound to the types that are covered', () => {
+  it('are limited to covered types', () => {
     const found = planned({ pendingPods: replicas(2, 'web', { cpu: '2' }) }, [ofFamily('m5', 10)]);
     for (const claim of found.claims) {
       expect(valuesOf(claim, INSTANCE_TYPE_LABEL).filter((type) => !type.startsWith('m5.'))).toEqual([]);
@@ -105,7 +105,7 @@ describe('nodes and commitments', () => {
     expect(found.claims.length).toBeGreaterThan(0);
   });
 
-  it('are bound to the zone in which reserved instances are', () => {
+  it('are limited to the zone of reserved instances', () => {
     const zonal: Commitment = {
       name: 'zonal',
       kind: 'zonal-reserved-instances',
@@ -117,10 +117,10 @@ describe('nodes and commitments', () => {
     expect(claim && [claim.instanceTypes, valuesOf(claim, ZONE_LABEL)]).toEqual([['m5.large'], ['zone-b']]);
   });
 
-  it('leave to the nodes that run what these use, and take what those leave that go', () => {
+  it('use only the part that running nodes do not use, and the part of nodes that are being deleted', () => {
     const labels = { [INSTANCE_TYPE_LABEL]: 'm5.2xlarge', [CAPACITY_TYPE_LABEL]: 'on-demand' };
     const pendingPods = [pod('web', { cpu: '8' })];
-    // 0.48 is what one m5.2xlarge takes
+    // One m5.2xlarge uses 0.48.
     const with1 = (markedForDeletion: boolean) =>
       planned({ pendingPods, nodes: [stateNode('full', { labels, markedForDeletion, allocatable: { cpu: '0' } })] }, [
         plan(0.48),
@@ -129,7 +129,7 @@ describe('nodes and commitments', () => {
     expect(capacityTypes(with1(true))).toEqual(['on-demand']);
   });
 
-  it('do not use commitments that their NodePool or pods rule out', () => {
+  it('do not use commitments that their NodePool or pods exclude', () => {
     const pools = [nodePool('spot', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot')] })];
     expect(capacityTypes(planned({ pools, pendingPods: [pod('web', { cpu: '1' })] }, [plan(10)]))).toEqual(['spot']);
     const nodeSelector = { [INSTANCE_TYPE_LABEL]: 'c5.large' };
@@ -137,7 +137,7 @@ describe('nodes and commitments', () => {
     expect(capacityTypes(other)).toEqual(['on-demand+spot']);
   });
 
-  it('keep the variety that minValues ask for', () => {
+  it('keep the number of types that minValues requires', () => {
     const pools = [
       nodePool('many', { requirements: [{ ...oneOf(INSTANCE_TYPE_LABEL, 'm5.large', 'c5.large'), minValues: 2 }] }),
     ];
@@ -149,14 +149,14 @@ describe('nodes and commitments', () => {
     expect([covered?.instanceTypes.length, covered?.coveredUsdPerHour]).toEqual([2, 0.19]);
   });
 
-  it('are as Karpenter buys them with packing: compatible', () => {
+  it('match Karpenter with packing: compatible', () => {
     const parts = { types: TYPES, pendingPods: replicas(5, 'web', { cpu: '2' }) };
     const compatible = (commitments: readonly Commitment[]) =>
       planOf({ ...parts, commitments }, { packing: 'compatible' }).claims;
     expect(compatible([plan(10)])).toEqual(compatible([]));
   });
 
-  it('are the same without commitments, and with one that is used up', () => {
+  it('are equal without commitments and with a used-up commitment', () => {
     const parts = { types: TYPES, pendingPods: replicas(9, 'web', { cpu: '1' }) };
     const text = (more: SnapshotParts) => JSON.stringify(planOf({ ...parts, ...more }).claims);
     expect(text({ commitments: [] })).toBe(text({}));
@@ -170,7 +170,7 @@ describe('random clusters with commitments', () => {
     (_, at) => at + Number(process.env.SEED ?? 1) * 1000,
   );
 
-  it.each(SEEDS)('never pay more with them, nor use more than there is: seed %d', (seed) => {
+  it.each(SEEDS)('never cost more with commitments, nor use more than exists: seed %d', (seed) => {
     const draw = new Draw(seed);
     const base = drawnSnapshot(seed, { nodes: 4, workloads: 6 });
     const names = base.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ name }) => name));

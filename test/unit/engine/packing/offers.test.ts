@@ -1,4 +1,4 @@
-/** Offers in the order of their price per worth. */
+/** Offers in order of price per worth. */
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Offer, Offers } from '../../../../src/engine/packing/offers.ts';
@@ -17,7 +17,7 @@ const offerOf = (order: number, ratio: number): Offer => ({
   ratio,
 });
 
-it('has the least ratio in front, of equal ones the first, also after that has changed', () => {
+it('returns the offer with the lowest ratio, the first of equal ones, even after changes', () => {
   const ratios = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(ratios, ratios, (before, changes) => {
@@ -35,7 +35,7 @@ it('has the least ratio in front, of equal ones the first, also after that has c
   );
 });
 
-it('has none once it is cleared', () => {
+it('returns no offer after it is cleared', () => {
   const offers = new Offers();
   offers.add(offerOf(0, 1));
   offers.clear();

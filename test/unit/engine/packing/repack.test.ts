@@ -1,4 +1,4 @@
-/** Cheaper nodes for the pods of a solve. */
+/** Replacement of planned nodes by cheaper ones. */
 import { describe, expect, it } from '@jest/globals';
 import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
 import { HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
@@ -11,7 +11,7 @@ const TYPES = [
   instanceType('large', { cpu: 16, usd: 2.4 }),
 ];
 
-/** First-fit puts all of the pods on one large node; medium ones have a lower price by what they hold. */
+/** First-fit puts all pods on one large node. Medium nodes cost less per pod. */
 const planUnder = (limits: Readonly<Record<string, string>>): Plan =>
   planOf({
     types: TYPES,
@@ -25,15 +25,15 @@ const summary = ({ claims }: Plan) => ({
 });
 
 describe('cheaper nodes', () => {
-  it('may be bought as anything that pods fit on', () => {
+  it('allow all types that hold their pods', () => {
     expect(summary(planUnder({}))).toEqual({
       usdPerHour: expect.closeTo(0.6),
       types: new Set(['small', 'medium', 'large']),
     });
   });
 
-  it('are bought as nothing larger where limits would count them as that', () => {
-    // three claims that may become large nodes count as 48 CPU
+  it('allow no larger types if limits would count them', () => {
+    // Three claims that allow large nodes count as 48 CPU.
     expect(summary(planUnder({ cpu: '20' }))).toEqual({
       usdPerHour: expect.closeTo(0.6),
       types: new Set(['small']),
@@ -49,7 +49,7 @@ describe('packing of clusters with many different rules', () => {
       ],
     },
   });
-  /** Node affinity that no other argument gives, although it allows the same types. */
+  /** Distinct node affinity for each name, although the allowed types are equal. */
   const affinityFor = (name: string): Affinity => ({
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
@@ -143,7 +143,7 @@ describe('packing of pods that a zonal spread rule counts', () => {
       },
     ],
   });
-  /** These pods fill a node before others are placed, so that no zone counts them. */
+  /** These pods fill a node before other pods are placed, so no zone counts them. */
   const counted = replicas(2, 'counted', {
     cpu: '1',
     memory: '256Mi',
@@ -154,7 +154,7 @@ describe('packing of pods that a zonal spread rule counts', () => {
   it('shares their nodes with other pods, but not with pods that the rule would count in another zone', () => {
     const others = replicas(21, 'other', { cpu: '1', memory: '128Mi' });
     const plan = planOf({ types: TYPES, pendingPods: [...spread, ...counted, ...others] });
-    // 26 pods on full nodes of 2 CPU at the price of spot
+    // 26 pods on full nodes of 2 CPU at the spot price
     expect(summary(plan).usdPerHour).toBeCloseTo(1.3);
     const nodes = plan.claims.map(({ pods }) => pods.join());
     expect(nodes.filter((pods) => pods.includes('spread') && pods.includes('other'))).not.toEqual([]);

@@ -1,4 +1,4 @@
-/** The search among packings, on numbers alone. */
+/** Search for packings on plain numbers. */
 import { describe, expect, it } from '@jest/globals';
 import { type Bin, costOf, nodesOf, type Problem } from '../../../../src/engine/packing/problem.ts';
 import { bestPacking } from '../../../../src/engine/packing/search.ts';
@@ -7,7 +7,7 @@ import { Shop } from '../../../../src/engine/packing/shop.ts';
 const NO_SURPLUS = { surplus: [], cpuAt: 0 };
 const isLate = (): boolean => false;
 
-/** Pods of one milli-core on nodes of the given sizes and prices. */
+/** Problem with pods of one millicore and nodes of the given sizes and prices. */
 const problem = (pods: number, rows: readonly (readonly [size: number, usdPerHour: number])[]): Problem => ({
   kinds: [{ amounts: new Float64Array([1]), count: pods }],
   capacities: rows.map(([size]) => new Float64Array([size])),
@@ -21,7 +21,7 @@ function packed(of: Problem, indifference: number, usdLimit?: number) {
 }
 
 describe('a packing', () => {
-  it('takes the cheapest nodes, however many, where nodes cost nothing besides their instances', () => {
+  it('takes the cheapest nodes, whatever their number, if nodes have no cost besides their instances', () => {
     const sizes = problem(16, [
       [1, 0.1],
       [16, 1.601],
@@ -29,7 +29,7 @@ describe('a packing', () => {
     expect(packed(sizes, 0)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
   });
 
-  it('takes fewer nodes where that costs practically the same', () => {
+  it('takes fewer nodes if the price is practically equal', () => {
     const sizes = problem(16, [
       [1, 0.1],
       [16, 1.601],
@@ -37,25 +37,25 @@ describe('a packing', () => {
     expect(packed(sizes, 0.005)).toEqual({ nodes: 1, usdPerHour: 1.601 });
   });
 
-  /** Nodes with room for 1 or for 4 pods, of which the large ones are dearer by a part. */
+  /** Nodes with room for 1 or 4 pods. A large node costs this fraction more than four small ones. */
   const dearerLargeNodes = (dearer: number) =>
     problem(16, [
       [1, 0.1],
       [4, 0.4 * (1 + dearer)],
     ]);
 
-  it('takes fewer nodes where what they cost more is little', () => {
+  it('takes fewer nodes if the price difference is small', () => {
     expect(packed(dearerLargeNodes(0.04), 0.005)).toEqual({ nodes: 4, usdPerHour: expect.closeTo(1.664) });
     expect(packed(dearerLargeNodes(0.04), 0)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
   });
 
-  it('pays 5 % for fewer nodes at most, and has as few as that buys', () => {
-    // each large node is dearer by 0.024 than four small ones, and 5 % are 0.08
+  it('pays at most 5 % more for fewer nodes, and has as few nodes as that allows', () => {
+    // Each large node costs 0.024 more than four small ones, and 5 % is 0.08.
     expect(packed(dearerLargeNodes(0.06), 0.005)).toEqual({ nodes: 7, usdPerHour: expect.closeTo(1.672) });
     expect(packed(dearerLargeNodes(0.21), 0.005)).toEqual({ nodes: 16, usdPerHour: expect.closeTo(1.6) });
   });
 
-  it('is made from the plan that there is already where that is better', () => {
+  it('is the existing plan if that is better', () => {
     const sizes = dearerLargeNodes(0.04);
     const present = (price: number): readonly Bin[] => [{ row: 1, price, counts: Int32Array.of(16), copies: 1 }];
     const cost = (price: number): number =>
@@ -64,7 +64,7 @@ describe('a packing', () => {
     expect(cost(1.7)).toBeCloseTo(1.6);
   });
 
-  it('is what the search for fewer nodes finds where that is cheaper with as many nodes', () => {
+  it('is the result of the search for fewer nodes if that costs less with the same number of nodes', () => {
     const sizes = [
       [4, 8],
       [8, 8],
@@ -85,15 +85,15 @@ describe('a packing', () => {
     expect(packed(of, 0.005)).toEqual({ nodes: 7, usdPerHour: 396 });
   });
 
-  it('never becomes too dear to be of use by having fewer nodes', () => {
+  it('stays below the price limit when it reduces the number of nodes', () => {
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.67)).toMatchObject({ nodes: 4 });
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.65)).toMatchObject({ nodes: 7 });
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.61)).toMatchObject({ nodes: 16 });
     expect(packed(dearerLargeNodes(0.04), 0.005, 1.5)).toMatchObject({ nodes: 16 });
   });
 
-  it('pays for a node saved no more than what two small pods cost', () => {
-    // the small pods of one kind cost 0.01 each; a node less would cost 0.02
+  it('pays no more for one node less than the price of two small pods', () => {
+    // The small pods of one kind cost 0.01 each. One node less would cost 0.02.
     const of: Problem = {
       kinds: [
         { amounts: new Float64Array([1]), count: 20 },
@@ -111,7 +111,7 @@ describe('a packing', () => {
     expect(packed(cheaper as Problem, 0.005)).toEqual({ nodes: 2, usdPerHour: expect.closeTo(1.215) });
   });
 
-  it('goes through no more than the money that there is', () => {
+  it('stops at the price limit', () => {
     const budget = { left: 1_000_000, isLate };
     const shop = new Shop(problem(16, [[4, 0.4]]), budget);
     const request = {
@@ -120,17 +120,17 @@ describe('a packing', () => {
       filling: 'scarcity',
       surcharge: 0.1,
     } as const;
-    expect(shop.buy({ ...request, usdLimit: 2.01 })).toHaveLength(1); // four nodes in one go
+    expect(shop.buy({ ...request, usdLimit: 2.01 })).toHaveLength(1); // four nodes in one step
     expect(shop.buy({ ...request, usdLimit: 2 })).toBeUndefined();
   });
 
-  it('fills few of the nodes that it could buy', () => {
+  it('fills only few of the possible nodes', () => {
     const sizes = Array.from({ length: 200 }, (_, index) => [index + 1, 0.1 * (index + 1) ** 1.01] as const);
     const budget = { left: 1_000_000, isLate };
     new Shop(problem(1_000, sizes), budget).buy({
       ...{ counts: Int32Array.of(1_000), worth: Float64Array.of(0.1), filling: 'scarcity', surcharge: 0 },
     });
-    // each node that is filled takes some ten looks, each bound one
+    // Each filled node takes about ten steps, each bounded node one step.
     expect(1_000_000 - budget.left).toBeLessThan(200 + 10 * 20);
   });
 });

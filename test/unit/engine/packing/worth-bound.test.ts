@@ -1,4 +1,4 @@
-/** The most worth that a node can hold: never less than what it does hold. */
+/** Upper bound of the worth that a node can hold. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { WorthBound } from '../../../../src/engine/packing/worth-bound.ts';
@@ -29,7 +29,7 @@ function boundOf(pods: readonly Pods[], capacity: readonly number[]): number {
   return bound.of(new Float64Array(capacity));
 }
 
-/** By trying everything. */
+/** Returns the maximum by trying every combination. */
 function most([first, ...others]: readonly Pods[], [cpu, memory, gpu]: readonly [number, number, number]): number {
   if (first === undefined) return 0;
   let best = 0;
@@ -41,8 +41,8 @@ function most([first, ...others]: readonly Pods[], [cpu, memory, gpu]: readonly 
   return best;
 }
 
-describe('the bound on what a node holds', () => {
-  it('is never below the most that fits', () => {
+describe('the upper bound of the worth on a node', () => {
+  it('is never below the actual maximum', () => {
     const capacities = fc.tuple(...[16, 16, 2].map((max) => fc.integer({ min: 0, max }))) as fc.Arbitrary<
       [number, number, number]
     >;
@@ -53,19 +53,19 @@ describe('the bound on what a node holds', () => {
     );
   });
 
-  it('takes those with the most worth for the scarcest resource, and a part of the last one', () => {
+  it('takes pods with the highest worth per scarce resource, and a fraction of the last pod', () => {
     const cheap = { cpu: 2, memory: 1, gpu: 0, count: 10, worth: 2 };
     const dear = { cpu: 2, memory: 1, gpu: 0, count: 2, worth: 10 };
     expect(boundOf([cheap, dear], [7, 100, 0])).toBe(2 * 10 + 1.5 * 2);
   });
 
-  it('counts no pods that do not fit an empty node', () => {
+  it('ignores pods that do not fit an empty node', () => {
     const large = { cpu: 8, memory: 1, gpu: 0, count: 1, worth: 100 };
     const small = { cpu: 1, memory: 1, gpu: 0, count: 3, worth: 1 };
     expect(boundOf([large, small], [4, 100, 0])).toBe(3);
   });
 
-  it('is what all pods are worth where there is room for all', () => {
+  it('is the worth of all pods if all fit', () => {
     expect(boundOf([{ cpu: 1, memory: 1, gpu: 0, count: 3, worth: 7 }], [64, 64, 0])).toBe(21);
   });
 });

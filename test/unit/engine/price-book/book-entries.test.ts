@@ -18,7 +18,7 @@ const priceWith = (discounts: readonly object[], capacityType = 'on-demand', typ
   discountsOf(bookOf({ discounts }), context)?.(type, capacityType, 1);
 
 describe('discounts', () => {
-  it('leave a hundredth of the list price at least, so that larger types stay dearer', () => {
+  it('leave at least 1 % of the list price, so that larger types still cost more', () => {
     const discounts = [
       { usdPerHour: 0.000001, instanceType: 'm5.large' },
       { usdPerHour: 0.000001, instanceType: 'p5.48xlarge' },
@@ -30,11 +30,15 @@ describe('discounts', () => {
 
   it.each([
     ['none', [], undefined],
-    ['one for everything', [{ discount: 0.1 }], 0.9],
+    ['one for all regions and types', [{ discount: 0.1 }], 0.9],
     ['one of another region', [{ discount: 0.1, region: 'us-east-1' }], undefined],
-    ['one of this region before one for all', [{ discount: 0.1 }, { discount: 0.2, region: 'eu-central-1' }], 0.8],
     [
-      'one of a capacity type before a region',
+      'one of this region before one for all regions',
+      [{ discount: 0.1 }, { discount: 0.2, region: 'eu-central-1' }],
+      0.8,
+    ],
+    [
+      'one of a capacity type before one of a region',
       [
         { discount: 0.2, region: 'eu-central-1' },
         { discount: 0.3, capacityType: 'on-demand' },
@@ -42,7 +46,7 @@ describe('discounts', () => {
       0.7,
     ],
     [
-      'one of the family before a capacity type',
+      'one of the family before one of a capacity type',
       [
         { discount: 0.3, capacityType: 'on-demand' },
         { discount: 0.4, family: 'm5' },
@@ -50,7 +54,7 @@ describe('discounts', () => {
       0.6,
     ],
     [
-      'one of the type before its family',
+      'one of the type before one of its family',
       [
         { discount: 0.4, family: 'm5' },
         { usdPerHour: 0.123, instanceType: 'm5.large' },
@@ -68,8 +72,8 @@ describe('discounts', () => {
     ['one of another family', [{ discount: 0.1, family: 'c5' }], 1],
     ['one of spot', [{ discount: 0.1, capacityType: 'spot' }], 1],
     ['one that has expired', [{ discount: 0.1, end: '2026-06-01T00:00:00Z' }], undefined],
-    ['one that begins now', [{ discount: 0.1, start: '2026-06-01T00:00:00Z' }], 0.9],
-    ['one that has not begun', [{ discount: 0.1, start: '2026-06-02T00:00:00Z' }], undefined],
+    ['one that starts now', [{ discount: 0.1, start: '2026-06-01T00:00:00Z' }], 0.9],
+    ['one that has not started', [{ discount: 0.1, start: '2026-06-02T00:00:00Z' }], undefined],
   ])('%s', (_, discounts, price) => {
     const found = priceWith(discounts);
     if (price === undefined) expect(found).toBeUndefined();
@@ -80,7 +84,7 @@ describe('discounts', () => {
 describe('commitments', () => {
   const usage = (instanceType: string, zone = 'a') => ({ instanceType, zone, usdPerHour: 1, listUsdPerHour: 1 });
 
-  it('are granted in the part that this cluster may count on, in the order in which AWS applies them', () => {
+  it('are granted with the fraction for this cluster, in the order in which AWS applies them', () => {
     const found = commitmentsOf(
       bookOf({
         availableToThisCluster: 0.5,
@@ -110,7 +114,7 @@ describe('commitments', () => {
     ]);
   });
 
-  it('draw by the most specific rate of this region', () => {
+  it('use the most specific rate of this region', () => {
     const [plan] = commitmentsOf(
       bookOf({
         savingsPlans: [
@@ -132,7 +136,7 @@ describe('commitments', () => {
     expect(draws).toEqual([0.055, 0.6, 0.7]);
   });
 
-  it('of a plan for a family cover that family alone, and none without a rate', () => {
+  it('of a plan for a family cover only that family, and only with a rate', () => {
     const [plan] = commitmentsOf(
       bookOf({
         savingsPlans: [
@@ -159,22 +163,22 @@ describe('commitments', () => {
     ['m5.large', 2],
     ['m5.metal', undefined],
     ['c5.large', undefined],
-  ])('that are size-flexible are drawn on by %s for %p', (type, draw) => {
+  ])('that are size-flexible are used by %s at a rate of %p', (type, draw) => {
     const [flexible] = commitmentsOf(bookOf({ reservedInstances: [{ instanceType: 'm5.large', count: 1 }] }), context);
     expect(flexible && drawOf(flexible, usage(type))).toBe(draw);
   });
 
   it.each([
     ['bare metal', { instanceType: 'm5.metal' }, 'm5.metal', 'm5.large'],
-    ['those that say so', { instanceType: 'm5.large', sizeFlexible: false }, 'm5.large', 'm5.xlarge'],
-    ['zonal ones', { instanceType: 'm5.large', zone: 'a' }, 'm5.large', 'm5.xlarge'],
-  ])('cover one size alone: %s', (_, entry, same, other) => {
+    ['entries with sizeFlexible: false', { instanceType: 'm5.large', sizeFlexible: false }, 'm5.large', 'm5.xlarge'],
+    ['zonal instances', { instanceType: 'm5.large', zone: 'a' }, 'm5.large', 'm5.xlarge'],
+  ])('cover a single size: %s', (_, entry, same, other) => {
     const [reserved] = commitmentsOf(bookOf({ reservedInstances: [{ count: 2, ...entry }] }), context);
     expect(reserved?.amount).toBe(2);
     expect(reserved && [drawOf(reserved, usage(same)), drawOf(reserved, usage(other))]).toEqual([1, undefined]);
   });
 
-  it('of another region, expired, or with nothing for this cluster are left out', () => {
+  it('are excluded if they expired, are for another region, or have no share for this cluster', () => {
     const base = { instanceType: 'm5.large', count: 1 };
     const entries = [
       { ...base, region: 'us-east-1' },

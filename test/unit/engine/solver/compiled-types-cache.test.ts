@@ -1,4 +1,4 @@
-/** Which compiled lists serve another solve. */
+/** Conditions for reuse of a compiled list of types. */
 import { describe, expect, it } from '@jest/globals';
 import { compiledTypesOf } from '../../../../src/engine/solver/compiled-types-cache.ts';
 import { Dimensions } from '../../../../src/engine/solver/dimensions.ts';
@@ -8,11 +8,11 @@ const listOf = () => [instanceType('small', { cpu: 2, gib: 8 }), instanceType('l
 const DIMENSIONS = new Dimensions([{ cpu: 1, memory: 1 }]);
 const SAME_NAMES = new Dimensions([{ memory: 5, cpu: 3 }]);
 const MORE = new Dimensions([{ cpu: 1, memory: 1, 'nvidia.com/gpu': 1 }]);
-/** As many solves as one form serves. */
+/** Maximum number of solves per compiled list. */
 const MOST_USES = 500;
 
 describe('compiledTypesOf', () => {
-  it('serves the same list again, whatever object names the same resources', () => {
+  it('returns the same list for equal resources, even in another object', () => {
     const list = listOf();
     const compiled = compiledTypesOf(list, DIMENSIONS, true);
     expect(compiledTypesOf(list, DIMENSIONS, true)).toBe(compiled);
@@ -23,8 +23,8 @@ describe('compiledTypesOf', () => {
   it.each([
     ['another list of the same types', true, DIMENSIONS, true],
     ['other resources', false, MORE, true],
-    ['offerings of reservations that cannot be bought', false, DIMENSIONS, false],
-  ])('compiles anew for %s', (_, isOther, dimensions, sellsReserved) => {
+    ['offerings of unavailable reservations', false, DIMENSIONS, false],
+  ])('compiles again for %s', (_, isOther, dimensions, sellsReserved) => {
     const list = listOf();
     const compiled = compiledTypesOf(list, DIMENSIONS, true);
     const other = compiledTypesOf(isOther ? [...list] : list, dimensions, sellsReserved);
@@ -32,7 +32,7 @@ describe('compiledTypesOf', () => {
     expect(compiledTypesOf(isOther ? [...list] : list, dimensions, sellsReserved)).not.toBe(compiled);
   });
 
-  it('compiles anew before a form can have remembered too much', () => {
+  it('compiles again before a list caches too much', () => {
     const list = listOf();
     const compiled = compiledTypesOf(list, DIMENSIONS, true);
     for (let use = 1; use < MOST_USES; use += 1) expect(compiledTypesOf(list, DIMENSIONS, true)).toBe(compiled);

@@ -1,4 +1,4 @@
-/** What nodes cost at least, seen in solves that need not look for cheaper ones. */
+/** Solves with a price limit that skip the search for cheaper nodes if it cannot succeed. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import type { PackingLimit, Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
@@ -25,10 +25,10 @@ const onDemand = (snapshot: Snapshot): Snapshot => ({
   })),
 });
 
-describe('a solve whose plan may cost only so much', () => {
+describe('a solve with a price limit', () => {
   it.each(
     Array.from({ length: 30 }, (_, seed) => seed),
-  )('finds the plan that costs just that, of any capacity type or of one alone (seed %i)', (seed) => {
+  )('finds a plan at exactly the limit, for any capacity type or a single one (seed %i)', (seed) => {
     const drawn = drawnSnapshot(seed, { nodes: 3, workloads: 12 });
     for (const [snapshot, avoided] of [[drawn], [onDemand(drawn)], [onDemand(drawn), 'spot']] as const) {
       const packed = solve(snapshot, SIMULATED);
@@ -37,7 +37,7 @@ describe('a solve whose plan may cost only so much', () => {
     }
   });
 
-  /** By first-fit in order of size each node gets three pods, 8 CPU for 6: the cheapest plan has a fourth of the price. */
+  /** First-fit by size puts three pods on each node, 6 of 8 CPU. The cheapest plan costs a quarter. */
   const wasteful: SnapshotParts = {
     types: [
       instanceType('small', { cpu: 2, gib: 8, usd: 0.2 }),
@@ -51,14 +51,14 @@ describe('a solve whose plan may cost only so much', () => {
   const limited = (packingLimit: PackingLimit, parts: SnapshotParts = {}, options: Partial<SolveOptions> = {}) =>
     planOf({ ...wasteful, ...parts }, { ...SIMULATED, ...options, packingLimit });
 
-  it('leaves the nodes as they were bought where even fractions of nodes cost more', () => {
+  it('keeps the first plan if even fractions of nodes cost more than the limit', () => {
     expect(priceOf(packed)).toBeLessThan(priceOf(bought));
-    const floor = (15.4 * 0.3) / 4 / 2; // 15.4 CPU at the price of spot
+    const floor = (15.4 * 0.3) / 4 / 2; // 15.4 CPU at the spot price
     expect(textOf(limited({ usdPerHour: floor * 1.001 }))).toBe(textOf(packed));
     expect(textOf(limited({ usdPerHour: floor * 0.999 }))).toBe(textOf(bought));
   });
 
-  it('does not count what may not be bought', () => {
+  it('ignores offerings that may not be launched', () => {
     const packingLimit = { usdPerHour: priceOf(packed), avoided: 'spot' };
     expect(textOf(limited(packingLimit))).toBe(textOf(bought));
     const spotAlone = [nodePool('default', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot')] })];
@@ -67,8 +67,8 @@ describe('a solve whose plan may cost only so much', () => {
     );
   });
 
-  it('has no fewer nodes than that allows', () => {
-    // room for four costs 4 % more than room for one four times
+  it('has only as few nodes as the limit allows', () => {
+    // One node for four pods costs 4 % more than four nodes for one pod.
     const types = [instanceType('one', { cpu: 1, usd: 0.2 }), instanceType('four', { cpu: 4, usd: 0.832 })];
     const { pools, ...rest } = snapshot({ types, pendingPods: replicas(16, 'web', { cpu: '1' }) });
     const extras = { feeUsdPerHour: 0.0001, volumesUsdPerHour: 0, publicIpv4UsdPerHour: 0 };
@@ -76,11 +76,11 @@ describe('a solve whose plan may cost only so much', () => {
     const nodesFor = (usdPerHour: number): number =>
       solve(costly, { ...SIMULATED, packingLimit: { usdPerHour } }).claims.length;
     expect(nodesFor(1.67)).toBe(4);
-    expect(nodesFor(1.65)).toBe(7); // three times four, and four times one
+    expect(nodesFor(1.65)).toBe(7); // three nodes for four pods and four nodes for one pod
     expect(nodesFor(1.61)).toBe(16);
   });
 
-  it('looks for cheaper nodes where several attempts compete', () => {
+  it('searches for cheaper nodes if several attempts compete', () => {
     const options = { reservedMode: 'off' } as const;
     expect(textOf(limited({ usdPerHour: 0 }, {}, options))).toBe(
       textOf(planOf(wasteful, { ...SIMULATED, ...options })),

@@ -17,7 +17,7 @@ const anyway = (topologyKey: string): TopologySpreadConstraint => ({
 });
 const firm: TopologySpreadConstraint = { ...anyway('firm'), whenUnsatisfiable: 'DoNotSchedule' };
 
-/** A pod with something of everything to give up. */
+/** A pod with every kind of preference. */
 const DEMANDING: PodParts = {
   affinity: {
     nodeAffinity: {
@@ -33,7 +33,7 @@ const DEMANDING: PodParts = {
   topologySpreadConstraints: [anyway('a'), firm, anyway('b'), anyway('c')],
 };
 
-/** What is left of a pod after each step. */
+/** The state of a pod after each step. */
 function stepsOf(start: Pod, preferenceTaints: boolean): readonly string[] {
   const left: string[] = [];
   for (let at = relax(start, { preferenceTaints }); at !== undefined; at = relax(at, { preferenceTaints })) {
@@ -55,7 +55,7 @@ function stepsOf(start: Pod, preferenceTaints: boolean): readonly string[] {
 }
 
 describe('relaxation', () => {
-  it('gives up one thing at a time, in order: terms, pod affinity, anti-affinity, node affinity, spread, taints', () => {
+  it('removes one item per step in this order: terms, pod affinity, anti-affinity, node affinity, spread, taints', () => {
     expect(stepsOf(pod('p', DEMANDING), true)).toEqual([
       '1 | 2,7,3 | 5 | 1,9 | a,firm,b,c | 0',
       '1 | 3,2 | 5 | 1,9 | a,firm,b,c | 0',
@@ -64,7 +64,7 @@ describe('relaxation', () => {
       '1 |  |  | 1,9 | a,firm,b,c | 0',
       '1 |  |  | 1 | a,firm,b,c | 0',
       '1 |  |  |  | a,firm,b,c | 0',
-      // the last constraint moves into the place of the one that goes
+      // The last constraint takes the place of the removed one.
       '1 |  |  |  | c,firm,b | 0',
       '1 |  |  |  | b,firm | 0',
       '1 |  |  |  | firm | 0',
@@ -72,14 +72,14 @@ describe('relaxation', () => {
     ]);
   });
 
-  it('tolerates preferences of nodes only when some NodePool has such a taint', () => {
+  it('tolerates PreferNoSchedule taints only if some NodePool has such a taint', () => {
     expect(stepsOf(pod('p'), false)).toEqual([]);
     expect(stepsOf(pod('p'), true)).toHaveLength(1);
     const tolerating = pod('p', { tolerations: [{ operator: 'Exists', effect: 'PreferNoSchedule' }] });
     expect(stepsOf(tolerating, true)).toEqual([]);
   });
 
-  it('never gives up the last required term', () => {
+  it('never removes the last required term', () => {
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [zone('x')] } },
     };
@@ -88,7 +88,7 @@ describe('relaxation', () => {
     expect(refusalText(plan, 'p')).toMatch(/^no instance type/);
   });
 
-  it('does not change the pod itself', () => {
+  it('does not mutate the pod', () => {
     const before = pod('p', DEMANDING);
     const copy = structuredClone(before);
     stepsOf(before, true);
@@ -108,19 +108,19 @@ describe('preferences', () => {
       ({ key }) => key === ZONE_LABEL,
     )?.values;
 
-  it('count as requirements while they can be met', () => {
+  it('count as requirements if they can be satisfied', () => {
     expect(zones(preferring('c'))).toEqual(['zone-c']);
   });
 
-  it('are given up when they cannot', () => {
+  it('are removed if they cannot be satisfied', () => {
     expect(zones(preferring('x'))).toBeUndefined();
   });
 
-  it('do not count at all when they are to be ignored', () => {
+  it('are ignored if the policy is Ignore', () => {
     expect(zones(preferring('c'), 'Ignore')).toBeUndefined();
   });
 
-  it('of several, only the heaviest counts at a time, and the next when that is given up', () => {
+  it('count one at a time, the heaviest first, and the next after its removal', () => {
     const affinity = {
       nodeAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -133,8 +133,8 @@ describe('preferences', () => {
     expect(zones({ affinity })).toEqual(['zone-b']);
   });
 
-  it('are all back when a pod is tried again', () => {
-    // the first time its friend is nowhere yet: all is given up in vain
+  it('are restored when a pod is tried again', () => {
+    // The pod it depends on is not placed in the first round, so all preferences are removed without success.
     const friend = pod('friend', { cpu: '100m', labels: { app: 'friend' }, nodeSelector: { [ZONE_LABEL]: 'zone-b' } });
     const gold = { matchExpressions: [oneOf('tier', 'gold')] };
     const fan = pod('fan', {
@@ -154,7 +154,7 @@ describe('preferences', () => {
     expect(plan.claims.find(({ pods }) => pods.includes('default/fan'))?.nodePool).toBe('gold');
   });
 
-  it('of one pod are given up pod by pod: what one has to do without, the others may have', () => {
+  it('are removed per pod, and equal pods keep theirs', () => {
     const rather = replicas(2, 'p', {
       cpu: '100m',
       labels: { app: 'web' },

@@ -1,4 +1,4 @@
-/** Reserved offerings: held pessimistically, waited for in provisioning, done without in simulations. */
+/** Reserved offerings: held by all possible claims, awaited in provisioning, optional in simulations. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { InstanceType, Offering, PlannedClaim } from '../../../../src/engine/model.ts';
@@ -25,11 +25,11 @@ const type = (name: string, cpu: number, ...more: readonly Offering[]): Instance
 const valuesOf = (claim: PlannedClaim | undefined, key: string): readonly string[] | undefined =>
   claim?.requirements.find((requirement) => requirement.key === key)?.values;
 
-/** Pods that fill a node of 4 CPUs each. */
+/** Pods that each fill a node of 4 CPUs. */
 const pods = (count: number) => replicas(count, 'web', { cpu: '3' });
 
 describe('reserved offerings', () => {
-  it('pin the claims that hold them to reserved capacity, at its price', () => {
+  it('limit the claims that hold them to reserved capacity at its price', () => {
     const types = [type('medium', 4, reserved('cr-1', 2)), type('large', 8)];
     const { claims } = planOf({ types, pendingPods: pods(1) });
     expect(claims).toHaveLength(1);
@@ -38,7 +38,7 @@ describe('reserved offerings', () => {
     expect(claims[0]).toMatchObject({ instanceTypes: ['medium'], cheapest: 'medium', usdPerHour: 0.001 });
   });
 
-  it('let pods wait that could use them when none is left, without giving up preferences', () => {
+  it('let pods that could use them wait if none is left, without relaxing preferences', () => {
     const types = [type('medium', 4, reserved('cr-1', 2))];
     const { claims, refusals } = planOf({ types, pendingPods: pods(3) });
     expect(claims).toHaveLength(2);
@@ -58,26 +58,26 @@ describe('reserved offerings', () => {
     expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
   });
 
-  it('bar pools of less weight for pods that wait', () => {
+  it('exclude NodePools with less weight for waiting pods', () => {
     const types = [type('medium', 4, reserved('cr-1', 0))];
     const pools = [nodePool('heavy', { weight: 10 }), nodePool('light')];
     expect(planOf({ types, pools, pendingPods: pods(1) }).claims).toEqual([]);
   });
 
-  it('are held one of each by every claim that could use them, and given back when it cannot any more', () => {
+  it('are held once by every claim that could use them, and released when the claim cannot use them anymore', () => {
     const types = [type('medium', 4, reserved('cr-1', 1)), type('large', 8, reserved('cr-2', 2))];
-    // the second pod makes the first claim too large for cr-1, which a second claim then takes
+    // The second pod makes the first claim too large for cr-1, and a second claim then uses cr-1.
     const { claims, refusals } = planOf({ types, pendingPods: [...pods(2), ...replicas(1, 'big', { cpu: '7' })] });
     expect(refusals.size).toBe(0);
     expect(claims.map((claim) => valuesOf(claim, CAPACITY_RESERVATION_ID_LABEL))).toEqual([['cr-2'], ['cr-2']]);
   });
 
-  it('count as many as the most careful offering says', () => {
+  it('are counted by the lowest number of all offerings', () => {
     const types = [type('medium', 4, reserved('cr-1', 5)), type('twin', 4, reserved('cr-1', 1))];
     expect(planOf({ types, pendingPods: pods(3) }).claims).toHaveLength(1);
   });
 
-  it('are done without in fallback mode', () => {
+  it('are optional in fallback mode', () => {
     const types = [type('medium', 4, reserved('cr-1', 1))];
     const { claims, refusals } = planOf({ types, pendingPods: pods(3) }, { reservedMode: 'fallback' });
     expect(refusals.size).toBe(0);
@@ -88,7 +88,7 @@ describe('reserved offerings', () => {
     ]);
   });
 
-  it('do not keep a pod from joining a claim once it has given up the preference that kept it away', () => {
+  it('do not keep a pod from a claim after the pod relaxed the preference against it', () => {
     const apart = {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -105,7 +105,7 @@ describe('reserved offerings', () => {
     expect(claims.map((claim) => claim.pods)).toEqual([['default/web-0', 'default/apart-0']]);
   });
 
-  it('do not exist when the gate is off', () => {
+  it('are ignored if the feature gate is disabled', () => {
     const types = [type('medium', 4, reserved('cr-1', 1))];
     const { claims } = planOf({ types, pendingPods: pods(1) }, { reservedMode: 'off' });
     expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);

@@ -1,4 +1,4 @@
-/** Which compiled NodePools serve another snapshot. */
+/** Conditions for reuse of compiled NodePools. */
 import { describe, expect, it } from '@jest/globals';
 import { LeftOuts } from '../../../../src/engine/left-out.ts';
 import type { InstanceType, Snapshot } from '../../../../src/engine/model.ts';
@@ -9,7 +9,7 @@ import { compileTemplates, type TemplateOptions } from '../../../../src/engine/s
 import { daemon, instanceType, nodePool, OPTIONS, type PoolParts, pod, snapshot } from '../build.ts';
 
 const DIMENSIONS = new Dimensions([{ cpu: 1, memory: 1, pods: 1 }]);
-/** As many snapshots as one form serves. */
+/** Maximum number of snapshots per compiled form. */
 const MOST_USES = 200;
 
 const typesOf = (): readonly InstanceType[] => [instanceType('small', { cpu: 2 }), instanceType('large', { cpu: 8 })];
@@ -36,7 +36,7 @@ function compiled(types: readonly InstanceType[], asked: Asked = {}) {
 }
 
 describe('compileTemplates', () => {
-  it('serves equal NodePools and DaemonSets again, and shows the NodePool as it is now', () => {
+  it('reuses the form of equal NodePools and DaemonSets, and returns the current NodePool', () => {
     const types = typesOf();
     const [first, second] = [compiled(types), compiled(types)];
     expect(second.template?.choices).toBe(first.template?.choices);
@@ -47,36 +47,36 @@ describe('compileTemplates', () => {
     ['requirements', { pool: { requirements: [{ key: 'team', operator: 'In', values: ['a'] }] } }],
     ['limits', { pool: { limits: { cpu: '4' } } }],
     ['a taint', { pool: { taints: [{ key: 'gpu', effect: 'NoSchedule' }] } }],
-    ['a DaemonSet that asks for more', { agent: '600m' }],
-    ['a fee of each node', { fee: 0.01 }],
-    ['minimums that may be broken', { strictMinValues: false }],
-    ['reservations that cannot be bought', { sellsReserved: false }],
-  ])('compiles anew for %s', (_, asked) => {
+    ['a DaemonSet that requests more', { agent: '600m' }],
+    ['a fee per node', { fee: 0.01 }],
+    ['minValues under BestEffort', { strictMinValues: false }],
+    ['unavailable reservations', { sellsReserved: false }],
+  ])('compiles again for %s', (_, asked) => {
     const types = typesOf();
     const first = compiled(types);
     expect(compiled(types, asked).template?.choices).not.toBe(first.template?.choices);
   });
 
-  it('compiles anew for another list of types', () => {
+  it('compiles again for another list of types', () => {
     const types = typesOf();
     expect(compiled([...types]).template?.choices).not.toBe(compiled(types).template?.choices);
   });
 
-  it('says each time which NodePool cannot be read', () => {
+  it('reports invalid NodePools each time', () => {
     const types = typesOf();
     const broken: Asked = { pool: { limits: { cpu: '1e1.5' } } };
     for (let time = 0; time < 2; time += 1)
       expect(compiled(types, broken).leftOuts.all).toMatchObject([{ kind: 'NodePool', name: 'default' }]);
   });
 
-  it('compiles anew before a form can have remembered too much', () => {
+  it('compiles again before a form caches too much', () => {
     const types = typesOf();
     const { template } = compiled(types);
     for (let use = 1; use < MOST_USES; use += 1) expect(compiled(types).template?.choices).toBe(template?.choices);
     expect(compiled(types).template?.choices).not.toBe(template?.choices);
   });
 
-  it('leaves plans as they are', () => {
+  it('does not change plans', () => {
     const types = typesOf();
     const planFor = (cpu: string, of: readonly InstanceType[]) =>
       solve(snapshot({ types: of, pendingPods: [pod('p', { cpu })] }), OPTIONS).claims;

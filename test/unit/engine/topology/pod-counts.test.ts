@@ -10,7 +10,7 @@ const ruleFor = (app: string): Rule =>
 const nodeWith = (name: string, web: number): StateNode =>
   stateNode(name, { pods: [...replicas(web, `${name}-web`, { labels: { app: 'web' } }), pod(`${name}-other`)] });
 
-/** Pods of the workload by the name of their node. */
+/** Number of pods of the workload by node name. */
 function webOn(nodes: readonly StateNode[], counts = PodCounts.shared()): Record<string, number> {
   const found: Record<string, number> = {};
   for (const part of counts.countedBy(ruleFor('web'), nodes))
@@ -21,14 +21,14 @@ function webOn(nodes: readonly StateNode[], counts = PodCounts.shared()): Record
 describe('counts of running pods', () => {
   const [one, two, three] = [nodeWith('one', 1), nodeWith('two', 2), nodeWith('three', 3)];
 
-  it('follow the cluster from change to change', () => {
+  it('follow each change of the cluster', () => {
     expect(webOn([one, two])).toEqual({ one: 1, two: 2 });
     expect(webOn([two, three])).toEqual({ two: 2, three: 3 });
     expect(webOn([three, nodeWith('two', 5)])).toEqual({ two: 5, three: 3 });
     expect(webOn([])).toEqual({});
   });
 
-  it('serve those who still look at the cluster of before', () => {
+  it('remain correct for readers of an earlier state', () => {
     const [before, now] = [
       [one, two],
       [two, three],
@@ -40,7 +40,7 @@ describe('counts of running pods', () => {
     }
   });
 
-  it('pass over pods that have finished or are going, and nodes that have not joined', () => {
+  it('exclude finished and terminating pods, and nodes that have not registered', () => {
     const running = pod('a', { labels: { app: 'web' } });
     const finished = { ...running, status: { phase: 'Succeeded' as const } };
     const node = stateNode('mixed', { pods: [running, finished] });

@@ -1,4 +1,4 @@
-/** How rules between pods are grouped, what they count, and which domains they know. */
+/** Grouping of rules between pods, counted pods and known domains. */
 import { describe, expect, it } from '@jest/globals';
 import type {
   Affinity,
@@ -60,7 +60,7 @@ const namespace = (name: string, labels: Record<string, string> = {}): Namespace
 });
 
 describe('a selector', () => {
-  it('that is missing matches nothing: nobody is counted, everybody may go anywhere', () => {
+  it('that is missing matches no pod, so no pod is counted or restricted', () => {
     const { labelSelector: _, ...open } = constraint();
     const parts: PodParts = { cpu: '1', labels: WEB, topologySpreadConstraints: [open] };
     const plan = planOf({ pendingPods: replicas(4, 'p', parts) });
@@ -75,7 +75,7 @@ describe('a selector', () => {
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
   });
 
-  it('grows by the values of matchLabelKeys, so that each revision is spread by itself', () => {
+  it('includes the values of matchLabelKeys, so that each revision is spread separately', () => {
     const revision = (hash: string): PodParts =>
       spread({ matchLabelKeys: ['hash', 'absent'] }, { labels: { ...WEB, hash }, cpu: '100m' });
     const old = ['a', 'b', 'c'].map((zone) => nodeIn(zone, [running('old', { labels: { ...WEB, hash: '1' } })]));
@@ -106,13 +106,13 @@ describe('namespaces of an affinity term', () => {
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'blue', keptOut: true },
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'default', keptOut: false },
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } }, namespaces: ['red'] }, of: 'red', keptOut: true },
-  ])('$term concern pods of $of: $keptOut', ({ term, of, keptOut: expected }) => {
+  ])('$term match pods of $of: $keptOut', ({ term, of, keptOut: expected }) => {
     expect(keptOut(term, of)).toBe(expected);
   });
 });
 
-describe('groups are shared by rules that count alike', () => {
-  it('whatever their minDomains: the first one decides', () => {
+describe('rules with equal counts share a group', () => {
+  it('with any minDomains, of which the first applies', () => {
     const types = [instanceType('t', { zones: ['zone-a'] })];
     const first = pod('first', { ...spread({ minDomains: 1 }), cpu: '2' });
     const second = pod('second', { ...spread({ minDomains: 3 }), cpu: '1' });
@@ -122,7 +122,7 @@ describe('groups are shared by rules that count alike', () => {
     expect([...planOf({ types, pendingPods: [strict, after] }).refusals.keys()]).toEqual(['default/after']);
   });
 
-  it('but not by those with another skew', () => {
+  it('unless their skew differs', () => {
     const types = [instanceType('t', { zones: ['zone-a', 'zone-b'] })];
     const loose = replicas(3, 'loose', spread({ maxSkew: 3 }, { nodeSelector: { [ZONE_LABEL]: 'zone-a' } }));
     const plan = planOf({ types, pendingPods: [...loose, pod('tight', spread())] });
@@ -132,8 +132,8 @@ describe('groups are shared by rules that count alike', () => {
   });
 });
 
-describe('what is counted of the cluster', () => {
-  /** Of zones that are alike a pod takes the first, unless something is counted there. */
+describe('counted pods', () => {
+  /** A pod takes the first of equal zones, unless pods are counted there. */
   const counted = (those: readonly Pod[], extra: Partial<TopologySpreadConstraint> = {}, node = {}): boolean =>
     zonesOf(planOf({ nodes: [nodeIn('a', those, node)], pendingPods: [pod('p', spread(extra))] }))[0] !== 'zone-a';
   it.each<{ what: string; pods: readonly Pod[]; is: boolean }>([
@@ -142,7 +142,7 @@ describe('what is counted of the cluster', () => {
     { what: 'a pod with other labels', pods: [running('r', { labels: {} })], is: false },
     { what: 'a pod that has finished', pods: [{ ...running('r'), status: { phase: 'Succeeded' } }], is: false },
     {
-      what: 'a pod that is going away',
+      what: 'a terminating pod',
       pods: [{ ...running('r'), metadata: { ...running('r').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }],
       is: false,
     },
@@ -150,7 +150,7 @@ describe('what is counted of the cluster', () => {
     expect(counted(pods)).toBe(is);
   });
 
-  it('pods on nodes that the pod could not use count only when its affinity is to be ignored', () => {
+  it('include pods on nodes that the pod could not use only if its affinity is ignored', () => {
     const choosy = (nodeAffinityPolicy: 'Honor' | 'Ignore'): boolean => {
       const plan = planOf({
         nodes: [nodeIn('a', [running('r')], { labels: { disk: 'hdd' } })],
@@ -163,13 +163,13 @@ describe('what is counted of the cluster', () => {
     expect(choosy('Ignore')).toBe(true);
   });
 
-  it('pods on tainted nodes count unless taints are to be honoured', () => {
+  it('include pods on tainted nodes unless taints are honored', () => {
     const taints = [{ key: 'special', effect: 'NoSchedule' as const }];
     expect(counted([running('r')], {}, { taints })).toBe(true);
     expect(counted([running('r')], { nodeTaintsPolicy: 'Honor' }, { taints })).toBe(false);
   });
 
-  it('pods to place are never counted where they still run', () => {
+  it('exclude pods that are being placed from their current node', () => {
     const moving = running('moving', spread());
     const plan = planOf({
       nodes: [nodeIn('a', [moving], { markedForDeletion: true })],
@@ -178,7 +178,7 @@ describe('what is counted of the cluster', () => {
     expect(plan.refusals.size).toBe(0);
   });
 
-  it('a node without the hostname label is its own domain by name', () => {
+  it('on a node without the hostname label count for a domain with its name', () => {
     const bare = stateNode('bare', { pods: [running('r')], allocatable: { cpu: '4' } });
     const { 'kubernetes.io/hostname': _, ...labels } = bare.labels;
     const node = { ...bare, labels, ...(bare.node && { node: { ...bare.node, metadata: { name: 'bare', labels } } }) };
@@ -192,25 +192,25 @@ describe('what is counted of the cluster', () => {
 });
 
 describe('domains', () => {
-  it('are those of the NodePools and of the nodes that there are', () => {
+  it('are those of NodePools and of existing nodes', () => {
     const plan = planOf({
       nodes: [nodeIn('old')],
       types: [instanceType('t', { zones: ['zone-a', 'zone-b'] })],
       pendingPods: replicas(3, 'p', spread()),
     });
-    // nothing can be bought in the old zone, which stays at none: one pod more than that is all that the others may have
+    // The old zone has no instance types and stays at 0, so other zones may have one pod.
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b']);
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('narrowed by a NodePool are not those of its instance types', () => {
+  it('that a NodePool narrows are not those of its instance types', () => {
     const pools = [nodePool('default', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')] })];
     const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread()) });
     expect(plan.refusals.size).toBe(0);
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a', 'zone-b']));
   });
 
-  it('behind taints that a pod does not tolerate count for its spread unless taints are honoured', () => {
+  it('behind taints that a pod does not tolerate count for its spread unless taints are honored', () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
     const pools = [
       nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
@@ -245,7 +245,7 @@ describe('domains', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a']));
   });
 
-  it('behind taints that a pod does not tolerate are open to those that it keeps away', () => {
+  it('behind taints that a pod does not tolerate are open to pods that it repels', () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
     const pools = [
       nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
@@ -257,7 +257,7 @@ describe('domains', () => {
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b']);
   });
 
-  it('of a key that is nowhere make spread and anti-affinity impossible, naming the rule', () => {
+  it('of an unknown key make spread and anti-affinity impossible, and the reason names the rule', () => {
     const plan = planOf({
       pendingPods: [
         pod('s', spread({ topologyKey: 'rack' })),
@@ -270,7 +270,7 @@ describe('domains', () => {
     expect(refusalText(plan, 'a')).toMatch(/^unsatisfiable topology constraint for pod anti-affinity, key=rack \(/);
   });
 
-  it('of a custom label of NodePools are spread over like zones', () => {
+  it('of a custom label of NodePools are used for spreads like zones', () => {
     const pools = ['x', 'y'].map((rack) => nodePool(`pool-${rack}`, { labels: { rack } }));
     const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread({ topologyKey: 'rack' })) });
     expect(plan.claims.map(({ nodePool: name, pods }) => [name, pods.length]).sort()).toEqual([
@@ -280,16 +280,16 @@ describe('domains', () => {
   });
 });
 
-describe('what is recorded of pods that are placed', () => {
-  it('with a spread that selects them: nothing while their zone is open', () => {
-    // the open claim may land anywhere, so that it counts nowhere
+describe('placed pods', () => {
+  it('that a spread selects are not counted while their zone is open', () => {
+    // The open claim can be in any zone, so it counts in none.
     const open = pod('open', { cpu: '3', labels: WEB });
     const plan = planOf({ pendingPods: [open, ...replicas(3, 'p', spread())], types: [instanceType('t', { cpu: 3 })] });
     expect(plan.refusals.size).toBe(0);
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
   });
 
-  it('with anti-affinity by zone: every zone that they might land in', () => {
+  it('with anti-affinity by zone count in every possible zone', () => {
     const plan = planOf({
       pendingPods: [pod('open', { cpu: '3', labels: WEB }), pod('shy', { cpu: '1', affinity: away() })],
       types: [instanceType('t', { cpu: 3 })],
@@ -299,7 +299,7 @@ describe('what is recorded of pods that are placed', () => {
 });
 
 describe('affinity', () => {
-  it('to itself starts anywhere, to others only where they are', () => {
+  it('to itself starts anywhere, and to other pods only where they run', () => {
     const friends = planOf({ pendingPods: replicas(3, 'p', { cpu: '100m', labels: WEB, affinity: towards() }) });
     expect(friends.refusals.size).toBe(0);
     expect(new Set(zonesOf(friends)).size).toBe(1);
@@ -307,7 +307,7 @@ describe('affinity', () => {
     expect(refusalText(lonely, 'p')).toMatch(/^unsatisfiable topology constraint for pod affinity, key=topology/);
   });
 
-  it('to itself follows those that run already', () => {
+  it('to itself follows running pods', () => {
     const plan = planOf({
       nodes: [nodeIn('c', [running('r')])],
       pendingPods: replicas(2, 'p', { cpu: '1', labels: WEB, affinity: towards() }),
@@ -315,7 +315,7 @@ describe('affinity', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-c']));
   });
 
-  it('starts a second time where a pod must be, when the first place is out of its reach', () => {
+  it('starts a second time in a required zone if the first zone is not reachable', () => {
     const plan = planOf({
       nodes: [nodeIn('c', [running('r')])],
       pendingPods: [pod('p', { cpu: '1', labels: WEB, affinity: towards(), nodeSelector: { [ZONE_LABEL]: 'zone-a' } })],
@@ -325,7 +325,7 @@ describe('affinity', () => {
 });
 
 describe('a hostname', () => {
-  it('is not for pods to select', () => {
+  it('cannot be selected by pods', () => {
     const wanting = pod('p', { cpu: '1', nodeSelector: { [HOSTNAME_LABEL]: 'here' } });
     const plan = planOf({ pendingPods: [wanting], nodes: [stateNode('here')] });
     expect(plan.refusals.get('default/p')).toMatchObject({ code: 'ignored', optedOut: false });
@@ -333,11 +333,11 @@ describe('a hostname', () => {
   });
 });
 
-describe('a rule of other pods over a label that hardly any node has', () => {
+describe('a rule of another pod on a label that few nodes have', () => {
   const ROOM = { allocatable: { cpu: '4', memory: '8Gi', pods: '100' } };
   const everybody = away({ topologyKey: 'example.com/nowhere', labelSelector: {}, namespaceSelector: {} });
 
-  it('closes no new node while its pod waits', () => {
+  it('closes no new node while its pod is pending', () => {
     const plan = planOf({
       pools: [nodePool('default')],
       pendingPods: [pod('hermit', { cpu: '4', affinity: everybody }), pod('web', { cpu: '1' })],
@@ -347,7 +347,7 @@ describe('a rule of other pods over a label that hardly any node has', () => {
     expect(plan.claims.flatMap(({ pods }) => pods)).toContain('default/web');
   });
 
-  it('closes neither new nor existing nodes without the label while its pod runs', () => {
+  it('closes neither new nor existing nodes without the label while its pod is running', () => {
     const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
     for (const allocatable of [ROOM, full]) {
       const plan = planOf({
@@ -360,7 +360,7 @@ describe('a rule of other pods over a label that hardly any node has', () => {
     }
   });
 
-  it('closes the domain in which its pod runs', () => {
+  it('closes the domain of its pod', () => {
     const hermit = pod('hermit', { nodeName: 'n', affinity: everybody });
     const here = { 'example.com/nowhere': 'here' };
     const plan = planOf({

@@ -39,13 +39,13 @@ const zonesOf = ({ claims }: Plan): readonly (readonly string[])[] =>
 const podsPerClaim = (plan: Plan): readonly number[] => plan.claims.map(({ pods }) => pods.length);
 
 describe('spread', () => {
-  it('over zones opens a claim in each, and keeps the counts level', () => {
+  it('over zones opens a claim in each zone, and balances the counts', () => {
     const plan = planOf({ pendingPods: replicas(7, 'web', spread(ZONE_LABEL)) });
     expect(zonesOf(plan).flat().sort()).toEqual(['zone-a', 'zone-b', 'zone-c']);
     expect([...podsPerClaim(plan)].sort()).toEqual([2, 2, 3]);
   });
 
-  it('counts what runs already', () => {
+  it('counts running pods', () => {
     const running = replicas(2, 'old', { labels, nodeName: 'n' });
     const plan = planOf({
       nodes: [stateNode('n', { pods: running, allocatable: { cpu: '0' } })],
@@ -55,12 +55,12 @@ describe('spread', () => {
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
 
-  it('over hosts gives each claim as many pods as the skew allows', () => {
+  it('over hosts allows as many pods per claim as the skew', () => {
     const plan = planOf({ pendingPods: replicas(4, 'web', spread(HOSTNAME_LABEL, { maxSkew: 2 })) });
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
 
-  it('takes fewer domains than minDomains for empty ones', () => {
+  it('treats missing domains below minDomains as empty domains', () => {
     const plan = planOf({
       types: [instanceType('t', { zones: ['zone-a'] })],
       pendingPods: replicas(3, 'web', spread(ZONE_LABEL, { minDomains: 2 })),
@@ -72,7 +72,7 @@ describe('spread', () => {
     );
   });
 
-  it('over a label for which the NodePool leaves no value holds up nobody else', () => {
+  it('over a label without a value in the NodePool does not block other pods', () => {
     const pool = nodePool('default', { labels: { rack: 'a' }, requirements: [oneOf('rack', 'b')] });
     const pods = [pod('spread', spread('rack', { labelSelector: {} })), pod('counted', { cpu: '100m' })];
     const plan = planOf({ pools: [pool], pendingPods: pods });
@@ -80,7 +80,7 @@ describe('spread', () => {
     expect(refusalText(plan, 'spread')).toMatch(/^unsatisfiable topology constraint/);
   });
 
-  it('that is a preference gives way', () => {
+  it('that is a preference is relaxed', () => {
     const types = [instanceType('t', { zones: ['zone-a'] })];
     const soft = spread('rack', { whenUnsatisfiable: 'ScheduleAnyway' });
     expect(podsPerClaim(planOf({ types, pendingPods: replicas(3, 'web', soft) }))).toEqual([3]);
@@ -100,7 +100,7 @@ describe('affinity', () => {
     expect(podsPerClaim(plan)).toEqual([20, 10]);
   });
 
-  it('by host goes where the others run', () => {
+  it('by host follows running pods', () => {
     const running = pod('old', { labels, nodeName: 'b' });
     const plan = planOf({
       nodes: [stateNode('a'), stateNode('b', { pods: [running] })],
@@ -109,24 +109,24 @@ describe('affinity', () => {
     expect(plan.placements.map(({ node }) => node)).toEqual(['b']);
   });
 
-  it('to pods that are nowhere keeps a pod pending', () => {
+  it('to pods that do not exist keeps a pod pending', () => {
     const plan = planOf({ pendingPods: [pod('web', bound(together(ZONE_LABEL), { labels: { app: 'other' } }))] });
     expect(refusalText(plan, 'web')).toMatch(/^unsatisfiable topology constraint for pod affinity, key=/);
   });
 });
 
 describe('anti-affinity', () => {
-  it('by host gives every pod a node', () => {
+  it('by host places each pod on its own node', () => {
     expect(podsPerClaim(planOf({ pendingPods: replicas(3, 'web', bound(apart(HOSTNAME_LABEL))) }))).toEqual([1, 1, 1]);
   });
 
-  it('by zone blocks every zone that an open claim might land in', () => {
+  it('by zone blocks every possible zone of an open claim', () => {
     const plan = planOf({ pendingPods: replicas(2, 'web', bound(apart(ZONE_LABEL))) });
     expect(podsPerClaim(plan)).toEqual([1]);
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('of a running pod keeps others away that have no rule of their own', () => {
+  it('of a running pod repels pods without a rule of their own', () => {
     const jealous = pod('jealous', { labels: { app: 'db' }, nodeName: 'n', affinity: apart(HOSTNAME_LABEL) });
     const plan = planOf({
       nodes: [stateNode('n', { pods: [jealous] })],
@@ -142,7 +142,7 @@ describe('anti-affinity', () => {
     expect(plan.placements).toHaveLength(1);
   });
 
-  it('that is a preference holds while it costs only nodes, and is ignored on request', () => {
+  it('that is a preference applies if it only costs nodes, and is ignored on request', () => {
     const pendingPods = replicas(3, 'web', bound(ratherApart(HOSTNAME_LABEL)));
     expect(podsPerClaim(planOf({ pendingPods }))).toEqual([1, 1, 1]);
     expect(podsPerClaim(planOf({ pendingPods }, { preferencePolicy: 'Ignore' }))).toEqual([3]);

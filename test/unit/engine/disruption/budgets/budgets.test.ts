@@ -59,11 +59,19 @@ describe('isBudgetActive', () => {
       nowMs: NOW,
       is: true,
     },
-  ])('answers $is when $when', ({ budget, nowMs, is }) => {
+  ])('returns $is if $when', ({ budget, nowMs, is }) => {
     expect(isBudgetActive(budget, nowMs)).toBe(is);
   });
 
-  it.each(['@annually', '@yearly', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])('reads %s', (schedule) => {
+  it.each([
+    '@annually',
+    '@yearly',
+    '@monthly',
+    '@weekly',
+    '@daily',
+    '@midnight',
+    '@hourly',
+  ])('parses %s', (schedule) => {
     expect(() => isBudgetActive({ nodes: '1', schedule, duration: '1h' }, NOW)).not.toThrow();
   });
 
@@ -85,13 +93,13 @@ describe('isBudgetActive', () => {
     ]);
   });
 
-  it('refuses a schedule that cannot be read', () => {
+  it('rejects a schedule that cannot be parsed', () => {
     expect(() => isBudgetActive({ nodes: '1', schedule: 'every day', duration: '1h' }, NOW)).toThrow(
       /invalid cron schedule/,
     );
   });
 
-  it('is open for exactly the duration after each hit', () => {
+  it('is active for exactly the duration after each start', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 47 * 60 }), fc.integer({ min: 1, max: 23 * 60 }), (minute, minutes) => {
         const midnight = Date.UTC(2026, 0, 15);
@@ -115,7 +123,7 @@ describe('budgetValue', () => {
     { nodes: '0%', total: 50, is: 0 },
     { nodes: '100%', total: 7, is: 7 },
     { nodes: '10%', total: 0, is: 0 },
-  ])('lets $is of $total go for $nodes', ({ nodes, total, is }) => {
+  ])('allows $is of $total nodes for $nodes', ({ nodes, total, is }) => {
     expect(budgetValue({ nodes }, total, NOW)).toBe(is);
   });
 
@@ -134,16 +142,16 @@ describe('allowedDisruptions', () => {
     expect(allowed([{ nodes: '50%' }, { nodes: '3', reasons: ['Drifted'] }], 'Drifted')).toBe(3);
   });
 
-  it('has no limit when no budget is for the reason', () => {
+  it('has no limit if no budget applies to the reason', () => {
     expect(allowed([{ nodes: '3', reasons: ['Drifted'] }])).toBe(UNLIMITED);
     expect(allowed([])).toBe(UNLIMITED);
   });
 
-  it('is a tenth when nothing is said', () => {
+  it('is 10% by default', () => {
     expect(allowedDisruptions(pool('p', undefined), { reason: 'Empty', total: 20, nowMs: NOW })).toBe(2);
   });
 
-  it('is refused, and counts as none, when a budget for another reason cannot be read', () => {
+  it('is rejected and counts as 0 if a budget for another reason cannot be parsed', () => {
     const broken = pool('p', {
       consolidateAfter: '0s',
       budgets: [{ nodes: '50%' }, { nodes: '1', reasons: ['Drifted'], schedule: '61 * * * *', duration: '1h' }],
@@ -161,7 +169,7 @@ describe('allowances', () => {
   const allowanceOf = (nodes: Parameters<typeof allowances>[0]) =>
     allowances(nodes, [half], { reason: 'Empty', nowMs: NOW }).get('default');
 
-  it('counts nodes that are away against every reason', () => {
+  it('counts nodes that are being disrupted or are not ready against every reason', () => {
     const nodes = [
       stateNode('a'),
       stateNode('b', { ready: false }),
@@ -173,12 +181,12 @@ describe('allowances', () => {
     expect(allowanceOf(nodes)).toEqual({ total: 6, disrupting: 2, allowed: 3, remaining: 1 });
   });
 
-  it('never goes below none', () => {
+  it('is never negative', () => {
     const nodes = ['a', 'b', 'c'].map((name) => stateNode(name, { state: { markedForDeletion: true } }));
     expect(allowanceOf(nodes)).toEqual({ total: 3, disrupting: 3, allowed: 2, remaining: 0 });
   });
 
-  it('leaves out nodes of others, those not initialised, and instances that are going', () => {
+  it('excludes unmanaged and uninitialized nodes, other NodePools, and instances that are being terminated', () => {
     const terminating = claim('t', { status: { conditions: [{ type: 'InstanceTerminating', status: 'True' }] } });
     const { nodeClaim: _, ...unmanaged } = stateNode('u');
     const nodes = [
@@ -191,7 +199,7 @@ describe('allowances', () => {
   });
 });
 
-it('opens a window at the hour in UTC whatever the machine thinks of time zones', () => {
+it('opens a window at the hour in UTC in any time zone of the process', () => {
   const budget = { nodes: '0', schedule: '0 9 * * *', duration: '1h' };
   expect(isBudgetActive(budget, Date.UTC(2026, 6, 1, 9, 30))).toBe(true);
   expect(isBudgetActive(budget, Date.UTC(2026, 6, 1, 9, 30) + 12 * HOUR)).toBe(false);

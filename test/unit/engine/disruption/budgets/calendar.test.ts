@@ -12,7 +12,7 @@ import { pool, stateNode } from '../objects.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** A Wednesday, noon. */
+/** Noon on a Wednesday. */
 const NOW = Date.parse('2026-06-03T12:00:00Z');
 const WEEK = { fromMs: NOW, toMs: NOW + 7 * DAY };
 
@@ -28,7 +28,7 @@ const warningsFor = (budgets: readonly Budget[], nodes = 20) =>
   calendarOf(standing(budgets, nodes), WEEK).warnings.map(({ code, text }) => `${code}: ${text}`);
 
 describe('calendarOf', () => {
-  it('lists from when to when how many nodes may go, of the nodes that there are', () => {
+  it('lists the periods in which a number of nodes may be disrupted', () => {
     const nights: Budget = { nodes: '0', schedule: '0 9 * * 1-5', duration: '8h' };
     expect(spansOf([{ nodes: '10%' }, nights])?.slice(0, 4)).toEqual([
       { from: '2026-06-03T12:00:00Z', until: '2026-06-03T17:00:00Z', allowed: 0 },
@@ -38,7 +38,7 @@ describe('calendarOf', () => {
     ]);
   });
 
-  it('merges neighbours that allow the same, and windows that touch', () => {
+  it('merges adjacent periods with the same allowance and windows that touch', () => {
     const halves: readonly Budget[] = [
       { nodes: '3', schedule: '0 0 * * *', duration: '12h' },
       { nodes: '3', schedule: '0 12 * * *', duration: '12h' },
@@ -49,7 +49,7 @@ describe('calendarOf', () => {
     ]);
   });
 
-  it('tells reasons apart', () => {
+  it('distinguishes reasons', () => {
     const drifted: Budget = { nodes: '0', reasons: ['Drifted'] };
     expect(spansOf([drifted], 'Drifted')).toEqual([{ from: '2026-06-03T12:00:00Z', allowed: 0 }]);
     expect(spansOf([drifted], 'Empty')).toEqual([{ from: '2026-06-03T12:00:00Z', allowed: 'unlimited' }]);
@@ -61,7 +61,11 @@ describe('calendarOf', () => {
       budget: { nodes: '0', schedule: '0 9 * * *', duration: '8h' },
       is: '2026-06-03T17:00:00Z',
     },
-    { when: 'after it', budget: { nodes: '0', schedule: '0 0 1 6 *', duration: '720h' }, is: '2026-07-01T00:00:00Z' },
+    {
+      when: 'after the period',
+      budget: { nodes: '0', schedule: '0 0 1 6 *', duration: '720h' },
+      is: '2026-07-01T00:00:00Z',
+    },
     { when: 'never', budget: { nodes: '0' }, is: undefined },
   ])('finds the next opening $when', ({ budget, is }) => {
     const { reasons } = calendarOf(standing([budget]), WEEK);
@@ -103,20 +107,20 @@ describe('calendarOf', () => {
       ],
     ],
     [[{ nodes: '1', schedule: '@daily' }], [expect.stringMatching(/^unreadable: .*must be set together; until/)]],
-  ])('of %j warns %j', (budgets, warnings) => {
+  ])('for %j warns %j', (budgets, warnings) => {
     expect(warningsFor(budgets)).toEqual(warnings);
   });
 
-  it('lets none go where a budget cannot be read, as the operator does', () => {
+  it('allows no disruption if a budget cannot be parsed, as the operator does', () => {
     expect(spansOf([{ nodes: 'some' }])).toEqual([{ from: '2026-06-03T12:00:00Z', allowed: 0 }]);
   });
 
-  it('does not take a NodePool without nodes for one that never opens', () => {
+  it('does not report that a NodePool without nodes never opens', () => {
     expect(spansOf([{ nodes: '10%' }], 'Empty', 0)).toEqual([{ from: '2026-06-03T12:00:00Z', allowed: 0 }]);
     expect(warningsFor([{ nodes: '10%' }], 0)).toEqual([]);
   });
 
-  it('follows a schedule that hits each minute as far as it can, and says how far that is', () => {
+  it('follows a schedule that starts every minute up to a limit, and reports the limit', () => {
     const budget: Budget = { nodes: '0', schedule: '* * * * *', duration: '1s' };
     const { warnings } = calendarOf(standing([budget]), { fromMs: NOW, toMs: NOW + 30 * DAY });
     const end = new Date(NOW + MOST_HITS * 60_000).toISOString().replace('.000', '');
@@ -157,7 +161,7 @@ describe('calendarOf', () => {
         fc.pre(nowMs < period.toMs);
         const nodePool = pool('default', { budgets: chosen } as never);
         for (const { reason, spans } of reasons) {
-          // spans begin and end at whole seconds
+          // Periods begin and end at whole seconds.
           const span = spans.findLast(({ from }) => Date.parse(from) <= nowMs);
           const allowed = allowedDisruptions(nodePool, { reason, total: nodes, nowMs });
           expect({ reason, allowed: span?.allowed }).toEqual({
@@ -172,7 +176,7 @@ describe('calendarOf', () => {
 });
 
 describe('windowsOf', () => {
-  it('begins with the window that is open, however many hits began it', () => {
+  it('begins with the open window, even if it started many times', () => {
     const budget: Budget = { nodes: '0', schedule: '* 9-17 * * *', duration: '5m' };
     const at = Date.parse('2026-06-03T12:00:30Z');
     expect(windowsOf(budget, { fromMs: at, toMs: at + DAY }).windows).toEqual([
@@ -183,7 +187,7 @@ describe('windowsOf', () => {
 });
 
 describe('poolBudgets', () => {
-  it('counts nodes as the operator does, in name order, by the default budget where there is none', () => {
+  it('counts nodes as the operator does, sorted by name, with the default budget if there is none', () => {
     const nodes = [stateNode('a'), stateNode('b', { ready: false })];
     expect(poolBudgets(nodes, [pool('zeta'), pool()], NOW)).toEqual([
       { nodePool: 'default', budgets: [{ nodes: '10%' }], nodes: 2, disrupting: 1 },

@@ -47,8 +47,8 @@ describe('the cost of a candidate', () => {
   });
 });
 
-describe('a node that cannot be judged', () => {
-  it('is left alone, with what is wrong', () => {
+describe('a node that cannot be evaluated', () => {
+  it('is blocked, with the error', () => {
     const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
     expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
       code: 'unreadable',
@@ -64,14 +64,14 @@ describe('candidateOf', () => {
   };
   it.each([
     {
-      when: 'a command has it',
+      when: 'a command already includes it',
       node: stateNode('a'),
       with: { inProgress: new Set(['aws:///a']) },
       code: 'in-progress',
       text: 'candidate is already being disrupted',
     },
     {
-      when: 'it is unmanaged',
+      when: 'Karpenter does not manage it',
       node: without('nodeClaim'),
       with: {},
       code: 'unmanaged',
@@ -85,7 +85,7 @@ describe('candidateOf', () => {
       text: 'nodeclaim does not have an associated node',
     },
     {
-      when: 'it is marked',
+      when: 'it is marked for deletion',
       node: stateNode('a', { state: { markedForDeletion: true } }),
       with: {},
       code: 'deleting',
@@ -99,57 +99,57 @@ describe('candidateOf', () => {
       text: 'node is nominated for a pending pod',
     },
     {
-      when: 'its Node says so',
+      when: 'its Node has the annotation',
       node: stateNode('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } }),
       with: {},
       code: 'do-not-disrupt',
       text: 'disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
     },
     {
-      when: 'it has no pool',
+      when: 'it has no NodePool',
       node: stateNode('a', { pool: '' }),
       with: {},
       code: 'no-pool-label',
       text: "node doesn't have required label (label=karpenter.sh/nodepool)",
     },
     {
-      when: 'its pool is gone',
+      when: 'its NodePool does not exist',
       node: stateNode('a', { pool: 'gone' }),
       with: {},
       code: 'no-pool',
       text: 'NodePool not found (NodePool=gone)',
     },
     {
-      when: 'a pod must stay',
+      when: 'a pod must not be disrupted',
       node: stateNode('a', { pods: [protectedPod] }),
       with: {},
       code: 'pod-do-not-disrupt',
       text: 'pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/db)',
     },
     {
-      when: 'a PDB blocks',
+      when: 'a PDB blocks eviction',
       node: stateNode('a', { pods: [web] }),
       with: { podDisruptionBudgets: [webBudget] },
       code: 'pdb',
       text: 'pdb prevents pod evictions (PodDisruptionBudget=[default/web])',
     },
     {
-      when: 'two PDBs match',
+      when: 'two PDBs select a pod',
       node: stateNode('a', { pods: [web] }),
       with: { podDisruptionBudgets: [budget('x', { selector: {} }), budget('y', { selector: {} })] },
       code: 'several-pdbs',
       text: 'eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/x default/y])',
     },
-  ])('blocks a node when $when', ({ node, with: more, code, text }) => {
+  ])('blocks a node if $when', ({ node, with: more, code, text }) => {
     expect(candidateOf(node, context(more))).toMatchObject({ code, text });
   });
 
-  it('is not stopped by a nomination that has passed, nor by durations on the Node', () => {
+  it('ignores an expired nomination and a duration in the annotation of the Node', () => {
     candidate(stateNode('a', { state: { nominatedUntilMs: NOW } }));
     candidate(stateNode('a', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: '1h' } }));
   });
 
-  it('lets eventual methods take pods that the grace period will clear, graceful ones not', () => {
+  it('accepts pods that the grace period will end for eventual methods only', () => {
     const node = stateNode('a', {
       pods: [protectedPod],
       claim: claim('a', { spec: { terminationGracePeriod: '1h' } }),
@@ -159,7 +159,7 @@ describe('candidateOf', () => {
     expect(isBlock(candidateOf(stateNode('a', { pods: [protectedPod] }), context({ class: 'eventual' })))).toBe(true);
   });
 
-  it('prices the node and weighs its pods', () => {
+  it('calculates the price of the node and the disruption cost of its pods', () => {
     const daemon = pod('agent', {
       metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'd' }] },
     });
@@ -170,11 +170,11 @@ describe('candidateOf', () => {
     expect(isEmpty(candidate(stateNode('a', { pods: [daemon] })))).toBe(true);
   });
 
-  it('has no price when the type is no longer sold', () => {
+  it('has no price if the type has no such offering', () => {
     expect(candidate(stateNode('a', { type: 'm.gone' }))).toMatchObject({ instanceType: undefined, usdPerHour: 0 });
   });
 
-  it('counts pods that want to be evicted as no burden', () => {
+  it('ignores pods with the lowest deletion cost', () => {
     const gladly = pod('g', {
       metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-2147483648' } },
     });
@@ -182,7 +182,7 @@ describe('candidateOf', () => {
   });
 });
 
-describe('a node that was judged before', () => {
+describe('a node that was evaluated before', () => {
   const codeOf = (node: StateNode, more: Partial<CandidateContext> = {}): string | undefined => {
     const result = candidateOf(node, context(more));
     return isBlock(result) ? result.code : undefined;
@@ -192,12 +192,12 @@ describe('a node that was judged before', () => {
     status: { phase: 'Running', startTime: at(NOW) },
   });
 
-  it('may go when its nomination ends', () => {
+  it('is no longer blocked when its nomination ends', () => {
     const node = stateNode('a', { state: { nominatedUntilMs: NOW + 1 } });
     expect([NOW, NOW + 1, NOW].map((nowMs) => codeOf(node, { nowMs }))).toEqual(['nominated', undefined, 'nominated']);
   });
 
-  it('may go when the time is over for which a pod of it is protected', () => {
+  it('is no longer blocked when the protection of its pod ends', () => {
     const node = stateNode('a', { pods: [web, timed] });
     const times = [NOW, NOW + 3_599_999, NOW + 3_600_000];
     expect(times.map((nowMs) => codeOf(node, { nowMs }))).toEqual([
@@ -207,7 +207,7 @@ describe('a node that was judged before', () => {
     ]);
   });
 
-  it('goes by what its budgets allow and select by then', () => {
+  it('is evaluated with the current selectors and allowances of its budgets', () => {
     const node = stateNode('a', { pods: [web] });
     const other = budget('web', { selector: { matchLabels: { app: 'other' } } }, 0);
     const lists = [
@@ -228,7 +228,7 @@ describe('a node that was judged before', () => {
     ]);
   });
 
-  it('tells how many healthy pods its budget misses by then', () => {
+  it('reports the current number of healthy pods that its budget lacks', () => {
     const node = stateNode('a', { pods: [web] });
     const missing = [1, 2].map((currentHealthy) => {
       const status = { disruptionsAllowed: 0, currentHealthy, desiredHealthy: 3 };
@@ -240,7 +240,7 @@ describe('a node that was judged before', () => {
     ]);
   });
 
-  it('has the price and the NodePool of now', () => {
+  it('has the current price and NodePool', () => {
     const node = stateNode('a', { pods: [web] });
     const nodePool = pool();
     const fee = { feeUsdPerHour: 0.5, volumesUsdPerHour: 0.25, publicIpv4UsdPerHour: 0 };
@@ -258,7 +258,7 @@ describe('a node that was judged before', () => {
 });
 
 describe('bySavings', () => {
-  it('puts the dearer and the emptier nodes first', () => {
+  it('sorts expensive and nearly empty nodes first', () => {
     const order = bySavings([
       candidate(stateNode('small', { type: 'm.large' })),
       candidate(stateNode('busy', { type: 'm.xlarge', pods: [web, pod('x'), pod('y')] })),
@@ -268,7 +268,7 @@ describe('bySavings', () => {
   });
 });
 
-describe('command text', () => {
+describe('text of a command', () => {
   const command = {
     reason: 'Empty' as const,
     candidates: [candidate(stateNode('a')), candidate(stateNode('b'))],
@@ -285,7 +285,7 @@ describe('command text', () => {
     cheapest: 'm.large',
     usdPerHour: 0.05,
   };
-  it('names nodes, pools and savings', () => {
+  it('contains nodes, NodePools and savings', () => {
     expect(shortText(command)).toBe('delete: [a, b]');
     expect(shortText({ ...command, replacements: [replacement] })).toBe('replace: [a, b] -> [1 replacement]');
     expect(longText({ ...command, replacements: [replacement, replacement] }, 'id')).toBe(
@@ -332,7 +332,7 @@ describe('emptiness', () => {
       disruption: { consolidateAfter: '0s' },
       is: { isReported: true, reason: { text: 'Node "a" has buffer pods' } },
     },
-  ])('answers $is when $when', ({ node, disruption, is }) => {
+  ])('returns $is if $when', ({ node, disruption, is }) => {
     const pools = new Map([['default', { nodePool: pool('default', disruption), instanceTypes: types }]]);
     const refusal = emptiness.filter(candidate(node, { pools }));
     if (is === undefined) expect(refusal).toBeUndefined();
@@ -343,7 +343,7 @@ describe('emptiness', () => {
   const input = (allowed: number, candidates = empty) =>
     methodInputOf(candidates, { budgets: new Map([['default', allowed]]) });
 
-  it('takes what the budget lets go, in one command', async () => {
+  it('disrupts as many nodes as the budget allows in one command', async () => {
     const { commands, exhausted } = await emptiness.decide(input(2));
     expect(commands.map(({ candidates }) => candidates.map(({ name }) => name))).toEqual([['a', 'b']]);
     expect(exhausted).toBe(false);
@@ -351,7 +351,7 @@ describe('emptiness', () => {
     expect(await emptiness.decide(input(3, []))).toMatchObject({ commands: [], exhausted: true });
   });
 
-  it('keeps to what still holds when it looks again', async () => {
+  it('keeps only the candidates that are still valid at validation', async () => {
     const command = { reason: 'Empty' as const, candidates: empty, replacements: [] };
     const valid = await emptiness.validate?.(command, input(5, empty.slice(1)));
     expect(valid?.command?.candidates.map(({ name }) => name)).toEqual(['b', 'c']);

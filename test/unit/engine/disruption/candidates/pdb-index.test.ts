@@ -18,9 +18,13 @@ describe('the budgets of a pod', () => {
   it.each([
     { what: 'by a label', selector: { matchLabels: { app: 'web' } }, is: true },
     { what: 'by all of its labels', selector: { matchLabels: { app: 'web', tier: 'front' } }, is: true },
-    { what: 'by labels of which one is another', selector: { matchLabels: { app: 'web', tier: 'back' } }, is: false },
     {
-      what: 'by a label and an expression that does not hold',
+      what: 'by several labels, one of which differs',
+      selector: { matchLabels: { app: 'web', tier: 'back' } },
+      is: false,
+    },
+    {
+      what: 'by a label and an expression that does not match',
       selector: {
         matchLabels: { app: 'web' },
         matchExpressions: [{ key: 'tier', operator: 'NotIn' as const, values: ['front'] }],
@@ -47,7 +51,7 @@ describe('the budgets of a pod', () => {
     );
   });
 
-  it('come in the order of the list, however they select', () => {
+  it('are returned in the order of the list for any kind of selector', () => {
     const budgets = [
       of('first', { matchLabels: { tier: 'front' } }),
       of('second', {}),
@@ -57,7 +61,7 @@ describe('the budgets of a pod', () => {
   });
 });
 
-describe('a budget whose selector has more rules than are compared', () => {
+describe('a budget whose selector exceeds the limit of rules', () => {
   const expressions = (count: number, values: number) =>
     Array.from({ length: count }, (_, at) => ({
       key: `k${at}`,
@@ -69,21 +73,21 @@ describe('a budget whose selector has more rules than are compared', () => {
     ['101 expressions', { matchExpressions: expressions(101, 1) }],
     ['1,010 values', { matchExpressions: expressions(10, 101) }],
     ['101 labels', { matchLabels: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`k${at}`, 'x'])) }],
-  ])('of %s cannot be read, and blocks', (_, selector) => {
+  ])('with %s is unreadable and blocks', (_, selector) => {
     expect(isReadable(of('large', selector))).toBe(false);
   });
 
-  it('is read up to the limit', () => {
+  it('is readable at the limit', () => {
     expect(isReadable(of('b', { matchExpressions: expressions(100, 10) }))).toBe(true);
   });
 
-  it('selects more pods rather than fewer', () => {
+  it('selects too many pods rather than too few', () => {
     const last = { key: 'app', operator: 'DoesNotExist' as const };
     const selector = { matchExpressions: [...expressions(100, 1), last] };
     expect(budgetsOf(web, [of('large', selector)])).toHaveLength(1);
   });
 
-  it('is compared by no more than the limit of its rules', () => {
+  it('is evaluated only up to the limit', () => {
     let reads = 0;
     const labels = new Proxy({ app: 'web' } as Record<string, string>, {
       getOwnPropertyDescriptor(target, key) {

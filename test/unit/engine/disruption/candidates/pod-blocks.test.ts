@@ -27,43 +27,43 @@ describe('blockingBudgets', () => {
     { spec: { minAvailable: '100%' }, blocks: true },
     { spec: { minAvailable: 5 }, blocks: false },
     { spec: { maxUnavailable: 1 }, blocks: false },
-  ])('$spec lets pods go in the end: not $blocks', ({ spec, blocks }) => {
+  ])('$spec blocks permanently: $blocks', ({ spec, blocks }) => {
     expect(never(spec)).toEqual(blocks ? ['default/b'] : []);
   });
 
   const now = (budgets: readonly PodDisruptionBudget[], subject = pod('a')): readonly string[] =>
     blockingBudgets(subject, budgets, { nowMs: NOW, test: 'no-disruption-now' });
 
-  it('goes by what is allowed now', () => {
+  it('uses the disruptions that are allowed now', () => {
     expect(now([budget('b', everything, 0)])).toEqual(['default/b']);
     expect(now([budget('b', everything, 1)])).toEqual([]);
     expect(now([{ ...budget('b', everything, 0), metadata: { name: 'b', namespace: 'other' } }])).toEqual([]);
   });
 
   it.each<{ what: string; spec: Partial<PodDisruptionBudget['spec']> }>([
-    { what: 'a share that is no number', spec: { ...everything, maxUnavailable: 'abc%' } },
-    { what: 'an amount below zero', spec: { ...everything, minAvailable: -1 } },
+    { what: 'a percentage that is not a number', spec: { ...everything, maxUnavailable: 'abc%' } },
+    { what: 'a negative number', spec: { ...everything, minAvailable: -1 } },
     {
-      what: 'an operator that nobody knows',
+      what: 'an unknown operator',
       spec: { selector: { matchExpressions: [{ key: 'app', operator: 'Like' as never, values: ['x'] }] } },
     },
-  ])('lets no pod go that a budget with $what might select', ({ spec }) => {
+  ])('blocks a pod that a budget with $what may select', ({ spec }) => {
     expect(now([budget('b', spec, 5)])).toEqual(['default/b']);
     expect(never(spec)).toEqual(['default/b']);
     expect(currentlyReschedulable(pod('a'), [budget('b', spec, 5)], NOW)).toBe(false);
   });
 
-  it('takes what can be read of a selector to tell which pods it cannot select', () => {
+  it('uses the valid part of a selector to exclude pods that it cannot select', () => {
     const matchExpressions = [{ key: 'app', operator: 'Like' as never, values: ['x'] }];
     expect(now([budget('b', { selector: { matchLabels: { app: 'other' }, matchExpressions } }, 5)])).toEqual([]);
   });
 
-  it('takes a missing namespace for the default one', () => {
+  it('uses the default namespace if none is set', () => {
     const unplaced = { ...budget('b', everything, 0), metadata: { name: 'b' } };
     expect(now([unplaced])).toEqual(['default/b']);
   });
 
-  it('spares unhealthy pods where the budget says so', () => {
+  it('does not block unhealthy pods if the budget allows their eviction', () => {
     const unhealthy = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
     expect(now([budget('b', { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0)], unhealthy)).toEqual([]);
     expect(now([budget('b', everything, 0)], unhealthy)).toEqual(['default/b']);
@@ -73,14 +73,14 @@ describe('blockingBudgets', () => {
     { status: 'Unknown' as const, spared: false },
     { status: 'True' as const, spared: false },
     { status: 'False' as const, spared: true },
-  ])('takes a pod of readiness $status for unhealthy: $spared', ({ status, spared }) => {
+  ])('treats a pod whose Ready condition is $status as unhealthy: $spared', ({ status, spared }) => {
     const subject = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status }] } });
     const lenient = budget('b', { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 0);
     expect(now([lenient], subject)).toEqual(spared ? [] : ['default/b']);
     expect(now([lenient], pod('without conditions'))).toEqual(['default/b']);
   });
 
-  it('refuses two at once, even where both would let the pod go', () => {
+  it('blocks a pod that two budgets select, even if both would allow the eviction', () => {
     const unhealthy = pod('a', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
     const lenient = ['b', 'c'].map((name) =>
       budget(name, { ...everything, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 5),
@@ -89,7 +89,7 @@ describe('blockingBudgets', () => {
     expect(never({ maxUnavailable: 5 })).toEqual([]);
   });
 
-  it('has nothing to say about pods that are never evicted', () => {
+  it('ignores pods that are never evicted', () => {
     const tolerant = pod('a', {
       spec: { containers: [], tolerations: [{ key: DISRUPTED_TAINT.key, operator: 'Exists' }] },
     });
@@ -146,8 +146,12 @@ describe('podBlock', () => {
   it.each([
     { what: 'runs', subject: pod('a', { metadata: kept }), code: 'pod-do-not-disrupt' },
     { what: 'has finished', subject: pod('a', { metadata: kept, status: { phase: 'Failed' } }), code: undefined },
-    { what: 'is going', subject: pod('a', { metadata: { ...kept, deletionTimestamp: at(NOW) } }), code: undefined },
-  ])('heeds a pod that must stay and $what: $code', ({ subject, code }) => {
+    {
+      what: 'is terminating',
+      subject: pod('a', { metadata: { ...kept, deletionTimestamp: at(NOW) } }),
+      code: undefined,
+    },
+  ])('reports a pod that must not be disrupted and $what: $code', ({ subject, code }) => {
     expect(podBlock([subject], [], NOW)?.code).toBe(code);
   });
 });
@@ -158,15 +162,15 @@ describe('protectionOf', () => {
   it.each([
     { value: 'true', kind: 'always' },
     { value: '1h1s', kind: 'until' },
-    { value: '1h', kind: 'elapsed' }, // this very moment
+    { value: '1h', kind: 'elapsed' }, // exactly now
     { value: '59m', kind: 'elapsed' },
     { value: '0s', kind: 'invalid' },
     { value: '-1h', kind: 'invalid' },
     { value: 'false', kind: 'invalid' },
-  ])('of $value an hour after the start is $kind', ({ value, kind }) => {
+  ])('is $kind for $value, one hour after the start', ({ value, kind }) => {
     const subject = pod('a', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: value } }, status: started });
     expect(protectionOf(subject, NOW).kind).toBe(kind);
-    // both readings of the annotation agree
+    // Both readers of the annotation agree.
     expect(doNotDisrupt(subject, NOW)).toBe(kind === 'always' || kind === 'until');
   });
 });
@@ -194,7 +198,7 @@ describe('lifetimeRemaining', () => {
     { expireAfter: 'Never', is: 1 },
     { expireAfter: '2h', is: 0.5 },
     { expireAfter: '30m', is: 0 },
-  ])('is $is an hour into $expireAfter', ({ expireAfter, is }) => {
+  ])('is $is one hour into $expireAfter', ({ expireAfter, is }) => {
     expect(lifetimeRemaining(claim('a', { spec: { expireAfter } }), NOW)).toBe(is);
   });
 });

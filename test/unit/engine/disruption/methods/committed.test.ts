@@ -1,4 +1,4 @@
-/** Consolidation where Savings Plans or reserved instances cover nodes. */
+/** Consolidation of nodes that Savings Plans or reserved instances cover. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
 import { savingsOf } from '../../../../../src/engine/disruption/command.ts';
@@ -12,7 +12,7 @@ import type { Commitment } from '../../../../../src/engine/price-book/commitment
 import { CommittedUse } from '../../../../../src/engine/price-book/committed-use.ts';
 import { asking, candidate, planned, pools, solved } from './consolidation-input.ts';
 
-/** An m.4 costs 0.20 on demand and takes 0.12 of a plan; spot costs 0.4 of on-demand. */
+/** An m.4 costs 0.20 on demand and uses 0.12 of a plan. Spot costs 40 % of on-demand. */
 const DRAW = 0.12;
 const plan = (amount: number): Commitment => ({
   name: 'plan',
@@ -38,24 +38,24 @@ const ask = (
   simulate: () => Simulation = () => solved(),
 ): MethodInput => asking(candidates, simulate, { committed, consolidation: 'thorough' });
 
-describe('what giving up nodes saves', () => {
+describe('the savings of deleting nodes', () => {
   const all = [a, b, c];
   const ids = (nodes: readonly (typeof a)[]) => nodes.map(({ providerId }) => providerId);
   const saved = (committed: CommittedUse | undefined, nodes: readonly (typeof a)[]) =>
     nodes.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0) - (committed?.lost(ids(nodes)) ?? 0);
 
   it.each([
-    ['nothing while all are covered', 3 * DRAW, [a], 0],
-    ['nothing while all are covered, for all of them', 5 * DRAW, all, 0],
-    ['everything without commitments', 0, all, 0.6],
-    ['what is not covered, of one node', 2 * DRAW, [a], 0.2],
-    ['what is not covered, of two nodes, not twice as much', 2 * DRAW, [a, b], 0.2],
-    ['the part of a node that is not covered', 2.5 * DRAW, [a], 0.1],
-  ])('is %s', (_, amount, nodes, usd) => {
+    ['nothing if all nodes stay covered', 3 * DRAW, [a], 0],
+    ['nothing if all nodes are deleted but covered', 5 * DRAW, all, 0],
+    ['the full price without commitments', 0, all, 0.6],
+    ['the uncovered part of one node', 2 * DRAW, [a], 0.2],
+    ['the uncovered part of two nodes, counted once', 2 * DRAW, [a, b], 0.2],
+    ['the uncovered part of a node', 2.5 * DRAW, [a], 0.1],
+  ])('are %s', (_, amount, nodes, usd) => {
     expect(saved(use(amount, ...all), nodes)).toBeCloseTo(usd);
   });
 
-  it('is never more than the bill falls', () => {
+  it('never exceed the reduction of the bill', () => {
     for (let amount = 0; amount < 4 * DRAW; amount += DRAW / 7) {
       const covered = (count: number) => Math.min(count * 0.2, (amount / DRAW) * 0.2);
       for (const gone of [[a], [a, b], all]) {
@@ -67,7 +67,7 @@ describe('what giving up nodes saves', () => {
 });
 
 describe('consolidation of nodes that commitments cover', () => {
-  it('does not take a node away that is paid for in any case, and says why', async () => {
+  it('keeps a node that is paid for in any case, and reports the reason', async () => {
     const { commands, reasons } = await singleNode.decide(ask([a], use(1, a)));
     expect(commands).toEqual([]);
     expect(reasons?.get(a.providerId)).toMatchObject({
@@ -76,37 +76,37 @@ describe('consolidation of nodes that commitments cover', () => {
     });
   });
 
-  it('does not replace it by spot, which costs money', async () => {
+  it('does not replace a covered node by spot, which adds to the bill', async () => {
     const simulate = () => solved([planned(['m.1', 'm.2'])]);
     expect((await singleNode.decide(ask([a], use(1, a), simulate))).commands).toEqual([]);
-    // without a commitment it does
+    // Without a commitment the node is replaced.
     expect((await singleNode.decide(ask([a], undefined, simulate))).commands).toHaveLength(1);
   });
 
-  it('takes nodes away that are used beyond the commitment, the sum of what each would save being too much', async () => {
+  it('deletes nodes beyond the commitment, although the sum of their separate savings is too high', async () => {
     const committed = use(2 * DRAW, a, b, c);
     const { commands } = await multiNode.decide(ask([a, b, c], committed));
     expect(commands).toHaveLength(1);
     expect(savingsOf(commands[0] as NonNullable<(typeof commands)[0]>)).toBeCloseTo(0.2);
   });
 
-  it('replaces an uncovered node by one that is covered, on demand', async () => {
+  it('replaces an uncovered node by a covered on-demand node', async () => {
     const committed = use(DRAW);
     const { commands } = await singleNode.decide(ask([a], committed, () => solved([planned(['m.1', 'm.2', 'm.16'])])));
     const [replacement] = commands[0]?.replacements ?? [];
     expect(replacement?.requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values).toEqual(['on-demand']);
-    // an m.16 would be covered by a small part alone
+    // Only a small part of an m.16 would be covered.
     expect(replacement?.instanceTypes.toSorted()).toEqual(['m.1', 'm.2']);
     expect(replacement?.usdPerHour).toBeLessThan(0.001);
   });
 
-  it('does not replace several nodes, one of them covered, by one like that one', async () => {
+  it('does not replace several nodes, one of them covered, by one node of the same type', async () => {
     const committed = use(DRAW, a, b);
     const { commands } = await multiNode.decide(ask([a, b], committed, () => solved([planned(['m.4'])])));
     expect(commands).toEqual([]);
   });
 
-  it('orders nodes by what giving them up saves', async () => {
+  it('sorts nodes by the savings of their deletion', async () => {
     const seen: string[][] = [];
     const covered = candidate('covered', { type: 'm.8' });
     const spot: Commitment = {
@@ -126,12 +126,12 @@ describe('consolidation of nodes that commitments cover', () => {
     expect(seen[0]).toEqual(['a']);
   });
 
-  it('is as Karpenter does it in mode compatible', async () => {
+  it('ignores commitments in mode compatible, as Karpenter does', async () => {
     const { commands } = await singleNode.decide(asking([a], () => solved(), { consolidation: 'compatible' }));
     expect(commands).toHaveLength(1);
   });
 
-  it('swaps by what is saved in truth', async () => {
+  it('swaps nodes by actual savings', async () => {
     const replacements = [planned(['m.4']), planned(['m.1'])].map((claim) =>
       Replacement.of(claim, pools.get('default')?.instanceTypes ?? []),
     );
@@ -143,8 +143,8 @@ describe('consolidation of nodes that commitments cover', () => {
     expect((await swap.decide({ ...ask([a, b, c], undefined, claims), pools })).commands).toHaveLength(1);
   });
 
-  it('counts what is left of a commitment once for several replacements', async () => {
-    // enough for one m.2 on demand (0.06), not for two
+  it('counts the rest of a commitment once for several replacements', async () => {
+    // Enough for one m.2 on demand (0.06), but not for two.
     const committed = use(0.07);
     const onDemand = () => solved([planned(['m.2'], ['on-demand']), planned(['m.2'], ['on-demand'])]);
     const { commands } = await swap.decide({ ...ask([a, b], committed, onDemand), pools });

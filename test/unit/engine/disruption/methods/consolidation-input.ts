@@ -1,4 +1,4 @@
-/** Candidates, simulations and input of the consolidation methods. */
+/** Builders of candidates, simulations and inputs of consolidation methods. */
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
@@ -53,7 +53,7 @@ export const solved = (
   stranded: new Map(stranded.map((key) => [key, 'no room'])),
 });
 
-/** The types with spot for sale only where said. */
+/** Returns the types with spot offerings for the given names only. */
 export const soldAsSpot = (names: readonly string[]): readonly InstanceType[] =>
   types.map((type) => ({
     ...type,

@@ -45,14 +45,14 @@ async function decided(
 }
 
 describe('drift', () => {
-  it('takes nodes without pods first, then the one that drifted first', async () => {
+  it('selects empty nodes first, then the node that drifted first', async () => {
     const all = [drifted('a', 10), drifted('b', 30), drifted('c', 20, 0), drifted('d', 25, 0)];
     const { asked } = await decided(all, () => solved(['default/x']));
     expect(asked).toEqual(['d', 'c', 'b', 'a']);
     expect((await decided(all)).taken).toEqual(['d']);
   });
 
-  it('lets pods move to nodes that are within consolidateAfter: it must go on', async () => {
+  it('may move pods to nodes within consolidateAfter, because drift must proceed', async () => {
     let spares: boolean | undefined;
     await decided([drifted('a', 10)], (_, options) => {
       spares = options.sparesQuietNodes;
@@ -61,7 +61,7 @@ describe('drift', () => {
     expect(spares).toBe(false);
   });
 
-  it('passes over nodes that are being deleted, that would strand pods, or that are over budget', async () => {
+  it('skips nodes that are being deleted, that would strand pods, or that exceed the budget', async () => {
     const all = [drifted('a', 40), drifted('b', 30), drifted('c', 20, 1, 'other'), drifted('d', 10)];
     const answers = new Map([
       ['a', undefined],

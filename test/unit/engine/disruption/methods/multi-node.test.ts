@@ -8,31 +8,31 @@ import { asking, candidate, planned, soldAsSpot, solved, types } from './consoli
 describe('multi-node consolidation', () => {
   const five = ['a', 'b', 'c', 'd', 'e'].map((name) => candidate(name));
 
-  it('finds the longest run of candidates that can go together', async () => {
+  it('finds the longest prefix of candidates that can be disrupted together', async () => {
     const { commands } = await multiNode.decide(
       asking(five, (gone) => (gone.length <= 3 ? solved() : solved([], ['default/x']))),
     );
     expect(commands[0]?.candidates.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
-  it('keeps what it made of every batch, and decides by the last', async () => {
+  it('records the evaluation of every batch and decides by the last batch', async () => {
     const { commands, evaluations, weighed } = await multiNode.decide(
       asking(five, () => solved(), { consolidation: 'compatible' }),
     );
     expect(commands[0]?.candidates).toHaveLength(5);
     expect(evaluations).toHaveLength(1);
-    expect(weighed).toHaveLength(3); // of three, four and five
+    expect(weighed).toHaveLength(3); // three, four and five candidates
   });
 
-  it('needs at least two', async () => {
+  it('requires at least two candidates', async () => {
     const { commands } = await multiNode.decide(asking(five.slice(0, 1), () => solved()));
     expect(commands).toEqual([]);
   });
 
-  it('compares with what its nodes cost even when that is sold out now', async () => {
+  it('compares with the price of its nodes even if their type is unavailable', async () => {
     const soldOut = types.map((type) => ({
       ...type,
-      offerings: type.offerings.map((offering, at) => ({ ...offering, available: at > 1 })), // the nodes' zone
+      offerings: type.offerings.map((offering, at) => ({ ...offering, available: at > 1 })), // the zone of the nodes
     }));
     const nodes = ['a', 'b'].map((name) => candidate(name));
     const gone = nodes.map((node) => ({ ...node, instanceType: soldOut.find(({ name }) => name === 'm.4') }));
@@ -42,11 +42,11 @@ describe('multi-node consolidation', () => {
     expect(commands[0]?.replacements[0]?.instanceTypes).toEqual(['m.2']);
   });
 
-  it('does not replace nodes by one of their own type', async () => {
+  it('does not replace nodes by a node of the same type', async () => {
     const mixed = [candidate('a', { type: 'm.4' }), candidate('b', { type: 'm.4' }), candidate('c', { type: 'm.1' })];
     const run = async (names: readonly string[]) =>
       (await multiNode.decide(asking(mixed, () => solved([planned(names, ['on-demand'])])))).commands[0];
-    // of all three, keeping the small one would be better than buying another of its kind
+    // Keeping the small node costs less than deleting all three and launching another one.
     expect((await run(['m.1', 'm.2']))?.candidates.map(({ name }) => name)).toEqual(['a', 'b']);
     expect((await run(['m.2']))?.candidates).toHaveLength(3);
   });
@@ -54,17 +54,17 @@ describe('multi-node consolidation', () => {
   it.each([
     'thorough',
     'compatible',
-  ] as const)('keeps a node of a type that would do, even where spot is bought and that type is sold out as spot, %s', async (consolidation) => {
+  ] as const)('keeps a node whose type is a possible replacement, even if its spot offering is unavailable, %s', async (consolidation) => {
     const nodes = [candidate('a', { type: 'm.4' }), candidate('b', { type: 'm.4' })];
     const offered = soldAsSpot(['m.16']);
     const run = async (names: readonly string[]) =>
       multiNode.decide(asking(nodes, () => solved([planned(names)], [], offered), { consolidation }));
-    // m.16 as spot costs less than both, but not less than one of them
+    // An m.16 as spot costs less than both nodes, but more than one of them.
     expect((await run(['m.16'])).commands).toHaveLength(1);
     expect((await run(['m.4', 'm.16'])).commands).toEqual([]);
   });
 
-  it('keeps within budgets, and looks again when one was in the way', async () => {
+  it('respects budgets, and retries if a budget excluded a candidate', async () => {
     const { commands, exhausted } = await multiNode.decide(
       asking(five, () => solved([], ['default/x']), { budgets: new Map([['default', 2]]) }),
     );
@@ -72,7 +72,7 @@ describe('multi-node consolidation', () => {
     expect(exhausted).toBe(false);
   });
 
-  it('returns the best so far when time runs out', async () => {
+  it('returns the best command so far at the timeout', async () => {
     let elapsed = 0;
     const { commands, timeout } = await multiNode.decide(
       asking(
@@ -108,7 +108,7 @@ describe('the Balanced policy', () => {
   });
   const totals = poolTotals(nodes, found, own);
 
-  it('sums what a pool costs and what it would disturb to take it away', () => {
+  it('sums the cost and the disruption of a NodePool', () => {
     expect(totals.get('default')?.usdPerHour).toBeCloseTo(0.85);
     expect(totals.get('default')?.disruption).toBe(6);
   });
@@ -121,18 +121,18 @@ describe('the Balanced policy', () => {
   it.each([
     { name: 'a', approved: false },
     { name: 'b', approved: true },
-  ])('weighs savings against disturbance: taking $name away is approved $approved', ({ name, approved }) => {
+  ])('compares savings with disruption: the deletion of $name is approved: $approved', ({ name, approved }) => {
     const candidates = found.filter((one) => one.name === name);
     const views = evaluate({ reason: 'Underutilized', candidates, replacements: [] }, totals);
     expect(isApproved(views)).toBe(approved);
   });
 
-  it('holds up a move of several NodePools that one of them refuses, and tells what the others think of it', async () => {
+  it('blocks a command if one of its NodePools refuses it, and reports the scores of the other NodePools', async () => {
     const lean = pool('lean', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
     const members = new Map(
       [balanced, lean].map((each) => [each.metadata.name, { nodePool: each, instanceTypes: types }]),
     );
-    // all that the lean pool costs would be saved; of the balanced one, most pods would move for next to nothing
+    // The command would save the entire cost of `lean`, but move most pods of the balanced pool for little.
     const scene = [
       stateNode('a', { type: 'm.1', pods: [pod('p'), pod('q'), pod('r')] }),
       stateNode('b', { type: 'm.16' }),
@@ -153,7 +153,7 @@ describe('the Balanced policy', () => {
     expect(events).toMatchObject([{ kind: 'ConsolidationApproved', nodePool: { metadata: { name: 'lean' } } }]);
   });
 
-  it('does not score other policies, and refuses a move of nothing', () => {
+  it('does not score other policies, and rejects a command without scores', () => {
     expect(evaluate({ reason: 'Underutilized', candidates: [candidate('x')], replacements: [] }, totals)).toMatchObject(
       [{ approved: true, policy: 'WhenEmptyOrUnderutilized' }],
     );

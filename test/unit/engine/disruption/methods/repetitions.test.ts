@@ -1,4 +1,4 @@
-/** Moves that were undone are made again only where what is really bought saves enough. */
+/** Repeats a reverted move only if the nodes that would be launched save enough. */
 import { describe, expect, it } from '@jest/globals';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../../src/engine/disruption/method.ts';
@@ -10,10 +10,10 @@ import type { PlannedClaim } from '../../../../../src/engine/model.ts';
 import { NOW } from '../objects.ts';
 import { asking, candidate, planned, pools, solved } from './consolidation-input.ts';
 
-/** Of $0.20 an hour each. */
+/** Each node costs 0.20 USD per hour. */
 const nodes = ['a', 'b', 'c', 'd'].map((name) => candidate(name));
 
-/** The move of these nodes' pods was undone once: it has to save the share of the price that it moves of the pods. */
+/** A move of the pods of these nodes was reverted once, so a repetition must save more. */
 const undone: Undone = {
   nodePools: new Set(['default']),
   workloads: workloadsOf(nodes.flatMap(({ reschedulablePods }) => reschedulablePods)),
@@ -21,7 +21,7 @@ const undone: Undone = {
   untilMs: NOW + 60_000,
 };
 
-/** Ten such nodes, whose pods count for so much of what an average node's do. */
+/** Totals of ten such nodes; `share` is the disruption of one of these nodes relative to the average. */
 const totals = (share: number): MethodInput['totals'] => {
   const [{ usdPerHour, rescheduleCost }] = nodes as [Candidate];
   return new Map([['default', { usdPerHour: 10 * usdPerHour, disruption: (10 * rescheduleCost) / share }]]);
@@ -33,7 +33,7 @@ const bought = (usdPerHour: number, count: number): readonly PlannedClaim[] =>
 interface Case {
   readonly method: Method;
   readonly candidates: readonly Candidate[];
-  /** Of the nodes that go. */
+  /** Number of replacements for a number of deleted nodes. */
   readonly replacements: (gone: number) => number;
 }
 
@@ -53,10 +53,10 @@ async function commandsOf({ method, candidates, replacements }: Case, more: Part
   );
 }
 
-describe('a move that was undone', () => {
-  it.each(CASES)('is repeated by $name only for what its replacements leave of the savings', async (the) => {
+describe('a move that was reverted', () => {
+  it.each(CASES)('is repeated by $name only if the savings after its replacements are sufficient', async (the) => {
     const found = async (more: Partial<MethodInput>) => (await commandsOf(the, more)).commands.length;
-    // three quarters of the price at most are saved: enough for half of the usual disturbance, not for all of it
+    // At most three quarters of the price is saved: enough for half of the usual disruption, but not for all of it.
     expect(await found({ undone: [undone], totals: totals(1) })).toBe(0);
     expect(await found({ undone: [undone], totals: totals(0.5) })).toBe(1);
     expect(await found({ undone: [{ ...undone, level: 2 }], totals: totals(0.5) })).toBe(0);
@@ -64,7 +64,7 @@ describe('a move that was undone', () => {
     expect(await found({ undone: [{ ...undone, untilMs: NOW }], totals: totals(1) })).toBe(1);
   });
 
-  it('is told as the reason why a node stays', async () => {
+  it('is reported as the reason that a node is not disrupted', async () => {
     const [{ providerId }] = nodes as [Candidate];
     const { reasons, exhausted } = await commandsOf(CASES[0] as Case, { undone: [undone], totals: totals(1) });
     expect(reasons?.get(providerId)).toMatchObject({
@@ -74,7 +74,7 @@ describe('a move that was undone', () => {
     expect(exhausted).toBe(true);
   });
 
-  it('is approved to no NodePool when it is not made again', async () => {
+  it('is not reported as approved if it is not repeated', async () => {
     const pool = { ...(nodes[0] as Candidate).nodePool };
     const disruption = { consolidateAfter: '0s', consolidationPolicy: 'Balanced' as const };
     const spec = { ...pool.spec, disruption };

@@ -1,4 +1,4 @@
-/** Spot risk refuses moves into pools that were interrupted of late, and never causes one. */
+/** Spot risk blocks moves into recently interrupted pools, but never causes a move. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
 import { addedRiskOf, type Candidate, savingsOf } from '../../../../../src/engine/disruption/command.ts';
@@ -9,7 +9,7 @@ import type { InstanceType } from '../../../../../src/engine/model.ts';
 import { pod, pool } from '../objects.ts';
 import { asking, candidate, planned, solved, types } from './consolidation-input.ts';
 
-/** Spot of `m.4` costs 0.08, of `m.2` 0.04. */
+/** Types with a risk in USD per hour. Spot of `m.4` costs 0.08, of `m.2` 0.04. */
 const withRisk = (risks: Readonly<Record<string, number>>): readonly InstanceType[] =>
   types.map((type) => ({
     ...type,
@@ -35,13 +35,13 @@ const node = (name: string, capacityType: string, spotRiskUsdPerHour = 0): Candi
 
 const thorough = { consolidation: 'thorough', spotToSpot: true } as const;
 
-describe('a replacement in a spot pool that was interrupted of late', () => {
+describe('a replacement in a recently interrupted spot pool', () => {
   const into = (risk: number) =>
     singleNode.decide(
       asking([node('a', 'on-demand')], () => solved([planned(['m.2'])], [], withRisk({ 'm.2': risk })), thorough),
     );
 
-  it('is bought where it saves more than its interruptions are expected to cost', async () => {
+  it('is launched if it saves more than the expected cost of its interruptions', async () => {
     const { commands } = await into(0.1);
     expect(commands[0]?.replacements[0]).toMatchObject({
       usdPerHour: expect.closeTo(0.04),
@@ -51,7 +51,7 @@ describe('a replacement in a spot pool that was interrupted of late', () => {
     expect(command && [savingsOf(command), addedRiskOf(command)]).toEqual([expect.closeTo(0.16), 0.1]);
   });
 
-  it('is refused where it does not, and the node says why', async () => {
+  it('is refused if it saves less, and the verdict of the node contains the reason', async () => {
     const { commands, events, reasons } = await into(0.2);
     expect(commands).toEqual([]);
     expect([...(reasons?.values() ?? [])]).toEqual([
@@ -60,7 +60,7 @@ describe('a replacement in a spot pool that was interrupted of late', () => {
     expect(events[0]?.message).toMatch(/^Interruptions of its replacement, .* \$0\.2000\/h more$/);
   });
 
-  it('keeps all types that are cheaper, also those with a risk', async () => {
+  it('keeps all types that cost less, including types with a risk', async () => {
     const claim = planned(['m.1', 'm.2', 'm.4']);
     const namesAt = async (risks: Readonly<Record<string, number>>) => {
       const input = asking([node('a', 'on-demand')], () => solved([claim], [], withRisk(risks)), thorough);
@@ -74,7 +74,7 @@ describe('a replacement in a spot pool that was interrupted of late', () => {
     expect(risky).not.toHaveProperty('spotRiskUsdPerHour');
   });
 
-  it('is refused to several nodes as well', async () => {
+  it('is refused for several nodes too', async () => {
     const pair = [node('a', 'on-demand'), node('b', 'on-demand')];
     for (const [method, risk, expected] of [
       [multiNode, 0.1, 1],
@@ -91,8 +91,8 @@ describe('a replacement in a spot pool that was interrupted of late', () => {
   });
 });
 
-describe('a spot node in a pool that was interrupted of late', () => {
-  it('stays where prices alone would leave it', async () => {
+describe('a spot node in a recently interrupted pool', () => {
+  it('is kept if prices alone do not justify a move', async () => {
     const input = (risk: number) =>
       asking([node('a', 'spot', risk)], () => solved([planned(['m.4', 'm.8'], ['spot'])], [], types), thorough);
     for (const risk of [0, 0.08]) {
@@ -102,7 +102,7 @@ describe('a spot node in a pool that was interrupted of late', () => {
     }
   });
 
-  it('may go to a pool that is no worse', async () => {
+  it('may move to a pool with the same risk', async () => {
     const command = {
       reason: 'Underutilized' as const,
       candidates: [node('a', 'spot', 0.03)],

@@ -1,4 +1,4 @@
-/** How far searches go: batches, groups, deadlines and what they take for cheaper. */
+/** Limits of searches: batches, groups, deadlines and price comparisons. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
@@ -75,25 +75,25 @@ const inZone = (zone: string, count: number, prefix = zone): readonly Candidate[
   );
 
 describe('a search among many candidates', () => {
-  it('takes at most 101 at once, and is content with that', async () => {
+  it('disrupts at most 101 candidates at once, and stops then', async () => {
     const many = [...inZone('zone-a', 80), ...inZone('zone-b', 60)];
     const { taken, asked } = await decided(multiNode, many, () => solved(), { consolidation: 'thorough' });
     expect(taken).toHaveLength(101);
-    expect(asked).toHaveLength(7); // of the one search: no group could do better
+    expect(asked).toHaveLength(7); // of a single search, because no group can do better
   });
 
   const mixed = [...inZone('zone-a', 2), ...inZone('zone-b', 3)];
   const together = (names: readonly string[]): Simulation =>
     new Set(names.map((name) => name.slice(0, 6))).size === 1 ? solved() : stranding();
 
-  it('takes the group that saves most, which the whole list hides', async () => {
+  it('selects the group with the highest savings, which a search of the whole list does not find', async () => {
     const { taken } = await decided(multiNode, mixed, together, { consolidation: 'thorough' });
     expect(taken).toEqual(['zone-b-000', 'zone-b-001', 'zone-b-002']);
     const compatible = await decided(multiNode, mixed, together, { consolidation: 'compatible' });
     expect(compatible.taken).toEqual(['zone-a-000', 'zone-a-001']);
   });
 
-  it('tries no further group once many pods have been moved in simulator', async () => {
+  it('tries no further group after many pods have been simulated', async () => {
     const heavy = mixed.map((each) => ({ ...each, reschedulablePods: Array.from({ length: 15_000 }, () => pod('p')) }));
     const tried = async (candidates: readonly Candidate[]): Promise<boolean> =>
       (await decided(multiNode, candidates, stranding, { consolidation: 'thorough' })).asked.some((names) =>
@@ -102,12 +102,12 @@ describe('a search among many candidates', () => {
     expect(await tried(mixed.slice(0, 4))).toBe(true);
     const { asked } = await decided(multiNode, heavy, stranding, { consolidation: 'thorough' });
     const groups = asked.filter((names) => names.every((name) => name.startsWith('zone-b')));
-    expect(groups.length).toBeGreaterThan(0); // the dearer zone comes first
-    expect(asked.length - groups.length).toBeLessThanOrEqual(2); // the whole list before it
+    expect(groups.length).toBeGreaterThan(0); // the zone with higher prices comes first
+    expect(asked.length - groups.length).toBeLessThanOrEqual(2); // the whole list comes first
   });
 });
 
-describe('what several nodes are replaced by', () => {
+describe('the replacement of several nodes', () => {
   const withPrices = (zoneA: number, zoneB: number): readonly InstanceType[] =>
     types.map((type) =>
       type.name === 'm.4'
@@ -122,11 +122,11 @@ describe('what several nodes are replaced by', () => {
     );
 
   it.each([
-    { zones: ['zone-a', 'zone-b'], is: 'undefined' }, // the one in zone-b costs less than an m.2
+    { zones: ['zone-a', 'zone-b'], is: 'undefined' }, // the node in zone-b costs less than an m.2
     { zones: ['zone-b', 'zone-a'], is: 'undefined' },
     { zones: ['zone-a', 'zone-a'], is: 'm.2' },
-    { zones: ['zone-x', 'zone-a'], is: 'undefined' }, // a price that is not known counts as nothing
-  ])('must be cheaper than the cheapest of them that is of a possible type: $zones', async ({ zones, is }) => {
+    { zones: ['zone-x', 'zone-a'], is: 'undefined' }, // an unknown price counts as 0
+  ])('must cost less than the cheapest replaced node of a possible type: $zones', async ({ zones, is }) => {
     const known = withPrices(0.4, 0.08);
     const nodes = zones.map((zone, at) => ({
       ...candidate(`n${at}`, { [ZONE_LABEL]: zone }, known),
@@ -139,13 +139,17 @@ describe('what several nodes are replaced by', () => {
 });
 
 describe('single-node consolidation', () => {
-  it('is not done while a budget is in the way', async () => {
+  it('does not run while a budget excludes a candidate', async () => {
     const { exhausted, commands } = await decided(singleNode, inZone('zone-a', 2), stranding, { budgets: new Map() });
     expect({ exhausted, commands }).toEqual({ exhausted: false, commands: [] });
     expect((await decided(singleNode, inZone('zone-a', 2), stranding)).exhausted).toBe(true);
   });
 
-  it.each([ZONE_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL])('knows nothing of a node without %s', (label) => {
+  it.each([
+    ZONE_LABEL,
+    CAPACITY_TYPE_LABEL,
+    INSTANCE_TYPE_LABEL,
+  ])('cannot evaluate a node without the label %s', (label) => {
     expect(consolidationFilter(candidate('a'))).toBeUndefined();
     expect(consolidationFilter(candidate('a', { [label]: '' }))).toMatchObject({ isReported: true });
   });
@@ -156,14 +160,14 @@ describe('validation', () => {
   const command = { reason: 'Underutilized' as const, candidates: nodes, replacements: [] };
   const simulate = async () => solved();
 
-  it('withdraws a command that the budgets no longer allow', async () => {
+  it('withdraws a command that budgets no longer allow', async () => {
     const check = (left: number) =>
       multiNode.validate?.(command, methodInputOf(nodes, { simulate, budgets: new Map([['default', left]]) }));
     expect(await check(1)).toMatchObject({ failure: { category: 'budget', failed: 2 } });
     expect((await check(2))?.command).toBe(command);
   });
 
-  it('looks at the candidates once more after the simulation', async () => {
+  it('checks the candidates again after the simulation', async () => {
     const gone = methodInputOf(nodes.slice(1), { simulate });
     const later = methodInputOf(nodes, { simulate, refresh: async () => gone });
     expect(await multiNode.validate?.(command, later)).toMatchObject({ failure: { category: 'churn', failed: 2 } });
@@ -174,7 +178,7 @@ describe('swaps', () => {
   const four = inZone('zone-a', 4);
   const thorough = { consolidation: 'thorough' as const };
 
-  it('leave alone what would strand pods, or would take more than twice as many nodes', async () => {
+  it('are rejected if they strand pods or need more than twice as many nodes', async () => {
     const swapped = (count: number, more: object = {}) =>
       decided(
         swap,
@@ -190,7 +194,7 @@ describe('swaps', () => {
     expect((await swapped(3, { pools })).commands).toEqual([]);
   });
 
-  it('keep every node that brings its share', async () => {
+  it('keep every node that contributes to the savings', async () => {
     const { taken } = await decided(swap, four, (names) => solved(names.map(() => planned(['m.1']))), thorough);
     expect(taken).toHaveLength(4);
   });

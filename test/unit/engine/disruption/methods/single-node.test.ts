@@ -8,12 +8,12 @@ import { instanceType, NOW, stateNode } from '../objects.ts';
 import { asking, candidate, planned, soldAsSpot, solved } from './consolidation-input.ts';
 
 describe('single-node consolidation', () => {
-  it('deletes a node whose pods fit elsewhere', async () => {
+  it('deletes a node whose pods fit on other nodes', async () => {
     const { commands } = await singleNode.decide(asking([candidate('a')], () => solved()));
     expect(commands).toMatchObject([{ reason: 'Underutilized', replacements: [] }]);
   });
 
-  it('replaces by cheaper types only, and by spot where spot is allowed', async () => {
+  it('replaces a node only by types that cost less, and by spot if the NodePool allows spot', async () => {
     const { commands, events } = await singleNode.decide(
       asking([candidate('a')], () => solved([planned(['m.1', 'm.2', 'm.4', 'm.8', 'm.16'])])),
     );
@@ -32,16 +32,16 @@ describe('single-node consolidation', () => {
   });
 
   it.each([
-    { when: 'spot is sold out', spot: [], minValues: 1, thorough: ['on-demand', 'm.1', 'm.2'] },
-    { when: 'some of the types are sold as spot', spot: ['m.2'], minValues: 1, thorough: ['spot', 'm.2'] },
+    { when: 'no spot offering is available', spot: [], minValues: 1, thorough: ['on-demand', 'm.1', 'm.2'] },
+    { when: 'some of the types have spot offerings', spot: ['m.2'], minValues: 1, thorough: ['spot', 'm.2'] },
     {
-      when: 'spot is too little for minValues',
+      when: 'too few spot offerings satisfy minValues',
       spot: ['m.4'],
       minValues: 2,
       thorough: ['on-demand', 'm.1', 'm.2'],
       compatible: ['spot', 'm.1', 'm.2', 'm.4'],
     },
-  ])('replaces by what can be launched when $when, or by spot alone as Karpenter does', async (row) => {
+  ])('replaces a node by available offerings if $when, or by spot only as Karpenter does', async (row) => {
     const { spot, minValues, thorough, compatible = ['spot', 'm.1', 'm.2'] } = row;
     const offered = soldAsSpot(spot);
     const claim = demanding(planned(['m.1', 'm.2', 'm.4']), minValues);
@@ -57,7 +57,7 @@ describe('single-node consolidation', () => {
     expect(await bought('compatible')).toEqual(compatible);
   });
 
-  it('tells the price of spot that is sold, also where another type comes first', async () => {
+  it('reports the price of an available spot offering, even if another type comes first', async () => {
     const claim = planned(['m.1', 'm.2', 'm.4']);
     const priceOf = async (spot: readonly string[]) => {
       const input = asking([candidate('a')], () => solved([claim], [], soldAsSpot(spot)));
@@ -69,7 +69,7 @@ describe('single-node consolidation', () => {
     expect(await priceOf([])).toEqual(['m.1', 'm.1', 0]);
   });
 
-  it('leaves the node alone when neither spot nor on-demand alone is enough for minValues', async () => {
+  it('keeps the node if neither spot nor on-demand offerings alone satisfy minValues', async () => {
     const claim = demanding(planned(['m.1', 'm.2', 'm.4', 'm.8']), 3);
     const simulate = () => solved([claim], [], soldAsSpot(['m.4', 'm.8']));
     const { commands, events } = await singleNode.decide(
@@ -91,11 +91,11 @@ describe('single-node consolidation', () => {
       text: "Can't remove without creating 2 candidates",
     },
     {
-      when: 'nothing is cheaper',
+      when: 'no type costs less',
       simulation: solved([planned(['m.4', 'm.8'], ['on-demand'])]),
       text: "Can't replace with a cheaper node",
     },
-  ])('leaves the node alone when $when', async ({ simulation, text }) => {
+  ])('keeps the node if $when', async ({ simulation, text }) => {
     const { commands, events, exhausted } = await singleNode.decide(asking([candidate('a')], () => simulation));
     expect(commands).toEqual([]);
     expect(events).toMatchObject([{ kind: 'Unconsolidatable', message: text }]);
@@ -114,7 +114,7 @@ describe('single-node consolidation', () => {
     { count: 20, is: 15 },
     { count: 15, is: 15 },
     { count: 14, is: 0 },
-  ])('replaces spot by spot when $count types are cheaper: keeps $is', async ({ count, is }) => {
+  ])('replaces spot by spot if $count types cost less: keeps $is', async ({ count, is }) => {
     const offered = many.slice(0, count);
     const { commands } = await singleNode.decide(
       asking([spotNode()], () => solved([planned(offered.map(({ name }) => name))], [], offered), {
@@ -124,7 +124,7 @@ describe('single-node consolidation', () => {
     expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
   });
 
-  it('gives each NodePool its turn, those first that went short before', async () => {
+  it('evaluates NodePools in turn, first those that were not reached before', async () => {
     const asked: string[] = [];
     const candidates = ['a', 'b', 'c'].map((name) => candidate(name));
     const other = candidate('z', { pool: 'other', type: 'm.1' });
@@ -146,7 +146,7 @@ describe('single-node consolidation', () => {
     expect(asked).toEqual(['z', 'a', 'b', 'c']);
   });
 
-  it('leaves a node alone about which it cannot decide, tells why, and looks at the others', async () => {
+  it('keeps a node that it cannot evaluate, reports the error, and continues', async () => {
     const { commands, failures, reasons, exhausted } = await singleNode.decide(
       asking(
         ['a', 'b', 'c'].map((name) => candidate(name)),
@@ -162,7 +162,7 @@ describe('single-node consolidation', () => {
     expect(exhausted).toBe(false);
   });
 
-  it('stops after three minutes and tells which NodePools it has not come to', async () => {
+  it('stops after three minutes and reports the NodePools that were not reached', async () => {
     let elapsed = 0;
     const { timeout, unseenPools, exhausted } = await singleNode.decide(
       asking(
@@ -186,14 +186,14 @@ describe('single-node consolidation', () => {
   });
 
   it.each([
-    { when: 'the node is gone', later: [], category: 'churn' },
+    { when: 'the node was deleted', later: [], category: 'churn' },
     {
-      when: 'a pod is expected',
+      when: 'a pod is nominated',
       later: [candidate('a', { state: { nominatedUntilMs: 0 } })],
       nominated: true,
       category: 'budget',
     },
-  ])('withdraws the command when $when', async ({ later, nominated, category }) => {
+  ])('withdraws the command if $when', async ({ later, nominated, category }) => {
     const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
     const candidates = later.map((found) =>
       nominated ? { ...found, stateNode: { ...found.stateNode, nominatedUntilMs: NOW + 1 } } : found,
@@ -206,7 +206,7 @@ describe('single-node consolidation', () => {
     expect(result?.events).toMatchObject([{ kind: 'ConsolidationRejected' }]);
   });
 
-  it('withdraws the command when the pods would now need a node', async () => {
+  it('withdraws the command if its pods would now need a node', async () => {
     const command = { reason: 'Underutilized' as const, candidates: [candidate('a')], replacements: [] };
     const result = await singleNode.validate?.(
       command,
@@ -215,7 +215,7 @@ describe('single-node consolidation', () => {
     expect(result?.failure?.category).toBe('scheduling');
   });
 
-  it('stands by a replacement of which every type is still possible', async () => {
+  it('confirms a replacement only if every type is still possible', async () => {
     const command = {
       reason: 'Underutilized' as const,
       candidates: [candidate('a')],

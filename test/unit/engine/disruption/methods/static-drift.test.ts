@@ -50,13 +50,13 @@ const claims = (active: number, pending = 0, deleting = 0) => new Map([['fixed',
 
 describe('static drift', () => {
   it.each([
-    { what: 'all within the budget', expected: ['a', 'b', 'c'], budget: 3, counts: claims(3) },
-    { what: 'as many as the budget lets go', expected: ['a', 'b'], budget: 2, counts: claims(3) },
-    { what: 'none without a budget', expected: [], budget: 0, counts: claims(3) },
-    { what: 'as many as the limit of nodes has room for', expected: ['a'], nodes: '5', counts: claims(3, 0, 1) },
-    { what: 'none when the limit is reached', expected: [], nodes: '3', counts: claims(3) },
-    { what: 'none while a replacement awaits its turn', expected: [], counts: claims(3, 1) },
-    { what: 'more once what was taken is pending', expected: ['a', 'b', 'c'], counts: claims(2, 1) },
+    { what: 'all nodes within the budget', expected: ['a', 'b', 'c'], budget: 3, counts: claims(3) },
+    { what: 'as many nodes as the budget allows', expected: ['a', 'b'], budget: 2, counts: claims(3) },
+    { what: 'no node without a budget', expected: [], budget: 0, counts: claims(3) },
+    { what: 'as many nodes as the limit allows', expected: ['a'], nodes: '5', counts: claims(3, 0, 1) },
+    { what: 'no node if the limit is reached', expected: [], nodes: '3', counts: claims(3) },
+    { what: 'no node while a replacement waits', expected: [], counts: claims(3, 1) },
+    { what: 'further nodes while earlier ones are pending', expected: ['a', 'b', 'c'], counts: claims(2, 1) },
   ])('replaces $what', async ({ expected, budget = 10, nodes, counts }) => {
     const found = await decide(fixed(3, nodes), ['c', 'a', 'b'], {
       budgets: new Map([['fixed', budget]]),
@@ -68,7 +68,7 @@ describe('static drift', () => {
     expect(found.commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
   });
 
-  it('asks for what the NodePool asks for, whatever runs on the node', async () => {
+  it('requests the requirements of the NodePool, not those of the node', async () => {
     const { commands } = await decide(fixed(1), ['a'], { claims: claims(1) });
     const [replacement] = commands[0]?.replacements ?? [];
     expect(replacement).toMatchObject({ nodePool: 'fixed', pods: [], instanceTypes: [], usdPerHour: 0.05 });
@@ -77,7 +77,7 @@ describe('static drift', () => {
     expect(replacement?.requirements.map(({ key }) => key)).not.toContain('karpenter.sh/initialized');
   });
 
-  it('takes drifted nodes of static pools alone', () => {
+  it('disrupts drifted nodes of static NodePools only', () => {
     const [drifted] = candidates(fixed(1), ['a']);
     const [dynamic] = candidates(pool('fixed'), ['a']);
     if (drifted === undefined || dynamic === undefined) throw new Error('the nodes are no candidates');
@@ -87,7 +87,7 @@ describe('static drift', () => {
 });
 
 describe('claimCounts', () => {
-  it('counts each claim once', () => {
+  it('counts each NodeClaim once', () => {
     const leaving = claim('d');
     const nodes = [
       nodeOf('a'),

@@ -1,4 +1,4 @@
-/** What must hold of consolidation in any cluster. */
+/** Properties of consolidation that hold in any cluster. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NODEPOOL_LABEL } from '../../../../../src/api/labels.ts';
@@ -48,19 +48,19 @@ const clusterIn = ({ from, to, ...shape }: Omit<ClusterShape, 'fill' | 'bought'>
   clusterOf({
     ...shape,
     fill: [Math.min(from, to), Math.max(from, to)],
-    offered: /^[cmr][56](i|a)?\./, // a few families, so that a case takes milliseconds
+    offered: /^[cmr][56](i|a)?\./, // a few families, to keep the cases fast
     bought: /^m6i\.(|x|2x)large$/,
   });
 
 const clusters = shapes.map(clusterIn);
-/** Large enough for several nodes to be exchanged for several others. */
+/** Clusters large enough to exchange several nodes for several other nodes. */
 const largerClusters = shapes.map((shape) =>
   clusterIn({ ...shape, nodes: 8 + 2 * shape.nodes, from: 0.6, quiet: 0, podsPerNode: 6 + shape.podsPerNode }),
 );
 
 const runsFor = (numRuns: number) => ({ numRuns, seed: 20_260_101, endOnFailure: true });
 
-/** The most that any launch of a claim can cost; see `worstLaunchPrice`, of which this is a plain restatement. */
+/** Highest possible launch price of a claim: a simple implementation of `worstLaunchPrice`. */
 function mostFor(claim: PlannedClaim, { pools }: Cluster): number {
   const requirements = Requirements.fromRequirements(claim.requirements);
   const types = pools.get(claim.nodePool)?.instanceTypes ?? [];
@@ -109,8 +109,8 @@ function expectUnblocked({ command, before }: Step): void {
   }
 }
 
-describe('every command on the way to rest', () => {
-  it('saves money whatever is launched, keeps budgets and policies, and leaves every pod with a place', async () => {
+describe('every consolidation command until no further command is found', () => {
+  it('saves money for any launched type, respects budgets and policies, and leaves a place for every pod', async () => {
     const methods = new Set<string>();
     await fc.assert(
       fc.asyncProperty(clusters, fc.boolean(), async (cluster, spotToSpot) => {
@@ -119,7 +119,7 @@ describe('every command on the way to rest', () => {
           expectCheaper(step);
           expectWithinBudgets(step);
           expectUnblocked(step);
-          // a plan that leaves a pod of the candidates out cannot be carried out
+          // A plan that leaves out a pod of the candidates cannot be executed.
           expect(podsOf(step.after)).toEqual(podsOf(step.before));
           methods.add(step.method);
           expect(++steps).toBeLessThan(200);
@@ -131,7 +131,7 @@ describe('every command on the way to rest', () => {
     expect([...methods].sort()).toEqual(expect.arrayContaining(looking));
   }, 120_000);
 
-  it('is the same each time', async () => {
+  it('is the same in each run', async () => {
     await fc.assert(
       fc.asyncProperty(clusters, async (cluster) => {
         const course = async (): Promise<readonly unknown[]> => {
@@ -148,7 +148,7 @@ describe('every command on the way to rest', () => {
 });
 
 describe('swaps', () => {
-  it('save money whatever is launched, keep budgets and policies, and leave every pod with a place', async () => {
+  it('save money for any launched types, respect budgets and policies, and leave a place for every pod', async () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
@@ -169,7 +169,7 @@ describe('swaps', () => {
   }, 60_000);
 });
 
-/** Looks for cheaper nodes in vain too. */
+/** Searches for cheaper nodes even if the packing limit shows that there are none. */
 class ThoroughSimulator extends Simulator {
   override without(providerIds: Iterable<string>, { packingLimit: _, ...options }: SimulationOptions) {
     return super.without(providerIds, options);
@@ -180,7 +180,7 @@ const isSpotToSpot = ({ command: { candidates, replacements } }: Step): boolean 
   candidates.every(({ capacityType }) => capacityType === 'spot') &&
   replacements.some(({ requirements }) => requirements.some(({ values }) => values?.includes('spot')));
 
-it('swaps are those that are found when cheaper nodes are looked for in vain too', async () => {
+it('finds the same swaps with and without the packing limit', async () => {
   let [swaps, spared] = [0, 0];
   await fc.assert(
     fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {
@@ -208,8 +208,8 @@ const SIMULATED: SolveOptions = {
   packing: 'compatible',
 };
 
-describe('simulator on one snapshot', () => {
-  it('come to what solving each for itself comes to, whatever was asked before', async () => {
+describe('a simulator on one snapshot', () => {
+  it('returns the results of separate solves, independent of earlier simulations', async () => {
     await fc.assert(
       fc.property(
         clusters,

@@ -1,4 +1,4 @@
-/** Swaps of several nodes for cheaper ones, on simulations made by hand. */
+/** Swaps of several nodes for cheaper nodes, with prepared simulations. */
 import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
 import type { Candidate, Command } from '../../../../../src/engine/disruption/command.ts';
@@ -16,7 +16,7 @@ import type { InstanceType, PlannedClaim, Snapshot, StateNode } from '../../../.
 import { passOn } from '../../../../support/cluster-course.ts';
 import { instanceType, methodInputOf, NOW, pod, pool, stateNode } from '../objects.ts';
 
-/** On demand 0.05 USD per core and hour, spot 40 % of it, in either zone. */
+/** Types at 0.05 USD per core and hour on demand and 40 % of that as spot, in each zone. */
 const types = [1, 2, 4, 8, 16].map((cpu) => instanceType(`m.${cpu}`, cpu, cpu * 0.05));
 
 function candidate(name: string, options: { type?: string; capacityType?: string; pool?: string; zone?: string } = {}) {
@@ -68,7 +68,7 @@ const asking = (
 const names = (candidates: readonly Candidate[]): readonly string[] => candidates.map(({ name }) => name).sort();
 
 describe('the replacements of a swap', () => {
-  const eight = [candidate('a'), candidate('b')]; // 0.80 together
+  const eight = [candidate('a'), candidate('b')]; // 0.80 in total
 
   const together = (claims: readonly PlannedClaim[], candidates: readonly Candidate[] = eight, spotToSpot = true) =>
     cheaperTogether(
@@ -77,20 +77,20 @@ describe('the replacements of a swap', () => {
       spotToSpot,
     );
 
-  it('are of types that cost less together, whichever of them is launched', () => {
+  it('have types that cost less together, whichever types are launched', () => {
     const found = together([planned(['m.4', 'm.8', 'm.16']), planned(['m.2', 'm.4', 'm.8'])]);
-    // 0.20 and 0.10 at least leave room for 0.53 and 0.26
+    // 0.20 and 0.10 at least leave 0.53 and 0.26.
     expect(found?.map(({ instanceTypes }) => instanceTypes)).toEqual([
       ['m.4', 'm.8'],
       ['m.2', 'm.4'],
     ]);
   });
 
-  it('are refused when they cost as much', () => {
+  it('are rejected if they cost the same', () => {
     expect(together([planned(['m.8']), planned(['m.8'])])).toBeUndefined();
   });
 
-  it('are spot nodes where the NodePool leaves it open, so that a failed launch never falls through to a dearer one', () => {
+  it('are limited to spot if the NodePool allows spot, so that a failed launch cannot fall back to a higher price', () => {
     const found = together([planned(['m.4', 'm.8'], ['on-demand', 'spot'])]);
     expect(found?.[0]?.requirements).toContainEqual({ key: CAPACITY_TYPE_LABEL, operator: 'In', values: ['spot'] });
   });
@@ -101,13 +101,13 @@ describe('the replacements of a swap', () => {
   const spotFor = (count: number, spotToSpot = true) =>
     cheaperTogether([Replacement.of(planned(manyNames.slice(0, count), ['spot'], many), many)], spot, spotToSpot);
 
-  it('take the place of spot nodes only with the gate, and with many types to choose from', () => {
+  it('replace spot nodes only if the feature gate is set and many types are possible', () => {
     expect(spotFor(15)?.[0]?.instanceTypes).toHaveLength(15);
     expect(spotFor(14)).toBeUndefined();
     expect(spotFor(15, false)).toBeUndefined();
   });
 
-  it('keep out of a zone that is too dear', () => {
+  it('exclude a zone whose prices are too high', () => {
     const split = types.map((type) => ({
       ...type,
       offerings: type.offerings.map((offering) =>
@@ -124,8 +124,8 @@ describe('the replacements of a swap', () => {
 describe('swap consolidation', () => {
   const four = ['a', 'b', 'c', 'd'].map((name) => candidate(name));
 
-  it('exchanges nodes for several cheaper ones, and leaves out those that bring nothing', async () => {
-    // the pods of a and b fit on much smaller nodes; c and d would be bought again as they are
+  it('exchanges nodes for several cheaper nodes, and leaves out nodes that do not contribute to the savings', async () => {
+    // The pods of a and b fit on much smaller nodes. c and d would be replaced by equal nodes.
     const { commands } = await swap.decide(
       asking(four, (gone) =>
         solved(gone.map(({ name }) => planned([name < 'c' ? 'm.2' : 'm.8', name < 'c' ? 'm.4' : 'm.16']))),
@@ -135,7 +135,7 @@ describe('swap consolidation', () => {
     expect(commands[0]?.replacements).toHaveLength(2);
   });
 
-  it('does not move pods for next to nothing', async () => {
+  it('does not move pods for insignificant savings', async () => {
     const cheap = (share: number) =>
       types.map((type) => ({
         ...type,
@@ -154,14 +154,14 @@ describe('swap consolidation', () => {
     expect(await decide(0.93)).toHaveLength(1);
   });
 
-  it('keeps within budgets', async () => {
+  it('respects budgets', async () => {
     const { commands } = await swap.decide(
       asking(four, (gone) => solved(gone.map(() => planned(['m.2']))), { budgets: new Map([['default', 2]]) }),
     );
     expect(commands[0]?.candidates).toHaveLength(2);
   });
 
-  it('asks the Balanced policy', async () => {
+  it('evaluates the Balanced policy', async () => {
     const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
     const own = new Map([['default', { nodePool: balanced, instanceTypes: types }]]);
     const nodes = [
@@ -178,7 +178,7 @@ describe('swap consolidation', () => {
     expect((await decide(all))[0]?.candidates.map(({ name }) => name)).toContain('big');
   });
 
-  it('stands by a swap of which every type is still possible, node by node', async () => {
+  it('confirms a swap only if every type of each node is still possible', async () => {
     const command = {
       reason: 'Underutilized' as const,
       candidates: four.slice(0, 2),
@@ -197,7 +197,7 @@ describe('swap consolidation', () => {
   });
 });
 
-describe('in a cluster where nodes have the wrong mix of pods', () => {
+describe('in a cluster whose nodes have an inefficient mix of pods', () => {
   const GIB = 2 ** 30;
   const sold = [
     ['c.xlarge', 8, 0.1],
@@ -215,7 +215,7 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
   });
   const asks = (name: string, cpu: string, memory: string) =>
     pod(name, { spec: { nodeName: 'x', containers: [{ name: 'main', resources: { requests: { cpu, memory } } }] } });
-  /** Two pods that need CPU and two that need memory: together they fill a node of the middling kind. */
+  /** Two pods that need CPU and two that need memory. Together they fill a node of the middle family. */
   const mixed = (name: string): StateNode => {
     const plain = stateNode(name, {
       type: 'm.xlarge',
@@ -245,7 +245,7 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
   const pools = new Map([['default', input]]);
   const pass = passOn({ snapshot, pools }, { spotToSpot: false, simulate: simulateOn(simulator) });
 
-  it('sorts the pods, which no other method can', async () => {
+  it('sorts the pods by resource, which no other method does', async () => {
     const found = new Map<string, readonly Command[]>();
     for (const method of methodsOf('thorough')) found.set(method.name, (await review(method, pass)).result.commands);
     const [command] = found.get('swap consolidation') ?? [];
@@ -258,8 +258,8 @@ describe('in a cluster where nodes have the wrong mix of pods', () => {
   });
 });
 
-describe('groups', () => {
-  it('are by NodePool, zone, capacity type and all three, dear ones first, without doubles', () => {
+describe('groups of candidates', () => {
+  it('are formed by NodePool, by zone, by capacity type and by all three, highest price first, without duplicates', () => {
     const nodes = [
       candidate('a', { pool: 'x', zone: 'zone-a' }),
       candidate('b', { pool: 'x', zone: 'zone-a' }),
@@ -275,7 +275,7 @@ describe('groups', () => {
 });
 
 describe('unit prices', () => {
-  it('make no type worth more than it costs, and the demand worth as much as the best mix of types costs', () => {
+  it('value no type above its price, and value the demand at the price of the best mix of types', () => {
     const GIB = 2 ** 30;
     const withMemory = (name: string, cpu: number, gib: number, usdPerHour: number): InstanceType => {
       const type = instanceType(name, cpu, usdPerHour);

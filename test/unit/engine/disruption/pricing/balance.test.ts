@@ -1,4 +1,4 @@
-/** Shares and scores of the Balanced policy, at and about their bounds. */
+/** Shares and scores of the Balanced policy at their boundaries. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
@@ -20,7 +20,7 @@ const pools = new Map(['default', 'other'].map((name) => [name, { nodePool: bala
 
 const candidateIn = (node: StateNode): Candidate => described(node, pools) as Candidate;
 
-/** Of one pool, with figures that are exact in binary. */
+/** A candidate of one NodePool with figures that are exact in binary. */
 const candidate = (name: string, usdPerHour: number, rescheduleCost: number, poolName = 'default'): Candidate => ({
   ...candidateIn(stateNode(name, { pool: poolName, pods: [pod(`on-${name}`)] })),
   usdPerHour,
@@ -42,32 +42,37 @@ describe('a score', () => {
     { usdPerHour: 1, cost: 2.125, score: 8 / 17, approved: false },
     { usdPerHour: 0, cost: 2, score: 0, approved: false },
     { usdPerHour: 1, cost: 0, score: Number.POSITIVE_INFINITY, approved: true },
-  ])('of $usdPerHour of 4 USD for $cost of 4 is $score', ({ usdPerHour, cost, score, approved }) => {
+  ])('for $usdPerHour of 4 USD and a disruption cost of $cost of 4 is $score', ({
+    usdPerHour,
+    cost,
+    score,
+    approved,
+  }) => {
     const known = totals({ default: { usdPerHour: 4, disruption: 4 } });
     expect(evaluate(deletion(candidate('a', usdPerHour, cost)), known)).toMatchObject([{ score, approved }]);
   });
 
   it.each([
     { what: 'an unknown pool', known: totals({}) },
-    { what: 'a pool that costs nothing', known: totals({ default: { usdPerHour: 0, disruption: 4 } }) },
-    { what: 'a pool that nothing disturbs', known: totals({ default: { usdPerHour: 4, disruption: 0 } }) },
+    { what: 'a NodePool without costs', known: totals({ default: { usdPerHour: 0, disruption: 4 } }) },
+    { what: 'a NodePool without disruption costs', known: totals({ default: { usdPerHour: 4, disruption: 0 } }) },
   ])('is 0 for $what', ({ known }) => {
     expect(evaluate(deletion(candidate('a', 1, 1)), known)).toMatchObject([{ score: 0, approved: false }]);
   });
 
-  it('gives each of several pools its share of the savings', () => {
+  it('assigns each of several NodePools its share of the savings', () => {
     const known = totals({ default: { usdPerHour: 4, disruption: 4 }, other: { usdPerHour: 8, disruption: 8 } });
     const views = evaluate(deletion(candidate('a', 1, 1), candidate('b', 3, 4, 'other')), known);
     expect(views.map(({ score }) => score)).toEqual([1, 0.75]);
   });
 
-  it('lets no command pass that takes nothing', () => {
+  it('rejects a command without candidates', () => {
     expect(isApproved([])).toBe(false);
   });
 });
 
 describe('couldPass', () => {
-  it('holds back what even a deletion would not be worth, but nothing where the price of the pool is not known', () => {
+  it('excludes candidates whose deletion would not pass, unless the price of the NodePool is unknown', () => {
     const one = candidate('a', 1, 4);
     expect(couldPass(one, totals({ default: { usdPerHour: 8, disruption: 8 } }))).toBe(false);
     expect(couldPass(one, totals({ default: { usdPerHour: 4, disruption: 8 } }))).toBe(true);
@@ -76,7 +81,7 @@ describe('couldPass', () => {
   });
 });
 
-describe('the totals of a pool', () => {
+describe('the totals of a NodePool', () => {
   const of = (kind: string) => ({ ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x' }] });
   const daemon = pod('daemon', { metadata: of('DaemonSet') });
   const finished = pod('finished', { status: { phase: 'Succeeded' } });
@@ -91,15 +96,15 @@ describe('the totals of a pool', () => {
 
   it.each([
     { what: 'a running pod', pods: [pod('p')], candidate: 3, other: 3 },
-    { what: 'a daemon', pods: [daemon], candidate: 2, other: 2 },
+    { what: 'a DaemonSet pod', pods: [daemon], candidate: 2, other: 2 },
     { what: 'a finished pod', pods: [finished], candidate: 2, other: 2 },
-    { what: 'a pod that is going', pods: [going], candidate: 2, other: 3 }, // a candidate counts what must move
+    { what: 'a terminating pod', pods: [going], candidate: 2, other: 3 }, // candidates count the pods that must move
   ])('count $what', ({ pods, candidate: asCandidate, other }) => {
     expect(disruption(pods, true)).toBe(asCandidate);
     expect(disruption(pods, false)).toBe(other);
   });
 
-  it('are of pools with candidates alone', () => {
+  it('include only NodePools with candidates', () => {
     const nodes = [stateNode('a'), stateNode('b', { pool: 'other' })];
     expect([...poolTotals(nodes, [nodes[0] as StateNode].map(candidateIn), pools).keys()]).toEqual(['default']);
   });
@@ -124,7 +129,7 @@ describe('single-node consolidation under the Balanced policy', () => {
     return singleNode.decide(question).then((findings) => ({ ...findings, asked }));
   };
 
-  it('does not even try what a deletion would not be worth', async () => {
+  it('does not simulate a candidate whose deletion would not pass', async () => {
     const { commands, asked, reasons } = await decide(5, {});
     expect({ commands, asked }).toEqual({ commands: [], asked: [] });
     expect(reasons?.get('aws:///a')).toMatchObject({
@@ -133,7 +138,7 @@ describe('single-node consolidation under the Balanced policy', () => {
     });
   });
 
-  it('deletes what is worth it, but does not replace when too little of it is saved', async () => {
+  it('deletes a node if the score passes, but does not replace a node if the savings are too small', async () => {
     expect((await decide(4, {})).commands).toHaveLength(1);
     const claim = {
       nodePool: 'default',

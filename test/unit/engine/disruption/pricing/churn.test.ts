@@ -37,7 +37,7 @@ describe('workloadOf', () => {
     ['a pod of a Deployment', ownedBy('ReplicaSet', 'web-6f7c', '6f7c'), 'default/Deployment/web'],
     ['a pod of a bare ReplicaSet', ownedBy('ReplicaSet', 'web'), 'default/ReplicaSet/web'],
     ['a pod of a StatefulSet', ownedBy('StatefulSet', 'db'), 'default/StatefulSet/db'],
-    ['a pod of its own', {}, 'default/Pod/web-1'],
+    ['a pod without an owner', {}, 'default/Pod/web-1'],
   ])('names the owner of %s', (_, more, workload) => {
     expect(workloadOf(pod('web-1', more))).toBe(workload);
   });
@@ -56,16 +56,16 @@ const undone = (more: Partial<Undone> = {}): Undone => ({
 describe('repeated', () => {
   it.each([
     ['moves the same workload', [web('a')], undone(), true],
-    ['moves it among others, for half of the pods', [web('a'), other('b')], undone(), true],
-    ['moves mainly others', [web('a'), other('b'), other('c')], undone(), false],
-    ['moves nothing', [], undone(), false],
-    ['is of another NodePool', [web('a')], undone({ nodePools: new Set(['gpu']) }), false],
-    ['comes when the move is forgotten', [web('a')], undone({ untilMs: NOW }), false],
-  ])('finds the move when the candidate %s: %s', (_, pods, move, found) => {
+    ['moves the same workload as half of its pods', [web('a'), other('b')], undone(), true],
+    ['moves mainly other workloads', [web('a'), other('b'), other('c')], undone(), false],
+    ['moves no pod', [], undone(), false],
+    ['is in another NodePool', [web('a')], undone({ nodePools: new Set(['gpu']) }), false],
+    ['is evaluated after the record expires', [web('a')], undone({ untilMs: NOW }), false],
+  ])('finds the move if the candidate %s: %s', (_, pods, move, found) => {
     expect(repeated(candidate(pods), [move], NOW)).toBe(found ? move : undefined);
   });
 
-  it('takes the move that was undone most often', () => {
+  it('returns the move that was reverted most often', () => {
     const moves = [undone(), undone({ level: 3 }), undone({ level: 2 })];
     expect(repeated(candidate([web('a')]), moves, NOW)?.level).toBe(3);
   });
@@ -73,7 +73,7 @@ describe('repeated', () => {
 
 describe('notWorthRepeating', () => {
   const one = candidate([web('a')]);
-  /** The candidate is this many times as good as the average of its pool. */
+  /** Totals in which the candidate has this score relative to the average of its NodePool. */
   const totals = (score: number) =>
     new Map([['default', { usdPerHour: 10 * one.usdPerHour, disruption: 10 * score * one.rescheduleCost }]]);
   const asked = (score: number, level: number) =>
@@ -86,11 +86,11 @@ describe('notWorthRepeating', () => {
     [1.99, 2, false],
     [4, 3, true],
     [3.9, 3, false],
-  ])('with a score of %d after %d times lets it go: %s', (score, level, passes) => {
+  ])('with a score of %d after %d reverts allows the move: %s', (score, level, passes) => {
     expect(asked(score, level)?.code).toBe(passes ? undefined : 'churn');
   });
 
-  it('says how much is missing, and when that ends', () => {
+  it('reports the missing score and the end of the restriction', () => {
     expect(asked(0.5, 1)).toEqual({
       code: 'churn',
       text: 'moving its pods was undone once a short while ago, and is not worth a repetition',
@@ -99,7 +99,7 @@ describe('notWorthRepeating', () => {
     expect(asked(0.5, 2)?.text).toContain('undone 2 times');
   });
 
-  it('holds back nothing that was never undone, nor nodes without a price', () => {
+  it('allows moves that were never reverted, and nodes without a price', () => {
     expect(notWorthRepeating(one, { totals: totals(0.1), undone: [], nowMs: NOW })).toBeUndefined();
     const free = new Map([['default', { usdPerHour: 0, disruption: 5 }]]);
     expect(notWorthRepeating(one, { totals: free, undone: [undone()], nowMs: NOW })).toBeUndefined();

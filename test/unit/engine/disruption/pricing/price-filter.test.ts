@@ -46,21 +46,25 @@ const atLeast = (minValues: number): Requirement => ({
 
 describe('cheaperThan', () => {
   it.each([
-    { what: 'a type by its dearest zone', places: [['a', 'spot', 1] as Place, ['b', 'spot', 3] as Place], limit: 3 },
+    {
+      what: 'the most expensive zone of a type',
+      places: [['a', 'spot', 1] as Place, ['b', 'spot', 3] as Place],
+      limit: 3,
+    },
     { what: 'spot before on-demand', places: [['a', 'spot', 2] as Place, ['a', 'on-demand', 9] as Place], limit: 2 },
     { what: 'reserved before spot', places: [['a', 'reserved', 0.1] as Place, ['a', 'spot', 9] as Place], limit: 0.1 },
     {
-      what: 'what is not sold out',
+      what: 'available offerings',
       places: [['a', 'spot', 1, false] as Place, ['a', 'on-demand', 4] as Place],
       limit: 4,
     },
-  ])('goes by $what, and must be below the price', ({ places, limit }) => {
+  ])('compares $what with the price, and requires a lower price', ({ places, limit }) => {
     const replacement = ofTypes([sold('x', ...places)]);
     expect(names(replacement.cheaperThan(limit))).toEqual([]);
     expect(names(replacement.cheaperThan(limit + 0.01))).toEqual(['x']);
   });
 
-  it('counts the surplus CPU credits for the requests', () => {
+  it('includes the surplus CPU credits for the requests', () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
     const types = [
       { ...sold('burstable', ['a', 'on-demand', 1]), cpuCredits },
@@ -76,7 +80,7 @@ describe('cheaperThan', () => {
     expect(other.claim).toMatchObject({ cheapest: 'burstable', surplusUsdPerHour: expect.closeTo(0.1) });
   });
 
-  it('never takes a type that is sold out', () => {
+  it('excludes types without an available offering', () => {
     expect(names(ofTypes([sold('x', ['a', 'spot', 1, false])]).cheaperThan(Number.POSITIVE_INFINITY))).toEqual([]);
   });
 });
@@ -84,24 +88,24 @@ describe('cheaperThan', () => {
 describe('a replacement', () => {
   const types = [sold('x', ['a', 'spot', 1]), sold('y', ['a', 'on-demand', 2]), sold('z', ['b', 'spot', 3, false])];
 
-  it('that is bound to a capacity type keeps what is sold under it', () => {
+  it('with a single capacity type keeps the types that have such offerings', () => {
     expect(names(ofTypes(types).only('spot'))).toEqual(['x']);
     expect(names(ofTypes(types).only('on-demand'))).toEqual(['y']);
   });
 
-  it('cut to its first types keeps as many as minValues need', () => {
+  it('limited to its first types keeps as many as minValues requires', () => {
     const many = [1, 2, 3, 4].map((at) => sold(`t${at}`, ['a', 'spot', at]));
     expect(names(ofTypes(many).first(2))).toEqual(['t1', 't2']);
     expect(names(ofTypes(many, [atLeast(3)]).first(2))).toEqual(['t1', 't2', 't3']);
     expect(names(ofTypes(many, [atLeast(1)]).first(2))).toEqual(['t1', 't2']);
   });
 
-  it('knows the price from which on so many types are to choose from', () => {
+  it('returns the price limit that a number of types can meet', () => {
     const many = [4, 1, 3].map((at) => sold(`t${at}`, ['a', 'spot', at]));
     expect([1, 2, 3, 4].map((count) => ofTypes(many).worstOf(count))).toEqual([1, 3, 4, Number.POSITIVE_INFINITY]);
   });
 
-  it('goes to the zone in which that price is least', () => {
+  it('selects the zone with the lowest price limit', () => {
     const split = [sold('x', ['a', 'spot', 1], ['b', 'spot', 2]), sold('y', ['a', 'spot', 5], ['b', 'spot', 3])];
     const zonesOf = (found: Replacement) => found.claim.requirements.filter(({ key }) => key === ZONE_LABEL);
     expect(zonesOf(ofTypes(split).inCheapestZone(1))).toMatchObject([{ values: ['a'] }]);
@@ -110,10 +114,10 @@ describe('a replacement', () => {
     expect(zonesOf(ofTypes(even).inCheapestZone(1))).toEqual([]);
   });
 
-  it('has its prices under its own requirements', () => {
+  it('is priced under its own requirements', () => {
     const type = sold('x', ['a', 'spot', 1], ['b', 'spot', 2], ['b', 'on-demand', 7]);
     const inZone = (zone: string) => ofTypes([type], [{ key: ZONE_LABEL, operator: 'In', values: [zone] }]);
-    // asked one after the other, of one list of types
+    // Several replacements share one list of types.
     const list = [type];
     const under = (requirements: readonly Requirement[]) =>
       Replacement.of(planned(list, requirements), list).worstOf(1);

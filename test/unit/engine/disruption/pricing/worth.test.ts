@@ -8,7 +8,7 @@ import { instanceType, pod, pool, stateNode } from '../objects.ts';
 
 const GIB = 2 ** 30;
 
-/** Four cores and 16 GiB for 0.40 USD, on demand alone. */
+/** Instance type with four cores and 16 GiB, on demand only. */
 const onDemand = (name: string, usdPerHour: number): InstanceType => {
   const type = instanceType(name, 4, usdPerHour);
   const isOnDemand = ({ requirements }: InstanceType['offerings'][number]): boolean =>
@@ -25,7 +25,7 @@ const candidate = (name: string, cpu: string, memory: string): Candidate => {
 };
 
 describe('waste', () => {
-  it('is what a node costs beyond its pods’ share of memory where that is scarce, most first', () => {
+  it('is the cost of a node beyond the share of its pods of scarce memory, highest first', () => {
     const all = [candidate('full', '100m', '16Gi'), candidate('idle', '100m', '1Gi'), candidate('half', '100m', '8Gi')];
     const found = byWaste(all, input).map(({ candidate: { name }, usdPerHour }) => [name, usdPerHour.toFixed(3)]);
     expect(found).toEqual([
@@ -35,7 +35,7 @@ describe('waste', () => {
     ]);
   });
 
-  it('goes by cores where those are scarce', () => {
+  it('uses cores if cores are scarce', () => {
     const all = [candidate('a', '1', '1Gi'), candidate('b', '3', '1Gi')];
     const found = byWaste(all, input).map(({ candidate: { name }, usdPerHour }) => [name, usdPerHour.toFixed(3)]);
     expect(found).toEqual([
@@ -46,7 +46,7 @@ describe('waste', () => {
 });
 
 describe('unit prices', () => {
-  it('are of what the NodePool may buy', () => {
+  it('cover the types that the NodePool can launch', () => {
     const offered = [...types, onDemand('cheap', 0.1)];
     const picky = {
       ...input.nodePool,
@@ -69,7 +69,7 @@ describe('unit prices', () => {
     expect(worthOf(picky)).toBeCloseTo(0.4, 6);
   });
 
-  it('are nothing where nothing is sold', () => {
+  it('are 0 if no type is available', () => {
     expect(unitPrices({ ...input, instanceTypes: [] }, { cpu: 1, memory: 1 })).toEqual({ cpu: 0, memory: 0 });
   });
 });

@@ -28,7 +28,7 @@ interface Scene {
   readonly others?: readonly StateNode[];
   readonly pendingPods?: readonly Pod[];
   readonly pools?: readonly PoolInput[];
-  /** Of nodes that belong to pools which buy nothing for pods. */
+  /** Other nodes belong to these NodePools, which launch no nodes for pods. */
   readonly otherPools?: readonly NodePool[];
   readonly more?: Partial<Snapshot>;
 }
@@ -53,7 +53,7 @@ function simulatorOf(scene: Scene, limits: Pick<SolveOptions, 'deadlineMs' | 'el
 const simulate = (scene: Scene, options: SimulationOptions = { sparesQuietNodes: false }): Simulation | undefined =>
   simulatorOf(scene).without([scene.gone.providerId], options);
 
-/** Initialised so long ago. */
+/** State of a node that was initialized this long ago. */
 const initialized = (name: string, agoMs: number) =>
   claim(name, {
     status: {
@@ -70,13 +70,13 @@ describe('a simulation', () => {
     expect(found?.stranded.size).toBe(0);
   });
 
-  it('buys nodes where there is no room', () => {
+  it('launches nodes if no node has room', () => {
     const full = stateNode('b', { pods: [busy('q', '1800m')] });
     const found = simulate({ gone: stateNode('a', { pods: [busy('p', '500m')] }), others: [full] });
     expect(found?.claims).toMatchObject([{ nodePool: 'default', pods: ['default/p'] }]);
   });
 
-  it('tells which running pods would be stranded, and cares not for those that wait anyway', () => {
+  it('reports running pods that would be stranded, but not pods that are pending anyway', () => {
     const unsold = { ...quietPool, instanceTypes: [] };
     const found = simulate({
       gone: stateNode('a', { pods: [busy('p')] }),
@@ -87,13 +87,13 @@ describe('a simulation', () => {
     expect(found?.plan.refusals.has('default/w')).toBe(true);
   });
 
-  it('does not count on nodes that are not initialised', () => {
+  it('does not use uninitialized nodes', () => {
     const coming = stateNode('b', { state: { initialized: false } });
     const found = simulate({ gone: stateNode('a', { pods: [busy('p')] }), others: [coming] });
     expect(found?.stranded.get('default/p')).toBe('would schedule against uninitialized nodeclaim/b, node/b');
   });
 
-  it('lets pods of nodes that go anyway count on them', () => {
+  it('lets pods of nodes that are being deleted use uninitialized nodes', () => {
     const coming = stateNode('b', { state: { initialized: false } });
     const going = stateNode('c', { pods: [busy('q')], state: { markedForDeletion: true } });
     const found = simulate({ gone: stateNode('a'), others: [coming, going] });
@@ -101,7 +101,7 @@ describe('a simulation', () => {
     expect(found?.stranded.size).toBe(0);
   });
 
-  it('leaves pods out that cannot be moved at all', () => {
+  it('excludes pods that cannot be evicted at all', () => {
     const fixed = { ...busy('p'), metadata: { name: 'p', namespace: 'default', labels: { app: 'db' } } };
     const found = simulate({
       gone: stateNode('a', { pods: [fixed] }),
@@ -111,7 +111,7 @@ describe('a simulation', () => {
     expect(found?.plan.refusals.size).toBe(0);
   });
 
-  it('is called off when the candidate is being deleted', () => {
+  it('is cancelled if the candidate is being deleted', () => {
     const going = stateNode('a', { state: { markedForDeletion: true } });
     const base = simulate({ gone: stateNode('a'), others: [going] });
     expect(base).toBeUndefined();
@@ -123,7 +123,11 @@ describe('a simulation', () => {
     { pool: '10m', spares: false, to: 'b' },
     { pool: '30s', spares: true, to: 'b' },
     { pool: 'Never', spares: true, to: 'b' },
-  ])('moves pods to $to within $pool of quiet, sparing: $spares', ({ pool: consolidateAfter, spares, to }) => {
+  ])('moves pods to $to if consolidateAfter is $pool and quiet nodes are spared: $spares', ({
+    pool: consolidateAfter,
+    spares,
+    to,
+  }) => {
     const pools = [{ ...quietPool, nodePool: pool('default', { consolidateAfter }) }];
     const scene = { gone: stateNode('a', { pods: [busy('p')] }), others, pools };
     const found = simulate(scene, { sparesQuietNodes: spares });
@@ -138,7 +142,7 @@ describe('a simulation', () => {
     expect(found?.claims).toMatchObject([{ pods: ['default/p'] }]);
   });
 
-  it('spares quiet nodes of pools that buy nothing for pods', () => {
+  it('spares quiet nodes of NodePools that launch no nodes for pods', () => {
     const quiet = stateNode('b', { pool: 'static', claim: initialized('b', 60_000) });
     const scene = { gone: stateNode('a', { pods: [busy('p')] }), others: [quiet] };
     const otherPools = [pool('static', { consolidateAfter: '10m' })];
@@ -146,7 +150,7 @@ describe('a simulation', () => {
     expect(simulate(scene, { sparesQuietNodes: true })?.claims).toHaveLength(0);
   });
 
-  it('counts the pods that stay on the candidate to the end', () => {
+  it('counts pods that stay on the candidate until it terminates', () => {
     const labels = { app: 'web' };
     const spread = {
       topologySpreadConstraints: [
@@ -167,14 +171,14 @@ describe('a simulation', () => {
     const cleared = claim('a', { spec: { terminationGracePeriod: '1h' } });
     const gone = stateNode('a', { pods: [stays, web('moves')], claim: cleared });
     const found = simulate({ gone, others: [stateNode('c')] });
-    // zone-a has `stays` and its node `c` has room, but then zone-b would be two behind
+    // zone-a has `stays` and node `c` has room, but zone-b would then be two pods behind.
     expect(found?.plan.placements).toEqual([]);
     expect(found?.claims.flatMap(({ requirements }) => requirements)).toContainEqual(
       expect.objectContaining({ key: ZONE_LABEL, values: ['zone-b'] }),
     );
   });
 
-  it('spares quiet nodes from moved pods, not from pending ones', () => {
+  it('spares quiet nodes from moved pods, but not from pending pods', () => {
     const scene = { gone: stateNode('a'), others, pendingPods: [pending('w')] };
     const found = simulate(scene, { sparesQuietNodes: true });
     expect(found?.plan.placements).toMatchObject([{ node: 'b', pods: ['default/w'] }]);
@@ -182,7 +186,7 @@ describe('a simulation', () => {
 });
 
 describe('a simulation of a pod that has not started', () => {
-  it('may use a quiet node: it would have come there anyway', () => {
+  it('may use a quiet node, because the pod would be scheduled there anyway', () => {
     const others = [stateNode('b', { claim: initialized('b', 60_000) })];
     const starting = (phase: 'Pending' | 'Running'): Pod => ({ ...busy('p'), status: { phase } });
     const claimsFor = (phase: 'Pending' | 'Running') =>
@@ -193,7 +197,7 @@ describe('a simulation of a pod that has not started', () => {
 });
 
 describe('several simulations', () => {
-  it('have the whole of the deadline each', () => {
+  it('have the full deadline each', () => {
     let now = 0;
     const gone = stateNode('a', { pods: [busy('p')] });
     const base: Snapshot = {
@@ -226,7 +230,7 @@ describe('several simulations', () => {
     expect(asked(true)).toBe(1);
   });
 
-  it('is made once for each question', () => {
+  it('are made once for equal inputs', () => {
     const gone = stateNode('a', { pods: [busy('p')] });
     const simulator = simulatorOf({ gone, others: [stateNode('b'), stateNode('c')] });
     const asked = (options: SimulationOptions, ...ids: readonly string[]) =>
@@ -237,7 +241,7 @@ describe('several simulations', () => {
     expect(asked({ sparesQuietNodes: true }, 'aws:///b')).not.toBe(first);
   });
 
-  it('is made again when time ran out on the first', () => {
+  it('are repeated if the first one timed out', () => {
     let now = 0;
     const gone = stateNode('a', { pods: [busy('p')] });
     const elapsedMs = (): number => (now += 400);
