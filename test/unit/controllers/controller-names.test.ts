@@ -1,4 +1,4 @@
-/** Which controllers run, by the names that users see in metrics and logs. */
+/** Names of controllers in metrics and logs. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { World } from './harness.ts';
 
@@ -49,11 +49,11 @@ describe('controllers', () => {
     'state.nodeclaimgc',
   ];
 
-  it('have the names that dashboards and log queries know', async () => {
+  it('have stable names for dashboards and log queries', async () => {
     expect(await shown()).toEqual(expect.arrayContaining(NAMES));
   });
 
-  it('of features are there with their gates', async () => {
+  it('of features run if their feature gates are enabled', async () => {
     const gated = ['static.deprovisioning', 'static.provisioning'];
     expect(await shown()).not.toEqual(expect.arrayContaining([gated[0]]));
     world.kill();

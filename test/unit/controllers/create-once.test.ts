@@ -21,7 +21,7 @@ interface Fate {
   readonly error?: Error;
 }
 
-/** An API server that lets the requests have these fates, and takes every later one. */
+/** An API server that handles the first requests as given, and accepts later requests. */
 function serverOf(...fates: readonly Fate[]) {
   const made: NodeClaim[] = [];
   const asked: string[] = [];
@@ -51,7 +51,7 @@ function serverOf(...fates: readonly Fate[]) {
 }
 
 describe('createOnce', () => {
-  it('names the object as the API server would', async () => {
+  it('generates a name in the format of the API server', async () => {
     const server = serverOf();
     expect(await server.outcome()).toMatchObject({ metadata: { uid: 'uid-0', generateName: 'default-' } });
     expect(server.asked[0]).toMatch(/^default-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
@@ -59,9 +59,9 @@ describe('createOnce', () => {
 
   it.each<[string, readonly Fate[]]>([
     ['the connection breaks before the request arrives', [{ made: false, error: LOST }]],
-    ['the answer is lost', [{ made: true, error: LOST }]],
-    ['the server runs out of time and gives up', [{ made: false, error: TIMED_OUT }]],
-    ['the server runs out of time, but etcd has taken it', [{ made: true, error: TIMED_OUT }]],
+    ['the response is lost', [{ made: true, error: LOST }]],
+    ['the request times out without an effect', [{ made: false, error: TIMED_OUT }]],
+    ['the request times out after the object was stored', [{ made: true, error: TIMED_OUT }]],
     [
       'it fails several times',
       [
@@ -70,7 +70,7 @@ describe('createOnce', () => {
         { made: false, error: LOST },
       ],
     ],
-  ])('makes one object and answers it when %s', async (_, fates) => {
+  ])('creates and returns a single object if %s', async (_, fates) => {
     const server = serverOf(...fates);
     expect(await server.outcome()).toMatchObject({ metadata: { uid: 'uid-0' } });
     expect(server.made).toHaveLength(1);
@@ -78,24 +78,24 @@ describe('createOnce', () => {
   });
 
   it.each([
-    ['a refusal', new ApiError(422, 'Invalid', 'spec is invalid')],
-    ['a name that is taken', new ApiError(409, 'AlreadyExists', 'exists')],
+    ['a validation error', new ApiError(422, 'Invalid', 'spec is invalid')],
+    ['a name conflict', new ApiError(409, 'AlreadyExists', 'exists')],
     ['a missing permission', new ApiError(403, 'Forbidden', 'no')],
-  ])('does not repeat what failed by %s', async (_, error) => {
+  ])('does not retry after %s', async (_, error) => {
     const server = serverOf({ made: false, error });
     expect(await server.outcome()).toBe(error);
     expect(server.asked).toHaveLength(1);
   });
 
-  it('gives up when the server stays away', async () => {
+  it('gives up if the server stays unavailable', async () => {
     const server = serverOf(...Array.from({ length: 20 }, () => ({ made: false, error: LOST })));
     expect(await server.outcome()).toBe(LOST);
     expect(server.asked).toHaveLength(11);
   });
 });
 
-describe('createOnce of a process that stops', () => {
-  it('sends nothing more', async () => {
+describe('createOnce of a stopping process', () => {
+  it('sends no further request', async () => {
     const server = serverOf({ made: false, error: LOST });
     server.stop.abort();
     expect(await server.outcome()).toBe(LOST);
@@ -104,7 +104,7 @@ describe('createOnce of a process that stops', () => {
 });
 
 describe('generatedName', () => {
-  it('differs from call to call', () => {
+  it('is unique per call', () => {
     expect(new Set(Array.from({ length: 50 }, () => generatedName('a-'))).size).toBeGreaterThan(45);
   });
 });

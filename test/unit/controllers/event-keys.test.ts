@@ -1,4 +1,4 @@
-/** Under which key, for how long and at which rate events are told: what users see of them depends on it. */
+/** Deduplication keys, windows and rate limits of events, which determine the events that users see. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
@@ -11,7 +11,9 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-/** `type kind: message [key] window rate`, with what identifies the object by name in place of its value. */
+/**
+ * `type kind: message [key] window rate`, in which values that identify the object are replaced by their field names.
+ */
 function shape({ type, object, message, dedupe, windowMs, limit }: EventNote): string {
   const names: Readonly<Record<string, string>> = {
     [object.metadata.uid ?? '']: 'uid',
@@ -33,7 +35,7 @@ async function begin(spec: Parameters<World['nodePool']>[1] = {}): Promise<void>
 }
 
 describe('events', () => {
-  it('of pods that wait', async () => {
+  it('are published for pending pods', async () => {
     await begin();
     world.pending(1);
     world.pending(1, '1000');
@@ -46,7 +48,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of pods that do not want to be disrupted', async () => {
+  it('are published for pods with do-not-disrupt', async () => {
     await begin();
     world.pending(2);
     await world.pass(15);
@@ -77,7 +79,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of a NodePool that nothing can be bought for', async () => {
+  it('are published for a NodePool without usable instance types', async () => {
     const { template } = world.nodePool('model').spec;
     world.kube.delete(NODE_POOL, { name: 'model' });
     const requirements = [{ key: INSTANCE_TYPE_LABEL, operator: 'In' as const, values: ['gone'] }];
@@ -89,7 +91,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of a claim that registers without its taint, and ends within its grace period', async () => {
+  it('are published for a claim that registers without its taint and terminates within its grace period', async () => {
     const { template } = world.nodePool('model').spec;
     world.kube.delete(NODE_POOL, { name: 'model' });
     world.joining = false;
@@ -113,7 +115,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of conditions, each time that one changes', async () => {
+  it('are published for each transition of a condition', async () => {
     await begin();
     world.pending(1);
     await world.pass(15);

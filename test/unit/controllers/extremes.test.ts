@@ -1,4 +1,4 @@
-/** What the CRDs let through: whatever a validation of ours passes can be used by everything that reads it. */
+/** Extreme values that the CRDs accept: every valid object can be used by all its readers. */
 import { describe, expect, it } from '@jest/globals';
 import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
@@ -62,7 +62,7 @@ const claimSchema = structuralSchema(
     .openAPIV3Schema,
 );
 
-/** What the API server would refuse of the claim that is made for the pool. */
+/** Errors of the API server for the claim of a NodePool. */
 function refusals(pool: NodePool): readonly unknown[] {
   const planned = templateClaim(pool, { instanceTypes: TYPES });
   const claim = nodeClaimOf(planned, pool);
@@ -76,19 +76,19 @@ function refusals(pool: NodePool): readonly unknown[] {
 const healthy = pod('healthy', { cpu: '1', nodeSelector: { 'karpenter.sh/nodepool': 'sound' } });
 
 describe.each(Object.entries(BASES))('a %s NodePool with one field at an extreme', (_, base) => {
-  // those of other providers are none of our business
+  // Objects of other providers are not managed.
   const extremes = extremesOf(base).filter(
     ({ object: { spec } }) =>
       spec.template.spec.nodeClassRef.group === nodeClassRef.group &&
       spec.template.spec.nodeClassRef.kind === nodeClassRef.kind,
   );
 
-  it('comes in many forms that the API server takes', () => {
+  it('has many variants that the API server accepts', () => {
     expect(extremes.length).toBeGreaterThan(100);
     expect(nodePoolErrors(base)).toEqual([]);
   });
 
-  it('keeps no pod of another NodePool from its node', () => {
+  it('does not block pods of another NodePool', () => {
     const pools = [
       ...extremes.map(({ object }, at) => ({ ...object, metadata: { name: `x${at}` } })),
       nodePool('sound'),
@@ -97,7 +97,7 @@ describe.each(Object.entries(BASES))('a %s NodePool with one field at an extreme
     expect(plan.claims.map(({ nodePool }) => nodePool)).toEqual(['sound']);
   });
 
-  it('can be used everywhere, unless its validation says what is wrong', () => {
+  it('can be used everywhere unless its validation fails', () => {
     const faults = extremes.flatMap(({ what, object }) => {
       const errors = nodePoolErrors(object);
       expect(errors.join('; ').length).toBeLessThan(100_000);
@@ -108,7 +108,7 @@ describe.each(Object.entries(BASES))('a %s NodePool with one field at an extreme
     expect(faults).toEqual([]);
   });
 
-  it('ends no round of disruption and no round of static NodePools', () => {
+  it('does not interrupt disruption and static provisioning', () => {
     for (const { object } of extremes) {
       const claim = { ...nodeClaimOf(templateClaim(nodePool('sound')), object), status: { conditions: [] } };
       budgetErrors([object], 0);
@@ -126,7 +126,7 @@ describe('a NodeClaim with one field at an extreme', () => {
   };
   const extremes = extremesOf<NodeClaim>({ ...base, spec: { ...base.spec, resources: { requests: { cpu: '1' } } } });
 
-  it('can be counted, whatever it is', () => {
+  it('can be counted in any variant', () => {
     expect(extremes.length).toBeGreaterThan(100);
     for (const { object } of extremes) {
       const pools = [{ nodePool: BASES.dynamic, instanceTypes: TYPES }];
@@ -161,7 +161,7 @@ describe('a NodeOverlay with one field at an extreme', () => {
   const priced = { ...base, spec: { ...base.spec, price: '1' } };
   const adjusted = { ...base, spec: { ...base.spec, priceAdjustment: '+1' } };
 
-  it('leaves prices and capacities that can be compared, or is refused with a reason', () => {
+  it('results in comparable prices and capacities, or is rejected with a reason', () => {
     const pool = { nodePool: nodePool('sound'), instanceTypes: TYPES };
     for (const { what, object } of [base, priced, adjusted].flatMap((each) => extremesOf<NodeOverlay>(each))) {
       const { accepted, problems } = evaluateOverlays([object], [pool]);
@@ -184,7 +184,7 @@ describe('a CapacityBuffer with one field at an extreme', () => {
     spec: { podTemplateRef: { name: 'a' }, replicas: 1, percentage: 1, limits: { cpu: '1' } },
   };
 
-  it('keeps room for no more pods than memory holds, or says why for none', () => {
+  it('provisions no more pods than the memory limit allows, or reports the reason', () => {
     const template = { spec: { containers: [{ name: 'a', resources: { requests: { cpu: '1m' } } }] } };
     const { limits: _, ...unlimited } = base.spec;
     const bases = [base, { ...base, spec: unlimited }];
@@ -218,7 +218,7 @@ describe('an EC2NodeClass with one field at an extreme', () => {
     },
   };
 
-  it('is refused field by field, or can be hashed and measured', () => {
+  it('is rejected by field, or can be hashed and measured', () => {
     const extremes = extremesOf<EC2NodeClass>(base);
     expect(extremes.length).toBeGreaterThan(100);
     for (const { what, object } of extremes) {

@@ -1,4 +1,4 @@
-/** A cloud with three types in two zones that sells at once and takes ten seconds to terminate. */
+/** Cloud provider with three types in two zones that launches immediately and takes ten seconds to terminate. */
 import { NODE_CLAIM } from '../../../src/api/kinds.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
@@ -61,7 +61,7 @@ export class FakeCloud implements CloudProvider {
     instanceType('m.xlarge', 4, 0.2),
     instanceType('m.2xlarge', 8, 0.4),
   ];
-  /** Runs before an instance is bought: throw in it to make the launch fail. */
+  /** Runs before a launch. A throw makes the launch fail. */
   beforeCreate: (claim: NodeClaim) => void = () => undefined;
   drifted: string | undefined;
   creations = 0;

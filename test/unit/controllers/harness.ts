@@ -1,4 +1,4 @@
-/** The operator's controllers around an API server and a cloud in memory, on a clock that the test moves. */
+/** The operator's controllers with an in-memory API server and cloud, and a clock that tests advance. */
 
 import { isTrue } from '../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
@@ -41,26 +41,26 @@ export class World {
   readonly lines: Line[];
   readonly #log;
   metrics: Metrics = createMetrics();
-  /** Numbers in [0, 1) for names and waits. Undefined for the machine's. */
+  /** Random numbers in [0, 1) for names and waits. Undefined for Math.random. */
   protected readonly random: (() => number) | undefined = undefined;
-  /** The engine's, in this thread, unless a test puts another in its place. */
+  /** Solver of the engine in this thread, unless a test replaces it. */
   solver: Solver | undefined;
-  /** Launches that served no purpose, of the operator that started last. */
+  /** Launch budget of the operator that started last. */
   launches: LaunchBudget | undefined;
-  /** Disruption's, in this thread, unless a test puts another in its place. */
+  /** Disruption simulations in this thread, unless a test replaces them. */
   simulations: SimulationRunner | undefined;
-  /** What was decided and what the nodes cost; none is kept unless a test wants one. */
+  /** History of decisions and costs. Undefined unless a test sets it. */
   costHistory: KeptHistory | undefined;
-  /** Takes traces, where a test puts one here. */
+  /** Receives traces if a test sets it. */
   tracer: Tracer | undefined;
   traces: NodeTraces | undefined;
   #operator: Operator | undefined;
   #serial = 0;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
-  /** Whether instances join as Nodes by themselves, and the scheduler binds pods to Nodes with room. */
+  /** If true, instances join as Nodes and the scheduler binds pods to Nodes with room. */
   joining = true;
 
-  /** `lagMs` is how long it takes until caches show a write. */
+  /** `lagMs` is the delay until caches contain a write. */
   constructor(lagMs = 5) {
     this.kube = new MemoryKube(this.clock, lagMs);
     const { log, lines } = recordingLog();
@@ -86,8 +86,8 @@ export class World {
   }
 
   /**
-   * `history` keeps what disruption says of every node, `moves` what it did. Without steering, unless the arguments say otherwise,
-   * so that consolidation does not wait for marked nodes.
+   * `history` records the verdicts of every node, `moves` the disruption moves. Steering is off unless the arguments enable it, so
+   * that consolidation does not wait for marked nodes.
    */
   start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();
@@ -133,13 +133,13 @@ export class World {
     this.#operator = { stop, cluster, done };
   }
 
-  /** Ends the operator as a crash would: what it has not written is lost. */
+  /** Stops the operator like a crash, which loses unwritten state. */
   kill(): void {
     this.#operator?.stop.abort();
     this.#operator = undefined;
   }
 
-  /** Moves time on in steps, the rest of the world doing its part after each. */
+  /** Advances time in steps, with updates of the rest of the world after each step. */
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       await this.clock.advance(1000);
@@ -149,7 +149,7 @@ export class World {
     }
   }
 
-  /** Pods that are made anew when they are evicted. */
+  /** Creates pods that are created again when they are evicted. */
   deploy(name: string, replicas: number, cpu = '1'): void {
     this.#deployments.set(name, { replicas, cpu });
     this.#keepReplicas();
@@ -164,7 +164,7 @@ export class World {
     }
   }
 
-  /** Lets every instance without a Node become one that is ready. */
+  /** Creates a ready Node for every instance without a Node. */
   joinInstances(): void {
     for (const [providerID, { created, terminatedMs }] of this.cloud.instances) {
       if (terminatedMs !== undefined || this.nodes.some(({ spec }) => spec?.providerID === providerID)) continue;
@@ -189,7 +189,7 @@ export class World {
     });
   }
 
-  /** A scheduler of few words: CPU and untainted nodes are all it knows. */
+  /** A simple scheduler that considers only CPU and untainted nodes. */
   bindPods(): void {
     for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
       const node = this.nodes.find((candidate) => this.takes(candidate, pod));
@@ -237,7 +237,7 @@ export class World {
     });
   }
 
-  /** Pods that the scheduler could not place. */
+  /** Creates pods that the scheduler could not place. */
   pending(count: number, cpu = '1', name = 'web', ownerReferences: readonly OwnerReference[] = []): readonly Pod[] {
     return Array.from({ length: count }, () => {
       this.#serial += 1;

@@ -1,4 +1,4 @@
-/** What `/debug/holds` serves. */
+/** Response of `/debug/holds`. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { holdViews } from '../../../src/controllers/hold-views.ts';
 import { PodHolds } from '../../../src/state/pod-holds.ts';
@@ -16,7 +16,7 @@ afterEach(() => world.kill());
 describe('views of holds', () => {
   const views = () => [...holdViews(world, (pod) => holds.heldNow(pod))];
 
-  it('name each pod that waits, why, since when and until when, until the hold ends', async () => {
+  it('list each held pod with reason, start and end until the hold ends', async () => {
     const [first, second] = world.pending(2);
     world.pending(1, '2', 'other');
     await world.pass(1);

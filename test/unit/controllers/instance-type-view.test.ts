@@ -1,4 +1,4 @@
-/** What `/debug/instancetypes` serves. */
+/** Response of `/debug/instancetypes`. */
 import { describe, expect, it } from '@jest/globals';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { instanceTypeView } from '../../../src/controllers/debug-views.ts';
@@ -8,7 +8,7 @@ import { instanceType } from './fake-cloud.ts';
 const pool = (name: string) => ({ metadata: { name } }) as NodePool;
 
 describe('the view of instance types', () => {
-  it('shows those of every NodePool, and leaves out one whose NodeClass is not ready', async () => {
+  it('contains the types of every NodePool except one whose NodeClass is not ready', async () => {
     const types = [instanceType('m.large', 2, 0.1)];
     const deps = {
       informers: { store: () => ({ list: () => ['sound', 'twin', 'unready'].map(pool) }) },

@@ -1,4 +1,4 @@
-/** What the controllers of NodeClaims and Nodes must not do because a write fails or their caches lag behind. */
+/** Effects that failed writes and lagging caches must not have on controllers of NodeClaims and Nodes. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
@@ -12,11 +12,11 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('nodes that end together', () => {
+describe('nodes that terminate together', () => {
   it.each<{ what: string; kind: Kind<KubeObject> }>([
     { what: 'claims', kind: NODE_CLAIM },
     { what: 'Nodes', kind: NODE },
-  ])('because their $what are deleted need none of the retries that all nodes share', async ({ kind }) => {
+  ])('because their $what are deleted use none of the retries that all nodes share', async ({ kind }) => {
     world.nodePool();
     world.start();
     world.deploy('web', 12, '7');
@@ -35,8 +35,8 @@ describe('nodes that end together', () => {
   });
 });
 
-describe('a pod that was asked to go', () => {
-  /** As kubelets do, which take their time. */
+describe('a pod that was evicted', () => {
+  /** Ends pods with a delay, as kubelets do. */
   function endPods(): void {
     for (const { metadata } of world.pods) {
       const endedMs = Date.parse(metadata.deletionTimestamp ?? '') + 8_000;
@@ -44,7 +44,7 @@ describe('a pod that was asked to go', () => {
     }
   }
 
-  it('is neither asked nor counted again while the cache shows it as it was', async () => {
+  it('is neither evicted nor counted again while the cache contains its old state', async () => {
     world = new World(2_500);
     const { spec } = world.nodePool('template');
     world.kube.delete(NODE_POOL, { name: 'template' });
@@ -81,11 +81,11 @@ describe('a pod that was asked to go', () => {
   });
 });
 
-describe('a Node that joins', () => {
+describe('a joining Node', () => {
   it.each([
-    { how: 'as it should', taints: [UNREGISTERED_TAINT] },
-    { how: 'without the taint that it should arrive with', taints: [] },
-  ])('$how is not fit for use before its startup taint is gone', async ({ taints }) => {
+    { how: 'normally', taints: [UNREGISTERED_TAINT] },
+    { how: 'without the registration taint', taints: [] },
+  ])('that registers $how is not schedulable before its startup taint is removed', async ({ taints }) => {
     const agent: Taint = { key: 'example.com/agent', effect: 'NoSchedule' };
     const { spec } = world.nodePool('template');
     world.kube.delete(NODE_POOL, { name: 'template' });
@@ -110,10 +110,10 @@ describe('a Node that joins', () => {
   });
 });
 
-describe("an outcome that a NodePool's health", () => {
+describe('registration health of a NodePool', () => {
   const pool = () => world.kube.get(NODE_POOL, { name: 'default' }).metadata.uid ?? '';
 
-  /** The first writes of a kind fail. */
+  /** Makes the first writes of a kind fail. */
   function failing(operation: string, times: number, error: ApiError): () => number {
     let failed = 0;
     world.kube.beforeWrite = (at) => {
@@ -133,7 +133,7 @@ describe("an outcome that a NodePool's health", () => {
     expect(conditionOf(world.claims[0], 'Launched')).toBe('True/Launched');
   }
 
-  it('is told of again because the claim cannot be deleted counts once', async () => {
+  it('counts a failure once if the deletion of the claim is retried', async () => {
     await launched();
     world.removePods(...world.pods);
     await world.clock.advance(14 * 60_000);
@@ -145,7 +145,7 @@ describe("an outcome that a NodePool's health", () => {
     expect(conditions.find(({ type }) => type === 'NodeRegistrationHealthy')?.status).toBe('Unknown');
   });
 
-  it('is told of again because somebody else writes the claim counts once', async () => {
+  it('counts a success once if the write of the claim conflicts', async () => {
     await launched();
     const health = world.cluster.registrationHealth;
     for (const claim of ['a', 'b']) health.record(pool(), false, claim);

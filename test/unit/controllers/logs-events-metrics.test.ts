@@ -1,4 +1,4 @@
-/** Log lines, events and metrics that users watch, by their exact names. */
+/** Exact names of log lines, events and metrics that users monitor. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
@@ -15,7 +15,7 @@ afterEach(() => world.kill());
 type Template = Partial<NodePool['spec']['template']['spec']>;
 type Disruption = Partial<NonNullable<NodePool['spec']['disruption']>>;
 
-/** A pool whose nodes get a template, and pods that need one node of it. */
+/** Creates a NodePool with a template, and pods that need one node. */
 async function withNode(template: Template = {}, disruption: Disruption = {}): Promise<void> {
   const seed = world.nodePool('seed');
   world.kube.delete(NODE_POOL, seed.metadata);
@@ -45,7 +45,7 @@ async function expectMetrics(...wanted: readonly (string | RegExp)[]): Promise<v
 }
 
 describe('the life of a node', () => {
-  it('tells of its beginning', async () => {
+  it('is logged at its start', async () => {
     await withNode();
     expect(keys('launched nodeclaim')).toEqual([
       'NodeClaim',
@@ -65,7 +65,7 @@ describe('the life of a node', () => {
     expect(world.claims[0]?.status?.nodeName).toBe(world.nodes[0]?.metadata.name);
   });
 
-  it('tells of its end', async () => {
+  it('is logged at its end', async () => {
     await withNode({ terminationGracePeriod: '10m' });
     world.kube.delete(NODE_CLAIM, world.claims[0]?.metadata ?? { name: '' });
     await world.pass(60);
@@ -92,7 +92,7 @@ describe('the life of a node', () => {
     );
   });
 
-  it('ends every Node that claims to be the instance, without a provider call for one that was never bought', async () => {
+  it('ends for every Node of the instance, without a provider call for an instance that was never launched', async () => {
     await withNode();
     const [[providerID, instance] = ['', undefined]] = [...world.cloud.instances];
     if (instance === undefined) throw new Error('no instance was bought');
@@ -154,7 +154,7 @@ describe('the life of a node', () => {
     ]);
   });
 
-  it('tells when its instance does not join', async () => {
+  it('is logged if its instance does not join', async () => {
     world.joining = false;
     await withNode();
     await world.pass(16 * 60);
@@ -173,7 +173,7 @@ describe('the life of a node', () => {
     expect(health).toMatchObject({ reason: 'RegistrationFailed', message: 'Failed to register node' });
   });
 
-  it('tells what is inconsistent', async () => {
+  it('is logged if it is inconsistent', async () => {
     await withNode();
     await world.pass(10 * 60);
     const { metadata } = world.nodes[0] ?? { metadata: { name: '' } };
@@ -202,7 +202,7 @@ describe('Initialized', () => {
       { spec: { taints: [taint(key, effect)] } },
     ]),
     [
-      'lacks a resource',
+      'does not have a resource',
       'ResourceNotRegistered',
       'Resource "cpu" was requested but not registered',
       { status: { allocatable: { cpu: '0', memory: '1Gi' } } },
@@ -237,7 +237,7 @@ describe('Initialized', () => {
 describe('voluntary disruption', () => {
   const labels = 'decision="replace",reason="drifted",consolidation_type=""';
 
-  it('tells of a replacement from the decision to the end', async () => {
+  it('logs a replacement from the decision to the end', async () => {
     await withNode();
     const old = present(world.nodes[0]?.metadata.name);
     world.kube.patch(
@@ -283,7 +283,7 @@ describe('voluntary disruption', () => {
   it.each([
     ['when the replacement is deleted', /^replacement was deleted/],
     ['when the replacement does not come up', /^command reached timeout/],
-  ])('tells why it puts a node back %s', async (when, reason) => {
+  ])('logs the reason of a rollback %s', async (when, reason) => {
     await withNode();
     const [old] = world.claims;
     world.joining = false;
@@ -309,7 +309,7 @@ describe('voluntary disruption', () => {
     }
   });
 
-  it('tells which budgets cannot be read, and goes on', async () => {
+  it('logs budgets that cannot be parsed, and continues', async () => {
     await withNode({}, { budgets: [{ nodes: '1', schedule: '61 * * * *', duration: '1h' }] });
     await world.pass(10);
     expect(lines('detected disruption budget errors')[0]?.fields.error).toMatch(
@@ -318,7 +318,7 @@ describe('voluntary disruption', () => {
     expect(messages('DisruptionBlocked')).not.toContainEqual(expect.stringMatching(/^NodePool/));
   });
 
-  it('tells when an empty node is not empty any more', async () => {
+  it('logs that an empty node is no longer empty', async () => {
     await withNode({}, { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
     world.deploy('web', 0);
     await world.pass(12);
@@ -332,7 +332,7 @@ describe('voluntary disruption', () => {
 });
 
 describe('drift', () => {
-  it('leaves the condition as it is when the instance is not known any more', async () => {
+  it('keeps the condition if the instance does not exist anymore', async () => {
     await withNode({}, { budgets: [{ nodes: '0' }] });
     world.cloud.drifted = 'AMIDrift';
     await world.pass(6 * 60);
@@ -347,7 +347,7 @@ describe('drift', () => {
 });
 
 describe('a NodePool', () => {
-  it('says that its NodeClass is terminating', async () => {
+  it('reports that its NodeClass is terminating', async () => {
     await withNode();
     const { metadata } = world.kube.get(EC2_NODE_CLASS, { name: 'default' });
     world.kube.patch(EC2_NODE_CLASS, metadata, { metadata: { finalizers: ['karpenter.k8s.aws/termination'] } });

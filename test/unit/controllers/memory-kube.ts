@@ -1,4 +1,4 @@
-/** An API server in memory: versions, conflicts, generations and finalizers; its watches lag behind its writes. */
+/** In-memory API server with versions, conflicts, generations and finalizers. Watches lag behind writes. */
 import {
   apiVersionOf,
   CAPACITY_BUFFER,
@@ -49,7 +49,7 @@ export class MemoryKube {
   #version = 100;
   /** Names of write operations in order, such as `create nodeclaims`. */
   readonly writes: string[] = [];
-  /** Runs before a write: throw in it to make the write fail. */
+  /** Runs before a write. A throw makes the write fail. */
   beforeWrite: (operation: string, name: string) => void = () => undefined;
 
   constructor(clock: Clock, lagMs = 5) {
@@ -117,7 +117,7 @@ export class MemoryKube {
     return isDone ? this.#remove(kind, stored) : this.#store(kind, stored);
   }
 
-  /** Of documents alone: controllers patch what others write as well. */
+  /** Only for ConfigMaps, because controllers patch objects that other clients write too. */
   update<T extends KubeObject>(kind: Kind<T>, object: T): T {
     if (kind.plural !== CONFIG_MAP.plural) throw new Error('controllers patch, they never update');
     this.#begin('update', kind, object.metadata.name);
@@ -168,7 +168,7 @@ export class MemoryKube {
     }
   }
 
-  /** A client whose process can be killed: from then on it reaches nothing and hears nothing. */
+  /** Client of a process that can be killed, after which no request or watch event passes. */
   client(signal: AbortSignal): KubeClient {
     const alive = async <T>(work: () => T): Promise<T> => {
       if (signal.aborted) throw new Error('the process is dead');
@@ -190,7 +190,7 @@ export class MemoryKube {
     };
   }
 
-  /** Informers of one process, complete from the start, later changes coming after the lag. */
+  /** Synced informers of one process, which receive changes after the lag. */
   informers(signal: AbortSignal): Informers {
     const stores = new Map<string, ObjectStore<KubeObject>>();
     const open = (kind: Kind): ObjectStore<KubeObject> => {

@@ -1,4 +1,4 @@
-/** How many keys each controller works on at once, how it backs off, and how fast it may retry over all keys. */
+/** Concurrency, back-off and retry rate of each controller. */
 import { describe, expect, it } from '@jest/globals';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import { controllers } from '../../../src/controllers/index.ts';
@@ -15,7 +15,7 @@ const DEFAULT_CONCURRENCY = 10;
 const DEFAULT_BACK_OFF = '5 1000000';
 const DEFAULT_LIMIT = '10 100';
 
-/** `concurrency · base and longest back-off in ms · retries per second and in a burst`, by controller. */
+/** Returns `concurrency · base and maximum back-off in ms · retries per second and in a burst` by controller. */
 function paces(cpu: string): Readonly<Record<string, string>> {
   const clock = virtualClock();
   const { informers } = handFed();
@@ -46,7 +46,7 @@ function paces(cpu: string): Readonly<Record<string, string>> {
   );
 }
 
-describe('a controller that does not say at which pace', () => {
+describe('a controller without pace settings', () => {
   const start = (failures: number) => {
     const clock = virtualClock();
     const { informers, store } = handFed();
@@ -69,16 +69,16 @@ describe('a controller that does not say at which pace', () => {
     return { clock, metrics, total, put: (name: string) => store(WIDGET).put(widget(name, 1)) };
   };
 
-  it('backs off from 5 ms, doubling', async () => {
+  it('backs off exponentially from 5 ms', async () => {
     const { clock, metrics, total, put } = start(Number.POSITIVE_INFINITY);
     put('a');
     await clock.advance(1_000);
-    // at 0, 5, 15, 35, 75, 155, 315 and 635 ms, and up to a tenth later
+    // At 0, 5, 15, 35, 75, 155, 315 and 635 ms, plus up to a tenth.
     expect(total()).toBe(8);
     expect(await metrics.text()).toContain('max_concurrent_reconciles{controller="usual"} 10');
   });
 
-  it('retries a hundred keys at once, then ten a second', async () => {
+  it('retries a burst of a hundred keys, then ten per second', async () => {
     const { clock, total, put } = start(1);
     for (let key = 0; key < 130; key += 1) put(`key-${key}`);
     await clock.advance(50);

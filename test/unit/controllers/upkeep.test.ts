@@ -24,7 +24,7 @@ describe('a running node', () => {
 
   const ref = () => world.claims[0]?.metadata ?? { name: '' };
 
-  it('has the time at which pods last came noted on its claim, ten seconds apart at the closest', async () => {
+  it('has the time of its last pod event on its claim, updated at most every ten seconds', async () => {
     const first = world.claims[0]?.status?.lastPodEventTime;
     expect(first).toBeDefined();
     const noted = (): number => world.kube.writes.filter((write) => write === 'patch-status nodeclaims').length;
@@ -38,7 +38,7 @@ describe('a running node', () => {
     expect(Date.parse(world.claims[0]?.status?.lastPodEventTime ?? '')).toBeGreaterThan(Date.parse(first ?? ''));
   });
 
-  it('is consistent with what was bought, or its claim says what is missing', async () => {
+  it('matches its instance type, or its claim reports the missing resources', async () => {
     await world.pass(10 * 60);
     expect(conditionOf(world.claims[0], 'ConsistentStateFound')).toBe('True/ConsistentStateFound');
     world.kube.patch(NODE, world.nodes[0]?.metadata ?? { name: '' }, { status: { capacity: { cpu: '1' } } }, 'status');
@@ -48,13 +48,13 @@ describe('a running node', () => {
     expect(told?.message).toBe('expected 4 of resource cpu, but found 1 (25.0% of expected)');
   });
 
-  it('gets the label of its NodeClass back', async () => {
+  it('has the label of its NodeClass restored', async () => {
     world.kube.patch(NODE_CLAIM, ref(), { metadata: { labels: { [EC2_NODECLASS_LABEL]: null } } });
     await world.pass(2);
     expect(world.claims[0]?.metadata.labels?.[EC2_NODECLASS_LABEL]).toBe('default');
   });
 
-  it('has pods that are told how their do-not-disrupt annotation is read', async () => {
+  it('has pods with events about their do-not-disrupt annotation', async () => {
     const [a, b] = world.pods;
     const annotate = (pod: typeof a, value: string): void => {
       const annotations = { [DO_NOT_DISRUPT_ANNOTATION]: value };
@@ -79,7 +79,7 @@ describe('a running node', () => {
 });
 
 describe('a claim that was deleted before the informers showed it', () => {
-  it('is forgotten after fifteen seconds, so that provisioning goes on', async () => {
+  it('is forgotten after fifteen seconds, so that provisioning continues', async () => {
     const world = new World();
     world.nodePool();
     world.start();
@@ -101,7 +101,7 @@ describe('OwnWrites', () => {
     metadata: { name: 'a', uid, resourceVersion, ...(deletionTimestamp && { deletionTimestamp }) },
   });
 
-  it('is behind until the cache shows the written version, or a later one', () => {
+  it('is behind until the cache contains the written version or a later one', () => {
     const writes = new OwnWrites();
     expect(writes.isBehind(object('9'))).toBe(false);
     writes.wrote(object('10'));
@@ -109,7 +109,7 @@ describe('OwnWrites', () => {
     expect(writes.isBehind(object('9', 'successor'))).toBe(false);
   });
 
-  it('is behind until the cache shows the deletion', () => {
+  it('is behind until the cache contains the deletion', () => {
     const writes = new OwnWrites();
     writes.deleted(object('10'));
     expect(writes.isBehind(object('11'))).toBe(true);
@@ -121,7 +121,7 @@ describe('OwnWrites', () => {
 });
 
 describe('withBoundedConcurrency', () => {
-  it('works on so many at once, on all of them, and throws what went wrong', async () => {
+  it('limits concurrency, processes all items, and rethrows an error', async () => {
     let atWork = 0;
     let most = 0;
     const seen: number[] = [];
@@ -154,12 +154,7 @@ describe('retried', () => {
     { failures: 3, error: new Error('busy'), calls: 4, succeeds: true },
     { failures: 4, error: new Error('busy'), calls: 4, succeeds: false },
     { failures: 1, error: new ApiError(404, 'NotFound', 'gone'), calls: 1, succeeds: false },
-  ])('after $failures failures ($error.message) has called $calls times', async ({
-    failures,
-    error,
-    calls,
-    succeeds,
-  }) => {
+  ])('calls $calls times after $failures failures ($error.message)', async ({ failures, error, calls, succeeds }) => {
     const clock = virtualClock();
     const attempt = failing(failures, error);
     const result = retried({ clock }, attempt.work).then(
@@ -178,18 +173,18 @@ describe('concurrency', () => {
     { cpuRequests: 1001, is: 26 },
     { cpuRequests: 60_000, is: 1000 },
     { cpuRequests: 200_000, is: 1000 },
-  ])('is $is at $cpuRequests milli-cores', ({ cpuRequests, is }) => {
+  ])('is $is with a CPU request of $cpuRequests millicores', ({ cpuRequests, is }) => {
     expect(concurrency({ cpuRequests }, { min: 10, max: 1000 })).toBe(is);
   });
 
-  it('sets the pace of the bucket over all keys', () => {
+  it('determines the rate limit over all keys', () => {
     expect(globalLimit({ cpuRequests: 1000 }, { min: 1000, max: 5000 }, 10)).toEqual({ qps: 10, burst: 100 });
     expect(globalLimit({ cpuRequests: 60_000 }, { min: 1000, max: 5000 }, 10)).toEqual({ qps: 50, burst: 500 });
   });
 });
 
 describe('text', () => {
-  it('shortens lists and spells labels', () => {
+  it('truncates lists and formats labels', () => {
     expect(firstFew(['a', 'b'])).toBe('a, b');
     expect(firstFew(['a', 'b', 'c'], 1)).toBe('a and 2 other(s)');
     expect(snakeCase('WhenEmptyOrUnderutilized')).toBe('when_empty_or_underutilized');

@@ -46,15 +46,15 @@ const says = (type: string, name?: string): string => {
   return `${condition?.status} ${condition?.reason}`;
 };
 
-describe('a CapacityBuffer that cannot be kept', () => {
+describe('a CapacityBuffer that cannot be provisioned', () => {
   it.each<[string, CapacityBufferSpec, RegExp]>([
     [
-      'is for more pods than memory holds',
+      'requests more pods than the memory limit allows',
       { replicas: 2 ** 31 - 1 },
       /^Cannot keep room for 2147483647 pods: expected/,
     ],
-    ['has a limit that cannot be read', { replicas: 1, limits: { cpu: '1e1.5' } }, /^Cannot read quantity "1e1\.5"/],
-  ])('because it %s says so, and holds up nobody', async (_, given, message) => {
+    ['has a limit that cannot be parsed', { replicas: 1, limits: { cpu: '1e1.5' } }, /^Cannot read quantity "1e1\.5"/],
+  ])('because it %s reports the error, and does not block others', async (_, given, message) => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, ...given });
     await begin(5);
@@ -67,8 +67,8 @@ describe('a CapacityBuffer that cannot be kept', () => {
   });
 });
 
-describe('CapacityBuffers that are too many together', () => {
-  it('are kept as far as memory goes; the others say so, and are kept once there is room', async () => {
+describe('CapacityBuffers beyond the common limit', () => {
+  it('are provisioned up to the memory limit, report that they are not, and are provisioned when there is room', async () => {
     podTemplate();
     for (const name of ['a', 'b', 'c']) buffer({ podTemplateRef: { name: 'small' }, replicas: 10_000 }, name);
     world.start(GATE);
@@ -87,7 +87,7 @@ describe('CapacityBuffers that are too many together', () => {
 });
 
 describe('a CapacityBuffer', () => {
-  it('gets nodes for pods that do not exist, and keeps them', async () => {
+  it('launches nodes for virtual pods, and keeps the nodes', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 2 });
     await begin(40);
@@ -98,7 +98,7 @@ describe('a CapacityBuffer', () => {
     expect(says('Provisioning')).toBe('True FitsExistingCapacity');
     const bought = world.nodes.map(({ metadata }) => metadata.name);
 
-    await world.pass(300); // the nodes are empty all the while
+    await world.pass(300); // The nodes stay empty for the whole time.
     expect(world.nodes.map(({ metadata }) => metadata.name)).toEqual(bought);
     expect(world.pods).toEqual([]);
     expect(world.eventReasons()).not.toContain('Nominated');
@@ -106,7 +106,7 @@ describe('a CapacityBuffer', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('says first that it needs new capacity', async () => {
+  it('first reports that it requires new capacity', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('throttled');
     };
@@ -117,7 +117,7 @@ describe('a CapacityBuffer', () => {
     expect(getCondition(found(), 'Provisioning')?.message).toBe('2/2 virtual pods required new capacity, 0 failed');
   });
 
-  it('does nothing while the gate is closed', async () => {
+  it('has no effect if the feature gate is disabled', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 2 });
     world.nodePool();
@@ -127,7 +127,7 @@ describe('a CapacityBuffer', () => {
     expect(found().status).toBeUndefined();
   });
 
-  it('gives its nodes back when it is deleted', async () => {
+  it('releases its nodes when it is deleted', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 1 });
     await begin(40);
@@ -137,14 +137,14 @@ describe('a CapacityBuffer', () => {
     expect(world.nodes).toEqual([]);
   });
 
-  it('lets real pods have its room, and gets room again', async () => {
+  it('yields its room to real pods, and launches new nodes', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 1 });
     await begin(40);
     expect(world.nodes).toHaveLength(1);
     world.deploy('web', 1, '1500m');
     await world.pass(2);
-    expect(world.pods[0]?.spec.nodeName).toBe(world.nodes[0]?.metadata.name); // at once
+    expect(world.pods[0]?.spec.nodeName).toBe(world.nodes[0]?.metadata.name); // immediately
     await world.pass(45);
     expect(world.nodes).toHaveLength(2);
     expect(says('Provisioning')).toBe('True FitsExistingCapacity');
@@ -160,7 +160,7 @@ describe('a CapacityBuffer', () => {
     expect(found().status?.replicas).toBe(3);
   });
 
-  it('follows its PodTemplate at once', async () => {
+  it('follows its PodTemplate immediately', async () => {
     podTemplate('500m');
     buffer({ podTemplateRef: { name: 'small' }, limits: { cpu: '2' } });
     await begin();
@@ -178,7 +178,7 @@ describe('a CapacityBuffer', () => {
       given: { scalableRef: { kind: 'CronJob', name: 'x', apiGroup: 'batch' }, replicas: 1 },
       reason: 'ResolutionFailed',
     },
-  ])('says $reason for $given', async ({ given, reason }) => {
+  ])('reports $reason for $given', async ({ given, reason }) => {
     buffer(given);
     await begin();
     expect(says('ReadyForProvisioning')).toBe(`False ${reason}`);
@@ -187,7 +187,7 @@ describe('a CapacityBuffer', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('is left to others when it names another strategy', async () => {
+  it('is ignored if it has another strategy', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 1, provisioningStrategy: 'example.com/other' });
     await begin();
@@ -195,7 +195,7 @@ describe('a CapacityBuffer', () => {
     expect(found().status).toBeUndefined();
   });
 
-  it('keeps its nodes through a restart', async () => {
+  it('keeps its nodes across a restart', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 2 });
     await begin(40);

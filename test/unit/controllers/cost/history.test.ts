@@ -1,4 +1,4 @@
-/** The operator measures what its nodes cost and remembers what it decided, over restarts. */
+/** The operator records costs and decisions across restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-/** Amounts are those of instances alone. */
+/** Amounts include only instances. */
 const NO_FEE = '--node-hourly-fee=0';
 
 const open = (...args: readonly string[]): KeptHistory | undefined =>
@@ -37,7 +37,7 @@ const open = (...args: readonly string[]): KeptHistory | undefined =>
     'karpenter',
   );
 
-/** Starts an operator with a history of its own. */
+/** Starts an operator with a new history. */
 const start = (...args: readonly string[]): KeptHistory => {
   const history = open(...args);
   if (history === undefined) throw new Error('a history is expected');
@@ -53,7 +53,7 @@ const reading = () => ({
 
 const view = (history: KeptHistory, query = '') => historyView(history, new URLSearchParams(query));
 
-/** A node that 3 of its 8 vCPU are requested of. */
+/** Creates a node with 3 of 8 vCPUs requested. */
 async function house(): Promise<void> {
   world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
   await world.pass(2);
@@ -62,8 +62,8 @@ async function house(): Promise<void> {
   expect(world.nodes).toHaveLength(1);
 }
 
-describe('what nodes cost', () => {
-  it('is measured every minute: for the metric, for the history, and the same when it is asked for', async () => {
+describe('the cost of nodes', () => {
+  it('is recorded every minute, with equal values in the metric, the history and the view', async () => {
     const { hours } = start();
     await house();
     const { total, groups, nodes } = await readCost(reading());
@@ -82,7 +82,7 @@ describe('what nodes cost', () => {
     expect(hours.hours[0]?.nodePools.get('default')?.idle).toBeLessThanOrEqual(total.idleUsdPerHour);
   });
 
-  it('includes the surplus CPU credits of burstable nodes, and shows them as a part', async () => {
+  it('includes the surplus CPU credits of burstable nodes, and reports them separately', async () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 0.04 };
     world.cloud.types = world.cloud.types.map((type) => ({ ...type, cpuCredits }));
     const history = start();
@@ -104,7 +104,7 @@ describe('what nodes cost', () => {
     expect(hour?.nodePools.default?.surplusCredits).toBeGreaterThan(0);
   });
 
-  it('is not shown of a NodePool any longer that has no nodes', async () => {
+  it('is no longer reported for a NodePool without nodes', async () => {
     start();
     await house();
     world.deploy('web', 0);
@@ -114,7 +114,7 @@ describe('what nodes cost', () => {
     expect(await world.metrics.text()).not.toMatch(/karpenter_nodepools_cost_usd_per_hour{/);
   });
 
-  it('is not known of nodes whose NodePool has no prices now', async () => {
+  it('is unknown for nodes whose NodePool has no prices', async () => {
     start();
     await house();
     const cloud = Object.assign(Object.create(world.cloud), {
@@ -124,7 +124,7 @@ describe('what nodes cost', () => {
     expect(report).toMatchObject({ total: { nodes: 0, usdPerHour: 0 }, unpriced: { nodes: 1 } });
   });
 
-  it('is left alone where neither metrics nor a history are wanted', async () => {
+  it('is not recorded if neither metrics nor a history are enabled', async () => {
     world.start(['--disable-cluster-state-observability']);
     await house();
     expect(await world.metrics.text()).not.toMatch(/controller="cost"/);
@@ -132,7 +132,7 @@ describe('what nodes cost', () => {
 });
 
 describe('decisions', () => {
-  it('are what was bought and for whom, what was given back, and what it saved', async () => {
+  it('contain launches with their pods, deletions, and savings', async () => {
     const history = start();
     await house();
     world.deploy('web', 0);
@@ -153,7 +153,7 @@ describe('decisions', () => {
     expect(ended).toMatchObject({ outcome: { predictedUsd: expect.closeTo(0.08, 9) } });
   });
 
-  it('are deletions for other reasons and interruptions too', async () => {
+  it('contain deletions for other reasons and interruptions', async () => {
     const history = start();
     await house();
     const [claim] = world.claims;
@@ -174,7 +174,7 @@ describe('decisions', () => {
     });
   });
 
-  it('can be asked for since a time, which has to be one', async () => {
+  it('can be filtered by a start time, which must be valid', async () => {
     const history = start();
     await house();
     expect(view(history, 'since=2100-01-01T00:00:00Z')).toEqual({ hours: [], decisions: [] });
@@ -184,13 +184,13 @@ describe('decisions', () => {
 });
 
 describe('a history', () => {
-  it('is read by the next operator, and goes on', async () => {
+  it('is loaded and continued by the next operator', async () => {
     const first = start();
     await house();
     await writeLast([first.keeper], { clock: world.clock, log: silent });
     world.kill();
     const second = start();
-    // unpacking takes real time
+    // Decompression takes real time.
     for (let tries = 0; tries < 200 && view(second).decisions.length === 0; tries += 1) await world.pass(1);
     expect(view(second).decisions).toEqual(view(first).decisions);
     world.deploy('web', 0);
@@ -199,11 +199,11 @@ describe('a history', () => {
     expect(second.hours.hours[0]?.samples).toBeGreaterThan(first.hours.hours[0]?.samples ?? 0);
   });
 
-  it('is written every five minutes at most, and only when there is something new', async () => {
+  it('is written at most every five minutes, and only if it changed', async () => {
     start('--disable-cluster-state-observability');
     await world.pass(21 * MINUTE);
     const writes = world.kube.writes.filter((write) => write.endsWith('configmaps'));
-    // compressing takes real time, in which virtual time goes on
+    // Compression takes real time, while virtual time continues.
     expect(writes.length).toBeLessThanOrEqual(4);
     expect(writes.slice(0, 2)).toEqual(['create configmaps', 'update configmaps']);
     const { history, keeper } = keeping();
@@ -222,7 +222,7 @@ describe('a history', () => {
     expect(world.kube.writes).toHaveLength(before);
   });
 
-  it('is never written before what is kept has been read', async () => {
+  it('is not written before the stored history has been loaded', async () => {
     const { history, keeper, fail, lines } = keeping();
     fail(new ApiError(403, 'Forbidden', 'configmaps "karpenter-history" is forbidden'));
     history.hours.sample(0, new Map());
@@ -237,7 +237,7 @@ describe('a history', () => {
     expect(world.kube.writes).toEqual(['create configmaps']);
   });
 
-  it('that is none is said, and started afresh', async () => {
+  it('that cannot be parsed is reported and replaced', async () => {
     const { keeper, document, lines, history } = keeping();
     await document.write(['{"version":9}']);
     await keeper.reconcile();
@@ -247,20 +247,20 @@ describe('a history', () => {
     expect(await document.read()).toMatch(/^{"version":1,/);
   });
 
-  it('is none where the settings want none', async () => {
+  it('does not exist if it is disabled', async () => {
     expect(open('--cost-history=false')).toBeUndefined();
     world.start(['--cost-history=false']);
     await house();
     expect(world.kube.find(CONFIG_MAP, REF)).toBeUndefined();
   });
 
-  it('lives in memory alone where no namespace is known', () => {
+  it('is kept only in memory if no namespace is known', () => {
     const settings = parseSettings(['--cluster-name=test'], {});
     const client = world.kube.client(new AbortController().signal);
     expect(openHistory({ settings, client, log: silent }, undefined)).not.toHaveProperty('keeper');
   });
 
-  it('does not keep the process from ending when the API server takes none', async () => {
+  it('does not prevent the process from exiting if the API server is unavailable', async () => {
     const history = start();
     await world.pass(10);
     history.hours.sample(0, new Map());

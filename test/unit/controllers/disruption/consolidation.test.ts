@@ -12,7 +12,7 @@ afterEach(() => world.kill());
 
 type Policy = NonNullable<NodePool['spec']['disruption']>['consolidationPolicy'];
 
-/** A pool that consolidates after thirty quiet seconds, once it is released. */
+/** A NodePool that consolidates after thirty seconds, once its budget allows it. */
 async function withPool(
   consolidationPolicy: Policy = 'WhenEmptyOrUnderutilized',
   capacityType = 'on-demand',
@@ -32,7 +32,7 @@ async function withPool(
   await world.pass(2);
 }
 
-/** Lets nodes go, after all of them have been quiet for long enough. */
+/** Opens the budget after all nodes have been quiet for long enough. */
 async function release(): Promise<void> {
   await world.pass(60);
   world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
@@ -45,7 +45,7 @@ const events = (wanted: string): readonly string[] =>
   world.events.filter(({ reason }) => reason === wanted).map(({ message }) => message);
 
 describe('consolidation', () => {
-  it('takes a node away whose pods fit on another', async () => {
+  it('deletes a node whose pods fit on another node', async () => {
     await withPool();
     world.deploy('a', 7);
     await world.pass(15);
@@ -65,7 +65,7 @@ describe('consolidation', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('replaces a node by a cheaper one that is there first', async () => {
+  it('replaces a node by a cheaper one that is initialized first', async () => {
     await withPool();
     world.deploy('a', 7);
     await world.pass(20);
@@ -81,7 +81,7 @@ describe('consolidation', () => {
     );
   });
 
-  it('merges several nodes into one at once', async () => {
+  it('merges several nodes into one', async () => {
     await withPool();
     for (const name of ['a', 'b', 'c']) {
       world.deploy(name, 3);
@@ -98,7 +98,7 @@ describe('consolidation', () => {
     expect(first?.fields['disrupted-node-count']).toBeGreaterThan(1);
   });
 
-  it('leaves nodes with pods alone under WhenEmpty', async () => {
+  it('keeps nodes with pods under WhenEmpty', async () => {
     await withPool('WhenEmpty');
     world.deploy('a', 7);
     await world.pass(20);
@@ -112,7 +112,7 @@ describe('consolidation', () => {
     );
   });
 
-  it('does not replace spot by spot unless it is asked to', async () => {
+  it('does not replace spot by spot without the feature gate', async () => {
     await withPool('WhenEmptyOrUnderutilized', 'spot');
     world.deploy('a', 7);
     await world.pass(20);
@@ -126,7 +126,7 @@ describe('consolidation', () => {
     );
   });
 
-  it('approves a balanced move that is worth it, with its score', async () => {
+  it('approves a balanced move with a sufficient score, and reports the score', async () => {
     await withPool('Balanced');
     world.deploy('a', 7);
     await world.pass(20);

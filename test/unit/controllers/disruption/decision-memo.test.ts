@@ -33,7 +33,7 @@ describe('the methods that are due', () => {
   });
 });
 
-describe('a search that found nothing', () => {
+describe('a search without a result', () => {
   const nothing = { commands: [], events: [] };
   const whole: MethodResult = { ...nothing, exhausted: true };
   const constrained: MethodResult = { ...nothing, exhausted: false };
@@ -50,14 +50,9 @@ describe('a search that found nothing', () => {
     ['covers other budgets', whole, inputOf('ab', { budgets: new Map() }), true],
     ['covers the same choice if budgets ended it', constrained, inputOf('ab'), true],
     ['does not cover fewer candidates if budgets ended it', constrained, inputOf('a'), false],
-    ['does not cover other budgets if these ended it', constrained, inputOf('ab', { budgets: new Map() }), false],
+    ['does not cover other budgets if budgets ended it', constrained, inputOf('ab', { budgets: new Map() }), false],
     ['covers nothing if it failed', { ...constrained, failures: [{ node: 'a', error: '' }] }, inputOf('ab'), false],
-    [
-      'covers nothing if it ran out of time',
-      { ...constrained, timeout: { message: '', fields: {} } },
-      inputOf('ab'),
-      false,
-    ],
+    ['covers nothing if it timed out', { ...constrained, timeout: { message: '', fields: {} } }, inputOf('ab'), false],
   ])('%s', (_, result, later, isCovered) => {
     memo.searched(singleNode, inputOf('ab'), result);
     expect(memo.isCovered(singleNode, later)).toBe(isCovered);
@@ -65,12 +60,12 @@ describe('a search that found nothing', () => {
     expect(memo.isCovered(singleNode, later)).toBe(false);
   });
 
-  it('covers other candidates where consolidation is compatible with Karpenter', () => {
+  it('covers other candidates if consolidation is compatible with Karpenter', () => {
     memo.searched(singleNode, inputOf('ab', { consolidation: 'compatible' }), whole);
     expect(memo.isCovered(singleNode, inputOf('abc'))).toBe(true);
   });
 
-  it('leaves the NodePools that it had no time for to the next one', () => {
+  it('leaves the NodePools that it did not reach to the next search', () => {
     const timeout = { message: '', fields: {} };
     memo.searched(singleNode, inputOf('a'), { ...constrained, timeout, unseenPools: new Set(['other']) });
     expect([...memo.unseenPools(singleNode)]).toEqual(['other']);

@@ -7,23 +7,23 @@ import type { World } from '../harness.ts';
 
 export type Disruption = NonNullable<NodePool['spec']['disruption']>;
 
-/** Lets all nodes go as soon as they can. */
+/** Disruption without a limit. */
 export const WIDE: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] };
-/** Lets no node go. */
+/** Disruption that is blocked by a budget. */
 export const CLOSED: Disruption = { consolidateAfter: '0s', budgets: [{ nodes: '0' }] };
 
 interface Start {
   readonly count: number;
   readonly disruption: Disruption;
   readonly small: number;
-  /** More of the NodePool. */
+  /** Further fields of the NodePool. */
   readonly spec?: Partial<NodePool['spec']>;
   readonly flags?: readonly string[];
 }
 
 /**
- * Starts the operator, and so many on-demand nodes of 8 vCPUs with one pod of 6 each, named `large-…`; small ones of 1
- * beside where they find room.
+ * Starts the operator with a number of on-demand nodes of 8 vCPUs, each with one pod of 6 vCPUs, named `large-…`. Small
+ * pods of 1 vCPU fill the remaining room.
  */
 export async function startWithNodes(
   world: World,

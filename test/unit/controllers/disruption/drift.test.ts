@@ -29,7 +29,7 @@ const changeTemplate = (): void => {
 const find = ({ metadata }: NodeClaim): NodeClaim | undefined => world.kube.find(NODE_CLAIM, metadata);
 
 describe('drift', () => {
-  it('replaces a node whose NodePool changed: the new one is there before the old one goes', async () => {
+  it('replaces a node whose NodePool changed after the new node is initialized', async () => {
     const old = await withNode();
     changeTemplate();
     await world.pass(2);
@@ -58,7 +58,7 @@ describe('drift', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_created_total\{reason="drifted",nodepool="default".*\} 1/);
   });
 
-  it('puts the node back when the replacement does not come up in time', async () => {
+  it('rolls back if the replacement is not initialized in time', async () => {
     const old = await withNode();
     world.joining = false;
     changeTemplate();
@@ -76,7 +76,7 @@ describe('drift', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName === world.nodes[0]?.metadata.name)).toBe(true);
   });
 
-  it('puts the node back at once when the replacement is deleted', async () => {
+  it('rolls back immediately if the replacement is deleted', async () => {
     const old = await withNode();
     world.joining = false;
     changeTemplate();
@@ -95,7 +95,7 @@ describe('drift', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  it('does not touch a node whose pods would find no place', async () => {
+  it('keeps a node whose pods would be unschedulable', async () => {
     const old = await withNode();
     world.cloud.types = world.cloud.types.map((type) => ({
       ...type,
@@ -110,7 +110,7 @@ describe('drift', () => {
     expect(blocked).toContainEqual(expect.stringMatching(/^Not all pods would schedule, default\/web-\d+ => /));
   });
 
-  it('leaves the node alone once it has not drifted any more', async () => {
+  it('keeps a node that is no longer drifted', async () => {
     const old = await withNode();
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '0' }] } } });
     world.cloud.drifted = 'AMIDrift';
@@ -123,7 +123,7 @@ describe('drift', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('notices labels that the NodePool no longer allows, and types that are no longer sold', async () => {
+  it('detects labels that the NodePool no longer allows and unavailable types', async () => {
     const old = await withNode();
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '0' }] } } });
     const requirements = [{ key: 'kubernetes.io/arch', operator: 'In', values: ['arm64'] }];
@@ -143,7 +143,7 @@ describe('drift', () => {
     'patch nodes',
     'create nodeclaims',
     'delete nodeclaims',
-  ])('ends with one new node when the operator was killed at its first "%s"', async (operation) => {
+  ])('ends with one new node if the operator was killed at its first "%s"', async (operation) => {
     await withNode();
     let armed = true;
     world.kube.beforeWrite = (at) => {

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-/** So many nodes with one pod each. */
+/** Creates a number of nodes with one pod each. */
 async function withNodes(count: number, disruption: NodePool['spec']['disruption']): Promise<void> {
   const { spec } = world.nodePool('default', disruption === undefined ? {} : { disruption });
   expect(spec.disruption).toBeDefined();
@@ -26,7 +26,7 @@ async function withNodes(count: number, disruption: NodePool['spec']['disruption
 }
 
 describe('emptiness', () => {
-  it('gives an empty node back after the validation delay', async () => {
+  it('deletes an empty node after the validation delay', async () => {
     await withNodes(1, { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
     await world.pass(60);
     expect(world.nodes).toHaveLength(1);
@@ -52,7 +52,7 @@ describe('emptiness', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('waits for consolidateAfter since the last pod left', async () => {
+  it('waits for consolidateAfter after the last pod was removed', async () => {
     await withNodes(1, { consolidateAfter: '5m', budgets: [{ nodes: '100%' }] });
     await world.pass(30);
     const [pod] = world.pods;
@@ -71,7 +71,7 @@ describe('emptiness', () => {
     expect(world.nodes).toEqual([]);
   });
 
-  it('takes no more nodes at a time than the budget lets go', async () => {
+  it('deletes no more nodes at a time than the budget allows', async () => {
     await withNodes(3, { consolidateAfter: '0s', budgets: [{ nodes: '1' }] });
     world.joining = false;
     world.removePods(...world.pods);
@@ -84,7 +84,7 @@ describe('emptiness', () => {
     expect(world.claims).toEqual([]);
   });
 
-  it('leaves everything alone when the budget is zero, and says so on the NodePool', async () => {
+  it('keeps all nodes if the budget is 0, and publishes an event for the NodePool', async () => {
     await withNodes(1, { consolidateAfter: '0s', budgets: [{ nodes: '0' }] });
     world.removePods(...world.pods);
     await world.pass(90);
@@ -114,7 +114,7 @@ describe('emptiness', () => {
     expect(blocked).toContain('Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation');
   });
 
-  it('never takes nodes when consolidation is disabled', async () => {
+  it('keeps all nodes if consolidation is disabled', async () => {
     await withNodes(1, { consolidateAfter: 'Never', budgets: [{ nodes: '100%' }] });
     world.removePods(...world.pods);
     await world.pass(120);
@@ -123,7 +123,7 @@ describe('emptiness', () => {
     expect(told?.message).toBe('NodePool "default" has consolidation disabled');
   });
 
-  it('drops the command when a pod comes during the validation delay', async () => {
+  it('abandons the command if a pod arrives during the validation delay', async () => {
     await withNodes(1, { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
     world.removePods(...world.pods);
     await world.pass(12);
@@ -134,7 +134,7 @@ describe('emptiness', () => {
     expect(world.lines.filter(({ message }) => message === 'disrupting node(s)')).toEqual([]);
   });
 
-  it('removes marks that a killed operator left behind', async () => {
+  it('removes taints and conditions of a killed operator', async () => {
     await withNodes(1, { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
     world.kill();
     const [node] = world.nodes;
@@ -154,7 +154,7 @@ describe('emptiness', () => {
     'patch nodes',
     'patch-status nodeclaims',
     'delete nodeclaims',
-  ])('finishes after a restart when it was killed at its first "%s"', async (operation) => {
+  ])('completes after a restart if the operator was killed at its first "%s"', async (operation) => {
     await withNodes(1, { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] });
     world.removePods(...world.pods);
     let armed = true;

@@ -1,4 +1,4 @@
-/** The loop that asks disruption's methods: when it runs, what stops it, and what it says. */
+/** Timing, interruptions and messages of the disruption loop. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
@@ -27,7 +27,7 @@ const reconcileErrors = (): readonly string[] =>
   fieldsOf('Reconciler error')
     .filter(({ controller }) => controller === 'disruption')
     .map(({ error }) => String(error));
-/** How often the loop has run. */
+/** Returns how often the loop has run. */
 async function runs(): Promise<number> {
   const counts = (await world.metrics.text()).matchAll(
     /^controller_runtime_reconcile_total\{controller="disruption",.*\} (\d+)/gm,
@@ -35,21 +35,21 @@ async function runs(): Promise<number> {
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Simulations in this thread, one of the answers replaced. */
+/** Simulations in this thread with some methods replaced. */
 const simulationsThat = (changes: Partial<SimulationRunner>): SimulationRunner => ({
   ...localSimulationRunner(),
   ...changes,
 });
 
 describe('the disruption loop', () => {
-  it('looks every ten seconds while there is nothing to do', async () => {
+  it('runs every ten seconds while there is nothing to do', async () => {
     await withNodes(1, WIDE);
     const before = await runs();
     await world.pass(60);
     expect((await runs()) - before).toBe(6);
   });
 
-  it('looks every second, and disrupts nothing, while a launch is under way', async () => {
+  it('runs every second without disruptions during a launch', async () => {
     await withNodes(1, WIDE);
     world.cloud.create = () => new Promise(() => undefined);
     world.pending(1, '7');
@@ -64,8 +64,8 @@ describe('the disruption loop', () => {
 
   it.each([
     ['not Ready yet', 'Unknown'],
-    ['Ready by what it was before', 'True'],
-  ])('waits while a NodePool that was edited is %s, but not for long', async (_, ready) => {
+    ['Ready with its old spec', 'True'],
+  ])('waits for a limited time while an edited NodePool is %s', async (_, ready) => {
     await withNodes(1, CLOSED);
     world.removePods(...large());
     await world.pass(30);
@@ -79,17 +79,17 @@ describe('the disruption loop', () => {
     const before = await runs();
     let seconds = 0;
     for (; seconds < 60 && !messages().includes('disrupting node(s)'); seconds += 1) {
-      // edits that go on do not make it longer
+      // Further edits do not extend the wait.
       setDisruption(WIDE);
       await world.pass(1);
     }
-    // ten seconds of looking at the NodePool alone, the time to the first look, and fifteen of validation
+    // Ten seconds wait for the NodePool, the time to the next run, and fifteen seconds validation.
     expect((await runs()) - before).toBeGreaterThanOrEqual(10);
     expect(seconds).toBeGreaterThanOrEqual(25);
     expect(seconds).toBeLessThanOrEqual(36);
   });
 
-  it('goes on at once after it has started a command', async () => {
+  it('continues immediately after it has started a command', async () => {
     await withNodes(3, WIDE);
     const metadata = { labels: { 'example.com/generation': '2' } };
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { template: { metadata } } });
@@ -99,11 +99,11 @@ describe('the disruption loop', () => {
       for (let at = started.length; at < fieldsOf('disrupting node(s)').length; at += 1) started.push(second);
     }
     expect(started).toHaveLength(3);
-    // a claim without an instance holds the loop up for a second or two; ten would mean that it has gone to rest
+    // A claim without an instance delays the loop by a second or two. Ten seconds would mean that the loop was idle.
     expect(Math.max(...started) - Math.min(...started)).toBeLessThan(9);
   });
 
-  it('says when it has not run for long, at the end of a run and at the start of the next', async () => {
+  it('reports that it has not run for a long time, at the end of a run and at the start of the next run', async () => {
     world.simulations = simulationsThat({
       decide: async (_, { consolidationType }) => {
         if (consolidationType === 'multi') await world.clock.sleep(16 * 60_000);
@@ -121,7 +121,7 @@ describe('the disruption loop', () => {
     expect(gaps.map(({ name }) => name)).toContain('emptiness');
   });
 
-  it('tells of budgets that cannot be read, which let nothing go', async () => {
+  it('reports budgets that cannot be parsed, which block disruption', async () => {
     await withNodes(1, WIDE);
     world.removePods(...large());
     setDisruption({ ...WIDE, budgets: [{ nodes: '100%' }, { nodes: '1', schedule: 'whenever', duration: '1h' }] });
@@ -134,7 +134,7 @@ describe('the disruption loop', () => {
     expect(await world.metrics.text()).toMatch(/nodepools_allowed_disruptions\{nodepool="default",reason="Empty"\} 0/);
   });
 
-  it('leaves the nodes of a NodePool alone whose instance types cannot be found out, and says so', async () => {
+  it('keeps and reports nodes of a NodePool whose instance types cannot be listed', async () => {
     await withNodes(1, WIDE);
     world.removePods(...large());
     world.cloud.instanceTypes = async () => {
@@ -151,7 +151,7 @@ describe('the disruption loop', () => {
     expect(reconcileErrors()).toEqual([]);
   });
 
-  it('says which method failed, asks none after it, and measures it none the less', async () => {
+  it('reports and measures the failed method, and runs no further method', async () => {
     const asked: string[] = [];
     world.simulations = simulationsThat({
       decide: async (_, { name }) => {
@@ -170,7 +170,7 @@ describe('the disruption loop', () => {
     );
   });
 
-  it('logs every score of a search, and counts the one that it came to', async () => {
+  it('logs every score of a search, and counts the last score', async () => {
     const scores = [0.2, 0.4];
     world.simulations = simulationsThat({
       decide: async (_input, _method, { pools }) => {
@@ -198,7 +198,7 @@ describe('the disruption loop', () => {
     );
   });
 
-  it('leaves out a single node that it cannot decide about, and says which', async () => {
+  it('skips and reports a single node that cannot be evaluated', async () => {
     const local = localSimulationRunner();
     let broken = '';
     world.simulations = simulationsThat({
@@ -206,7 +206,7 @@ describe('the disruption loop', () => {
         if (gone.includes(broken)) throw new Error('no answer');
         return local.simulate(input, gone, options);
       },
-      // only single nodes are looked at
+      // Only single nodes are evaluated.
       decide: async (input, method, methodInput, signal) =>
         method.consolidationType === 'single'
           ? local.decide(input, method, methodInput, signal)
@@ -229,10 +229,10 @@ describe('the disruption loop', () => {
   });
 });
 
-describe('marks of a command that nobody knows', () => {
+describe('taints and conditions without a command', () => {
   const REASON = { type: 'DisruptionReason', status: 'True', reason: 'Empty', message: 'Empty' };
 
-  /** As a killed operator leaves them. */
+  /** State after an operator was killed. */
   async function withMarks(): Promise<void> {
     await withNodes(1, CLOSED);
     world.kill();
@@ -251,7 +251,7 @@ describe('marks of a command that nobody knows', () => {
   it.each([
     { operation: 'patch nodes', step: 'removing taint from nodes' },
     { operation: 'patch-status nodeclaims', step: 'removing condition from nodeclaims' },
-  ])('are named when they cannot be removed: $step', async ({ operation, step }) => {
+  ])('are reported if they cannot be removed: $step', async ({ operation, step }) => {
     await withMarks();
     const mendedMs = world.clock.now() + 4_000;
     world.kube.beforeWrite = (at) => {
@@ -265,7 +265,7 @@ describe('marks of a command that nobody knows', () => {
     expect(marks()).toEqual([]);
   });
 
-  it('are removed later, without an error, when somebody else wrote first', async () => {
+  it('are removed later without an error if another client wrote first', async () => {
     await withMarks();
     let conflicts = 0;
     world.kube.beforeWrite = (at) => {
@@ -285,7 +285,7 @@ describe('marks of a command that nobody knows', () => {
 });
 
 describe('counters of disruption', () => {
-  it('are there before there is anything to count', async () => {
+  it('exist with value 0 from the start', async () => {
     await withNodes(1, WIDE);
     const text = await world.metrics.text();
     for (const type of ['multi', 'single', 'empty', 'swap'])
@@ -298,8 +298,8 @@ describe('counters of disruption', () => {
   });
 });
 
-describe('a command that is checked again', () => {
-  it('is given up when an empty node may not be disrupted any more', async () => {
+describe('validation of a command', () => {
+  it('abandons the command if an empty node must no longer be disrupted', async () => {
     await withNodes(2, WIDE);
     world.removePods(...large());
     await world.pass(12);
@@ -314,7 +314,7 @@ describe('a command that is checked again', () => {
     expect(world.eventReasons()).not.toContain('ConsolidationRejected');
   });
 
-  it('is given up, and the node told, when a single node may not be consolidated any more', async () => {
+  it('abandons the command and publishes an event if a single node must no longer be consolidated', async () => {
     await withNodes(1, CLOSED, 1);
     world.removePods(...large());
     await world.pass(30);
@@ -340,8 +340,8 @@ describe('a command that is checked again', () => {
   });
 });
 
-describe('an operator that stops', () => {
-  it('while a command waits to be checked again starts nothing any more', async () => {
+describe('a stopping operator', () => {
+  it('starts no command after the wait for its validation', async () => {
     await withNodes(1, WIDE);
     world.removePods(...large());
     await world.pass(14);
@@ -351,7 +351,7 @@ describe('an operator that stops', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('while a method decides starts nothing of what comes of it', async () => {
+  it('starts no command of a running method', async () => {
     world.simulations = simulationsThat({
       decide: async (_, method, input) => {
         const result = await method.decide(input);

@@ -1,4 +1,4 @@
-/** The taint and the condition that show everybody which nodes are being disrupted. */
+/** The taint and the condition of nodes that are being disrupted. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { Node, Taint } from '../../../../src/api/kubernetes.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
 const OTHER: Taint = { key: 'example.com/other', effect: 'NoSchedule' };
 const FIRMER: Taint = { ...DISRUPTED_TAINT, effect: 'NoExecute' };
 
-/** A node and its claim in the API server; the state is what the cache knew before. */
+/** A node and its claim in the API server. The state is the earlier content of the cache. */
 function withNode(taints: readonly Taint[], more: Partial<Node['metadata']> = {}): StateNode {
   const state = stateNode('n', { claim: claim('n') });
   const { node, nodeClaim } = state;
@@ -32,7 +32,7 @@ function withNode(taints: readonly Taint[], more: Partial<Node['metadata']> = {}
 }
 const writer = () => ({ client: kube.client(new AbortController().signal), clock });
 const taintsNow = (): readonly Taint[] => kube.get(NODE, { name: 'n' }).spec?.taints ?? [];
-/** Work that may sleep between its tries. */
+/** Runs work that may sleep between its attempts. */
 async function done(work: Promise<void>): Promise<void> {
   const settled = work.then(
     () => undefined,
@@ -43,38 +43,38 @@ async function done(work: Promise<void>): Promise<void> {
   if (error !== undefined) throw error;
 }
 
-describe('the taint', () => {
+describe('the disruption taint', () => {
   it.each([
-    { when: 'there is none', before: [], after: [DISRUPTED_TAINT] },
-    { when: 'there are others', before: [OTHER, FIRMER], after: [OTHER, FIRMER, DISRUPTED_TAINT] },
-    { when: 'it is there', before: [DISRUPTED_TAINT, OTHER], after: [DISRUPTED_TAINT, OTHER] },
+    { when: 'the node has no taint', before: [], after: [DISRUPTED_TAINT] },
+    { when: 'the node has other taints', before: [OTHER, FIRMER], after: [OTHER, FIRMER, DISRUPTED_TAINT] },
+    { when: 'the node has the taint', before: [DISRUPTED_TAINT, OTHER], after: [DISRUPTED_TAINT, OTHER] },
     {
-      when: 'it is there with a value',
+      when: 'the node has the taint with a value',
       before: [{ ...DISRUPTED_TAINT, value: 'x' }],
       after: [{ ...DISRUPTED_TAINT, value: 'x' }],
     },
-  ])('is on the node, once, when $when', async ({ before, after }) => {
+  ])('is on the node exactly once if $when', async ({ before, after }) => {
     await done(mark(writer(), withNode(before), 'Empty'));
     expect(taintsNow()).toEqual(after);
   });
 
   it.each([
-    { when: 'it is alone', before: [DISRUPTED_TAINT], after: [] },
-    { when: 'others are beside it', before: [OTHER, DISRUPTED_TAINT, FIRMER], after: [OTHER, FIRMER] },
-    { when: 'it has a value', before: [{ ...DISRUPTED_TAINT, value: 'x' }], after: [] },
-  ])('is taken off, and nothing else, when $when', async ({ before, after }) => {
+    { when: 'the node has no other taint', before: [DISRUPTED_TAINT], after: [] },
+    { when: 'the node has other taints', before: [OTHER, DISRUPTED_TAINT, FIRMER], after: [OTHER, FIRMER] },
+    { when: 'the taint has a value', before: [{ ...DISRUPTED_TAINT, value: 'x' }], after: [] },
+  ])('is removed without other changes if $when', async ({ before, after }) => {
     await done(untaint(writer(), withNode(before)));
     expect(taintsNow()).toEqual(after);
   });
 
-  it('stays on a node that is being deleted: its own drain put it there', async () => {
+  it('stays on a node that is being deleted, because termination added it', async () => {
     const state = withNode([DISRUPTED_TAINT], { finalizers: ['karpenter.sh/termination'] });
     kube.delete(NODE, { name: 'n' });
     await done(untaint(writer(), state));
     expect(taintsNow()).toEqual([DISRUPTED_TAINT]);
   });
 
-  it('is of no concern on a node without a claim', async () => {
+  it('is ignored on a node without a claim', async () => {
     const { nodeClaim: _, ...state } = withNode([DISRUPTED_TAINT]);
     expect(isTainted({ ...state, node: kube.get(NODE, { name: 'n' }) })).toBe(false);
     await done(untaint(writer(), state));
@@ -82,8 +82,8 @@ describe('the taint', () => {
   });
 });
 
-describe('the condition', () => {
-  it('says why, and is taken back', async () => {
+describe('the disruption condition', () => {
+  it('has the reason, and is removed again', async () => {
     const state = withNode([]);
     await done(mark(writer(), state, 'Underutilized'));
     const marked = kube.get(NODE_CLAIM, { name: 'n' });
@@ -102,8 +102,8 @@ describe('the condition', () => {
   });
 });
 
-describe('marks', () => {
-  it('are written over what others wrote meanwhile, after another look', async () => {
+describe('the taint and the condition', () => {
+  it('are written again after a conflict', async () => {
     const state = withNode([]);
     let hits = 0;
     kube.beforeWrite = (operation) => {
@@ -114,7 +114,7 @@ describe('marks', () => {
     expect(taintsNow()).toEqual([DISRUPTED_TAINT]);
   });
 
-  it('are given up after four tries', async () => {
+  it('fail after four attempts', async () => {
     const state = withNode([]);
     let tries = 0;
     kube.beforeWrite = () => {
@@ -125,7 +125,7 @@ describe('marks', () => {
     expect(tries).toBe(4);
   });
 
-  it('are of no use to what is gone', async () => {
+  it('are skipped for deleted objects', async () => {
     const state = withNode([DISRUPTED_TAINT]);
     kube.delete(NODE, { name: 'n' });
     kube.delete(NODE_CLAIM, { name: 'n' });

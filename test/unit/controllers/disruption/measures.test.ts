@@ -19,7 +19,7 @@ const withNodes = (count: number, disruption: Disruption): Promise<void> =>
 const large = () => largePods(world);
 
 describe('the event Unconsolidatable', () => {
-  it('is on the Node and its NodeClaim, at most once in a quarter of an hour', async () => {
+  it('is published for the Node and its NodeClaim at most once in 15 minutes', async () => {
     await withNodes(1, { ...WIDE, consolidationPolicy: 'WhenEmpty' });
     await world.pass(12);
     const message = 'NodePool "default" has consolidation policy WhenEmpty, but node is not empty';
@@ -37,7 +37,7 @@ describe('the event Unconsolidatable', () => {
   });
 });
 
-describe('the metrics of disruption', () => {
+describe('metrics of disruption', () => {
   const view = (name: string, score: number | undefined) => ({
     nodePool: world.nodePool(name),
     policy: score === undefined ? 'WhenEmptyOrUnderutilized' : 'Balanced',
@@ -48,11 +48,11 @@ describe('the metrics of disruption', () => {
   const METHODS = { multi: multiNode, single: singleNode };
 
   it.each([
-    // a move of several NodePools is rejected when one of them rejects it; scores are told as each pool sees them
+    // A command for several NodePools is rejected if one of them rejects it. Each NodePool reports its own score.
     { method: 'multi', decisions: { dear: 'rejected', cheap: 'rejected', plain: 'rejected' } },
-    // single nodes are weighed one by one
+    // Single nodes are evaluated separately.
     { method: 'single', decisions: { dear: 'rejected', cheap: 'approved', plain: 'approved' } },
-  ] as const)('count what was weighed by $method', async ({ method, decisions }) => {
+  ] as const)('count evaluations by $method', async ({ method, decisions }) => {
     const metrics = createMetrics();
     const evaluations = [view('dear', 0.3), view('cheap', 0.7), view('plain', undefined)];
     observeEvaluations(metrics, METHODS[method], { commands: [], exhausted: false, events: [], evaluations });
@@ -74,7 +74,7 @@ describe('the metrics of disruption', () => {
     expect(buckets).toEqual(['0.1', '0.25', '0.33', '0.5', '1', '2', '5', '10', '+Inf']);
   });
 
-  it('have the time-outs of both searches from the start', async () => {
+  it('have the timeouts of both searches from the start', async () => {
     await withNodes(1, WIDE);
     const text = await world.metrics.text();
     for (const type of ['multi', 'single'])
@@ -83,7 +83,7 @@ describe('the metrics of disruption', () => {
       );
   });
 
-  it('measure every method, and count who may go and who is away', async () => {
+  it('measure every method, and count eligible and disrupting nodes', async () => {
     await withNodes(3, { ...WIDE, budgets: [{ nodes: '2' }] });
     await world.pass(10);
     const [away] = world.nodes;
@@ -107,7 +107,7 @@ describe('the metrics of disruption', () => {
     expect(text).toContain('karpenter_nodepools_nodes_consuming_budgets{nodepool="default",reason="Empty"} 1');
   });
 
-  it('show nothing of a NodePool that is gone', async () => {
+  it('end for a deleted NodePool', async () => {
     await withNodes(1, WIDE);
     await world.pass(12);
     const shown = async (): Promise<boolean> =>

@@ -11,9 +11,9 @@ import {
 import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import { World } from '../harness.ts';
 
-/** USD per hour of the only type, in spot capacity. */
+/** Price of the only type as spot, in USD per hour. */
 const PRICE = 0.16;
-/** Karpenter's consolidation looks again after five minutes at the latest. */
+/** Karpenter's consolidation runs again after at most five minutes. */
 const REVIEW = 400;
 
 let world: World;
@@ -32,7 +32,7 @@ const events = (wanted: string): readonly string[] =>
 const codes = (): readonly string[] =>
   verdicts.verdicts(world.cluster.nodes(), world.clock.now()).map(({ code }) => code);
 
-/** Two nodes with seven pods each, of which pods go until all that are left fit on one. */
+/** Creates two nodes with seven pods each, and removes pods until the rest fits on one node. */
 async function packed(...args: readonly string[]): Promise<void> {
   world.cloud.types = world.cloud.types.filter(({ name }) => name === 'm.2xlarge');
   world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
@@ -48,13 +48,13 @@ async function packed(...args: readonly string[]): Promise<void> {
   expect(world.nodes).toHaveLength(1);
 }
 
-/** The node that is left has to stay, or its pods would move in place of those that have moved already. */
+/** Protects the remaining node, or its pods would move instead of the pods that moved before. */
 function keepTheOther(): void {
   const annotations = { 'karpenter.sh/do-not-disrupt': 'true' };
   world.kube.patch(NODE, world.nodes[0]?.metadata ?? { name: '' }, { metadata: { annotations } });
 }
 
-/** The pods come back, with a new node for them, and most leave again a little later. */
+/** Creates the pods again, which launches a node, and removes most of them a little later. */
 async function comeAndGo(): Promise<void> {
   const [stays] = world.nodes;
   world.deploy('b', 9);
@@ -68,7 +68,7 @@ async function comeAndGo(): Promise<void> {
 }
 
 describe('a consolidation', () => {
-  it('that lasts is worth what was predicted, less the time that it took', async () => {
+  it('that lasts saves the prediction minus the time that it took', async () => {
     await packed();
     const [begun] = views();
     expect(begun).toMatchObject({ decision: 'delete', state: 'watched', nodePools: ['default'], undoneBefore: 0 });
@@ -94,7 +94,7 @@ describe('a consolidation', () => {
     expect(events('DisruptionUndone')).toEqual([]);
   });
 
-  it('that is undone again and again is repeated only while it is worth more and more', async () => {
+  it('that is reverted repeatedly must save more for each repetition', async () => {
     await packed();
     keepTheOther();
     await comeAndGo();
@@ -103,26 +103,26 @@ describe('a consolidation', () => {
         /^Undone after .*: delete: \[.*\], NodeClaim default-\w+ was bought again for its pods; until .* worth more$/,
       ),
     ]);
-    // Once undone, the move is repeated where its share of the savings is larger than that of the disruption.
+    // After one revert, the move is repeated because its share of savings exceeds its share of disruption.
     expect(world.nodes).toHaveLength(1);
     expect(views().map(({ state, undoneBefore }) => [state, undoneBefore])).toEqual([
       ['watched', 1],
       ['undone', 0],
     ]);
 
-    // Undone twice, it is not any more.
+    // After two reverts, the move is not repeated.
     await comeAndGo();
     expect(views()[0]).toMatchObject({ state: 'undone', undoneBefore: 1 });
     expect(world.nodes).toHaveLength(2);
     expect(codes()).toContain('churn');
 
-    // All is forgotten after an hour.
+    // The record expires after one hour.
     await world.pass(3600 + REVIEW);
     expect(world.nodes).toHaveLength(1);
     expect(world.errors()).toEqual([]);
   });
 
-  it('is repeated as ever when consolidation is to be compatible', async () => {
+  it('is repeated without a limit if consolidation is compatible', async () => {
     await packed('--consolidation=compatible');
     keepTheOther();
     await comeAndGo();
@@ -132,7 +132,7 @@ describe('a consolidation', () => {
     expect(codes()).not.toContain('churn');
   });
 
-  it('pays for no more nodes than it gave: what is beyond is growth', async () => {
+  it('is charged for at most its deleted nodes, because further nodes are growth', async () => {
     await packed();
     world.deploy('b', 5 * 7);
     await world.pass(60);
@@ -140,11 +140,11 @@ describe('a consolidation', () => {
     const [undone] = views();
     expect(undone).toMatchObject({ state: 'undone' });
     await world.pass(31 * 60);
-    // One node was given back and bought again: hardly anything was saved, and hardly anything was spent.
+    // One node was deleted and launched again, with almost no savings and costs.
     expect(Math.abs(views().at(-1)?.realisedUsd ?? 1)).toBeLessThan(PRICE / 20);
   });
 
-  it('is not undone by a node that is replaced for another reason', async () => {
+  it('is not reverted by a node that is replaced for another reason', async () => {
     await packed();
     world.cloud.drifted = 'AMIDrift';
     await world.pass(340);
@@ -152,7 +152,7 @@ describe('a consolidation', () => {
     await world.pass(120);
     expect(world.lines.map(({ fields }) => fields.command)).toContainEqual(expect.stringMatching(/^Drifted/));
     expect(views().map(({ state }) => state)).toEqual(['watched']);
-    // One that expires is bought for anew without a command.
+    // An expired node is launched again without a command.
     const [claim] = world.claims;
     world.kube.delete(NODE_CLAIM, claim?.metadata ?? { name: '' });
     await world.pass(60);
@@ -162,8 +162,8 @@ describe('a consolidation', () => {
   });
 
   it.each([
-    ['is undone when its replacement goes', 'undone'],
-    ['is not undone when its replacement is given back because its pods have left', 'watched'],
+    ['is reverted when its replacement is removed', 'undone'],
+    ['is not reverted when its replacement is removed because its pods ended', 'watched'],
   ])('%s', async (_, state) => {
     const seed = world.nodePool('seed');
     world.kube.delete(NODE_POOL, seed.metadata);
@@ -193,7 +193,7 @@ describe('a consolidation', () => {
     expect(events('DisruptionUndone')).toEqual([expect.stringMatching(/ was its replacement and is gone; until /)]);
   });
 
-  it('that only took empty nodes may be repeated at any time', async () => {
+  it('that deletes only empty nodes may be repeated without a limit', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '100%' }] } });
     world.start([], verdicts, moves);
     await world.pass(2);
@@ -227,35 +227,35 @@ describe('savings', () => {
 
   it.each([
     ['a deletion', [{ usdPerHour: 0.4, goneMs: NOW }], [], 0.2],
-    ['a deletion that takes its time', [{ usdPerHour: 0.4, goneMs: NOW + HOUR / 4 }], [], 0.1],
-    ['a node that has not gone', [{ usdPerHour: 0.4 }], [], 0],
+    ['a slow deletion', [{ usdPerHour: 0.4, goneMs: NOW + HOUR / 4 }], [], 0.1],
+    ['a node that was not deleted', [{ usdPerHour: 0.4 }], [], 0],
     [
-      'a replacement, with the time in which both run',
+      'a replacement, including the time in which both nodes run',
       [{ usdPerHour: 0.4, goneMs: NOW }],
       [{ usdPerHour: 0.1, launchedMs: NOW - HOUR / 10 }],
       0.2 - 0.06,
     ],
     [
-      'capacity that is bought again',
+      'capacity that is launched again',
       [{ usdPerHour: 0.4, goneMs: NOW }],
       [{ usdPerHour: 0.8, launchedMs: NOW + HOUR / 8 }],
       0.2 - 0.3,
     ],
     [
-      'a replacement that goes again',
+      'a replacement that is removed again',
       [{ usdPerHour: 0.4, goneMs: NOW }],
       [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR / 4 }],
       0.2 - 0.05,
     ],
-    ['a node that goes later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
+    ['a node that is deleted later', [{ usdPerHour: 0.4, goneMs: NOW + HOUR }], [], 0],
     [
-      'a node bought again later',
+      'a node that is launched again later',
       [{ usdPerHour: 0.4, goneMs: NOW }],
       [{ usdPerHour: 0.8, launchedMs: NOW + HOUR }],
       0.2,
     ],
     [
-      'a replacement that goes later',
+      'a replacement that is removed later',
       [{ usdPerHour: 0.4, goneMs: NOW }],
       [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
       0.2 - 0.1,

@@ -1,4 +1,4 @@
-/** How a command is started, waited for, carried out or taken back. */
+/** Start, wait, execution and rollback of commands. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -16,7 +16,7 @@ afterEach(() => world.kill());
 
 const MINUTE = 60;
 
-/** So many nodes with a large pod and a small one each. */
+/** Creates a number of nodes with a large pod and a small pod each. */
 async function withNodes(count: number, spec: Partial<NodePool['spec']> = {}): Promise<void> {
   const flags = ['--feature-gates=StaticCapacity=true'];
   await startWithNodes(world, { count, disruption: CLOSED, small: count, spec, flags });
@@ -25,7 +25,7 @@ async function withNodes(count: number, spec: Partial<NodePool['spec']> = {}): P
 
 const release = (): unknown =>
   world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
-/** Nothing may start any more. */
+/** Blocks further commands. */
 const close = (): unknown =>
   world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '0' }] } } });
 const changeTemplate = (): unknown =>
@@ -46,7 +46,7 @@ const disruptionErrors = (): readonly string[] =>
   fieldsOf('Reconciler error')
     .filter(({ controller }) => controller === 'disruption')
     .map(({ error }) => String(error));
-/** The claims, oldest first. */
+/** Returns the claims, oldest first. */
 function claimsNow(): readonly [NodeClaim, ...NodeClaim[]] {
   const [first, ...others] = world.claims;
   if (first === undefined) throw new Error('expected a claim');
@@ -58,7 +58,7 @@ const outOfOrder = (): never => {
 };
 
 describe('a command that starts', () => {
-  it('has its replacement created before cluster state gives its node up, so that no second one is bought', async () => {
+  it('creates its replacement before cluster state excludes its node, so that no second node is launched', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     const seen: unknown[] = [];
@@ -74,7 +74,7 @@ describe('a command that starts', () => {
     expect(conditionOf(find(old), 'DisruptionReason')).toBe('True/Drifted');
   });
 
-  it('goes on with the nodes that can be marked when nothing replaces them', async () => {
+  it('continues with the nodes that can be marked if it has no replacement', async () => {
     await withNodes(3);
     drop('large');
     world.deploy('small', 0);
@@ -95,7 +95,7 @@ describe('a command that starts', () => {
     expect(world.nodes).toEqual([]);
   });
 
-  it('buys nothing when its node cannot be marked', async () => {
+  it('launches no replacement if its node cannot be marked', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     world.kube.beforeWrite = (at) => {
@@ -115,7 +115,7 @@ describe('a command that starts', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('buys nothing when one of the nodes that it replaces cannot be marked', async () => {
+  it('launches no replacement if one of several nodes cannot be marked', async () => {
     await withNodes(2);
     drop('large');
     await world.pass(20);
@@ -130,7 +130,7 @@ describe('a command that starts', () => {
     expect(world.kube.writes.filter((write) => write === 'create nodeclaims')).toHaveLength(2);
   });
 
-  it('looks at the limits once more when it creates the replacement, and leaves no marks when they say no', async () => {
+  it('checks limits again when it creates the replacement, and leaves no marks if the check fails', async () => {
     await withNodes(1, { limits: { cpu: '100' } });
     const [old] = claimsNow();
     world.kube.beforeWrite = (at) => {
@@ -150,10 +150,10 @@ describe('a command that starts', () => {
     expect(isMarked(old)).toBe(false);
   });
 
-  it('expects the pods on the nodes that its simulation gave them, and tells them', async () => {
+  it('nominates pods for the nodes of its simulation, and publishes events', async () => {
     await withNodes(2);
     drop('large');
-    world.deploy('small', 7); // all of them fit on one node, which no cheaper one could replace
+    world.deploy('small', 7); // All pods fit on one node, which no cheaper type could replace.
     const waiting = world.pending(1, '64', 'giant');
     await world.pass(20);
     world.events.length = 0;
@@ -167,7 +167,8 @@ describe('a command that starts', () => {
       `Pod should schedule on: nodeclaim/${kept?.nodeClaim?.metadata.name}, node/${kept?.name}`,
     );
     expect(kept?.nominatedUntilMs).toBeGreaterThan(0);
-    // the command tells in one go what its simulation found; the provisioner tells of pending pods as well
+    // The command publishes the result of its simulation at once. The provisioner publishes events for pending pods
+    // too.
     const at = world.events.findIndex(
       ({ reason, object }) => reason === 'Nominated' && object.metadata.name.startsWith('small'),
     );
@@ -179,8 +180,8 @@ describe('a command that starts', () => {
 
   it.each([
     { what: 'is created', fails: false },
-    { what: 'cannot be', fails: true },
-  ])('holds the room for its replacement in a static NodePool until that $what', async ({ fails }) => {
+    { what: 'cannot be created', fails: true },
+  ])('reserves its replacement in a static NodePool until it $what', async ({ fails }) => {
     world.nodePool('default', {
       replicas: 1,
       limits: { nodes: '2' },
@@ -204,7 +205,7 @@ describe('a command that starts', () => {
 });
 
 describe('a command that waits', () => {
-  it('says so on the replacement, and what it does on the node', async () => {
+  it('publishes events for the replacement and the node', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     const [node] = world.nodes;
@@ -253,7 +254,7 @@ describe('a command that waits', () => {
         dedupe: [old.metadata.uid, 'Drifted'],
       },
     ]);
-    // what the queue works on is told of by the queue
+    // The queue publishes events for nodes that it handles.
     expect(world.events.map(({ message }) => message)).not.toContain('Candidate is already being disrupted');
     const text = await world.metrics.text();
     const labels = 'decision="replace",reason="drifted",consolidation_type=""';
@@ -267,7 +268,7 @@ describe('a command that waits', () => {
     expect(text).toContain(`karpenter_pods_disruption_initiated_total{${disrupted}} 2`);
   });
 
-  it('counts each node once, however often it takes to delete all', async () => {
+  it('counts each node once, even if deletions are retried', async () => {
     await withNodes(2);
     drop('large');
     world.deploy('small', 0);
@@ -288,7 +289,7 @@ describe('a command that waits', () => {
     expect(fieldsOf('command succeeded')).toHaveLength(1);
   });
 
-  it('is done, and counts nothing, when its node went by itself meanwhile', async () => {
+  it('completes without counting if its node was deleted by another client', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     world.joining = false;
@@ -306,7 +307,7 @@ describe('a command that waits', () => {
     expect(await world.metrics.text()).not.toMatch(/nodeclaims_disrupted_total\{reason="drifted"/);
   });
 
-  it('does not mind what becomes of a replacement that was initialised once', async () => {
+  it('does not depend on a replacement after it was initialized once', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     changeTemplate();
@@ -319,7 +320,7 @@ describe('a command that waits', () => {
     };
     await world.pass(40);
     expect(conditionOf(replacement, 'Initialized')).toBe('True/Initialized');
-    // a while later it is gone, and the queue still only waits for the deletion of the old one
+    // The replacement is removed later, while the queue only waits for the deletion of the old node.
     world.kube.beforeWrite = (at, name) => {
       if (at === 'create nodeclaims') outOfOrder();
       if (at === 'delete nodeclaims' && name === old.metadata.name) outOfOrder();
@@ -334,21 +335,21 @@ describe('a command that waits', () => {
   });
 });
 
-describe('a command that takes too long', () => {
+describe('a command that times out', () => {
   it.each([
     { candidates: 1, minutes: 10 },
     { candidates: 7_500, minutes: 10 },
     { candidates: 15_000, minutes: 20 },
     { candidates: 45_000, minutes: 60 },
     { candidates: 90_000, minutes: 60 },
-  ])('takes more than $minutes minutes beside $candidates nodes in the queue', ({ candidates, minutes }) => {
+  ])('has a limit of $minutes minutes with $candidates nodes in the queue', ({ candidates, minutes }) => {
     expect(limitMs(candidates)).toBe(minutes * 60_000);
   });
 
   it.each([
     ['ten minutes', 0],
-    ['ten minutes, whatever the time is set to meanwhile', -60],
-  ])('is taken back after %s: marks, expectations, and a count by its decision', async (_, minutes) => {
+    ['ten minutes, even if the clock is set back meanwhile', -60],
+  ])('is rolled back after %s: marks, nominations, and its metric', async (_, minutes) => {
     await withNodes(1);
     const [old] = claimsNow();
     world.joining = false;
@@ -371,18 +372,18 @@ describe('a command that takes too long', () => {
     expect(await world.metrics.text()).toContain(
       'karpenter_voluntary_disruption_queue_failures_total{decision="replace",reason="drifted",consolidation_type="replace"} 1',
     );
-    // the replacement stays: it is left to consolidation
+    // The replacement remains until it is consolidated.
     expect(find(old)).toBeDefined();
     expect(world.claims).toHaveLength(2);
   });
 
-  it('has failed even if its last pass did everything', async () => {
+  it('fails even if its last attempt succeeds', async () => {
     await withNodes(1);
     const [old] = claimsNow();
     let endMs = Number.POSITIVE_INFINITY;
     world.kube.beforeWrite = (at, name) => {
       if (at === 'create nodeclaims') endMs = world.clock.now() + 10 * MINUTE * 1000;
-      // nothing works before the time is up: what works then comes too late
+      // All attempts before the timeout fail, and later attempts are too late.
       if (at === 'delete nodeclaims' && name === old.metadata.name && world.clock.now() <= endMs) outOfOrder();
     };
     changeTemplate();

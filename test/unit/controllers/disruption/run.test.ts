@@ -1,4 +1,4 @@
-/** How what a method decides is held against the cluster later, and what is said of nodes on the way. */
+/** Validation of commands against a later state, and events for nodes that are not disrupted. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
@@ -29,7 +29,7 @@ beforeEach(() => {
   events = [];
 });
 
-/** A cluster of one node that may go, and one that says that it may not. */
+/** A cluster with one node that may be disrupted and one that is protected. */
 function depsOf(): Deps {
   const nodes = [stateNode('free'), stateNode('kept', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })];
   const claims = nodes.map(({ name, labels, nodeClaim }) => ({
@@ -66,7 +66,7 @@ function preparerOn(deps: Deps): MethodPreparer {
   return new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: NO_SIMULATION });
 }
 
-describe('the preparation of methods', () => {
+describe('preparation of methods', () => {
   const preparerOf = (deps: Deps): ((method: Method) => Promise<unknown>) => {
     const preparer = preparerOn(deps);
     return (method) => preparer.prepare({ method, log: silent, unseenPools: new Set() });
@@ -78,7 +78,7 @@ describe('the preparation of methods', () => {
   const because = 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation';
   const KEPT = [`Node/kept: ${because}`, `NodeClaim/kept: ${because}`];
 
-  it('says once at one time, for all methods of a class, why a node stays', async () => {
+  it('reports the reason of a blocked node once per time and class of methods', async () => {
     const prepare = preparerOf(depsOf());
     await prepare(emptiness);
     expect(blocked()).toEqual(KEPT);
@@ -104,8 +104,8 @@ describe('the preparation of methods', () => {
   });
 });
 
-describe('commands that have stood for a while', () => {
-  it('are held against one state of the cluster, each by itself', async () => {
+describe('validation of commands', () => {
+  it('uses one state of the cluster for all commands and validates each separately', async () => {
     const deps = depsOf();
     const preparer = preparerOn(deps);
     const prepared: { readonly ms: number; readonly input: MethodInput }[] = [];
@@ -138,7 +138,7 @@ describe('commands that have stood for a while', () => {
     });
     const outcome = runner.run(method, { log: silent, signal: new AbortController().signal } as never);
     await clock.advance(emptiness.validateAfterMs ?? 0);
-    // something was decided on that did not last
+    // At least one command was abandoned.
     expect(await outcome).toBe('more to see');
     expect(prepared.map(({ ms }) => ms - NOW)).toEqual([0, emptiness.validateAfterMs]);
     expect(validated).toHaveLength(2);
@@ -151,7 +151,7 @@ describe('commands that have stood for a while', () => {
 });
 
 describe('the queue of commands', () => {
-  it('knows the nodes that commands are working on', async () => {
+  it('contains the nodes of its commands', async () => {
     const queue = new DisruptionQueue(depsOf());
     const none = queue.providerIds;
     expect([...none]).toEqual([]);
@@ -161,7 +161,7 @@ describe('the queue of commands', () => {
     const order = { id: '1', command, method: emptiness, startedMs: NOW, fields: {} };
     queue.enqueue({ ...order, replacements: ['gone'] } as never);
     expect([...queue.providerIds]).toEqual(['aws:///free']);
-    // its replacement is not there, so it is taken back
+    // The replacement does not exist, so the command is rolled back.
     await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal } as never);
     expect([...queue.providerIds]).toEqual([]);
   });

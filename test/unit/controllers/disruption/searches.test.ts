@@ -1,4 +1,4 @@
-/** The searches for nodes to give back or replace: when one that found nothing is made again, and what ends one. */
+/** Repetition and end of consolidation searches. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
@@ -20,7 +20,7 @@ const fieldsOf = (wanted: string) =>
   world.lines.filter(({ message }) => message === wanted).map(({ fields }) => fields);
 
 describe('a search', () => {
-  /** Takes down which methods are asked, with the NodePools that went short before; answers by the method's type. */
+  /** Records the methods that run and their unseen NodePools, and returns the answers by type of method. */
   function answering(answers: Partial<Record<Method['consolidationType'], (asked: MethodInput) => MethodResult>>) {
     const asked: [string, ...string[]][] = [];
     world.simulations = {
@@ -33,14 +33,14 @@ describe('a search', () => {
     return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
   }
 
-  it('that found nothing is not made again until something changes, or five minutes have passed', async () => {
+  it('without a result is not repeated until an input changes or five minutes have passed', async () => {
     const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
     await withNodes(2, WIDE, 1);
     await world.pass(60);
     const before = [count('multi'), count('single')];
     await world.pass(60);
     expect(count('multi')).toBe(before[0]);
-    // passed over for a budget, say: with the same candidates and the same budgets they would be again
+    // Candidates that were skipped for a budget, for example, would be skipped again.
     expect(count('single')).toBe(before[1]);
 
     world.deploy('small', 0);
@@ -55,7 +55,7 @@ describe('a search', () => {
   it.each([
     ['thorough', 1],
     ['compatible', 0],
-  ])('that was %s is made again for %d candidate(s) more, though nothing else has changed', async (mode, more) => {
+  ])('that was %s is repeated for %d additional candidate(s) in an otherwise unchanged cluster', async (mode, more) => {
     const { count } = answering({});
     await withNodes(3, WIDE, 1, [`--consolidation=${mode}`]);
     const protect = (name: string, value: string | null): unknown =>
@@ -67,7 +67,7 @@ describe('a search', () => {
     const before = [count('multi'), count('single')];
     expect(before).not.toContain(0);
 
-    // one candidate less is nothing new, nor is its return
+    // Neither the loss of one candidate nor its return triggers a search.
     protect(present(second), 'true');
     await world.pass(25);
     protect(present(second), null);
@@ -79,7 +79,7 @@ describe('a search', () => {
     expect([count('multi'), count('single')]).toEqual(before.map((times) => times + more));
   });
 
-  it('is made again when the NodePool was not ready for a moment, as after each edit', async () => {
+  it('is repeated if the NodePool was not ready for a moment, as after each edit', async () => {
     const { count } = answering({});
     await withNodes(2, WIDE, 1);
     await world.pass(60);
@@ -93,7 +93,7 @@ describe('a search', () => {
     expect(count('multi')).toBe(before + 1);
   });
 
-  it('that budgets ended is made again when they let other nodes go, with nothing else changed', async () => {
+  it('that budgets ended is repeated if budgets allow other nodes', async () => {
     const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
     const third = { nodes: '1', schedule: '3 0 * * *', duration: '1m' };
     await withNodes(2, { ...WIDE, budgets: [{ nodes: '100%' }, third] }, 1);
@@ -102,11 +102,11 @@ describe('a search', () => {
     await world.pass(Math.floor((Date.UTC(2026, 0, 1, 0, 3) - world.clock.now()) / 1000) - 1);
     expect([count('multi'), count('single')]).toEqual(before);
     await world.pass(15);
-    // the other one has seen all that there is to see
+    // The other search was complete.
     expect([count('multi'), count('single')]).toEqual([before[0], (before[1] ?? 0) + 1]);
   });
 
-  it('that ran out of time is counted and logged, and what it did not come to goes first in the next one', async () => {
+  it('that timed out is counted and logged, and the next search starts with unseen NodePools', async () => {
     const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
     const late: MethodResult = {
       commands: [],
@@ -127,7 +127,7 @@ describe('a search', () => {
     asked.length = 0;
     next = [forbidden, () => nothing, () => nothing];
     await world.pass(50);
-    // a search that ends with a command has not come to the others either, even if its budget forbids it in the end
+    // A search that ends with a command has unseen NodePools too, even if budgets reject the command.
     expect(asked.filter(([type]) => type === 'single').slice(0, 3)).toEqual([
       ['single', 'default'],
       ['single', 'default'],
@@ -139,7 +139,7 @@ describe('a search', () => {
     expect(told.at(-1)).toMatchObject({ nodepools: ['default'] });
   });
 
-  it('that ran out of time with something in hand says what', async () => {
+  it('that timed out with a command logs the command', async () => {
     const timeout = { message: 'better than nothing', fields: {} };
     answering({
       multi: ({ candidates }) => ({

@@ -1,4 +1,4 @@
-/** Decisions on kept snapshots are equal to decisions on fresh ones. */
+/** Decisions on cached snapshots are equal to decisions on new snapshots. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
@@ -121,7 +121,7 @@ class World {
     return { ...rest, metadata: { ...metadata, generation: 1 }, spec: { ...spec, template }, status };
   }
 
-  /** A pod that runs on a node, named after it. */
+  /** Creates a pod that runs on a node and is named after the node. */
   pod(node: string, { annotations = {}, cpu = '500m' }: { annotations?: Record<string, string>; cpu?: string }): Pod {
     return pod(`on-${node}`, {
       metadata: { labels: { app: node }, annotations },
@@ -147,7 +147,7 @@ const waiting = (name: string): Pod =>
     status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] },
   });
 
-/** All that a decision depends on, each changed alone. */
+/** Changes to each input of a decision. */
 const CHANGES: Readonly<Record<string, (world: World, position: number) => unknown>> = {
   'ten seconds pass': ({ clock }) => clock.advance(10_000),
   'minutes pass': ({ clock }, position) => clock.advance(position * MINUTE),
@@ -227,7 +227,7 @@ const CHANGES: Readonly<Record<string, (world: World, position: number) => unkno
     const untilMs = world.clock.now() + (1 + position) * MINUTE;
     const workloads = new Set([workloadOf(world.pod(nodeAt(position), {}))]);
     world.undone = [{ nodePools: new Set(['default']), workloads, level: 1 + (position % 3), untilMs }];
-    // as the moves' watch, which acts on nothing but changes of the cluster
+    // The watch of moves depends only on changes of the cluster.
     world.cluster.changed();
   },
   'a command starts': ({ queue, cluster }, position) => {
@@ -245,7 +245,7 @@ const namesOf = ({ commands }: MethodResult): readonly object[] =>
     replacements: replacements.map(({ instanceTypes }) => instanceTypes),
   }));
 
-/** Verdicts and commands of a method. */
+/** Returns verdicts and commands of a method. */
 async function decisionOf(world: World, snapshots: Pick<Snapshots, 'current'>, method: Method) {
   const { moves } = world.queue;
   const simulations = localSimulationRunner();
@@ -262,15 +262,15 @@ async function decisionOf(world: World, snapshots: Pick<Snapshots, 'current'>, m
   };
 }
 
-/** Compares passes that remember earlier passes with passes that remember nothing. */
+/** Compares passes that reuse results with passes that do not. */
 class Passes {
   readonly #world: World;
   readonly #snapshots: Snapshots;
   readonly #memo: DecisionMemo;
   #last: DisruptionSnapshot | undefined;
-  /** Passes on the snapshot of the pass before. */
+  /** Number of passes on the snapshot of the previous pass. */
   kept = 0;
-  /** Commands that were decided on. */
+  /** Number of commands. */
   decided = 0;
 
   constructor(world: World) {
@@ -301,11 +301,11 @@ class Passes {
   }
 }
 
-describe('decisions on snapshots that are kept', () => {
+describe('decisions on cached snapshots', () => {
   const names = Object.keys(CHANGES);
   const courses = fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(30)), { minLength: 1, maxLength: 12 });
 
-  it('are those on snapshots that are taken anew, whatever happens', async () => {
+  it('are equal to decisions on new snapshots after any changes', async () => {
     const seen = { kept: 0, decided: 0 };
     await fc.assert(
       fc.asyncProperty(courses, async (course) => {
@@ -326,7 +326,7 @@ describe('decisions on snapshots that are kept', () => {
 
   it.each(
     names.filter((name) => !/pass|no more|not|at first|runs|lets nodes go/.test(name)),
-  )('are made on another snapshot when %s', async (name) => {
+  )('use a new snapshot if %s', async (name) => {
     const world = new World();
     const snapshots = world.snapshots();
     const before = await snapshots.current(silent);
@@ -346,7 +346,7 @@ describe('snapshots', () => {
     snapshots = world.snapshots();
   });
 
-  it('are kept for two minutes while nothing has changed', async () => {
+  it('are reused for two minutes while nothing has changed', async () => {
     const first = await snapshots.current(silent);
     await world.clock.advance(2 * MINUTE - 1);
     expect(await snapshots.current(silent)).toBe(first);
@@ -354,7 +354,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are taken again when a nomination ends', async () => {
+  it('are renewed when a nomination ends', async () => {
     world.cluster.nominate('aws:///a', 20_000);
     const first = await snapshots.current(silent);
     await world.clock.advance(19_999);
@@ -363,7 +363,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are taken again when an undone move is forgotten, because its repetition may be worth it then', async () => {
+  it('are renewed when the record of a reverted move expires, because its repetition may be allowed then', async () => {
     const workloads = new Set([workloadOf(world.pod('a', {}))]);
     world.undone = [{ nodePools: new Set(['default']), workloads, level: 1, untilMs: NOW + MINUTE }];
     const first = await snapshots.current(silent);
@@ -373,7 +373,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are kept while instance types of a NodePool cannot be listed', async () => {
+  it('are reused while instance types of a NodePool cannot be listed', async () => {
     const cloud = { ...world.deps.cloud, instanceTypes: async () => Promise.reject(new Error('no answer')) };
     const failing = new Snapshots({ ...world.deps, cloud } as Deps, world.queue);
     const first = await failing.current(silent);

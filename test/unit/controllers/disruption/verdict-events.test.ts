@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => world.kill());
 
 describe('the history of verdicts', () => {
-  it('follows the reasons of every pass', async () => {
+  it('contains the reasons of every pass', async () => {
     const history = new VerdictHistory();
     const only = (): Verdict | undefined => history.verdicts(world.cluster.nodes(), world.clock.now())[0];
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } });
@@ -41,11 +41,11 @@ describe('the history of verdicts', () => {
   });
 });
 
-describe('the verdict on a Node', () => {
+describe('the verdict event of a Node', () => {
   const told = (): readonly string[] =>
     world.events.filter(({ reason }) => reason === 'DisruptionVerdict').map(({ message }) => message);
 
-  it('is told when its reason has settled, and again only when there is another reason', async () => {
+  it('is published after its reason is stable, and again only for another reason', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0' }] } });
     world.start();
     await world.pass(2);
@@ -75,7 +75,7 @@ describe('the verdict on a Node', () => {
     expect(told().slice(first.length)).toEqual([expect.stringMatching(/\[do-not-disrupt\]$/)]);
   });
 
-  it('is told of many nodes bit by bit', async () => {
+  it('is published for many nodes in small batches', async () => {
     const history = new VerdictHistory();
     const asked = Array.from({ length: 150 }, (_, at) => `node-${at}`);
     jest.spyOn(history, 'verdicts').mockImplementation((nodes) =>

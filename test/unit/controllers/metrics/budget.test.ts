@@ -1,4 +1,4 @@
-/** What a cluster of 1,000 nodes and 20,000 pods costs whoever scrapes it, and the event loop that answers. */
+/** Cost of a scrape in a cluster of 1,000 nodes and 20,000 pods, for the scraper and for the event loop. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { seriesBudget } from '../../../../src/observe/metric-views.ts';
 import type { Metrics } from '../../../../src/observe/metrics.ts';
@@ -6,7 +6,9 @@ import { inSteps } from '../../../../src/process/rendered-answer.ts';
 import { measuredCluster } from './large-cluster.ts';
 
 const SIZE = { nodes: 1_000, pods: 20_000 };
-/** What does not grow with the cluster: controllers, queues, calls. `test/operator/metrics.test.ts` counts them. */
+/**
+ * Series that do not grow with the cluster: controllers, queues, calls. `test/operator/metrics.test.ts` counts them.
+ */
 const BASE = seriesBudget(0);
 
 const seriesOf = (text: string): readonly string[] =>
@@ -29,7 +31,7 @@ describe('the metrics of a large cluster', () => {
     expect(new Set(series.map((line) => line.slice(0, line.lastIndexOf(' ')))).size).toBe(series.length);
   });
 
-  it('are all there when all are wanted', async () => {
+  it('are complete if all are enabled', async () => {
     const all = seriesOf(await (await measuredCluster({ nodes: 20, pods: 400 }, 'karpenter')).text());
     expect(named(all, 'karpenter_pods_state')).toHaveLength(400);
     expect(named(all, 'operator_node_status_condition_count')).toHaveLength(20 * 4);
@@ -40,7 +42,7 @@ describe('the metrics of a large cluster', () => {
     );
   });
 
-  it('count by default as many pods, nodes and conditions as there are', () => {
+  it('count pods, nodes and conditions by default', () => {
     expect(total(named(series, 'karpenter_pods_state'))).toBe(SIZE.pods);
     expect(total(named(series, 'operator_node_status_condition_count'))).toBe(4 * SIZE.nodes);
     expect(total(named(series, 'operator_nodeclaim_status_condition_count'))).toBe(4 * SIZE.nodes);
@@ -49,7 +51,7 @@ describe('the metrics of a large cluster', () => {
     expect(total(allocatable.filter((line) => line.includes('resource_type="nvidia.com/gpu"')))).toBe(SIZE.nodes);
   });
 
-  it('are read in parts of at most 50 lines, with a pause after every few parts', async () => {
+  it('are rendered in parts of at most 50 lines, with a pause after every few parts', async () => {
     const lines: number[] = [];
     let [read, turns] = [0, 0];
     const look = (): void => {
@@ -64,7 +66,7 @@ describe('the metrics of a large cluster', () => {
         yield part;
       }
     };
-    // a clock by which each part takes 1 ms
+    // A clock on which each part takes 1 ms.
     const { length } = await inSteps(counted(), () => read);
     clearImmediate(next);
     expect(length).toBeGreaterThan(1_000_000);

@@ -13,7 +13,7 @@ const complaints = (): number =>
   world.lines.filter(({ message }) => message === 'cluster state is not synced, no decisions are made').length;
 
 describe('cluster state', () => {
-  it('is synced until a claim waits for its instance, and again once it has one', async () => {
+  it('is not synced while a claim waits for its instance', async () => {
     world.nodePool();
     const answered = Promise.withResolvers<void>();
     const { create } = world.cloud;
@@ -32,7 +32,7 @@ describe('cluster state', () => {
     expect(complaints()).toBe(0);
 
     await world.pass(30);
-    // after thirty seconds without, and every ten seconds from then on
+    // After thirty seconds, and every ten seconds from then on.
     expect(complaints()).toBeGreaterThanOrEqual(2);
     expect(complaints()).toBeLessThanOrEqual(5);
 

@@ -47,7 +47,7 @@ function tracking(...args: readonly string[]) {
 }
 
 describe('the cost of a NodePool', () => {
-  it('includes what nodes cost besides their instances, but not where decisions are compatible', async () => {
+  it('includes costs besides instances, unless decisions are compatible', async () => {
     const two = [claim('cheap'), claim('cheap')];
     expect(await tracking('--node-hourly-fee=0.25').tracker.usdPerHour(POOL, two)).toBe(2.5);
     const compatible = tracking('--node-hourly-fee=0.25', '--consolidation=compatible').tracker;
@@ -64,7 +64,7 @@ describe('the cost of a NodePool', () => {
       return parts;
     };
 
-    it('includes surplus CPU credits, but not where decisions are compatible', async () => {
+    it('includes surplus CPU credits, unless decisions are compatible', async () => {
       const [price] = await burstable().tracker.pricesOf(POOL, [launched]);
       expect(price?.usdPerHour).toBeCloseTo(1.02, 12);
       expect(price?.surplusCreditsUsdPerHour).toBeCloseTo(0.02, 12);
@@ -84,26 +84,26 @@ describe('the cost of a NodePool', () => {
     });
   });
 
-  it('is the sum of the prices that its claims were bought at', async () => {
+  it('is the sum of the launch prices of its claims', async () => {
     const { tracker } = tracking();
     const spot = claim('dear', { [CAPACITY_TYPE_LABEL]: 'spot' });
     expect(await tracker.usdPerHour(POOL, [claim('cheap'), claim('cheap'), spot])).toBe(6);
   });
 
-  it('counts nothing for a claim that is not launched, or whose offering nobody knows', async () => {
+  it('is 0 for a claim that is not launched or whose offering is unknown', async () => {
     const { tracker } = tracking();
     const unlaunched: NodeClaim = { ...claim('cheap'), metadata: { name: 'new', labels: {} } };
     expect(await tracker.usdPerHour(POOL, [claim('cheap'), unlaunched, claim('unheard-of')])).toBe(1);
   });
 
-  it('remembers the prices of the offerings that it is about alone', async () => {
+  it('caches only the prices of requested offerings', async () => {
     const { cloud, tracker } = tracking();
     await tracker.usdPerHour(POOL, [claim('cheap')]);
     cloud.types = [instanceType('cheap', 2, 3), instanceType('dear', 8, 12)];
     expect(await tracker.usdPerHour(POOL, [claim('dear')])).toBe(12);
   });
 
-  it('asks for prices once an hour, and keeps those of offerings that are gone', async () => {
+  it('is based on prices that are listed once an hour, and keeps those of removed offerings', async () => {
     const { cloud, tracker, asked } = tracking();
     await tracker.usdPerHour(POOL, [claim('cheap'), claim('dear')]);
     await tracker.usdPerHour(POOL, [claim('cheap')]);
@@ -114,7 +114,7 @@ describe('the cost of a NodePool', () => {
     expect(asked()).toBe(2);
   });
 
-  it('asks again after a minute while a price is missing', async () => {
+  it('is listed again after a minute while a price is missing', async () => {
     const { tracker, asked } = tracking();
     await tracker.usdPerHour(POOL, [claim('unheard-of')]);
     await tracker.usdPerHour(POOL, [claim('unheard-of')]);

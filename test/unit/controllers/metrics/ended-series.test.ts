@@ -52,13 +52,13 @@ function setup() {
     pool: (name: string) => object(name) as NodePool,
     claim: (name: string, pool: string) => object(name, { [NODEPOOL_LABEL]: pool }) as NodeClaim,
     nodeClass: (name: string) => object(name) as never,
-    /** Lines of a scrape with this value of a label. */
+    /** Lines of a scrape with this label value. */
     seriesOf: async (value: string) => (await metrics.text()).split('\n').filter((line) => line.includes(`"${value}"`)),
   };
 }
 
 describe('series of a NodePool', () => {
-  it('end ten minutes after the NodePool is gone, without a change to series of other NodePools', async () => {
+  it('end ten minutes after the NodePool was deleted, without a change to series of other NodePools', async () => {
     const { clock, pools, pool, measure, seriesOf } = setup();
     const [a, b] = [pool('a'), pool('b')];
     for (const each of [a, b]) {
@@ -80,7 +80,7 @@ describe('series of a NodePool', () => {
   it('return to their number after 98 NodePools were created and deleted', async () => {
     const { clock, metrics, pools, pool, measure } = setup();
     measure('stays');
-    // the first work of the controller begins the series of its queue
+    // The first reconciliation creates the series of its queue.
     const first = pool('first');
     pools.put(first);
     pools.remove(first);

@@ -1,4 +1,4 @@
-/** What is measured of a large cluster of many kinds of nodes, held in stores. */
+/** A large cluster in stores, with many kinds of nodes, to measure its metrics. */
 import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import { WELL_KNOWN_LABELS } from '../../../../src/api/labels.ts';
@@ -24,7 +24,7 @@ const SOLD_TYPES = 700;
 const ZONES = ['zone-a', 'zone-b', 'zone-c'];
 const CAPACITY_TYPES = ['on-demand', 'spot', 'reserved'];
 
-/** Every label that EC2 nodes have; nodes differ by type, zone, capacity type and NodePool. */
+/** All labels of EC2 nodes. Nodes differ by type, zone, capacity type and NodePool. */
 const labelsOf = (index: number): Readonly<Record<string, string>> => ({
   ...Object.fromEntries([...WELL_KNOWN_LABELS].map((label) => [label, `value-of-${index % TYPES}`])),
   'karpenter.k8s.aws/ec2nodeclass': 'default',
@@ -52,14 +52,14 @@ interface Size {
   readonly pods: number;
 }
 
-/** Runs the controllers that measure until they have measured everything. */
+/** Runs the metrics controllers until they have measured everything. */
 export async function measuredCluster(size: Size, view: MetricsView) {
   const { metrics, measure } = clusterToMeasure(size, view);
   await measure();
   return metrics;
 }
 
-/** A cluster in stores, and the controllers that measure it when they are told to. */
+/** A cluster in stores, and metrics controllers that run on demand. */
 export function clusterToMeasure(size: Size, view: MetricsView) {
   const clock = virtualClock(Date.parse('2026-06-02T00:00:00Z'));
   const { informers, store } = handFed();
@@ -94,12 +94,12 @@ export function clusterToMeasure(size: Size, view: MetricsView) {
       await measure();
       stop.abort();
     },
-    /** And goes on measuring. */
+    /** Continues to measure. */
     begin: measure,
   };
 }
 
-/** What a region sells, in every zone and capacity type. */
+/** Sets the offerings of a region in every zone and capacity type. */
 function sell({ offeringAvailable, offeringPrice, instanceTypeCpu }: ReturnType<typeof awsMetrics>): void {
   for (let index = 0; index < SOLD_TYPES; index++) {
     const type = `m${index}.large`;

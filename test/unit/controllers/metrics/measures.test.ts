@@ -17,7 +17,7 @@ describe('observeEvaluations', () => {
   it.each<[Method['consolidationType'], string]>([
     ['multi', 'rejected'],
     ['single', 'approved'],
-  ])('counts a view that approves among others that do not, for the method %s, as %s', async (type, decision) => {
+  ])('counts an approving NodePool beside a rejecting one for the method %s as %s', async (type, decision) => {
     const metrics = createMetrics();
     const evaluations = [view('a', true), view('b', false)];
     const method = { consolidationType: type } as Method;
@@ -27,7 +27,7 @@ describe('observeEvaluations', () => {
       new RegExp(`karpenter_${name}\\{${labels},policy="Balanced"\\} 1`);
     expect(text).toMatch(series('consolidation_moves_total', `decision="${decision}",nodepool="a"`));
     expect(text).toMatch(series('consolidation_moves_total', 'decision="rejected",nodepool="b"'));
-    // the score is the pool's own in either case
+    // The score is that of the NodePool in both cases.
     expect(text).toMatch(series('consolidation_score_bucket', 'le="2",decision="approved",nodepool="a"'));
     expect(text).toMatch(series('consolidation_score_bucket', 'le="0.25",decision="rejected",nodepool="b"'));
   });

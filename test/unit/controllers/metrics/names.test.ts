@@ -1,4 +1,4 @@
-/** The metrics of nodes, claims, pools and pods as dashboards query them: names, types, labels and buckets. */
+/** Metrics of nodes, claims, NodePools and pods as dashboards query them: names, types, labels and buckets. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -14,7 +14,7 @@ interface Family {
   readonly quantiles: Set<number>;
 }
 
-/** What a scrape shows of each metric; series of a histogram or summary count for the metric. */
+/** Returns the metrics of a scrape. Series of a histogram or summary count for the metric. */
 function familiesOf(text: string): ReadonlyMap<string, Family> {
   const families = new Map<string, Family>();
   for (const [, name = '', type = ''] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
@@ -54,7 +54,7 @@ const OWNERS = ['karpenter_k8s_aws_ec2nodeclass', 'karpenter_sh_nodepool'];
 const CONDITION = ['name', 'namespace', 'reason', 'status', 'type'];
 const POD = ['name', 'namespace'];
 
-/** A node that lives, is used, expires and ends; and its successor, which is still there. */
+/** Scrapes after a node has been used, has expired and has terminated, while its successor exists. */
 async function scrape(): Promise<ReadonlyMap<string, Family>> {
   const world = new World();
   const seed = world.nodePool('seed').spec.template.spec;
@@ -132,7 +132,7 @@ describe('a scrape', () => {
     ['operator_status_condition_transition_seconds', 'histogram', ['group', 'kind', 'status', 'type'], TRANSITIONS],
     ['operator_termination_current_time_seconds', 'gauge', [...POD, 'group', 'kind']],
     ['operator_termination_duration_seconds', 'histogram', ['group', 'kind'], TRANSITIONS],
-  ])('shows %s as a %s', (name, type, labels, buckets = []) => {
+  ])('contains %s as a %s', (name, type, labels, buckets = []) => {
     const family = families.get(name);
     expect(family?.type).toBe(type);
     expect([...(family?.labels ?? [])].sort()).toEqual([...labels].sort());
@@ -148,7 +148,7 @@ describe('a scrape', () => {
     ['total_daemon_limits', false],
     ['system_overhead', true],
     ['current_lifetime_seconds', true],
-  ])('shows karpenter_nodes_%s by what a node is', (name, isUsed) => {
+  ])('contains karpenter_nodes_%s with the labels of a node', (name, isUsed) => {
     const family = families.get(`karpenter_nodes_${name}`);
     expect(family?.type).toBe('gauge');
     const known = ['nodepool', 'capacity_type', 'zone', 'region', 'instance_type', 'arch', 'os', 'windows_build'];
@@ -161,7 +161,7 @@ describe('a scrape', () => {
     expect(family?.labels.has('resource_type')).toBe(more.length > 0);
   });
 
-  it('shows each pod with where it is and what it is owned by', () => {
+  it('contains each pod with its location and its owner', () => {
     const where = ['node', 'scheduled', 'nodepool', 'zone', 'arch', 'capacity_type', 'instance_type', 'managed'];
     expect([...(families.get('karpenter_pods_state')?.labels ?? [])].sort()).toEqual(
       [...POD, 'owner', ...where, 'phase', 'ready'].sort(),
@@ -181,7 +181,7 @@ describe('countDisrupted', () => {
     { grace: '0s', mode: 'forceful' },
     { grace: '-5m', mode: 'forceful' },
     { grace: '1s', mode: 'eventual' },
-  ])('takes a terminationGracePeriod of $grace for $mode', async ({ grace, mode }) => {
+  ])('maps a terminationGracePeriod of $grace to $mode', async ({ grace, mode }) => {
     const claim = claimOf('claim');
     const spec = { ...claim.spec, ...(grace !== undefined && { terminationGracePeriod: grace }) };
     expect(await counted({ ...claim, spec }, { policy: 'when_empty', pods: 3 })).toContain(
@@ -190,7 +190,7 @@ describe('countDisrupted', () => {
     );
   });
 
-  it('counts no pods where none are given', async () => {
+  it('counts no pods if none are passed', async () => {
     expect(await counted(claimOf('claim'))).not.toContain('pods_disruption_initiated_total');
   });
 });

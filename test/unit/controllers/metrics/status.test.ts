@@ -64,7 +64,7 @@ const launched = (status: Condition['status'], seconds: number, reason = 'Launch
 });
 
 describe('StatusMetrics', () => {
-  it('follows conditions with gauges, counts transitions and tells of them', async () => {
+  it('sets gauges of conditions, counts transitions and publishes events', async () => {
     const { clock, metrics, events, put } = observed();
     put([launched('Unknown', 0, 'AwaitingReconciliation')]);
     await clock.advance(1_000);
@@ -98,7 +98,7 @@ describe('StatusMetrics', () => {
     );
   });
 
-  it('counts a condition that an object has from its creation as Unknown until it is written', async () => {
+  it('treats an unset condition as Unknown since the creation of the object', async () => {
     const { clock, metrics, events, put } = observed();
     const creationTimestamp = at(0);
     put([], { creationTimestamp });
@@ -116,14 +116,14 @@ describe('StatusMetrics', () => {
     );
   });
 
-  it('publishes no event of conditions that an object has when it is first seen', async () => {
+  it('publishes no event for the initial conditions of an object', async () => {
     const { clock, events, put } = observed();
     put([launched('True', 3)]);
     await clock.settle();
     expect(events).toEqual([]);
   });
 
-  it('waits for nothing that it could read at a scrape', async () => {
+  it('has no timers for values that a scrape can compute', async () => {
     const { clock, metrics, put } = observed();
     put([launched('True', 4)]);
     await clock.advance(1_000);
@@ -132,7 +132,7 @@ describe('StatusMetrics', () => {
     expect(await metrics.text()).toContain('type="Launched",status="True",reason="Launched"} 57');
   });
 
-  it('says nothing about a new message or a removed condition', async () => {
+  it('ignores a new message and a removed condition', async () => {
     const { clock, events, put } = observed();
     put([launched('Unknown', 0)]);
     await clock.settle();
@@ -143,7 +143,7 @@ describe('StatusMetrics', () => {
     expect(events).toEqual([]);
   });
 
-  it('does not take a successor of the same name for the same object', async () => {
+  it('distinguishes a successor with the same name', async () => {
     const { clock, metrics, events, put } = observed();
     put([launched('Unknown', 0)]);
     await clock.settle();
@@ -156,7 +156,7 @@ describe('StatusMetrics', () => {
     expect(text).not.toContain('operator_nodeclaim_status_condition_transition_seconds_sum{');
   });
 
-  it('measures the end of an object and removes its series', async () => {
+  it('measures the deletion of an object and removes its series', async () => {
     const { clock, metrics, events, put, remove } = observed();
     put([launched('True', 0)], { finalizers: ['karpenter.sh/termination'] });
     await clock.advance(1_000);
@@ -186,7 +186,7 @@ describe('PodWaits', () => {
   const ready: Condition = { type: 'Ready', status: 'True', lastTransitionTime: at(60) };
   const named = '{name="p",namespace="n"}';
 
-  it('measures a pod from pending to running, once', async () => {
+  it('measures a pod from pending to running once', async () => {
     const metrics = createMetrics();
     const waits = new PodWaits(metrics);
     const timing = { acknowledgedMs: START + 1_000, decidedMs: START + 3_000, schedulableMs: START + 10_000 };
@@ -208,17 +208,17 @@ describe('PodWaits', () => {
     expect(text).toContain('karpenter_pods_provisioning_bound_duration_seconds_sum 30');
   });
 
-  it('does not measure pods that this process never saw pending', async () => {
+  it('ignores pods that were never pending in this process', async () => {
     const metrics = createMetrics();
     new PodWaits(metrics).observe(pod('Running', [scheduled, ready]), {}, START + 90_000);
     expect(await metrics.text()).toContain('karpenter_pods_bound_duration_seconds_count 0');
   });
 
   it.each([
-    { what: 'a pod that is bound and still pending', pod: pod('Pending', [scheduled]), bound: 0, gauge: false },
-    { what: 'a pod that runs before its binding shows', pod: pod('Running', []), bound: 0, gauge: true },
-    { what: 'a pod that runs', pod: pod('Running', [scheduled]), bound: 1, gauge: false },
-  ])('measures the binding of $what', async ({ pod: seen, bound, gauge }) => {
+    { what: 'a pod that is bound but pending', pod: pod('Pending', [scheduled]), bound: 0, gauge: false },
+    { what: 'a pod that is running before its binding is visible', pod: pod('Running', []), bound: 0, gauge: true },
+    { what: 'a pod that is running', pod: pod('Running', [scheduled]), bound: 1, gauge: false },
+  ])('measures the binding time of $what', async ({ pod: seen, bound, gauge }) => {
     const metrics = createMetrics();
     const waits = new PodWaits(metrics);
     waits.observe(pod('Pending'), {}, START + 1_000);
@@ -229,7 +229,7 @@ describe('PodWaits', () => {
     expect(text).toContain(`karpenter_pods_unstarted_time_seconds${named} 90`);
   });
 
-  it('waits for no decision about a pod that has ended, was bound, or was decided on', async () => {
+  it('has no pending decision for a pod that has ended, was bound, or was decided on', async () => {
     const ended = pod('Failed');
     const bound = { ...pod('Pending'), spec: { containers: [], nodeName: 'node' } };
     const timings = [{ acknowledgedMs: START }, { acknowledgedMs: START, decidedMs: START }];
@@ -244,7 +244,7 @@ describe('PodWaits', () => {
     }
   });
 
-  it('drops the gauges of pods that finish or go', async () => {
+  it('removes the gauges of finished and deleted pods', async () => {
     const metrics = createMetrics();
     const waits = new PodWaits(metrics);
     waits.observe(pod('Pending'), {}, START + 1_000);
@@ -262,11 +262,11 @@ describe('names and prices', () => {
     { label: 'karpenter.sh/nodepool', name: 'nodepool' },
     { label: 'topology.k8s.aws/zone-id', name: 'zone_id' },
     { label: 'node.kubernetes.io/windows-build', name: 'windows_build' },
-  ])('$label is measured as $name', ({ label, name }) => {
+  ])('maps $label to $name', ({ label, name }) => {
     expect(nodeLabelName(label)).toBe(name);
   });
 
-  it('finds prices by type, capacity type and zone', () => {
+  it('finds a price by type, capacity type and zone', () => {
     const offering = (capacityType: string, zone: string, usdPerHour: number) => ({
       usdPerHour,
       available: true,

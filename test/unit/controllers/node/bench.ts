@@ -1,4 +1,7 @@
-/** The node controllers around stores that act like an API server, with answers of the cloud and evictions at will. */
+/**
+ * Node controllers with stores that act like an API server, and configurable responses of the cloud and the Eviction
+ * API.
+ */
 import { EC2_NODE_CLASS, type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Condition, KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import {
@@ -34,7 +37,7 @@ const merge = (target: unknown, patch: unknown): unknown => {
   return result;
 };
 
-/** `build` says which controllers run; those of nodes when left out. */
+/** `build` returns the controllers to run. The default is the node controllers. */
 export function bench(argv: readonly string[] = [], build: (deps: Deps) => readonly Controller[] = nodeControllers) {
   const clock = settableClock();
   const { informers, store } = handFed();
@@ -105,16 +108,18 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     remove: <T extends KubeObject>(kind: Kind<T>, object: T): void => store(kind).remove(object),
     /** Number of patches to objects of a kind since the start. */
     writesTo: (kind: string): number => writes.filter((each) => each === kind).length,
-    /** What the Eviction API answers for a pod; undefined lets it go. */
+    /** Returns the error of the Eviction API for a pod, or undefined if the eviction succeeds. */
     refuse: (_: Pod): ApiError | undefined => undefined,
-    /** Why an operation such as `patch Node`, `delete Pod` or `terminate` fails; undefined lets it pass. */
+    /**
+     * Returns the error of an operation such as `patch Node`, `delete Pod` or `terminate`, or undefined if it succeeds.
+     */
     failure: (_: string): Error | undefined => undefined,
-    /** Whether the instance exists, and how many times it must be asked to go before it has gone. */
+    /** State of the instance, and the number of terminate calls until it is gone. */
     instance: { exists: true, stubborn: 0 },
     pods: () => store(POD).list(),
     node: (name: string) => store(NODE).get({ name }),
     claim: (name: string) => store(NODE_CLAIM).get({ name }),
-    /** Ends a pod as its kubelet does. */
+    /** Removes a pod as its kubelet does. */
     gone: (name: string) => {
       const pod = store(POD).get({ namespace: 'default', name });
       if (pod) store(POD).remove(pod);
@@ -239,7 +244,7 @@ export const condition = (type: string, more: Partial<Condition> = {}): Conditio
   lastTransitionTime: '2025-12-31T00:00:00Z',
   ...more,
 });
-/** Of a node that runs. */
+/** Claim of a running node. */
 export const settledClaim = (name: string, status: Partial<NonNullable<NodeClaim['status']>> = {}): NodeClaim => {
   const claim = claimOf(name);
   const conditions = ['Launched', 'Registered', 'Initialized', 'Ready'].map((type) => condition(type));
@@ -251,10 +256,10 @@ export type Bench = ReturnType<typeof bench>;
 /** Texts of the errors in the log. */
 export const errors = (b: Bench): readonly string[] =>
   b.lines.filter(({ level }) => level === 'error').map(({ fields }) => String(fields.error));
-/** How often something was asked for. */
+/** Returns the number of calls of an operation. */
 export const count = (b: Bench, wanted: string): number => b.calls.filter((call) => call === wanted).length;
 
-/** Fails an operation the given number of times. */
+/** Makes an operation fail a number of times. */
 export function failing(b: Bench, operation: string, error: Error, times = 1): void {
   let left = times;
   b.world.failure = (at) => {
@@ -264,7 +269,7 @@ export function failing(b: Bench, operation: string, error: Error, times = 1): v
   };
 }
 
-/** Has the node and its claim deleted, with the deadline that the claim carries. */
+/** Deletes the node and its claim, with the termination deadline of the claim. */
 export function leaving(b: Bench, deadline?: string, ready: 'True' | 'False' = 'True'): void {
   const annotations = deadline === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: deadline };
   b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time(), annotations }));

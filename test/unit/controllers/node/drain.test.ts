@@ -16,23 +16,28 @@ const terminating = (name: string, seconds: number, spec: Partial<Pod['spec']> =
 
 describe('planDrain', () => {
   it.each([
-    { when: 'there is nothing', pods: [], next: [], waiting: 0 },
+    { when: 'there are no pods', pods: [], next: [], waiting: 0 },
     {
-      when: 'there are all tiers',
+      when: 'there are pods of all tiers',
       pods: [podOf('a'), daemonOf('b'), podOf('c', CRITICAL), daemonOf('d', CRITICAL)],
       next: ['a'],
       waiting: 4,
     },
-    { when: 'daemons are left', pods: [daemonOf('b'), podOf('c', CRITICAL)], next: ['b'], waiting: 2 },
-    { when: 'critical pods are left', pods: [daemonOf('d', CRITICAL), podOf('c', CRITICAL)], next: ['c'], waiting: 2 },
-    { when: 'critical daemons are left', pods: [daemonOf('d', CRITICAL)], next: ['d'], waiting: 1 },
+    { when: 'only DaemonSet pods remain', pods: [daemonOf('b'), podOf('c', CRITICAL)], next: ['b'], waiting: 2 },
     {
-      when: 'a high priority number stands without the class',
+      when: 'only critical pods remain',
+      pods: [daemonOf('d', CRITICAL), podOf('c', CRITICAL)],
+      next: ['c'],
+      waiting: 2,
+    },
+    { when: 'only critical DaemonSet pods remain', pods: [daemonOf('d', CRITICAL)], next: ['d'], waiting: 1 },
+    {
+      when: 'a pod has a high priority number but no critical class',
       pods: [podOf('a', { priority: 2_000_000_000 }), podOf('c', CRITICAL)],
       next: ['a'],
       waiting: 2,
     },
-    { when: 'the first tier still terminates', pods: [terminating('a', 10), daemonOf('b')], next: [], waiting: 2 },
+    { when: 'the first tier is still terminating', pods: [terminating('a', 10), daemonOf('b')], next: [], waiting: 2 },
     { when: 'a pod is stuck terminating', pods: [terminating('a', -61), daemonOf('b')], next: ['b'], waiting: 1 },
     {
       when: 'a pod is finished',
@@ -47,7 +52,7 @@ describe('planDrain', () => {
       waiting: 0,
     },
     {
-      when: 'a static pod is there',
+      when: 'there is a static pod',
       pods: [podOf('a', {}, { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node', uid: 'n' }] })],
       next: [],
       waiting: 0,
@@ -58,13 +63,13 @@ describe('planDrain', () => {
       next: ['a'],
       waiting: 2,
     },
-  ])('when $when, $next are next and $waiting wait', ({ pods, next, waiting }) => {
+  ])('if $when, $next are next and $waiting wait', ({ pods, next, waiting }) => {
     const plan = planDrain(pods, never, NOW);
     expect(plan.next.map(({ metadata }) => metadata.name)).toEqual(next);
     expect(plan.waiting).toBe(waiting);
   });
 
-  it('forces pods of any tier whose time has come', () => {
+  it('force-deletes pods of any tier after their deadline', () => {
     const pods = [
       podOf('quick', { terminationGracePeriodSeconds: 5 }),
       daemonOf('slow', { ...CRITICAL, terminationGracePeriodSeconds: 120 }),
@@ -87,7 +92,7 @@ describe('needsForceDelete', () => {
     },
     { when: 'it terminates in time', pod: terminating('a', 20), deadline: NOW + 20_000, is: false },
     { when: 'it terminates too late', pod: terminating('a', 21), deadline: NOW + 20_000, is: true },
-  ])('is $is when $when', ({ pod, deadline, is }) => {
+  ])('is $is if $when', ({ pod, deadline, is }) => {
     expect(needsForceDelete(pod, deadline, NOW)).toBe(is);
   });
 
@@ -95,7 +100,7 @@ describe('needsForceDelete', () => {
     { deadline: NOW + 12_900, seconds: 12 },
     { deadline: NOW, seconds: 1 },
     { deadline: NOW - 5_000, seconds: 1 },
-  ])('grants $seconds s until the deadline', ({ deadline, seconds }) => {
+  ])('returns $seconds s until the deadline', ({ deadline, seconds }) => {
     expect(grantedSeconds(deadline, NOW)).toBe(seconds);
   });
 });
@@ -125,14 +130,15 @@ describe('pendingAttachments', () => {
     { name: 'scratch', ephemeral: {} },
   ];
 
-  it('waits for persistent volumes', () => expect(names([])).toEqual(['1', '2']));
-  it('waits for volumes of drained pods', () => expect(names([podOf('own', { volumes })])).toEqual(['1', '2']));
-  it('does not wait for volumes of pods that stay', () =>
+  it('returns attachments of persistent volumes', () => expect(names([])).toEqual(['1', '2']));
+  it('returns attachments of volumes of drained pods', () =>
+    expect(names([podOf('own', { volumes })])).toEqual(['1', '2']));
+  it('excludes volumes of pods that are not drained', () =>
     expect(names([podOf('own', { ...staying, volumes })])).toEqual([]));
 });
 
 describe('withDisruptedTaint', () => {
-  it('adds the taint and the label, in place of other effects of the same key', () => {
+  it('adds the taint and the label, and replaces other effects of the same key', () => {
     const other = { key: 'team', value: 'a', effect: 'NoSchedule' as const };
     const node = nodeOf('node');
     const tainted = withDisruptedTaint({
@@ -147,7 +153,7 @@ describe('withDisruptedTaint', () => {
     expect(withDisruptedTaint(tainted)).toBe(tainted);
   });
 
-  it('leaves a taint that is there as it is, and adds the label', () => {
+  it('keeps an existing taint and adds the label', () => {
     const taint = { key: 'karpenter.sh/disrupted', value: 'soon', effect: 'NoSchedule' as const, timeAdded: at(0) };
     const other = { key: 'team', effect: 'NoSchedule' as const };
     const tainted = withDisruptedTaint({ ...nodeOf('node'), spec: { taints: [taint, other] } });
@@ -166,7 +172,7 @@ describe('repair', () => {
     status: { conditions: types.map(([type, status, seconds]) => ({ type, status, lastTransitionTime: at(seconds) })) },
   });
 
-  it('finds the ailment that is due first', () => {
+  it('returns the unhealthy condition that is due first', () => {
     const node = conditions(['Ready', 'False', -1_000], ['AcceleratedHardwareReady', 'False', 0]);
     expect(ailmentOf(node, policies)).toMatchObject({
       condition: { type: 'AcceleratedHardwareReady' },
@@ -181,7 +187,7 @@ describe('repair', () => {
     { broken: 1, of: 1, blocked: false },
     { broken: 2, of: 10, blocked: false },
     { broken: 3, of: 10, blocked: true },
-  ])('with $broken of $of nodes broken, blocked is $blocked', ({ broken, of, blocked }) => {
+  ])('is blocked if $broken of $of nodes are unhealthy: $blocked', ({ broken, of, blocked }) => {
     const nodes = Array.from({ length: of }, (_, index) => conditions(['Ready', index < broken ? 'False' : 'True', 0]));
     expect(isRepairBlocked(nodes, policies)).toBe(blocked);
   });
@@ -191,8 +197,8 @@ describe('repair', () => {
     { when: 'a status changes', now: conditions(['Ready', 'False', 0]), changed: true },
     { when: 'a time changes', now: conditions(['Ready', 'True', 1]), changed: true },
     { when: 'a condition is replaced', now: conditions(['Other', 'True', 0]), changed: true },
-    { when: 'a condition comes', now: conditions(['Ready', 'True', 0], ['Other', 'True', 0]), changed: true },
-  ])('when $when, a change is $changed', ({ now, changed }) => {
+    { when: 'a condition is added', now: conditions(['Ready', 'True', 0], ['Other', 'True', 0]), changed: true },
+  ])('detects a change if $when: $changed', ({ now, changed }) => {
     expect(conditionsChanged(conditions(['Ready', 'True', 0]), now)).toBe(changed);
   });
 });

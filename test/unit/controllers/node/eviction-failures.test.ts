@@ -1,4 +1,4 @@
-/** Evictions that do not go smoothly: refused, doubled, late. */
+/** Evictions that are refused, duplicated or late. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
@@ -14,7 +14,7 @@ const MINUTE = 60 * SECOND;
 const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
 
 describe('eviction', () => {
-  it('is given up for a pod that somebody else deletes', async () => {
+  it('ends for a pod that another client deletes', async () => {
     const b = bench();
     b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
     b.put(POD, podOf('web'));
@@ -29,7 +29,7 @@ describe('eviction', () => {
     expect(await requeues()).toBe(before);
   });
 
-  it('waits without an error for a pod that a webhook holds as a budget would', async () => {
+  it('retries without an error if a webhook blocks a pod like a budget', async () => {
     const b = bench();
     b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'admission webhook denied the request: being migrated');
     b.put(POD, podOf('vm'));
@@ -42,7 +42,7 @@ describe('eviction', () => {
     );
   });
 
-  it('is asked for anew for a pod of the same name', async () => {
+  it('is requested again for a new pod with the same name', async () => {
     const b = bench();
     b.world.refuse = () => new ApiError(429, 'TooManyRequests', 'a disruption budget');
     b.put(POD, podOf('db-0'));
@@ -56,7 +56,7 @@ describe('eviction', () => {
     expect(errors(b)).toEqual([]);
   });
 
-  it('is tried again after an answer that says nothing, and counted by its code', async () => {
+  it('is retried after an ambiguous response, which is counted by its code', async () => {
     const b = bench();
     let left = 3;
     b.world.refuse = () => (left-- > 0 ? broken : undefined);
@@ -71,7 +71,7 @@ describe('eviction', () => {
     expect(text).toContain('karpenter_pods_drained_total{reason="Forceful Termination"} 1');
   });
 
-  it('waits for a pod that must not be disrupted until its time has come', async () => {
+  it('waits for a do-not-disrupt pod until the deadline', async () => {
     const b = bench();
     const annotations = { 'karpenter.sh/do-not-disrupt': '30s' };
     b.put(POD, { ...podOf('batch', {}, { annotations }), status: { phase: 'Running', startTime: b.time() } });
@@ -82,7 +82,7 @@ describe('eviction', () => {
     expect(b.calls).toEqual(['evicted batch']);
   });
 
-  it('says why: the reason of a voluntary disruption, or nothing when the claim is not known', async () => {
+  it('is counted with the reason of a voluntary disruption, or without one if the claim is unknown', async () => {
     const reasonOf = async (more: (b: Bench) => unknown): Promise<string> => {
       const b = bench();
       b.put(POD, podOf('web'));
@@ -103,8 +103,8 @@ describe('eviction', () => {
   });
 });
 
-describe('a pod beyond the deadline', () => {
-  it('that does not end is deleted once, and counted once', async () => {
+describe('a pod after its deadline', () => {
+  it('that does not terminate is deleted once and counted once', async () => {
     const b = bench();
     b.put(POD, podOf('stubborn'));
     leaving(b, b.time(-MINUTE));
@@ -115,7 +115,7 @@ describe('a pod beyond the deadline', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('that ends too late is given less time', async () => {
+  it('that terminates too late gets a shorter grace period', async () => {
     const b = bench();
     b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }, { deletionTimestamp: b.time(10 * MINUTE) }));
     leaving(b, b.time(60 * SECOND));
@@ -123,7 +123,7 @@ describe('a pod beyond the deadline', () => {
     expect(b.calls).toEqual(['delete Pod slow 60s']);
   });
 
-  it('is hurried although it was evicted before there was a deadline', async () => {
+  it('gets a shorter grace period even if it was evicted before the deadline was set', async () => {
     const b = bench();
     b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }));
     leaving(b);
@@ -137,7 +137,7 @@ describe('a pod beyond the deadline', () => {
   it.each([
     { code: 404, reason: 'NotFound' },
     { code: 409, reason: 'Conflict' },
-  ])('is taken for gone when its deletion answers $code', async ({ code, reason }) => {
+  ])('counts as deleted if the deletion returns $code', async ({ code, reason }) => {
     const b = bench();
     failing(b, 'delete Pod', new ApiError(code, reason, 'whatever'));
     b.put(POD, podOf('web'));
@@ -147,7 +147,7 @@ describe('a pod beyond the deadline', () => {
     expect(await b.metrics.text()).not.toContain('pods_drained_total{');
   });
 
-  it('is deleted again when the first deletion failed', async () => {
+  it('is deleted again if the first deletion failed', async () => {
     const b = bench();
     failing(b, 'delete Pod', broken, 2);
     b.put(POD, podOf('web'));
@@ -164,7 +164,7 @@ describe('a pod beyond the deadline', () => {
     { when: 'it ends by then', endsIn: 10, deadlineIn: 10, is: false },
     { when: 'the deadline is over and it has a second left', endsIn: 1, deadlineIn: -60, is: false },
     { when: 'the deadline is over and it has longer', endsIn: 2, deadlineIn: -60, is: true },
-  ])('can end sooner ($is) when $when', ({ endsIn, deadlineIn, is }) => {
+  ])('can terminate sooner ($is) if $when', ({ endsIn, deadlineIn, is }) => {
     const ending = endsIn === undefined ? {} : { deletionTimestamp: new Date(NOW + endsIn * SECOND).toISOString() };
     expect(canEndSooner(podOf('a', {}, ending), NOW + deadlineIn * SECOND, NOW)).toBe(is);
   });
@@ -172,7 +172,7 @@ describe('a pod beyond the deadline', () => {
 
 describe('Evictions', () => {
   const key = 'default/web/uid-web';
-  it('keeps the earlier deadline, and hands a pod on once', () => {
+  it('keeps the earlier deadline, and enqueues a pod once', () => {
     const evictions = new Evictions(virtualClock());
     const told: string[] = [];
     evictions.bind((each) => told.push(each));
@@ -189,7 +189,7 @@ describe('Evictions', () => {
     expect(told).toEqual([key, key]);
   });
 
-  it('does not hand on a pod again before the cache shows the end that was granted, or half a minute has passed', async () => {
+  it('enqueues a pod again only after the cache contains the new deletion time, or after half a minute', async () => {
     const clock = virtualClock();
     const evictions = new Evictions(clock);
     const told: string[] = [];
@@ -206,7 +206,7 @@ describe('Evictions', () => {
     expect(timesToldOf(podOf('other'))).toBe(1);
     expect(timesToldOf(podOf('web', {}, { uid: 'successor' }))).toBe(1);
     expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(1);
-    // that it ends sooner is granted
+    // The earlier deletion time is accepted.
     evictions.granted(endingAt('2026-01-01T00:10:00Z'));
     expect(timesToldOf(endingAt('2026-01-01T00:10:00Z'))).toBe(0);
     expect(timesToldOf(endingAt('2026-01-01T00:05:00Z'))).toBe(1);

@@ -1,4 +1,4 @@
-/** Nodes whose end does not go smoothly: what is lost, doubled, stuck, refused or unreadable. */
+/** Node terminations with lost, duplicate, stuck, refused or invalid objects and responses. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
@@ -9,8 +9,8 @@ import { type Bench, bench, claimOf, daemonOf, errors, failing, leaving, nodeOf,
 const SECOND = 1_000;
 const conflict = new ApiError(409, 'Conflict', 'the object has been modified');
 
-describe('a node that ends', () => {
-  it('is drained even if its instance is gone, as long as it is Ready', async () => {
+describe('a terminating node', () => {
+  it('is drained even if its instance does not exist, while it is Ready', async () => {
     const b = bench();
     b.world.instance.exists = false;
     b.put(POD, podOf('web'));
@@ -22,7 +22,7 @@ describe('a node that ends', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('is left as it is while the cloud does not say whether its instance is gone', async () => {
+  it('is not changed while the cloud provider returns an error for its instance', async () => {
     const b = bench();
     failing(b, 'get', new Error('RequestLimitExceeded'), 3);
     leaving(b, undefined, 'False');
@@ -33,7 +33,7 @@ describe('a node that ends', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('is counted and told of on every path', async () => {
+  it('is counted and logged if its instance is lost', async () => {
     const b = bench();
     b.world.instance.exists = false;
     leaving(b, undefined, 'False');
@@ -45,9 +45,9 @@ describe('a node that ends', () => {
   });
 
   it.each([
-    { when: 'there is none', claims: [] },
-    { when: 'there are two', claims: ['one', 'two'] },
-  ])('asks no claim and no cloud when $when with its provider ID, nor waits for late pods', async ({ claims }) => {
+    { when: 'there is no NodeClaim', claims: [] },
+    { when: 'there are two NodeClaims', claims: ['one', 'two'] },
+  ])('is removed without calls and waits if $when with its provider ID', async ({ claims }) => {
     const b = bench();
     for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
     b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
@@ -57,7 +57,7 @@ describe('a node that ends', () => {
     expect(claims.map((name) => b.condition(name, 'Drained'))).toEqual(claims.map(() => undefined));
   });
 
-  it('keeps what it found out when the cloud refuses to terminate, and asks again', async () => {
+  it('keeps its state if the cloud provider does not terminate the instance, and retries', async () => {
     const b = bench();
     failing(b, 'terminate', new Error('the zone is shifted away'), Number.POSITIVE_INFINITY);
     leaving(b);
@@ -72,7 +72,7 @@ describe('a node that ends', () => {
     expect(await b.metrics.text()).toContain('karpenter_nodes_drained_total{nodepool="default"} 1');
   });
 
-  it.each(['patch Node', 'patch NodeClaim'])('goes on without a word when "%s" conflicts', async (operation) => {
+  it.each(['patch Node', 'patch NodeClaim'])('continues without an error if "%s" conflicts', async (operation) => {
     const b = bench();
     failing(b, operation, conflict, 2);
     leaving(b);
@@ -83,7 +83,7 @@ describe('a node that ends', () => {
     expect(await b.metrics.text()).toContain('karpenter_nodes_drained_total{nodepool="default"} 1');
   });
 
-  it('is not told of twice when it is gone by the time that it is let go', async () => {
+  it('is not logged if it does not exist anymore when the finalizer is removed', async () => {
     const b = bench();
     b.world.failure = (operation) =>
       operation === 'patch Node' && b.calls.includes('terminate claim')
@@ -96,7 +96,7 @@ describe('a node that ends', () => {
     expect(await b.metrics.text()).not.toContain('nodes_terminated_total{');
   });
 
-  it('is drained no further once it is no longer ours to finish', async () => {
+  it('is no longer drained after the finalizer was removed', async () => {
     const b = bench();
     b.put(POD, podOf('web'));
     leaving(b);
@@ -109,7 +109,7 @@ describe('a node that ends', () => {
     expect(b.calls).toEqual(['evicted web']);
   });
 
-  it('keeps the taints and finalizers that somebody else gives it at the same time', async () => {
+  it('keeps taints and finalizers that another client adds concurrently', async () => {
     const b = bench();
     const theirs = { key: 'example.com/theirs', effect: 'NoSchedule' as const };
     b.world.failure = (operation) => {
@@ -135,7 +135,7 @@ describe('a node that ends', () => {
     expect(errors(b)).toEqual([]);
   });
 
-  it('does not wait for pods that never terminate longer than a minute', async () => {
+  it('waits at most a minute for pods that never terminate', async () => {
     const b = bench();
     b.put(POD, podOf('zombie', {}, { deletionTimestamp: b.time(30 * SECOND) }));
     b.put(POD, daemonOf('daemon'));
@@ -146,12 +146,7 @@ describe('a node that ends', () => {
     expect(b.calls).toEqual(['evicted daemon']);
   });
 
-  it.each([
-    'soon',
-    '5',
-    '2026-01-31',
-    '1769856000',
-  ])('does not guess what the deadline "%s" means', async (deadline) => {
+  it.each(['soon', '5', '2026-01-31', '1769856000'])('does not accept the deadline "%s"', async (deadline) => {
     const b = bench();
     b.put(POD, podOf('web'));
     leaving(b, deadline);
@@ -164,7 +159,7 @@ describe('a node that ends', () => {
 });
 
 describe('volumes', () => {
-  it('are waited for no longer than they are attached', async () => {
+  it('are awaited only while they are attached', async () => {
     const b = bench();
     const attachment = b.put(VOLUME_ATTACHMENT, {
       apiVersion: 'storage.k8s.io/v1',
@@ -187,13 +182,13 @@ describe('volumes', () => {
   });
 });
 
-describe('events of a node that ends', () => {
+describe('events of a terminating node', () => {
   const keys = (b: Bench): Readonly<Record<string, unknown>> =>
     Object.fromEntries(
       b.events.map(({ reason, object, type, dedupe }) => [`${type} ${reason} ${object.kind}`, dedupe]),
     );
 
-  it('are told apart by these keys', async () => {
+  it('have these deduplication keys', async () => {
     const b = bench();
     const busy = (name: string): Pod => podOf(name, { terminationGracePeriodSeconds: 1 });
     b.world.refuse = ({ metadata }) =>

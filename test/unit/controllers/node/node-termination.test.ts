@@ -18,7 +18,7 @@ function leaving(b: ReturnType<typeof bench>, deadlineInMs?: number): void {
 }
 
 describe('node.termination', () => {
-  it('taints, drains tier by tier, terminates, and lets the node go', async () => {
+  it('taints and drains the node tier by tier, terminates the instance, and removes the finalizer', async () => {
     const b = bench();
     b.world.instance.stubborn = 1;
     for (const pod of [
@@ -71,7 +71,7 @@ describe('node.termination', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('waits no longer for them when the time is put back', async () => {
+  it('does not extend the wait if the clock is set back', async () => {
     const b = bench();
     leaving(b);
     await b.clock.advance(2 * SECOND);
@@ -80,7 +80,7 @@ describe('node.termination', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('deletes the claim of a node that was deleted by hand', async () => {
+  it('deletes the claim of a node that a user deleted', async () => {
     const b = bench();
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
@@ -88,7 +88,7 @@ describe('node.termination', () => {
     expect(b.calls).toContain('delete NodeClaim claim');
   });
 
-  it('lets a node without a claim go once it is drained', async () => {
+  it('removes the finalizer of a node without a claim after the drain', async () => {
     const b = bench();
     b.put(POD, podOf('web'));
     b.put(NODE, nodeOf('node', { deletionTimestamp: b.time() }));
@@ -96,7 +96,7 @@ describe('node.termination', () => {
     expect(b.calls).toEqual(['evicted web']);
     await b.clock.advance(9.5 * SECOND);
     b.gone('web');
-    // it is looked at each second
+    // The node is checked every second.
     await b.clock.advance(0.9 * SECOND);
     expect(b.node('node')).toBeUndefined();
     expect(b.calls).toEqual(['evicted web']);
@@ -113,14 +113,14 @@ describe('node.termination', () => {
     expect(b.calls).toEqual([`get ${PROVIDER_ID}`]);
   });
 
-  it('leaves nodes alone that are not ours', async () => {
+  it('ignores nodes that Karpenter does not manage', async () => {
     const b = bench();
     b.put(NODE, nodeOf('node', { deletionTimestamp: b.time(), labels: {} }));
     await b.clock.advance(10 * SECOND);
     expect(b.node('node')?.spec?.taints).toBeUndefined();
   });
 
-  it('waits for volumes to be detached, but not beyond the deadline', async () => {
+  it('waits for volumes to be detached until the deadline', async () => {
     const b = bench();
     b.put(PERSISTENT_VOLUME_CLAIM, {
       apiVersion: 'v1',
@@ -148,7 +148,7 @@ describe('node.termination', () => {
     });
   });
 
-  it('names an unreadable deadline', async () => {
+  it('reports a deadline that cannot be parsed', async () => {
     const b = bench();
     b.put(
       NODE_CLAIM,
@@ -163,7 +163,7 @@ describe('node.termination', () => {
 });
 
 describe('eviction-queue', () => {
-  it('asks again with back-off while a budget holds a pod back, and says so', async () => {
+  it('retries with back-off while a budget blocks an eviction, and publishes an event', async () => {
     const b = bench();
     b.world.refuse = () => budget;
     b.put(POD, podOf('web'));
@@ -175,7 +175,7 @@ describe('eviction-queue', () => {
     expect(b.events.map(({ message }) => message)).toContain(
       'Failed to drain node, evicting pod violates a PDB (Pod=default/web)',
     );
-    // The number of waiting pods is told each second; it must not take the place of what holds them back.
+    // The number of waiting pods is published every second and must not replace the event with the reason.
     const keys = (text: string): readonly unknown[] =>
       b.events.filter(({ message }) => message.includes(text)).map(({ dedupe }) => dedupe?.join());
     expect(keys('are waiting to be evicted').length).toBeGreaterThan(0);
@@ -186,7 +186,7 @@ describe('eviction-queue', () => {
     expect(b.calls).toContain('evicted web');
   });
 
-  it('names several budgets over one pod', async () => {
+  it('names several budgets of one pod', async () => {
     const b = bench();
     b.world.refuse = () =>
       new ApiError(
@@ -202,7 +202,7 @@ describe('eviction-queue', () => {
     );
   });
 
-  it('deletes pods in time for the deadline, past budgets and annotations', async () => {
+  it('deletes pods in time for the deadline, regardless of budgets and annotations', async () => {
     const b = bench();
     b.world.refuse = () => budget;
     b.put(POD, podOf('budgeted'));
@@ -224,7 +224,7 @@ describe('eviction-queue', () => {
     );
   });
 
-  it('deletes at once with one second when the deadline has passed', async () => {
+  it('deletes pods immediately with one second if the deadline has passed', async () => {
     const b = bench();
     b.put(POD, podOf('web'));
     leaving(b, 0);
@@ -235,7 +235,7 @@ describe('eviction-queue', () => {
   it.each([
     { code: 404, reason: 'NotFound' },
     { code: 409, reason: 'Conflict' },
-  ])('takes a $code of the API server for a pod that is gone', async ({ code, reason }) => {
+  ])('treats $code from the API server as a deleted pod', async ({ code, reason }) => {
     const b = bench();
     b.world.refuse = () => new ApiError(code, reason, 'gone');
     b.put(POD, podOf('web'));
@@ -247,10 +247,10 @@ describe('eviction-queue', () => {
   });
 
   it.each([
-    { what: "a proxy's page", error: new ApiError(404, 'Unknown', 'the API server answered 404') },
-    { what: "a proxy's conflict", error: new ApiError(409, 'Unknown', 'the API server answered 409') },
-    { what: 'a server that is busy', error: new ApiError(429, 'TooManyRequests', 'too many requests') },
-  ])('asks again after $what, which says nothing of the pod', async ({ error }) => {
+    { what: 'an HTML page of a proxy', error: new ApiError(404, 'Unknown', 'the API server answered 404') },
+    { what: 'a conflict of a proxy', error: new ApiError(409, 'Unknown', 'the API server answered 409') },
+    { what: 'an overloaded server', error: new ApiError(429, 'TooManyRequests', 'too many requests') },
+  ])('retries after $what', async ({ error }) => {
     const b = bench();
     b.world.refuse = () => error;
     b.put(POD, podOf('web'));
@@ -270,7 +270,7 @@ describe('node.hydration', () => {
     expect(b.node('node')?.metadata.labels).toEqual({ [EC2_NODECLASS_LABEL]: 'default' });
   });
 
-  it('does not choose between the claims of a node', async () => {
+  it('does not label a node with several claims', async () => {
     const b = bench();
     for (const name of ['one', 'two']) b.put(NODE_CLAIM, claimOf(name));
     b.put(NODE, nodeOf('node', { labels: {} }));
@@ -280,7 +280,7 @@ describe('node.hydration', () => {
 });
 
 describe('node.health', () => {
-  it('replaces a node that stays broken, with its deadline at once', async () => {
+  it('replaces an unhealthy node with an immediate deadline', async () => {
     const b = bench(['--feature-gates=NodeRepair=true']);
     b.put(NODE_CLAIM, claimOf('claim'));
     const broken = nodeOf('node', {}, 'False');
@@ -299,7 +299,7 @@ describe('node.health', () => {
     );
   });
 
-  it('replaces nothing while too many are broken', async () => {
+  it('replaces no node while too many are unhealthy', async () => {
     const b = bench(['--feature-gates=NodeRepair=true']);
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, nodeOf('node', {}, 'False'));
@@ -309,7 +309,7 @@ describe('node.health', () => {
     expect(b.events.map(({ message }) => message)).toContain('more than 20% nodes are unhealthy in the nodepool');
   });
 
-  it('looks at the whole cluster for a node of no NodePool', async () => {
+  it('uses the whole cluster as the base for a node without a NodePool', async () => {
     const b = bench(['--feature-gates=NodeRepair=true']);
     const claim = claimOf('claim');
     b.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, labels: {} } });
@@ -320,7 +320,7 @@ describe('node.health', () => {
     expect(b.events.map(({ message }) => message)).toContain('more then 20% nodes are unhealthy in the cluster');
   });
 
-  it('does nothing without its gate', async () => {
+  it('has no effect without its feature gate', async () => {
     const b = bench();
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, nodeOf('node', {}, 'False'));

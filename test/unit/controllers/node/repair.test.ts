@@ -1,4 +1,4 @@
-/** When broken nodes are replaced, and when not. */
+/** Conditions for the replacement of unhealthy nodes. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Node } from '../../../../src/api/kubernetes.ts';
@@ -11,15 +11,15 @@ const MINUTE = 60 * SECOND;
 const REPAIR = ['--feature-gates=NodeRepair=true'];
 const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
 
-describe('the count of repairs', () => {
+describe('the counter of repairs', () => {
   it.each([
-    ['its name where repair is off', [], '# TYPE karpenter_nodeclaims_unhealthy_disrupted_total counter'],
+    ['its name if repair is disabled', [], '# TYPE karpenter_nodeclaims_unhealthy_disrupted_total counter'],
     [
-      'each condition where it is on',
+      'each condition if repair is enabled',
       REPAIR,
       'karpenter_nodeclaims_unhealthy_disrupted_total{condition="ready",nodepool="",capacity_type="",image_id=""} 0',
     ],
-  ])('shows %s, before the first of them', async (_, argv, line) => {
+  ])('contains %s before the first repair', async (_, argv, line) => {
     expect(await bench(argv).metrics.text()).toContain(line);
   });
 });
@@ -40,7 +40,7 @@ describe('repair', () => {
     { there: '2026-01-01T01:00:00Z', becomes: '2026-01-01T00:00:00Z' },
     { there: 'soon', becomes: '2026-01-01T00:00:00Z' },
     { there: '5', becomes: '2026-01-01T00:00:00Z' },
-  ])('makes of the deadline $there $becomes', async ({ there, becomes }) => {
+  ])('changes the deadline $there to $becomes', async ({ there, becomes }) => {
     const b = bench(REPAIR);
     const annotations = there === undefined ? {} : { [TERMINATION_TIMESTAMP_ANNOTATION]: there };
     b.put(NODE_CLAIM, claimOf('claim', { annotations }));
@@ -50,7 +50,7 @@ describe('repair', () => {
     expect(b.calls).toEqual(['delete NodeClaim claim']);
   });
 
-  it('hurries a claim that is being deleted, and neither deletes nor counts it again', async () => {
+  it('shortens the deadline of a claim that is being deleted, and neither deletes nor counts the claim again', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time() }));
     b.put(NODE, sick(b));
@@ -60,7 +60,7 @@ describe('repair', () => {
     expect(await b.metrics.text()).not.toContain('nodeclaims_disrupted_total{');
   });
 
-  it('is tried again when the deletion fails, and counted with its pods when it works', async () => {
+  it('is retried if the deletion fails, and counted with its pods when it succeeds', async () => {
     const b = bench(REPAIR);
     failing(b, 'delete NodeClaim', broken, 2);
     b.put(NODE_CLAIM, claimOf('claim'));
@@ -87,7 +87,7 @@ describe('repair', () => {
     );
   });
 
-  it('that is blocked says so under three keys on the Node, and looks again after five minutes', async () => {
+  it('that is blocked publishes events with three keys for the Node, and is retried after five minutes', async () => {
     const b = bench(REPAIR);
     const nodePool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} };
     b.put(NODE_POOL, nodePool as never);
@@ -108,7 +108,7 @@ describe('repair', () => {
     expect(b.calls).toEqual(['delete NodeClaim claim']);
   });
 
-  it('counts the nodes of the own NodePool only', async () => {
+  it('considers only the nodes of its NodePool', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, sick(b));
@@ -118,9 +118,9 @@ describe('repair', () => {
   });
 
   it.each([
-    { when: 'no claim', claims: [] },
-    { when: 'two claims', claims: ['one', 'two'] },
-  ])('leaves a node of $when alone', async ({ claims }) => {
+    { when: 'no NodeClaim', claims: [] },
+    { when: 'two NodeClaims', claims: ['one', 'two'] },
+  ])('ignores a node with $when', async ({ claims }) => {
     const b = bench(REPAIR);
     for (const name of claims) b.put(NODE_CLAIM, claimOf(name));
     b.put(NODE, sick(b));
@@ -128,7 +128,7 @@ describe('repair', () => {
     expect(b.calls).toEqual([]);
   });
 
-  it('begins with a condition that turns bad while the operator runs', async () => {
+  it('starts when a condition changes while the operator runs', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, nodeOf('node'));
@@ -142,7 +142,7 @@ describe('repair', () => {
   it.each([
     { age: 29 * MINUTE, calls: [] },
     { age: 30 * MINUTE, calls: ['delete NodeClaim claim'] },
-  ])('of a node that is $age ms old and does not say since when it is broken', async ({ age, calls }) => {
+  ])('of a node that is $age ms old and has no transition time', async ({ age, calls }) => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
     const node = sick(b, 'node', { creationTimestamp: b.time(-age) });
@@ -151,7 +151,7 @@ describe('repair', () => {
     expect(b.calls).toEqual(calls);
   });
 
-  it('is called off by a node that recovers in time', async () => {
+  it('is cancelled if the node recovers in time', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
     const node = sick(b);

@@ -34,7 +34,7 @@ describe('consistency', () => {
       state: 'False/ConsistencyCheckFailed',
       issues: ['expected 10 of resource cpu, but found 0 (0.0% of expected)'],
     },
-  ])('with $cpu of 10 processors is $state', async ({ cpu, state, issues }) => {
+  ])('is $state with $cpu of 10 processors', async ({ cpu, state, issues }) => {
     const b = start();
     b.put(NODE_CLAIM, bought());
     b.put(NODE, node(cpu));
@@ -53,8 +53,8 @@ describe('consistency', () => {
       what: 'that is being deleted',
       claim: bought({ metadata: { ...bought().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }),
     },
-    { what: 'that is not initialised', claim: bought({ status: { ...bought().status, conditions: [] } }) },
-  ])('finds no fault with the shape of a node $what', async ({ claim }) => {
+    { what: 'that is not initialized', claim: bought({ status: { ...bought().status, conditions: [] } }) },
+  ])('ignores the shape of a node $what', async ({ claim }) => {
     const b = start();
     b.put(NODE_CLAIM, claim);
     b.put(NODE, node('1'));
@@ -62,7 +62,7 @@ describe('consistency', () => {
     expect(b.condition('claim', STATE)).toBe('True/ConsistentStateFound');
   });
 
-  it('looks once in ten minutes, whatever happens between', async () => {
+  it('checks once every ten minutes, even if the claim changes', async () => {
     const b = start();
     b.put(NODE_CLAIM, bought());
     b.put(NODE, node('10'));
@@ -76,7 +76,7 @@ describe('consistency', () => {
     expect(b.condition('claim', STATE)).toBe('False/ConsistencyCheckFailed');
   });
 
-  it('waits for the next slot when it comes before the Node, and for a second Node to go', async () => {
+  it('waits for the next check if there is no Node, and until a second Node is deleted', async () => {
     const b = start();
     b.put(NODE_CLAIM, bought());
     await b.clock.advance(MINUTE);
@@ -92,7 +92,7 @@ describe('consistency', () => {
     expect(b.condition('claim', STATE)).toBe('True/ConsistentStateFound');
   });
 
-  it('does not lose its slot to a write that is refused, nor to a namesake before it', async () => {
+  it('checks again after a rejected write and after an earlier claim with the same name', async () => {
     const b = start();
     let refusals = 2;
     b.world.failure = (operation) =>
@@ -107,7 +107,7 @@ describe('consistency', () => {
     expect(b.condition('claim', STATE)).toBe('True/ConsistentStateFound');
   });
 
-  it('leaves claims alone that have no instance, or are not ours', async () => {
+  it('ignores claims without an instance and claims that Karpenter does not manage', async () => {
     const b = start();
     b.put(NODE_CLAIM, bought({ status: { conditions: [] } }));
     const foreign = { group: 'other.example.com', kind: 'Machine', name: 'x' };

@@ -72,12 +72,12 @@ describe('devices', () => {
       is: missing('gpu'),
     },
     { when: 'a second driver is missing', drivers: 'gpu, nic', slices: [slice('a', {})], is: missing('nic') },
-  ])('lack $is when $when', ({ drivers, slices, is }) => {
+  ])('lack $is if $when', ({ drivers, slices, is }) => {
     expect(lack(drivers, ...slices)).toBe(is);
   });
 });
 
-describe('devices that a node was bought for', () => {
+describe('devices that a node was launched for', () => {
   let world: World;
   beforeEach(() => {
     world = new World();
@@ -107,7 +107,7 @@ describe('devices that a node was bought for', () => {
     return present(world.nodes[0]?.metadata.name);
   }
 
-  it('are waited for until their driver has published a complete pool', async () => {
+  it('are awaited until their driver has published a complete pool', async () => {
     const node = await joined('--ignore-dra-requests=false');
     const waits = 'Unknown/DRADriverPoolsNotPublished';
     expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
@@ -126,7 +126,7 @@ describe('devices that a node was bought for', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('are none of our business by default', async () => {
+  it('are ignored by default', async () => {
     await joined();
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });

@@ -1,4 +1,4 @@
-/** Why a claim drifts, and when its node may be consolidated. */
+/** Drift reasons, and the time from which a node can be consolidated. */
 import { describe, expect, it } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import {
@@ -72,7 +72,7 @@ describe('driftCheck', () => {
     { own: hashes('1', 'v3'), pool: hashes('2'), is: undefined },
     { own: hashes(undefined, 'v3'), pool: hashes('2', 'v3'), is: undefined },
     { own: hashes('1', 'v3'), pool: hashes(undefined, 'v3'), is: undefined },
-  ])('of a claim with $own under a pool with $pool is $is', async ({ own, pool, is }) => {
+  ])('for a claim with $own and a NodePool with $pool is $is', async ({ own, pool, is }) => {
     expect(await setUp().check(claim({ annotations: own }), poolOf({}, pool))).toBe(is);
   });
 
@@ -83,26 +83,30 @@ describe('driftCheck', () => {
     { pool: requiring('team', 'Exists'), is: 'RequirementsDrifted' },
     { pool: requiring('team', 'NotIn', ['blue']), is: undefined },
     { pool: requiring('team', 'DoesNotExist'), is: undefined },
-  ])('under the requirements $pool.spec.template.spec.requirements is $is', async ({ pool, is }) => {
+  ])('for requirements $pool.spec.template.spec.requirements is $is', async ({ pool, is }) => {
     expect(await setUp().check(claim(), pool)).toBe(is);
   });
 
   const reserved = { ...labels, [CAPACITY_TYPE_LABEL]: 'reserved', [CAPACITY_RESERVATION_ID_LABEL]: 'cr-1' };
   it.each([
-    { of: 'whose type is sold', labels, is: undefined },
+    { of: 'whose type exists', labels, is: undefined },
     {
-      of: 'whose type is no longer sold',
+      of: 'whose type does not exist anymore',
       labels: { ...labels, [INSTANCE_TYPE_LABEL]: 'gone' },
       is: 'InstanceTypeNotFound',
     },
-    { of: 'whose zone is no longer sold', labels: { ...labels, [ZONE_LABEL]: 'zone-z' }, is: 'InstanceTypeNotFound' },
-    { of: 'with labels that offerings say nothing of', labels: { ...labels, team: 'blue' }, is: undefined },
-    { of: 'whose reservation is over', labels: reserved, is: undefined },
-  ])('of a claim $of is $is', async ({ labels: own, is }) => {
+    {
+      of: 'whose zone has no offering anymore',
+      labels: { ...labels, [ZONE_LABEL]: 'zone-z' },
+      is: 'InstanceTypeNotFound',
+    },
+    { of: 'with labels that offerings do not define', labels: { ...labels, team: 'blue' }, is: undefined },
+    { of: 'whose reservation has ended', labels: reserved, is: undefined },
+  ])('for a claim $of is $is', async ({ labels: own, is }) => {
     expect(await setUp().check(claim({ labels: own }), poolOf())).toBe(is);
   });
 
-  it('does not ask which reservation an offering is of', async () => {
+  it('does not compare the reservation of an offering', async () => {
     const { cloud, check } = setUp();
     const { offerings, ...type } = instanceType('m.large', 2, 1);
     const values = {
@@ -122,7 +126,7 @@ describe('driftCheck', () => {
     expect(await setUpWith(cloud.types).check(claim(), poolOf())).toBe('InstanceTypeNotFound');
   });
 
-  it('looks at the types of claims older than an hour, and not again for half an hour once all was well', async () => {
+  it('checks the types of claims that are older than an hour, and again half an hour after a success', async () => {
     const { clock, cloud, check } = setUp();
     const young = claim({ creationTimestamp: '2025-12-31T23:00:01Z' });
     cloud.types = [instanceType('other', 2, 1)];
@@ -140,11 +144,11 @@ describe('driftCheck', () => {
     expect(await check(young, poolOf())).toBe('InstanceTypeNotFound');
   });
 
-  it('does not take a pool of whose types nothing is known for one that lost them', async () => {
+  it('ignores a NodePool whose types are unknown', async () => {
     expect(await setUpWith([]).check(claim(), poolOf())).toBeUndefined();
   });
 
-  it('asks the provider last, and nobody before the launch', async () => {
+  it('calls the provider last, and checks nothing before the launch', async () => {
     const { cloud, check } = setUp();
     cloud.drifted = 'AMIDrift';
     expect(await check(claim(), poolOf())).toBe('AMIDrift');
@@ -154,7 +158,7 @@ describe('driftCheck', () => {
   });
 });
 
-describe('the conditions of disruption', () => {
+describe('disruption conditions', () => {
   const drift = { reason: undefined as string | undefined, asked: 0 };
   const start = (): Bench => {
     Object.assign(drift, { reason: undefined, asked: 0 });
@@ -182,7 +186,7 @@ describe('the conditions of disruption', () => {
     { after: 'Never', initialized: -900, event: -900, is: undefined },
     { after: undefined as never, initialized: -900, event: -900, is: undefined },
     { after: '0s', initialized: undefined, event: -900, is: undefined },
-  ])('with consolidateAfter $after, $initialized s initialised, $event s quiet: $is', async (given) => {
+  ])('with consolidateAfter $after, initialized $initialized s and quiet $event s ago: $is', async (given) => {
     const b = start();
     const initialized = condition(
       'Initialized',
@@ -198,7 +202,7 @@ describe('the conditions of disruption', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe(given.is);
   });
 
-  it('change at the very end of the window', async () => {
+  it('change at the exact end of the window', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '2m', budgets: [] } }));
     b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
@@ -208,7 +212,7 @@ describe('the conditions of disruption', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
   });
 
-  it('follow the drift of the claim every five minutes, and that of its NodeClass at once', async () => {
+  it('follow the drift of the claim every five minutes, and the drift of its NodeClass immediately', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
     b.put(NODE_CLAIM, young(b));
@@ -231,7 +235,7 @@ describe('the conditions of disruption', () => {
     ]);
   });
 
-  it('follow a changed NodeClass at once, AWS within five minutes, and the clock', async () => {
+  it('follow a changed NodeClass immediately, AWS within five minutes, and the clock', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '20m', budgets: [] } }));
     b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
@@ -248,7 +252,7 @@ describe('the conditions of disruption', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
   });
 
-  it('follow their NodePool at once, and a static one without Consolidatable', async () => {
+  it('follow their NodePool immediately, and never have Consolidatable in a static NodePool', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
     b.put(NODE_CLAIM, young(b));
@@ -265,7 +269,7 @@ describe('the conditions of disruption', () => {
     expect(drift.asked).toBe(1);
   });
 
-  it('are looked at again when the hash of their NodePool changes, not when only its status does', async () => {
+  it('are evaluated again if the hash of their NodePool changes, but not if only its status changes', async () => {
     const b = start();
     const pool = poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } });
     b.put(NODE_POOL, pool);
@@ -287,14 +291,14 @@ describe('the conditions of disruption', () => {
     },
     { what: 'without a NodePool', change: (claim) => ({ ...claim, metadata: { ...claim.metadata, labels: {} } }) },
     {
-      what: 'of a NodePool that is gone',
+      what: 'of a NodePool that does not exist',
       change: (claim) => ({ ...claim, metadata: { ...claim.metadata, labels: { [NODEPOOL_LABEL]: 'gone' } } }),
     },
     {
       what: 'of another provider',
       change: (claim) => ({ ...claim, spec: { ...claim.spec, nodeClassRef: { group: 'x', kind: 'X', name: 'x' } } }),
     },
-  ])('say nothing of a claim $what', async ({ change }) => {
+  ])('are not set for a claim $what', async ({ change }) => {
     const b = start();
     drift.reason = 'AMIDrift';
     b.put(NODE_CLAIM, change(young(b)));

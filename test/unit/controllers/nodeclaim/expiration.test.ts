@@ -19,7 +19,7 @@ describe('expiration', () => {
     };
   };
 
-  it('deletes a claim at its very age, whatever protects its pods, and counts those that move', async () => {
+  it('deletes a claim at its exact age, even with protected pods, and counts the pods that move', async () => {
     const b = start();
     b.put(NODE, { ...nodeOf('node'), metadata: { ...nodeOf('node').metadata, labels: {} } });
     b.put(POD, podOf('web', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }));
@@ -36,7 +36,7 @@ describe('expiration', () => {
     expect(text).toContain(`karpenter_pods_disruption_initiated_total{${labels}} 1`);
   });
 
-  it('reports an expireAfter that cannot be read once, and neither expires the claim nor tries again', async () => {
+  it('reports an expireAfter that cannot be parsed once, does not expire the claim, and does not retry', async () => {
     const b = start();
     b.put(NODE_CLAIM, aged('99999999h'));
     await b.clock.advance(60 * MINUTE);
@@ -57,13 +57,13 @@ describe('expiration', () => {
 
   it.each([
     { what: 'that never expires', claim: aged('Never') },
-    { what: 'without an age', claim: aged(undefined) },
+    { what: 'without a creation time', claim: aged(undefined) },
     { what: 'that is being deleted', claim: aged('1s', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
     {
       what: 'of another provider',
       claim: { ...aged('1s'), spec: { ...aged('1s').spec, nodeClassRef: { group: 'x', kind: 'X', name: 'x' } } },
     },
-  ])('leaves a claim $what alone', async ({ claim }) => {
+  ])('ignores a claim $what', async ({ claim }) => {
     const b = start();
     b.put(NODE_CLAIM, claim);
     await b.clock.advance(10_000 * 60 * MINUTE);

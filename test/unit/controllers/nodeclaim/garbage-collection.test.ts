@@ -47,7 +47,7 @@ describe('garbage collection', () => {
       collected: false,
     },
     { of: 'a claim of another provider', claim: foreign, nodes: [], collected: false },
-  ])('of $of: $collected', async ({ claim, nodes, collected }) => {
+  ])('collects $of: $collected', async ({ claim, nodes, collected }) => {
     const b = start(async () => []);
     b.put(NODE_CLAIM, claim);
     for (const each of nodes) b.put(NODE, each);
@@ -55,7 +55,7 @@ describe('garbage collection', () => {
     expect(b.calls).toEqual(collected ? ['delete NodeClaim claim-1'] : []);
   });
 
-  it('does not take the word of a list for it', async () => {
+  it('confirms the result of a list with a get', async () => {
     const claim = numbered(1);
     const ask = async (get: () => Promise<NodeClaim>): Promise<readonly string[]> => {
       const b: Bench = bench([], (deps) => [
@@ -72,7 +72,7 @@ describe('garbage collection', () => {
     expect(await ask(async () => ending)).toEqual(['delete NodeClaim claim-1']);
   });
 
-  it('spares a claim that came while the cloud was listing, and is at work every two minutes', async () => {
+  it('keeps a claim that was created during the list, and runs every two minutes', async () => {
     let lists = 0;
     const b = start(async (world) => {
       lists += 1;
@@ -85,7 +85,7 @@ describe('garbage collection', () => {
     expect([lists, b.calls]).toEqual([2, ['delete NodeClaim claim-1']]);
   });
 
-  it('deletes all others when one deletion fails, and that one later', async () => {
+  it('continues with other claims if a deletion fails, and retries the deletion', async () => {
     const b = start(async () => []);
     let refused = 0;
     b.world.failure = () => (refused++ < 1 ? new ApiError(500, 'InternalError', 'a bad day') : undefined);

@@ -1,4 +1,4 @@
-/** Launches that fail, are refused, or whose claim is deleted meanwhile. */
+/** Launches that fail, are rejected, or whose claim is deleted meanwhile. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { INSTANCE_TYPE_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => world.kill());
 
 describe('launch', () => {
-  it('asks the cloud only once the claim is protected by its finalizer', async () => {
+  it('calls the cloud provider only after the claim has its finalizer', async () => {
     const failed = world.failing('patch nodeclaims', new ApiError(409, 'Conflict', 'somebody was faster'), broken);
     const seen: (readonly string[] | undefined)[] = [];
     world.cloud.beforeCreate = ({ metadata }) =>
@@ -29,7 +29,7 @@ describe('launch', () => {
   it.each([
     'patch nodeclaims',
     'patch-status nodeclaims',
-  ])('buys once although "%s" fails afterwards', async (operation) => {
+  ])('launches once even if "%s" fails afterwards', async (operation) => {
     let purchases = 0;
     let failures = 0;
     world.cloud.beforeCreate = () => {
@@ -47,7 +47,7 @@ describe('launch', () => {
     expect(world.lines.filter(({ message }) => message === 'launched nodeclaim')).toHaveLength(1);
   });
 
-  it('leaks no instance that was bought for a claim that is deleted before it can say so', async () => {
+  it('leaks no instance that was launched for a claim that is deleted before the status is written', async () => {
     let purchases = 0;
     world.joining = false;
     world.cloud.beforeCreate = () => {
@@ -67,7 +67,7 @@ describe('launch', () => {
     expect(world.cloud.instances.size).toBe(0);
   });
 
-  it('merges what was bought with what was asked for', async () => {
+  it('merges the launched with the requested labels', async () => {
     const create = world.cloud.create.bind(world.cloud);
     world.cloud.create = async (claim, adjust) => {
       const created = await create(claim, adjust);
@@ -93,7 +93,7 @@ describe('launch', () => {
     });
   });
 
-  it('shows the first 300 characters of what went wrong', async () => {
+  it('reports the first 300 characters of the error', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('x'.repeat(400));
     };
@@ -107,7 +107,7 @@ describe('launch', () => {
   it.each([
     { texts: 'the same text', textOf: () => 'not authorized' },
     { texts: 'another text each time', textOf: (tries: number) => `not authorized, request ${tries}` },
-  ])('backs off from a second to a minute while the cloud fails with $texts', async ({ textOf }) => {
+  ])('backs off from a second to a minute while the cloud provider fails with $texts', async ({ textOf }) => {
     const triesMs: number[] = [];
     let isDown = true;
     world.cloud.beforeCreate = () => {
@@ -117,7 +117,7 @@ describe('launch', () => {
     await world.begin();
     await world.pass(200);
     const waits = triesMs.slice(1).map((atMs, index) => Math.floor((atMs - (triesMs[index] ?? 0)) / 1000));
-    // each wait is up to a tenth longer: that shows in whole seconds only from the fifth on
+    // Jitter adds up to a tenth to each wait, which is visible in whole seconds only from the fifth on.
     expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
     expect(waits.length).toBeLessThanOrEqual(8);
     expect(waits.at(-1)).toBeGreaterThanOrEqual(60);
@@ -127,7 +127,7 @@ describe('launch', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('counts a claim without capacity once, when its deletion has worked', async () => {
+  it('counts a claim without capacity once, after its deletion succeeded', async () => {
     world.cloud.beforeCreate = () => {
       throw new InsufficientCapacity('y'.repeat(400));
     };
@@ -150,7 +150,7 @@ describe('launch', () => {
 });
 
 describe('a claim without capacity', () => {
-  it('is not counted when somebody else removed it meanwhile', async () => {
+  it('is not counted if another client deleted it meanwhile', async () => {
     world.cloud.beforeCreate = ({ metadata }) => {
       world.removePods(...world.pods);
       world.kube.patch(NODE_CLAIM, metadata, { metadata: { finalizers: [] } });
@@ -166,7 +166,7 @@ describe('a claim without capacity', () => {
 });
 
 describe('the lifecycle controller', () => {
-  it('does not act on a claim again that it has deleted, while its cache shows it as it was', async () => {
+  it('does not process a claim that it has deleted, while its cache contains the old state', async () => {
     let asked = 0;
     world.cloud.beforeCreate = ({ metadata }) => {
       asked += 1;
@@ -180,7 +180,7 @@ describe('the lifecycle controller', () => {
     expect(world.events.filter(({ reason }) => reason === 'InsufficientCapacityError')).toHaveLength(1);
   });
 
-  it('does not overwrite conditions that another controller sets at the same time', async () => {
+  it('does not overwrite conditions that another controller sets concurrently', async () => {
     let armed = true;
     world.kube.beforeWrite = (operation, name) => {
       if (!armed || operation !== 'patch-status nodeclaims' || world.nodes.length === 0) return;

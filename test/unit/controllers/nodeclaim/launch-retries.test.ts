@@ -1,4 +1,4 @@
-/** How long a claim rests whose launch failed, and when that is forgotten. */
+/** Back-off of failed launches, and its end. */
 import { describe, expect, it } from '@jest/globals';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { LaunchRetries } from '../../../../src/controllers/nodeclaim/launch.ts';
@@ -12,8 +12,8 @@ const retriesAt = (rateLimit = UNLIMITED) => {
   return { clock, retries: new LaunchRetries({ clock }, { baseMs: 1000, maxMs: 60_000 }, rateLimit) };
 };
 
-describe('launches that failed', () => {
-  it('rest for twice as long each time, and begin anew once forgotten', async () => {
+describe('failed launches', () => {
+  it('wait for twice as long each time, and start again after they are forgotten', async () => {
     const { clock, retries } = retriesAt();
     expect(retries.restMs(claim('a'))).toBe(0);
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
@@ -31,14 +31,14 @@ describe('launches that failed', () => {
     expect(retries.restMs(claim('a'))).toBeLessThanOrEqual(1100);
   });
 
-  it('hold back neither other claims nor a later one of the same name', () => {
+  it('do not delay other claims or a later claim with the same name', () => {
     const { retries } = retriesAt();
     retries.failed(claim('a', 'first'));
     expect(retries.restMs(claim('b'))).toBe(0);
     expect(retries.restMs(claim('a', 'second'))).toBe(0);
   });
 
-  it('share a rate: what is over the burst comes back one after the other', () => {
+  it('share a rate limit: claims beyond the burst are retried one after the other', () => {
     const { retries } = retriesAt({ qps: 1, burst: 2 });
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (const name of names) retries.failed(claim(name));
@@ -46,7 +46,7 @@ describe('launches that failed', () => {
     expect(seconds).toEqual([1, 1, 1, 2, 3]);
   });
 
-  it('do not rest for an hour more when the time is put back by that', () => {
+  it('do not wait an additional hour if the clock is set back by an hour', () => {
     const { clock } = retriesAt();
     let shiftMs = 0;
     const jumping = { ...clock, now: () => clock.now() + shiftMs, monotonic: () => clock.now() };

@@ -1,4 +1,4 @@
-/** Parts of a NodeClaim's life by themselves. */
+/** Single steps of the life cycle of a NodeClaim. */
 import { describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { Condition } from '../../../../src/api/kubernetes.ts';
@@ -37,20 +37,20 @@ describe('askHooks', () => {
     );
 
   it.each<[string, Readonly<Record<string, HookAnswer | Error>>, object]>([
-    ['there are none', {}, { pending: [], waitMs: undefined, error: undefined }],
-    ['all are done', { a: { done: true } }, { pending: [], waitMs: undefined, error: undefined }],
+    ['there are no hooks', {}, { pending: [], waitMs: undefined, error: undefined }],
+    ['all hooks are done', { a: { done: true } }, { pending: [], waitMs: undefined, error: undefined }],
     [
-      'several wait',
+      'several hooks wait',
       { b: waits(9), a: waits(5), c: { done: true } },
       { pending: ['b', 'a'], waitMs: 5, error: undefined },
     ],
     [
-      'one waits and one fails',
+      'one hook waits and one fails',
       { a: new Error('silence'), b: waits(9) },
       { pending: ['a', 'b'], waitMs: 9, error: { message: 'registration hook "a" failed, silence' } },
     ],
     [
-      'several fail',
+      'several hooks fail',
       { a: new Error('x'), b: new Error('y') },
       {
         pending: ['a', 'b'],
@@ -58,16 +58,16 @@ describe('askHooks', () => {
         error: { message: 'registration hook "a" failed, x; registration hook "b" failed, y' },
       },
     ],
-  ])('when %s', async (_, answers, is) => {
+  ])('returns the result if %s', async (_, answers, is) => {
     expect(await ask(answers)).toMatchObject(is);
   });
 
-  it('takes in the labels that hooks found out', async () => {
+  it('adds the labels that hooks return', async () => {
     const { claim } = await ask({ a: { done: true, labels: { partition: '3' } }, b: waits(1) });
     expect(claim.metadata.labels).toEqual({ own: 'yes', partition: '3' });
   });
 
-  it('asks all at the same time', async () => {
+  it('runs all hooks concurrently', async () => {
     const order: string[] = [];
     const hook = (name: string) => ({
       name,
@@ -84,7 +84,7 @@ describe('askHooks', () => {
 });
 
 describe('LaunchedInstances', () => {
-  it('knows an instance for an hour, or until it is forgotten', async () => {
+  it('keeps an instance for an hour, or until it is forgotten', async () => {
     const clock = virtualClock();
     const launched = new LaunchedInstances(clock);
     launched.remember(claimOf('a'), claimOf('bought'));
@@ -103,12 +103,16 @@ describe('shortened', () => {
   it.each([
     [300, 'x'.repeat(300)],
     [301, `${'x'.repeat(300)}...`],
-  ])('of %d characters', (length, is) => expect(shortened('x'.repeat(length))).toBe(is));
+  ])('text of %d characters', (length, is) => expect(shortened('x'.repeat(length))).toBe(is));
 });
 
 describe('liveness', () => {
   it.each<[string, readonly Condition[], readonly string[]]>([
-    ['not launched lately', [condition('Launched', unknownFor(299)), condition('Registered', unknownFor(300))], []],
+    [
+      'not launched within the limit',
+      [condition('Launched', unknownFor(299)), condition('Registered', unknownFor(300))],
+      [],
+    ],
     [
       'not launched',
       [condition('Launched', unknownFor(300)), condition('Registered', unknownFor(300))],
@@ -119,14 +123,14 @@ describe('liveness', () => {
       [condition('Launched', unknownFor(900)), condition('Registered', unknownFor(900))],
       ['launch_timeout', 'registration_timeout'],
     ],
-    ['not registered lately', [condition('Launched'), condition('Registered', unknownFor(899))], []],
+    ['not registered within the limit', [condition('Launched'), condition('Registered', unknownFor(899))], []],
     [
-      'matched by several Nodes for too long',
+      'matched by several Nodes beyond the limit',
       [condition('Launched'), condition('Registered', { ...unknownFor(900), status: 'False' })],
       ['registration_timeout'],
     ],
     ['registered long ago', [condition('Launched'), condition('Registered')], []],
-  ])('of a claim that is a day old and %s', async (_, conditions, reasons) => {
+  ])('for a claim that is a day old and %s', async (_, conditions, reasons) => {
     const b = bench([], (deps) => [
       new NodeClaimLifecycle({
         ...deps,
@@ -145,14 +149,14 @@ describe('liveness', () => {
   });
 });
 
-describe('the end of a claim', () => {
+describe('the termination of a claim', () => {
   const ending = (more: Partial<NodeClaim['metadata']> = {}): NodeClaim => {
     const claim = settledClaim('claim');
     return { ...claim, metadata: { ...claim.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', ...more } };
   };
   const start = (): Bench => bench([], (deps) => [new NodeClaimLifecycle(deps)]);
 
-  it("is nobody else's business once the own finalizer is gone", async () => {
+  it("is ignored after Karpenter's finalizer was removed", async () => {
     const b = start();
     b.put(NODE_CLAIM, ending({ finalizers: ['example.com/other'] }));
     b.put(NODE, nodeOf('node'));
@@ -161,7 +165,7 @@ describe('the end of a claim', () => {
     expect(b.writesTo('NodeClaim')).toBe(0);
   });
 
-  it('deletes the Nodes that are not going yet, and waits for all of them', async () => {
+  it('deletes the Nodes that are not being deleted yet, and waits for all of them', async () => {
     const b = start();
     b.put(NODE, nodeOf('going', { deletionTimestamp: b.time() }));
     b.put(NODE, nodeOf('staying'));
@@ -170,7 +174,7 @@ describe('the end of a claim', () => {
     expect(b.calls).toEqual(['delete Node staying']);
   });
 
-  it('asks for the instance every five seconds until it is gone', async () => {
+  it('checks the instance every five seconds until it is gone', async () => {
     const b = start();
     b.world.instance.stubborn = 3;
     b.put(NODE_CLAIM, ending());
@@ -179,7 +183,7 @@ describe('the end of a claim', () => {
       await b.clock.advance(seconds * 1_000);
       asked.push(b.calls.length);
     }
-    // the second time because the claim changed: its condition was set
+    // The second call follows the change of the condition.
     expect(asked).toEqual([2, 2, 3, 3, 4]);
     expect(b.claim('claim')).toBeUndefined();
     const text = await b.metrics.text();
@@ -189,7 +193,7 @@ describe('the end of a claim', () => {
 });
 
 describe('state.nodeclaimgc', () => {
-  it('forgets what was tracked for a quarter of a minute and does not exist', async () => {
+  it('removes claims that were tracked for 15 seconds and do not exist', async () => {
     const forgotten: string[] = [];
     const cluster = {
       trackedLongerThan: (ms: number) => [`${ms}`, 'there'],
@@ -208,7 +212,7 @@ describe('initialization', () => {
     { requests: { cpu: '1', 'example.com/gpu': '0' }, is: 'True/Initialized' },
     { requests: { cpu: '1', 'example.com/gpu': '1' }, is: 'Unknown/ResourceNotRegistered' },
     { requests: { cpu: '1', memory: '1Gi' }, is: 'Unknown/ResourceNotRegistered' },
-  ])('of a claim that asked for $requests on a Node with processors alone: $is', async ({ requests, is }) => {
+  ])('of a claim that requests $requests on a Node with only processors: $is', async ({ requests, is }) => {
     const b = bench([], (deps) => [new NodeClaimLifecycle(deps)]);
     const claim = settledClaim('claim', { conditions: [condition('Launched'), condition('Registered')] });
     b.put(NODE_CLAIM, { ...claim, spec: { ...claim.spec, resources: { requests } } });

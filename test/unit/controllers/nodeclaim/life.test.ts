@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-/** A pool, and pods that need one node of it. */
+/** Creates a NodePool, and pods that need one node. */
 async function withPendingPods(count = 3, spec: Parameters<World['nodePool']>[1] = {}): Promise<void> {
   world.nodePool('default', spec);
   world.start();
@@ -26,7 +26,7 @@ async function withPendingPods(count = 3, spec: Parameters<World['nodePool']>[1]
 }
 
 describe('a NodeClaim', () => {
-  it('is launched, registered and initialised, and its pods run', async () => {
+  it('is launched, registered and initialized, and its pods run', async () => {
     await withPendingPods();
     await world.pass(15);
 
@@ -54,7 +54,7 @@ describe('a NodeClaim', () => {
     expect(pool?.status?.conditions?.find(({ type }) => type === 'NodeRegistrationHealthy')?.status).toBe('True');
   });
 
-  it('tells its pods where they will go', async () => {
+  it('is nominated for its pods', async () => {
     await withPendingPods(1);
     await world.pass(5);
 
@@ -62,7 +62,7 @@ describe('a NodeClaim', () => {
     expect(nominated?.message).toBe(`Pod should schedule on: nodeclaim/${world.claims[0]?.metadata.name}`);
   });
 
-  it('without capacity is deleted, and its pods are planned again', async () => {
+  it('without capacity is deleted, and its pods are scheduled again', async () => {
     let refusals = 1;
     world.cloud.beforeCreate = () => {
       refusals -= 1;
@@ -77,7 +77,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="insufficient_capacity".*\} 1/);
   });
 
-  it('is deleted without an event when its NodeClass cannot be used', async () => {
+  it('is deleted without an event if its NodeClass cannot be used', async () => {
     world.cloud.beforeCreate = () => {
       throw new NodeClassNotReady('subnets are missing');
     };
@@ -90,7 +90,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="nodeclass_not_ready"/);
   });
 
-  it('shows why a launch failed, and is tried again', async () => {
+  it('reports the error of a failed launch, and is retried', async () => {
     let authorized = false;
     world.cloud.beforeCreate = () => {
       if (!authorized) throw new CreateFailed('UnauthorizedOperation', 'You are not authorized');
@@ -110,7 +110,7 @@ describe('a NodeClaim', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('that cannot be launched for five minutes is given up', async () => {
+  it('that cannot be launched for five minutes is deleted', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('the cloud is down');
     };
@@ -123,7 +123,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="launch_timeout"/);
   });
 
-  it('whose instance does not join within fifteen minutes is given up, and a second failure makes its pool unhealthy', async () => {
+  it('whose instance does not join within fifteen minutes is deleted, and a second failure makes its NodePool unhealthy', async () => {
     world.joining = false;
     await withPendingPods();
     await world.pass(30);
@@ -142,7 +142,7 @@ describe('a NodeClaim', () => {
     );
   });
 
-  it('waits for startup taints that something else removes', async () => {
+  it('waits for startup taints that another component removes', async () => {
     const taint = { key: 'example.com/agent', effect: 'NoSchedule' as const };
     const template = world.nodePool('seed').spec.template;
     await withPendingPods(1, { template: { spec: { ...template.spec, startupTaints: [taint] } } });
@@ -156,7 +156,7 @@ describe('a NodeClaim', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('waits for what the provider wants to know before its Node is registered', async () => {
+  it('waits for the registration hooks of the provider', async () => {
     let answers: HookAnswer[] = [{ done: false, waitMs: 7_000 }];
     const asked: number[] = [];
     const ask = async (): Promise<HookAnswer> => {
@@ -173,7 +173,7 @@ describe('a NodeClaim', () => {
     await world.pass(4);
     expect(conditionOf(world.claims[0], 'Registered')).toBe('Unknown/RegistrationHookPending');
     expect(world.claims[0]?.status?.conditions?.find(({ type }) => type === 'Registered')?.message).toBe('partition');
-    // The Node has its owner and finalizer, but not the leave to be used.
+    // The Node has its owner and finalizer, but still has the unregistered taint.
     expect(world.nodes[0]?.spec?.taints).toEqual([UNREGISTERED_TAINT]);
     expect(world.nodes[0]?.metadata.finalizers).toEqual([TERMINATION_FINALIZER]);
 
@@ -189,7 +189,7 @@ describe('a NodeClaim', () => {
       expect(metadata.labels?.['example.com/partition']).toBe('3');
   });
 
-  it('is registered although its Node came without the arrival taint, with a warning', async () => {
+  it('is registered with a warning if its Node has no unregistered taint', async () => {
     world.joining = false;
     await withPendingPods(1);
     await world.pass(5);
@@ -217,7 +217,7 @@ describe('a NodeClaim', () => {
     expect(world.nodes.every(({ spec }) => spec?.taints?.some(({ key }) => key === UNREGISTERED_TAINT.key))).toBe(true);
   });
 
-  it('registers beside many others at the same moment', async () => {
+  it('registers concurrently with many others', async () => {
     world.joining = false;
     await withPendingPods(8 * 7, {});
     await world.pass(6);
@@ -229,7 +229,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodes_created_total\{nodepool="default",zone="zone-a"\} 8/);
   });
 
-  it('is ended with its Node, its pods and its instance when it is deleted', async () => {
+  it('terminates with its Node, its pods and its instance when it is deleted', async () => {
     await withPendingPods();
     await world.pass(15);
     const { metadata } = world.claims[0] ?? { metadata: { name: '' } };
@@ -243,7 +243,7 @@ describe('a NodeClaim', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('gets its deadline stamped once when it has a grace period', async () => {
+  it('gets its termination deadline once if it has a grace period', async () => {
     const template = world.nodePool('seed').spec.template;
     world.kube.delete(NODE_POOL, { name: 'seed' });
     await withPendingPods(1, { template: { spec: { ...template.spec, terminationGracePeriod: '30m' } } });
@@ -272,7 +272,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="expired"/);
   });
 
-  it('whose instance vanished is collected, but not while its Node still reports', async () => {
+  it('whose instance does not exist is collected, but not while its Node is Ready', async () => {
     await withPendingPods();
     await world.pass(20);
     const [claim] = world.claims;
@@ -290,7 +290,7 @@ describe('a NodeClaim', () => {
 });
 
 describe('an operator that is killed', () => {
-  it('between buying and writing finds the instance again: none is leaked, none is doubled', async () => {
+  it('between the launch and the write finds the instance again, without a leak or a duplicate', async () => {
     world.joining = false;
     world.kube.beforeWrite = (operation) => {
       if (operation === 'patch-status nodeclaims' && world.cloud.creations > 0) world.kill();
@@ -314,7 +314,7 @@ describe('an operator that is killed', () => {
     'patch nodeclaims',
     'patch-status nodeclaims',
     'patch nodes',
-  ])('at its first "%s" goes on after a restart', async (operation) => {
+  ])('at its first "%s" continues after a restart', async (operation) => {
     let armed = true;
     world.kube.beforeWrite = (at) => {
       if (at !== operation || !armed) return;
@@ -338,7 +338,7 @@ describe('an operator that is killed', () => {
     'patch-status nodeclaims',
     'patch nodes',
     'patch nodeclaims',
-  ])('at its first "%s" of a termination finishes it after a restart', async (operation) => {
+  ])('at its first "%s" of a termination completes it after a restart', async (operation) => {
     await withPendingPods();
     await world.pass(20);
     let armed = true;

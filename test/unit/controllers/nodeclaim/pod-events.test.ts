@@ -19,12 +19,12 @@ describe('pod events', () => {
   const annotated: Pod = { ...pod, metadata: { ...pod.metadata, annotations: { note: 'x' } } };
 
   it.each<{ when: string; before?: Pod; now?: Pod; noted: boolean }>([
-    { when: 'comes bound', now: pod, noted: true },
-    { when: 'comes unbound', now: unbound, noted: false },
+    { when: 'is created bound', now: pod, noted: true },
+    { when: 'is created unbound', now: unbound, noted: false },
     { when: 'is bound', before: unbound, now: pod, noted: true },
     { when: 'ends', before: pod, now: ended, noted: true },
-    { when: 'begins to end', before: pod, now: ending, noted: true },
-    { when: 'changes otherwise', before: pod, now: annotated, noted: false },
+    { when: 'is being deleted', before: pod, now: ending, noted: true },
+    { when: 'changes in another way', before: pod, now: annotated, noted: false },
     {
       when: 'ends before it was bound',
       before: unbound,
@@ -32,7 +32,7 @@ describe('pod events', () => {
       noted: false,
     },
     {
-      when: 'begins to end before it was bound',
+      when: 'is deleted before it was bound',
       before: unbound,
       now: { ...ending, spec: unbound.spec },
       noted: false,
@@ -44,9 +44,9 @@ describe('pod events', () => {
       noted: false,
     },
     { when: 'is removed', before: pod, noted: false },
-    { when: 'of a DaemonSet comes', now: daemonOf('daemon'), noted: false },
-    { when: 'comes to an unknown Node', now: podOf('web', { nodeName: 'elsewhere' }), noted: false },
-  ])('when a pod $when: $noted', async ({ before, now, noted }) => {
+    { when: 'of a DaemonSet is created', now: daemonOf('daemon'), noted: false },
+    { when: 'is created on an unknown Node', now: podOf('web', { nodeName: 'elsewhere' }), noted: false },
+  ])('are recorded if a pod $when: $noted', async ({ before, now, noted }) => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim'));
@@ -60,7 +60,7 @@ describe('pod events', () => {
     if (noted) expect(last(b)).toBe(-1);
   });
 
-  it('are noted ten seconds apart', async () => {
+  it('are recorded at most every ten seconds', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim', { lastPodEventTime: b.time(-9 * SECOND) }));
@@ -79,7 +79,7 @@ describe('pod events', () => {
     expect(b.writesTo('NodeClaim')).toBe(2);
   });
 
-  it('are noted again when the time is put back, over the time that is yet to come', async () => {
+  it('are recorded again if the clock is set back, and overwrite the later time', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim'));
@@ -95,7 +95,7 @@ describe('pod events', () => {
     expect(last(b)).toBe(-1);
   });
 
-  it('are not noted on claims that share a Node', async () => {
+  it('are not recorded for claims that share a Node', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     for (const name of ['one', 'two']) b.put(NODE_CLAIM, settledClaim(name));

@@ -1,4 +1,4 @@
-/** Nodes that vanish, change or never come while a claim is registered and initialised. */
+/** Nodes that are deleted, change or are never created during registration and initialization. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { Taint } from '../../../../src/api/kubernetes.ts';
@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => world.kill());
 
 describe('registration', () => {
-  it('does not count a Node that vanished meanwhile, and takes the next one', async () => {
+  it('ignores a Node that was deleted meanwhile, and uses the next one', async () => {
     world.joining = false;
     await world.begin();
     await world.pass(4);
@@ -37,7 +37,7 @@ describe('registration', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('stands although its NodePool cannot be told', async () => {
+  it('succeeds even if the status of its NodePool cannot be written', async () => {
     world.kube.beforeWrite = (operation, name) => {
       const { conditions: known = [] } = world.kube.find(NODE_POOL, { name })?.status ?? {};
       const isReady = known.some(({ type, status }) => type === 'Ready' && status === 'True');
@@ -51,7 +51,7 @@ describe('registration', () => {
     expect(await world.metrics.text()).toMatch(/nodes_created_total\{nodepool="default",zone="zone-a"\} 1/);
   });
 
-  it('keeps the taint that somebody else gives the Node at the same time', async () => {
+  it('keeps a taint that another client adds to the Node concurrently', async () => {
     const theirs: Taint = { key: 'example.com/theirs', effect: 'PreferNoSchedule' };
     let armed = true;
     world.kube.beforeWrite = (operation, name) => {
@@ -67,9 +67,13 @@ describe('registration', () => {
   });
 
   it.each([
-    { when: 'somebody writes the Node at the same time', error: new ApiError(409, 'Conflict', 'modified'), errors: 0 },
+    {
+      when: 'another client writes the Node concurrently',
+      error: new ApiError(409, 'Conflict', 'modified'),
+      errors: 0,
+    },
     { when: 'the API server fails', error: broken, errors: 1 },
-  ])('is tried again when $when', async ({ error, errors }) => {
+  ])('is retried if $when', async ({ error, errors }) => {
     const failed = world.failing('patch nodes', error);
     await world.begin();
     await world.pass(15);
@@ -81,27 +85,32 @@ describe('registration', () => {
   const team: Taint = { key: 'team', value: 'ours', effect: 'NoSchedule' };
   const startup: Taint = { key: 'example.com/agent', effect: 'NoExecute' };
   it.each<{ when: string; labels: Record<string, string>; taints: readonly Taint[]; gets: readonly Taint[] }>([
-    { when: 'it has none', labels: {}, taints: [], gets: [team, startup] },
+    { when: 'the Node has none', labels: {}, taints: [], gets: [team, startup] },
     {
-      when: 'it has one with another value',
+      when: 'the Node has one with another value',
       labels: {},
       taints: [{ ...team, value: 'theirs' }],
       gets: [{ ...team, value: 'theirs' }, startup],
     },
     {
-      when: 'it has one with another effect',
+      when: 'the Node has one with another effect',
       labels: {},
       taints: [{ ...team, effect: 'NoExecute' }],
       gets: [{ ...team, effect: 'NoExecute' }, team, startup],
     },
-    { when: 'it gives them to itself', labels: { [DO_NOT_SYNC_TAINTS_LABEL]: 'true' }, taints: [], gets: [] },
     {
-      when: 'its label is no "true"',
+      when: 'the Node manages its taints itself',
+      labels: { [DO_NOT_SYNC_TAINTS_LABEL]: 'true' },
+      taints: [],
+      gets: [],
+    },
+    {
+      when: 'the label on the Node is not "true"',
       labels: { [DO_NOT_SYNC_TAINTS_LABEL]: 'yes' },
       taints: [],
       gets: [team, startup],
     },
-  ])('gives the Node the taints of its claim when $when', async ({ labels, taints, gets }) => {
+  ])('syncs the taints of the claim to the Node if $when', async ({ labels, taints, gets }) => {
     world.joining = false;
     await world.begin({ startupTaints: [startup] }, { labels: { tier: 'claim' }, annotations: { a: 'claim' } });
     await world.pass(4);
@@ -126,7 +135,7 @@ describe('registration', () => {
     ]);
   });
 
-  it('does not bring a startup taint back that its agent removed while a hook was waiting', async () => {
+  it('does not restore a startup taint that its agent removed during a hook', async () => {
     const agent: Taint = { key: 'example.com/agent', effect: 'NoSchedule' };
     let done = false;
     const ask = async () => (done ? ({ done: true } as const) : ({ done: false, waitMs: 2_000 } as const));
@@ -143,7 +152,7 @@ describe('registration', () => {
 });
 
 describe('initialization', () => {
-  it.each(['vanishes', 'gets a double'])('waits for the Node when it %s after registration', async (how) => {
+  it.each(['vanishes', 'gets a duplicate'])('waits for the Node if it %s after registration', async (how) => {
     world.joining = false;
     await world.begin();
     await world.pass(4);
@@ -166,7 +175,7 @@ describe('initialization', () => {
     expect(world.nodes.filter(({ metadata: { labels } }) => labels?.[INITIALIZED_LABEL])).toEqual([]);
   });
 
-  it('is not undone, and shows the generation that it was looked at', async () => {
+  it('is not reverted, and has the current generation', async () => {
     await world.begin();
     await world.pass(10);
     const { metadata } = world.nodes[0] ?? { metadata: { name: '' } };
@@ -189,7 +198,7 @@ describe('liveness', () => {
         0,
     );
 
-  it('looks at registration too when the launch is overdue', async () => {
+  it('checks registration even if the launch is overdue', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('the cloud is down');
     };
@@ -210,7 +219,7 @@ describe('liveness', () => {
     expect(world.claims).toEqual([]);
   });
 
-  /** An instance does not join, for the second time, and the status of the NodePool cannot be written. */
+  /** Lets an instance fail to join for the second time while the status of the NodePool cannot be written. */
   async function notJoining(error: Error): Promise<void> {
     world.joining = false;
     await world.begin();
@@ -224,21 +233,21 @@ describe('liveness', () => {
     await world.pass(90);
   }
 
-  it('ends a claim whose instance does not join although its NodePool cannot be told', async () => {
+  it('deletes a claim whose instance does not join even if its NodePool cannot be written', async () => {
     await notJoining(new ApiError(403, 'Forbidden', 'a webhook says no'));
     expect(world.claims).toEqual([]);
     expect(world.cloud.instances.size).toBe(0);
     expect(world.errors().join()).toContain('failed recording registration failure: ApiError: a webhook says no');
   });
 
-  it('waits as long as others write the NodePool at the same time', async () => {
+  it('waits while other clients write the NodePool concurrently', async () => {
     await notJoining(new ApiError(409, 'Conflict', 'modified'));
     expect(world.claims).toHaveLength(1);
     world.kube.beforeWrite = () => undefined;
     await world.pass(90);
     expect(world.claims).toEqual([]);
     expect(await disrupted('registration_timeout')).toBe(1);
-    // said once it is known that they do not end
+    // Logged after repeated conflicts.
     const told = 'writes conflict again and again, retrying';
     expect(world.errors().filter((text) => !text.startsWith(told))).toEqual([]);
   });

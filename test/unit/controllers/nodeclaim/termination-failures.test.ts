@@ -1,4 +1,4 @@
-/** What a claim's end and upkeep survive: writes that fail, clouds that say no. */
+/** Failed writes and cloud provider errors during termination and maintenance of a claim. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
@@ -13,13 +13,13 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('the end of a claim', () => {
+describe('the termination of a claim', () => {
   const remove = (): void => {
     world.removePods(...world.pods);
     world.kube.delete(NODE_CLAIM, world.claimRef);
   };
 
-  it('waits for a cloud that fails, and counts once', async () => {
+  it('is retried if the cloud provider fails, and counted once', async () => {
     await world.begin();
     await world.pass(10);
     removeNodeLeavingClaim();
@@ -46,7 +46,7 @@ describe('the end of a claim', () => {
       expect(text).toMatch(new RegExp(`${name}\\{nodepool="default".*\\} 1`));
   });
 
-  it('keeps a deadline that is there already', async () => {
+  it('keeps an existing deadline', async () => {
     await world.begin({ terminationGracePeriod: '30m' });
     await world.pass(10);
     const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: '2026-01-01T09:00:00Z' };
@@ -57,7 +57,7 @@ describe('the end of a claim', () => {
     expect(world.lines.map(({ message }) => message)).not.toContain('annotated nodeclaim');
   });
 
-  it('leaves the Node of a claim alone that never registered', async () => {
+  it('ignores the Node of a claim that never registered', async () => {
     world.joining = false;
     await world.begin();
     await world.pass(3);
@@ -72,7 +72,7 @@ describe('the end of a claim', () => {
     expect(world.kube.writes).not.toContain('delete nodes');
   });
 
-  it('expires again when the first deletion fails', async () => {
+  it('expires the claim again if the first deletion fails', async () => {
     await world.begin({ expireAfter: '10m' });
     await world.pass(10);
     world.removePods(...world.pods);
@@ -84,7 +84,7 @@ describe('the end of a claim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="expired".*\} 1/);
   });
 
-  /** As if somebody had removed the finalizer of the Node. */
+  /** Removes the Node as if another client had removed its finalizer. */
   function removeNodeLeavingClaim(): void {
     world.joining = false;
     world.removeNode();
@@ -102,11 +102,11 @@ describe('the end of a claim', () => {
 
 describe('garbage collection', () => {
   it.each([
-    { when: 'is not known', known: 'never', ready: 'Unknown', collected: true },
-    { when: 'is ending', known: 'ending', ready: 'Unknown', collected: true },
-    { when: 'is missing from one list alone', known: 'unlisted', ready: 'Unknown', collected: false },
-    { when: 'is not known, while its Node reports', known: 'never', ready: 'True', collected: false },
-  ])('of a claim whose instance $when: $collected', async ({ known, ready, collected }) => {
+    { when: 'does not exist', known: 'never', ready: 'Unknown', collected: true },
+    { when: 'is terminating', known: 'ending', ready: 'Unknown', collected: true },
+    { when: 'is missing only from a list', known: 'unlisted', ready: 'Unknown', collected: false },
+    { when: 'does not exist, while its Node is Ready', known: 'never', ready: 'True', collected: false },
+  ])('collects a claim whose instance $when: $collected', async ({ known, ready, collected }) => {
     await world.begin();
     await world.pass(10);
     world.joining = false;
@@ -136,8 +136,8 @@ describe('garbage collection', () => {
   });
 });
 
-describe('the conditions of disruption', () => {
-  it('say that a node may be consolidated although its drift cannot be found out', async () => {
+describe('disruption conditions', () => {
+  it('include Consolidatable even if drift cannot be evaluated', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '0' }] } });
     world.cloud.isDrifted = async () => {
       throw new Error('no amis exist given constraints');
@@ -145,7 +145,7 @@ describe('the conditions of disruption', () => {
     world.start();
     await world.pass(2);
     world.pending(1);
-    await world.pass(120); // back-off has grown by the end of the window
+    await world.pass(120); // back-off has reached its maximum by the end of the window
     expect(conditionOf(world.claims[0], 'Consolidatable')).toBe('True/Consolidatable');
     expect(world.errors().join()).toContain('no amis exist given constraints');
   });
@@ -154,7 +154,7 @@ describe('the conditions of disruption', () => {
 describe('the time of the last pod event', () => {
   const last = (): number => Date.parse(world.claims[0]?.status?.lastPodEventTime ?? '');
 
-  it('is written although the first try fails', async () => {
+  it('is written even if the first attempt fails', async () => {
     await world.begin();
     await world.pass(60);
     const before = last();
@@ -165,7 +165,7 @@ describe('the time of the last pod event', () => {
     expect(last()).toBeGreaterThan(before);
   });
 
-  it('is written once for pods that come at the same moment', async () => {
+  it('is written once for pods that are created at the same time', async () => {
     await world.begin();
     await world.pass(60);
     const written = (): number => world.kube.writes.filter((write) => write === 'patch-status nodeclaims').length;
@@ -175,7 +175,7 @@ describe('the time of the last pod event', () => {
     expect(written()).toBe(before + 1);
   });
 
-  it('is the start of the process once that has started again', async () => {
+  it('is the start of the process after a restart', async () => {
     await world.begin();
     await world.pass(60);
     world.kill();

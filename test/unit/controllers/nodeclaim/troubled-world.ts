@@ -1,4 +1,7 @@
-/** A world for what a NodeClaim's life survives: writes that fail, Nodes that vanish, clouds and pools that say no. */
+/**
+ * A world with failing writes, deleted Nodes, and errors of clouds and NodePools, for tests of the NodeClaim life
+ * cycle.
+ */
 import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { Condition } from '../../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
@@ -10,7 +13,7 @@ type Template = NodePool['spec']['template'];
 export const broken = new ApiError(500, 'InternalError', 'the API server has a bad day');
 
 export class TroubledWorld extends World {
-  /** A pool that nothing is consolidated in, and one pending pod. */
+  /** Creates a NodePool without consolidation, and one pending pod. */
   async begin(template: Partial<Template['spec']> = {}, metadata: Template['metadata'] = {}): Promise<void> {
     const seed = this.nodePool('seed');
     this.kube.delete(NODE_POOL, seed.metadata);
@@ -23,7 +26,7 @@ export class TroubledWorld extends World {
     this.pending(1);
   }
 
-  /** The first writes of a kind fail, as many as there are errors. */
+  /** Makes the first writes of a kind fail with these errors. */
   failing(operation: string, ...errors: readonly Error[]): () => number {
     let failed = 0;
     this.kube.beforeWrite = (at) => {

@@ -23,7 +23,7 @@ const FOR_BLUE = overlay('blue', [oneOf('team', 'blue')]);
 const IN_DEFAULT = new Set(['default']);
 
 describe('overlays in force', () => {
-  it('are not known for a NodePool before they are evaluated for it', async () => {
+  it('are unknown for a NodePool until they are evaluated for it', async () => {
     const overlays = new Overlays(realClock());
     await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(OverlaysNotEvaluated);
     overlays.replace([], new Set(['other']));
@@ -32,7 +32,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('a', 'blue'), types)).toBe(types);
   });
 
-  it('give the same list for the same list, as long as nothing changes', async () => {
+  it('return the same list for equal types while nothing changes', async () => {
     const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     const first = await overlays.apply(blue('a', 'blue'), types);
@@ -42,7 +42,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('a', 'blue'), types.slice(0, 1))).not.toBe(first);
   });
 
-  it('are looked at again for a NodePool that was edited, or that came in place of another', async () => {
+  it('are applied again for an edited or recreated NodePool', async () => {
     const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     await overlays.apply(blue('a', 'blue'), types);
@@ -51,7 +51,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('c', 'red'), types)).toBe(types);
   });
 
-  it('give NodePools that they see alike one list', async () => {
+  it('share a list between NodePools with the same matches', async () => {
     const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     overlays.replace([large], new Set(['default', 'other']));
@@ -59,7 +59,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(other, types)).toBe(await overlays.apply(blue('a', 'blue'), types));
   });
 
-  it('tell whether an evaluation changes anything', () => {
+  it('report if an evaluation changes the result', () => {
     const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(true);

@@ -1,4 +1,4 @@
-/** The controllers that look after NodePools, one at a time. */
+/** Single controllers of NodePools. */
 import { describe, expect, it } from '@jest/globals';
 import { nodePoolHash } from '../../../../src/api/hash.ts';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
@@ -25,7 +25,7 @@ const SECOND = 1_000;
 const REF = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 type Bench = ReturnType<typeof bench>;
 
-/** Runs one controller, and answers what it runs on. */
+/** Runs one controller and returns its environment. */
 function running(build: (deps: Deps) => Controller): { readonly b: Bench; readonly deps: Deps } {
   const known: { deps?: Deps } = {};
   const b = bench([], (deps) => {
@@ -73,7 +73,7 @@ describe('nodepool.counter', () => {
     status: { capacity: { cpu, memory: '1Gi' } },
   });
 
-  it('sums the nodes that stay, every five seconds', async () => {
+  it('sums the nodes that are not being deleted every five seconds', async () => {
     const { b, deps } = running(nodePoolCounter);
     for (const name of ['a', 'b', 'c']) b.put(NODE, node(name, '2'));
     deps.cluster.markForDeletion('c');
@@ -91,7 +91,7 @@ describe('nodepool.counter', () => {
     expect(found(deps)?.status?.resources?.cpu).toBe('10');
   });
 
-  it('is not hurried by changes of the pool', async () => {
+  it('is not triggered by changes of the NodePool', async () => {
     const { b, deps } = running(nodePoolCounter);
     synced(deps);
     b.put(NODE_POOL, poolOf());
@@ -104,7 +104,7 @@ describe('nodepool.counter', () => {
     expect(b.writesTo('NodePool')).toBe(2);
   });
 
-  it('waits for state to be known, a second at a time', async () => {
+  it('waits for cluster state to be synced and checks every second', async () => {
     const { b, deps } = running(nodePoolCounter);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(3 * SECOND);
@@ -114,7 +114,7 @@ describe('nodepool.counter', () => {
     expect(b.writesTo('NodePool')).toBe(1);
   });
 
-  /** Completes the first lists. */
+  /** Completes the initial lists. */
   function synced({ cluster, informers }: Deps): void {
     const { pods, nodes, nodeClaims, nodePools, daemonSets } = cluster.stores;
     for (const { kind } of [pods, nodes, nodeClaims, nodePools, daemonSets]) {
@@ -139,7 +139,7 @@ describe('nodepool.readiness', () => {
       'False/SubnetsNotFound/none matched',
     ],
     [
-      'is not Ready for a reason that another condition has',
+      'is not Ready because of another condition',
       nodeClass(1, { status: 'False', reason: 'UnhealthyDependents', message: 'B=False, A=False' }, {}, [
         condition('A', { status: 'False', reason: 'AMINotFound', message: 'alias x names no image' }),
         condition('B', { status: 'False', reason: 'DependenciesNotReady', message: 'wait' }),
@@ -148,7 +148,7 @@ describe('nodepool.readiness', () => {
       'False/UnhealthyDependents/B=False, A=False (AMINotFound: alias x names no image)',
     ],
     [
-      'is Unknown since AWS refuses to tell',
+      'is Unknown because AWS denies access',
       nodeClass(1, { status: 'Unknown', reason: 'ReconcilingDependents', message: 'A=Unknown' }, {}, [
         condition('A', { status: 'Unknown', reason: 'ResolutionFailed', message: 'denied' }),
       ]),
@@ -156,11 +156,11 @@ describe('nodepool.readiness', () => {
     ],
     ['is Ready', nodeClass(1, {}), 'True/NodeClassReady/'],
     [
-      'is going',
+      'is being deleted',
       nodeClass(1, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
       'False/NodeClassTerminating/NodeClass is Terminating',
     ],
-  ])('of a pool whose NodeClass %s', async (_, object, is) => {
+  ])('for a NodePool whose NodeClass %s', async (_, object, is) => {
     const { b, deps } = running(readiness);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(10);
@@ -171,7 +171,7 @@ describe('nodepool.readiness', () => {
 
   it.each(
     [readiness, validation, hash, nodePoolCounter, registrationHealth].map((build) => [build.name, build] as const),
-  )('%s leaves pools of other providers alone', async (_, build) => {
+  )('%s ignores NodePools of other providers', async (_, build) => {
     const { b } = running(build as (deps: Deps) => Controller);
     b.put(NODE_POOL, foreign(poolOf()));
     b.put(EC2_NODE_CLASS, nodeClass(1, {}));
@@ -181,7 +181,7 @@ describe('nodepool.readiness', () => {
 });
 
 describe('nodepool.validation', () => {
-  it('says what is wrong, and that it is right again', async () => {
+  it('reports errors and their resolution', async () => {
     const { b, deps } = running(validation);
     const pool = poolOf();
     const { spec } = pool.spec.template;
@@ -200,7 +200,7 @@ describe('nodepool.validation', () => {
     expect(shown(deps, 'ValidationSucceeded')).toBe('True/ValidationSucceeded/');
   });
 
-  it('goes on with the values that there are, and names the others', async () => {
+  it('uses the valid values, and reports the others', async () => {
     const { b, deps } = running(validation);
     const pool = poolOf();
     const requirements = [
@@ -227,10 +227,10 @@ describe('nodepool.hash', () => {
 
   it.each([
     { of: 'an older version', pool: 'v2', claim: 'v2', drifted: false, becomes: 'new' },
-    { of: 'an older version that has drifted', pool: 'v2', claim: 'v2', drifted: true, becomes: 'old' },
-    { of: 'the present version', pool: 'v2', claim: 'v3', drifted: false, becomes: 'old' },
-    { of: 'an older version, whose pool is done', pool: 'v3', claim: 'v2', drifted: false, becomes: 'old' },
-  ])('makes the hash of a claim of $of $becomes', async ({ pool: version, claim: own, drifted, becomes }) => {
+    { of: 'an older version with drift', pool: 'v2', claim: 'v2', drifted: true, becomes: 'old' },
+    { of: 'the current version', pool: 'v2', claim: 'v3', drifted: false, becomes: 'old' },
+    { of: 'an older version after the NodePool was migrated', pool: 'v3', claim: 'v2', drifted: false, becomes: 'old' },
+  ])('sets the hash of a claim of $of to the $becomes one', async ({ pool: version, claim: own, drifted, becomes }) => {
     const { b, deps } = running(hash);
     const claim = settledClaim('claim', { conditions: drifted ? [condition('Drifted', { status: 'False' })] : [] });
     b.put(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, annotations: versioned('old', own) } });
@@ -256,12 +256,12 @@ describe('nodepool.registrationhealth', () => {
 
   it.each([
     { when: 'it was healthy', pool: known('True'), is: 'healthy', shows: 'True' },
-    { when: 'it was not', pool: known('False'), is: 'unhealthy', shows: 'False' },
-    { when: 'nobody knew', pool: known('Unknown'), is: 'unknown', shows: 'Unknown' },
-    { when: 'nothing is said', pool: known(undefined), is: 'unknown', shows: 'Unknown' },
+    { when: 'it was unhealthy', pool: known('False'), is: 'unhealthy', shows: 'False' },
+    { when: 'it was unknown', pool: known('Unknown'), is: 'unknown', shows: 'Unknown' },
+    { when: 'there is no condition', pool: known(undefined), is: 'unknown', shows: 'Unknown' },
     { when: 'it was edited', pool: known('True', { observedGeneration: 0 }), is: 'unknown', shows: 'Unknown' },
     { when: 'its NodeClass was edited', pool: known('False', {}, 0), is: 'unknown', shows: 'Unknown' },
-  ])('after a restart, when $when: $is', async ({ pool, is, shows }) => {
+  ])('after a restart is, if $when: $is', async ({ pool, is, shows }) => {
     const { b, deps } = running(registrationHealth);
     b.put(EC2_NODE_CLASS, nodeClass(1));
     b.put(NODE_POOL, pool);
@@ -271,7 +271,7 @@ describe('nodepool.registrationhealth', () => {
     expect(found(deps)?.status?.nodeClassObservedGeneration).toBe(1);
   });
 
-  it('forgets when the NodeClass changes, and does not seed twice', async () => {
+  it('resets when the NodeClass changes, and does not seed twice', async () => {
     const { b, deps } = running(registrationHealth);
     const { registrationHealth: health } = deps.cluster;
     b.put(EC2_NODE_CLASS, nodeClass(1));
@@ -287,7 +287,7 @@ describe('nodepool.registrationhealth', () => {
     expect(found(deps)?.status?.nodeClassObservedGeneration).toBe(2);
   });
 
-  it('keeps what it knows while the change cannot be written', async () => {
+  it('keeps its state while the change cannot be written', async () => {
     const { b, deps } = running(registrationHealth);
     deps.cluster.registrationHealth.record('pool', true);
     b.world.failure = () => new ApiError(409, 'Conflict', 'modified');
@@ -314,20 +314,20 @@ describe('nodepool.registrationhealth', () => {
       shows: 'False/RegistrationFailed/Failed to register node',
     },
     {
-      of: 'two failures to launch',
+      of: 'two failed launches',
       before: known('True'),
       outcomes: [false, false],
       launched: unknown,
       shows: 'False/NoCapacity/sold out',
     },
     {
-      of: 'a success among failures',
+      of: 'one success among failures',
       before: known('False', { reason: 'Old' }),
       outcomes: [false, false, true],
       shows: 'False/Old/',
     },
     {
-      of: 'more failures',
+      of: 'further failures',
       before: known('False', { reason: 'Old' }),
       outcomes: [false, false, false],
       shows: 'False/Old/',
@@ -339,20 +339,20 @@ describe('nodepool.registrationhealth', () => {
       shows: 'True/NodeRegistrationHealthy/',
     },
     {
-      of: 'outcomes of claims of another pool',
+      of: 'outcomes of claims of another NodePool',
       before: known('True'),
       outcomes: [false, false],
       uid: 'other',
       shows: 'True/NodeRegistrationHealthy/',
     },
     {
-      of: 'outcomes of claims that something else owns',
+      of: 'outcomes of claims with another owner',
       before: known('True'),
       outcomes: [false, false],
       kind: 'Other',
       shows: 'True/NodeRegistrationHealthy/',
     },
-  ])('after $of shows $shows', async ({ before, outcomes, launched = {}, uid, kind, shows }) => {
+  ])('after $of is $shows', async ({ before, outcomes, launched = {}, uid, kind, shows }) => {
     const { b, deps } = running(registrationHealth);
     b.put(NODE_POOL, before);
     await b.clock.settle();
@@ -365,9 +365,9 @@ describe('nodepool.registrationhealth', () => {
   });
 
   it.each([
-    { whom: 'the pool as somebody else left it', uid: 'pool', shows: 'True/NodeRegistrationHealthy/' },
-    { whom: 'no successor of the pool', uid: 'successor', shows: 'Unknown/NodeRegistrationHealthy/' },
-  ])('is written to $whom when a write conflicts', async ({ uid, shows }) => {
+    { whom: 'the NodePool as another client changed it', uid: 'pool', shows: 'True/NodeRegistrationHealthy/' },
+    { whom: 'no successor of the NodePool', uid: 'successor', shows: 'Unknown/NodeRegistrationHealthy/' },
+  ])('is written to $whom after a conflict', async ({ uid, shows }) => {
     const { b, deps } = running(registrationHealth);
     b.put(NODE_POOL, known('Unknown'));
     await b.clock.settle();
@@ -384,7 +384,7 @@ describe('nodepool.registrationhealth', () => {
     expect(found(deps)?.metadata.labels).toEqual({ touched: 'yes' });
   });
 
-  it('is not written for a claim without its pool', async () => {
+  it('is not written for a claim without a NodePool', async () => {
     const { b, deps } = running(registrationHealth);
     await recordRegistration(deps, owned({}), false);
     b.put(NODE_POOL, poolOf());

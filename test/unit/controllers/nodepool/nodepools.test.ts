@@ -14,7 +14,7 @@ const condition = (type: string, pool = 'default'): unknown =>
   world.kube.get(NODE_POOL, { name: pool }).status?.conditions?.find((found) => found.type === type);
 
 describe('a NodePool', () => {
-  it('becomes ready with its NodeClass, and counts nothing at first', async () => {
+  it('becomes ready with its NodeClass, and counts 0 resources first', async () => {
     world.nodePool();
     world.start();
     await world.pass(6);
@@ -40,7 +40,7 @@ describe('a NodePool', () => {
       reason: 'SubnetsNotFound',
       message: 'none matched',
     },
-  ])('says why its NodeClass is not ready when that is $when', async ({ ready, reason, message }) => {
+  ])('reports the reason if its NodeClass is $when', async ({ ready, reason, message }) => {
     world.nodePool();
     world.start();
     await world.pass(3);
@@ -59,7 +59,7 @@ describe('a NodePool', () => {
     expect(condition('NodeClassReady')).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
   });
 
-  it('carries its hash, and gives it to claims of an older version unless they have drifted', async () => {
+  it('has its hash, and writes it to claims of an older version unless they have drifted', async () => {
     const pool = world.nodePool();
     const claim = (name: string, conditions: readonly object[]) => {
       world.kube.create(NODE_CLAIM, {
@@ -97,7 +97,7 @@ describe('a NodePool', () => {
     });
   });
 
-  it('remembers over a restart that its nodes do not register, until something changes', async () => {
+  it('keeps the failed registrations of its nodes across a restart until it is edited', async () => {
     const pool = world.nodePool();
     world.start();
     await world.pass(2);

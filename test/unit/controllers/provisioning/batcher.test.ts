@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { PodBatcher } from '../../../../src/controllers/provisioning/triggers.ts';
 import { settableClock } from '../../virtualclock.ts';
 
-/** A batcher with its answers in the order of time. */
+/** A batcher, and its results in order of time. */
 function batching(lookoutMs?: number) {
   const clock = settableClock(0);
   const batcher = new PodBatcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs });
@@ -14,7 +14,7 @@ function batching(lookoutMs?: number) {
 }
 
 describe('Batcher', () => {
-  it('closes a window after a second of silence', async () => {
+  it('closes a window after a second without triggers', async () => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     await clock.advance(300);
@@ -29,7 +29,7 @@ describe('Batcher', () => {
   it.each([
     [undefined, [{ atMs: 1_000, triggered: false }]],
     [60_000, [{ atMs: 5_500, triggered: true }]],
-  ])('looks out for a first trigger as long as it is told (%s)', async (lookoutMs, expected) => {
+  ])('waits for the first trigger for the given time (%s)', async (lookoutMs, expected) => {
     const { clock, batcher, answers, wait } = batching(lookoutMs);
     const waiting = wait();
     await clock.advance(4_500);
@@ -39,7 +39,7 @@ describe('Batcher', () => {
     expect(answers).toEqual(expected);
   });
 
-  it('closes a window that never falls silent after ten seconds', async () => {
+  it('closes a window with continuous triggers after ten seconds', async () => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     for (let pod = 0; pod < 40; pod += 1) {
@@ -53,7 +53,7 @@ describe('Batcher', () => {
   it.each([
     ['back', -3_600_000],
     ['forward', 3_600_000],
-  ])('closes it then, too, when the time is put %s meanwhile', async (_, ms) => {
+  ])('closes that window in time even if the clock is set %s', async (_, ms) => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     for (let pod = 0; pod < 40; pod += 1) {
@@ -65,7 +65,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 10_000 + ms, triggered: true }]);
   });
 
-  it('is not kept waiting by the same pod over and over', async () => {
+  it('does not extend the window for repeated triggers of the same pod', async () => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     for (let again = 0; again < 10; again += 1) {
@@ -76,7 +76,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
   });
 
-  it('answers no after a second without triggers', async () => {
+  it('returns false after a second without triggers', async () => {
     const { clock, answers, wait } = batching();
     const waiting = wait();
     await clock.advance(1500);
@@ -84,7 +84,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 1000, triggered: false }]);
   });
 
-  it('opens the next window at once for what came between two waits', async () => {
+  it('opens the next window immediately for triggers between two waits', async () => {
     const { clock, batcher, answers, wait } = batching();
     batcher.trigger('a');
     const waiting = wait();
@@ -100,7 +100,7 @@ describe('Batcher', () => {
     ]);
   });
 
-  it('counts the silence from the last arrival, that before the wait included', async () => {
+  it('measures the silence from the last trigger, even one before the wait', async () => {
     const { clock, batcher, answers, wait } = batching();
     batcher.trigger('a');
     await clock.advance(700);
@@ -110,7 +110,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
   });
 
-  it('runs at once when what it depends on is settled, and everybody has arrived long ago', async () => {
+  it('closes immediately after unsettled NodePools are settled if the last trigger was long ago', async () => {
     const { clock, batcher, answers, wait } = batching();
     batcher.trigger('a');
     const waiting = wait();
@@ -126,7 +126,7 @@ describe('Batcher', () => {
     expect(answers.at(-1)).toEqual({ atMs: 1250, triggered: true });
   });
 
-  it('waits for those who still arrive when all else is settled', async () => {
+  it('waits for further triggers even if all NodePools are settled', async () => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     batcher.trigger('a');
@@ -137,7 +137,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 1000, triggered: true }]);
   });
 
-  it('waits a second for what is not settled', async () => {
+  it('waits a second for an unsettled NodePool', async () => {
     const { clock, batcher, answers, wait } = batching();
     const waiting = wait();
     await clock.advance(500);
@@ -147,7 +147,7 @@ describe('Batcher', () => {
     expect(answers).toEqual([{ atMs: 1500, triggered: true }]);
   });
 
-  it('answers no at once when the process stops', async () => {
+  it('returns false immediately when the process stops', async () => {
     const { clock, batcher, stop, answers, wait } = batching();
     batcher.trigger('a');
     const waiting = wait();

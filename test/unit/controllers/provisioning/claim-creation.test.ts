@@ -1,4 +1,4 @@
-/** What a provisioning run makes of a plan: which NodePools take part, what is created, and what is told. */
+/** Claims, events and logs that a provisioning run creates from a plan. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
@@ -27,7 +27,7 @@ const requiring = (base: NodePool, requirements: NodePool['spec']['template']['s
 const about = (reason: string) => world.events.filter((event) => event.reason === reason);
 
 describe('a NodePool', () => {
-  it('that is being deleted buys nothing more', async () => {
+  it('that is being deleted launches no nodes', async () => {
     world.nodePool();
     world.kube.patch(NODE_POOL, { name: 'default' }, { metadata: { finalizers: ['example.com/hold'] } });
     world.kube.delete(NODE_POOL, { name: 'default' });
@@ -38,7 +38,7 @@ describe('a NodePool', () => {
     expect(world.lines.map(({ message }) => message)).toContain('no dynamic nodepools found');
   });
 
-  it('whose instance types cannot be found out does not keep others from buying', async () => {
+  it('whose instance types cannot be listed does not block other NodePools', async () => {
     const heavy = world.nodePool('heavy', { weight: 10 });
     world.nodePool('light');
     const types = world.cloud.types;
@@ -56,7 +56,7 @@ describe('a NodePool', () => {
   it.each([
     { minValues: undefined, values: ['gone.large'], suffix: '' },
     { minValues: 9, values: undefined, suffix: ' due to minValues incompatibility' },
-  ])('without any instance type left says so$suffix', async ({ minValues, values, suffix }) => {
+  ])('without any instance type is reported$suffix', async ({ minValues, values, suffix }) => {
     const base = world.nodePool('model');
     world.kube.delete(NODE_POOL, { name: 'model' });
     const requirement = {
@@ -77,8 +77,8 @@ describe('a NodePool', () => {
   });
 });
 
-describe('a claim that is created', () => {
-  it('belongs to its NodePool, and carries what drift is found by', async () => {
+describe('a created claim', () => {
+  it('belongs to its NodePool, and has the hashes for drift', async () => {
     const pool = world.nodePool();
     await begin();
     world.pending(1);
@@ -102,7 +102,7 @@ describe('a claim that is created', () => {
     expect(claim?.spec).toMatchObject({ expireAfter: '720h', nodeClassRef: { name: 'default' } });
   });
 
-  it('is announced on each of its pods', async () => {
+  it('is published as an event on each of its pods', async () => {
     world.joining = false;
     world.nodePool();
     await begin();
@@ -114,7 +114,7 @@ describe('a claim that is created', () => {
     );
   });
 
-  it('is not created once usage is above a limit, while usage of just that much passes', async () => {
+  it('is not created if usage exceeds a limit, but usage equal to the limit is allowed', async () => {
     world.nodePool('default', { limits: { cpu: '2' } });
     await begin();
     world.pending(1);
@@ -140,7 +140,7 @@ describe('a claim that is created', () => {
 });
 
 describe('a provisioning run', () => {
-  it('is made again when a claim cannot be created, and buys once', async () => {
+  it('is repeated if a claim cannot be created, and launches once', async () => {
     let failures = 0;
     world.kube.beforeWrite = (operation) => {
       if (operation === 'create nodeclaims' && failures++ < 2)
@@ -155,14 +155,14 @@ describe('a provisioning run', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  it('starts for a node that is being disrupted, whose pods will need a place', async () => {
+  it('starts for a node that is being disrupted, whose pods need another node', async () => {
     world.nodePool();
     await begin();
     world.pending(1, '1500m');
     await world.pass(15);
     const [claim] = world.claims;
     world.kube.beforeWrite = (operation) => {
-      if (operation === 'delete pods') throw new Error('not yet'); // so that the next place is prepared before
+      if (operation === 'delete pods') throw new Error('not yet'); // Keeps the pod on the node, so that the new node is launched first.
     };
     world.kube.delete(NODE_CLAIM, { name: present(claim?.metadata.name) });
     await world.pass(15);

@@ -24,7 +24,7 @@ const service = (selector: Record<string, string>): unknown =>
 const zones = (): readonly (string | undefined)[] => world.nodes.map(({ metadata }) => metadata.labels?.[ZONE_LABEL]);
 
 describe('default topology spread', () => {
-  it('is given to pods of a Service, which get nodes in different zones', async () => {
+  it('applies to pods of a Service, which are placed in different zones', async () => {
     world.nodePool();
     service({ app: 'web' });
     world.start([`--scheduler-config=${CONFIG}`]);
@@ -38,7 +38,7 @@ describe('default topology spread', () => {
     ]);
   });
 
-  it('follows a Service that comes later', async () => {
+  it('applies to a Service that is created later', async () => {
     world.nodePool();
     world.start([`--scheduler-config=${CONFIG}`]);
     await world.pass(2);

@@ -1,4 +1,7 @@
-/** Nodes that pods are not bound to, in virtual time: launches stop after two, name the cause, and resume when it may be gone. */
+/**
+ * Nodes whose pods are not bound, in virtual time: launches stop after two, report the cause, and resume when the cause
+ * may be gone.
+ */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
@@ -9,9 +12,9 @@ import { World } from '../harness.ts';
 const MINUTE = 60;
 
 let world: World;
-/** What becomes of Nodes behind the operator's back, each second. */
+/** Changes each Node every second without the operator. */
 let meddle: (node: Node) => void;
-/** Whether the scheduler looks at the pod at all. */
+/** Decides if the scheduler considers a pod. */
 let schedules: (pod: Pod) => boolean;
 
 beforeEach(() => {
@@ -19,7 +22,7 @@ beforeEach(() => {
   meddle = () => undefined;
   schedules = () => true;
   const bindAll = world.bindPods.bind(world);
-  // kube-scheduler looks at labels, and the harness's scheduler does not
+  // kube-scheduler compares labels, but the scheduler of the harness does not.
   world.bindPods = () => {
     for (const node of world.nodes) meddle(node);
     const hidden = world.pods.filter(
@@ -67,7 +70,7 @@ const told = (reason: string, kind = 'Pod') =>
   world.events.filter((event) => event.reason === reason && event.object.kind === kind).map(({ message }) => message);
 const isBound = (pod: Pod): boolean => Boolean(world.kube.find(POD, pod.metadata)?.spec.nodeName);
 
-/** For one more such pod. */
+/** Reports whether the node has room for another such pod. */
 const hasRoom = ({ metadata }: Node): boolean =>
   metadata.labels?.['karpenter.sh/initialized'] === 'true' &&
   !metadata.deletionTimestamp &&
@@ -85,7 +88,7 @@ describe('nodes without the label that a pod selects', () => {
     await begin();
   });
 
-  it('are launched twice in ten minutes, and events name the label', async () => {
+  it('are launched twice in ten minutes, and events contain the label', async () => {
     const pod = podOf();
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(2);
@@ -98,10 +101,10 @@ describe('nodes without the label that a pod selects', () => {
     expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
-  it('are launched less and less often: one after each back-off', async () => {
+  it('are launched at increasing intervals, one after each back-off', async () => {
     podOf();
     await world.pass(60 * MINUTE);
-    // held for 5, 10, 20 and 40 minutes
+    // Withheld for 5, 10, 20 and 40 minutes.
     expect(world.cloud.creations).toBeGreaterThan(2);
     expect(world.cloud.creations).toBeLessThanOrEqual(5);
   });
@@ -184,7 +187,7 @@ describe('nodes without the label that a pod selects', () => {
   });
 });
 
-describe('nodes that do not suit a pod for another reason', () => {
+describe('nodes that pods cannot use for another reason', () => {
   it.each([
     {
       why: 'a taint',
@@ -192,7 +195,7 @@ describe('nodes that do not suit a pod for another reason', () => {
       text: 'it has the taint agent=missing:NoSchedule, which the pod does not tolerate',
     },
     {
-      why: 'less room than their instance type promises',
+      why: 'less room than their instance type should have',
       change: { status: { allocatable: { cpu: '900m', memory: '4Gi', pods: '58' } } },
       text: 'it has 900m of cpu for pods, and the pod requests 1',
     },
@@ -210,8 +213,8 @@ describe('nodes that do not suit a pod for another reason', () => {
   });
 });
 
-describe('a node that suits the pod', () => {
-  it('is launched once for a pod that its scheduler ignores, and an event says so', async () => {
+describe('a node that fits its pod', () => {
+  it('is launched once if the scheduler of the pod ignores it, and an event reports that', async () => {
     teamPool();
     schedules = ({ spec }) => spec.schedulerName === undefined;
     await begin();
@@ -226,7 +229,7 @@ describe('a node that suits the pod', () => {
     expect(await boundWithin(pod, 5)).toBe(true);
   });
 
-  it('is reported too if it existed before the pod', async () => {
+  it('is reported even if it existed before the pod', async () => {
     teamPool();
     await begin();
     expect(await boundWithin(podOf(), 30)).toBe(true);
@@ -239,7 +242,7 @@ describe('a node that suits the pod', () => {
     expect(world.cloud.creations).toBe(1);
   });
 
-  it('is not reported while the pod may still be bound in time', async () => {
+  it('is not reported while the pod can still be bound in time', async () => {
     teamPool();
     schedules = () => false;
     await begin();
@@ -251,8 +254,8 @@ describe('a node that suits the pod', () => {
   });
 });
 
-describe('a pod whose node is always taken by another pod', () => {
-  it('gets a new node promptly every time', async () => {
+describe('a pod whose node is always used by another pod', () => {
+  it('gets a new node without delay every time', async () => {
     teamPool();
     schedules = ({ metadata }) => metadata.name !== 'victim';
     await begin();
@@ -273,8 +276,8 @@ describe('a pod whose node is always taken by another pod', () => {
   });
 });
 
-describe('pods that are deleted', () => {
-  it('do not count', async () => {
+describe('deleted pods', () => {
+  it('do not count as failures', async () => {
     teamPool();
     meddle = strip;
     await begin();

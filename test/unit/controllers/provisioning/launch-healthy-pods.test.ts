@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => world.kill());
 
 describe('healthy pods', () => {
-  it('in a burst are not slowed by a pod that no node serves', async () => {
+  it('in a burst are not slowed by a pod that no node fits', async () => {
     world.meddle = (node) => {
       if (node.metadata.labels?.team) world.kube.patch(NODE, node.metadata, { metadata: { labels: { team: null } } });
     };
@@ -30,13 +30,13 @@ describe('healthy pods', () => {
     expect(burst.every((pod) => world.isBound(pod))).toBe(true);
   });
 
-  it('in a burst are not slowed by a taint that an agent removes half a minute after the initialization', async () => {
+  it('in a burst are not slowed by a taint that an agent removes half a minute after initialization', async () => {
     world.taintFor(0);
     world.nodePool('default', { disruption: { consolidateAfter: '5m', budgets: [{ nodes: '100%' }] } });
     await world.begin();
     world.createPod({}, '7');
     world.createPod({}, '7');
-    // the nodes have the taint now
+    // The nodes now have the taint.
     await world.pass(6);
     const before = world.cloud.creations;
     const burst = Array.from({ length: 100 }, (_, at) => world.createPod({}, '1', { namespace: `n-${at % 5}` }));
@@ -47,7 +47,7 @@ describe('healthy pods', () => {
     expect(world.condition()?.status).not.toBe('False');
   });
 
-  it('are not slowed by nodes that serve their pods after they were counted', async () => {
+  it('are not slowed by nodes that are used after they were counted', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '5m', budgets: [{ nodes: '100%' }] } });
     world.taintFor(0);
     await world.begin();
@@ -61,7 +61,7 @@ describe('healthy pods', () => {
     expect(world.launches?.holds()(world.createPod())).toBeUndefined();
   });
 
-  it('get a node of another NodePool when the nodes of the preferred one do not serve them', async () => {
+  it('get a node of another NodePool if nodes of the preferred NodePool do not fit', async () => {
     world.nodePool('preferred', { weight: 10 });
     world.nodePool('other');
     world.meddle = (node) => {
@@ -71,7 +71,7 @@ describe('healthy pods', () => {
     expect(await world.boundWithin(world.createPod(), 3 * MINUTE)).toBe(true);
   });
 
-  it('are not slowed after short pods of their kind, which ended within seconds', async () => {
+  it('are not slowed after short-lived pods of the same kind, which ended within seconds', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } });
     await world.begin();
     for (let round = 0; round < 6; round += 1) {
@@ -79,13 +79,13 @@ describe('healthy pods', () => {
       expect(await world.boundWithin(pod, 20)).toBe(true);
       await world.pass(1);
       world.kube.delete(POD, pod.metadata);
-      // the next pod is created when the empty node begins to go
+      // The next pod is created when the empty node is about to be deleted.
       while (!world.nodes.some(isLeaving)) await world.pass(1);
     }
     expect(await world.metrics.text()).not.toMatch(/launches_unproductive_total\{.*\} [1-9]/);
   });
 
-  it('are not slowed after a workload of their kind that was scaled down before its nodes were ready', async () => {
+  it('are not slowed after a workload of the same kind was scaled down before its nodes were ready', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } });
     await world.begin();
     for (let round = 0; round < 4; round += 1) {
@@ -93,7 +93,7 @@ describe('healthy pods', () => {
       while (world.claims.length === 0) await world.pass(1);
       expect(pods.some((pod) => world.isBound(pod))).toBe(false);
       for (const { metadata } of pods) world.kube.delete(POD, metadata);
-      // the nodes are empty, and are removed
+      // The nodes are empty and are deleted.
       await world.pass(MINUTE);
       expect(world.nodes).toEqual([]);
     }

@@ -1,4 +1,4 @@
-/** Unproductive launches of every origin in virtual time: few are made, and other pods are not affected. */
+/** Unproductive launches of every origin in virtual time: their number is limited, and other pods are not affected. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../../../src/api/conditions.ts';
 import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, POD_TEMPLATE } from '../../../../src/api/kinds.ts';
@@ -54,7 +54,7 @@ describe('a capacity buffer, while an agent taints new nodes', () => {
   });
 });
 
-describe('a pod that is created anew with other demands each time', () => {
+describe('a pod that is recreated with different requirements each time', () => {
   it.each([
     { what: '1m more CPU', anew: (round: number) => world.createPod({}, `${1000 + round}m`) },
     { what: 'another namespace', anew: (round: number) => world.createPod({}, '1', { namespace: `n-${round}` }) },
@@ -66,7 +66,7 @@ describe('a pod that is created anew with other demands each time', () => {
       what: 'another scheduler name',
       anew: (round: number) => world.createPod({ priority: round, schedulerName: `s-${round}` }),
     },
-  ])('$what has few nodes launched', async ({ anew }) => {
+  ])('$what leads to few launches', async ({ anew }) => {
     world.meddle = (node) => world.taintNew(node);
     world.nodePool();
     await world.begin();
@@ -79,7 +79,7 @@ describe('a pod that is created anew with other demands each time', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(5);
   });
 
-  it('leaves a pod that is not affected its node within seconds', async () => {
+  it('does not delay an unaffected pod', async () => {
     world.meddle = (node) => world.taintNew(node);
     world.nodePool();
     await world.begin();
@@ -92,7 +92,7 @@ describe('a pod that is created anew with other demands each time', () => {
     expect(await world.boundWithin(world.createPod(TOLERATES_AGENT, '7'), 20)).toBe(true);
   });
 
-  it('of ever new causes has few nodes launched, and fewer per hour after that', async () => {
+  it('with always new causes leads to few launches, and fewer per hour afterwards', async () => {
     const keys = Array.from({ length: 30 }, (_, at) => `key-${at}`);
     const requirements = keys.map((key) => ({ key, operator: 'In' as const, values: ['a'] }));
     world.createPoolWith(requirements);
@@ -117,7 +117,7 @@ describe('a pod that is created anew with other demands each time', () => {
     expect(world.condition()).toMatchObject({ status: 'False', reason: 'SeveralCauses' });
   });
 
-  it('of ever new causes does not slow pods whose like runs on nodes of the NodePool', async () => {
+  it('with always new causes does not slow pods of a kind that runs on nodes of the NodePool', async () => {
     world.createPoolWith(['a', 'b', 'c', 'd'].map((key) => ({ key, operator: 'In' as const, values: ['a'] })));
     await world.begin();
     expect(await world.boundWithin(world.createPod({}, '7'), 30)).toBe(true);
@@ -134,13 +134,13 @@ describe('a pod that is created anew with other demands each time', () => {
 });
 
 describe('instances that never join', () => {
-  it('are launched again ever less often for pods', async () => {
+  it('are launched for pods at increasing intervals', async () => {
     world.joining = false;
     world.nodePool();
     await world.begin();
     for (let n = 0; n < 3; n += 1) world.createPod({}, '7');
     await world.pass(180 * MINUTE);
-    // three together, then one at a time: each time-out takes 15 minutes
+    // Three together, then one at a time: each timeout takes 15 minutes.
     expect(world.cloud.creations).toBeLessThanOrEqual(9);
     expect(world.condition()).toMatchObject({ status: 'False', reason: 'NodesNeverJoined' });
     world.joining = true;
@@ -150,7 +150,7 @@ describe('instances that never join', () => {
     expect(world.condition()?.status).toBe('True');
   });
 
-  it('are launched again ever less often for a static NodePool', async () => {
+  it('are launched for a static NodePool at increasing intervals', async () => {
     world.joining = false;
     world.nodePool('default', { replicas: 3 });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -169,7 +169,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
   it.each([
     { of: 'pods', replicas: undefined },
     { of: 'a static NodePool', replicas: 1 },
-  ])('are launched again ever less often for $of', async ({ replicas }) => {
+  ])('are launched for $of at increasing intervals', async ({ replicas }) => {
     world.joining = false;
     world.nodePool('default', replicas === undefined ? {} : { replicas });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -188,7 +188,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
     expect(world.cloud.creations - after).toBeLessThanOrEqual(4);
   });
 
-  it('do not count when a static NodePool is made smaller', async () => {
+  it('do not count when a static NodePool is scaled down', async () => {
     world.joining = false;
     world.nodePool('default', { replicas: 0 });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -204,7 +204,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
 });
 
 describe('replacements', () => {
-  it('of drifted nodes are not launched for pods that earlier nodes do not serve', async () => {
+  it('of drifted nodes are not launched for pods that do not fit earlier nodes', async () => {
     world.nodePool();
     await world.begin();
     const pod = world.createPod({}, '7');
@@ -220,7 +220,7 @@ describe('replacements', () => {
     expect(world.isBound(pod)).toBe(true);
   });
 
-  it('of drifted static nodes are launched ever less often if they never join, and the nodes stay', async () => {
+  it('of drifted static nodes are launched at increasing intervals if they never join, and the nodes are kept', async () => {
     world.nodePool('default', { replicas: 2 });
     await world.begin('--feature-gates=StaticCapacity=true');
     await world.pass(30);
@@ -235,7 +235,7 @@ describe('replacements', () => {
 });
 
 describe('a restart of the operator', () => {
-  it('continues the back-off that the condition of the NodePool names', async () => {
+  it('continues the back-off in the condition of the NodePool', async () => {
     world.meddle = (node) => world.taintNew(node);
     world.nodePool();
     await world.begin();

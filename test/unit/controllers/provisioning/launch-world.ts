@@ -1,4 +1,4 @@
-/** A world of controllers in virtual time, with a scheduler, and with agents that change nodes. */
+/** Controllers in virtual time with a scheduler and agents that change nodes. */
 import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
 import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
@@ -93,7 +93,7 @@ export class LaunchWorld extends World {
     };
   }
 
-  /** Refuses evictions as a PodDisruptionBudget without disruptions left does. */
+  /** Rejects evictions like an exhausted PodDisruptionBudget. */
   blockEvictions(): void {
     const client = this.kube.client.bind(this.kube);
     this.kube.client = (signal) => ({

@@ -6,8 +6,8 @@ import { podKey } from '../../../../src/engine/pods.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import { World } from '../harness.ts';
 
-describe('pods that a solve had no time for', () => {
-  it('go first in the next one, whatever their size', () => {
+describe('pods that a solve did not evaluate in time', () => {
+  it('are first in the next solve, whatever their size', () => {
     const world = new World();
     world.nodePool();
     const large = world.pending(3, '2');
@@ -31,7 +31,7 @@ describe('pods that a solve had no time for', () => {
       ignoreDraRequests: true,
       deadlineMs: 10,
     };
-    /** Time for one pod. */
+    /** Solves with time for one pod. */
     const solveOne = (first: readonly string[]) => {
       let elapsed = 0;
       return solve(snapshot, { ...options, first, elapsedMs: () => (elapsed += 6) });

@@ -12,7 +12,7 @@ const FIRST = FIRST_HOLD_MS;
 const CAUSE = { code: 'solver-stuck', text: 'the solver did not answer in time' } as const;
 
 describe('PodHolds', () => {
-  it('leaves a pod out for twice as long each time, up to an hour', () => {
+  it('holds a pod for twice as long each time, up to an hour', () => {
     let nowMs = 0;
     const holds = new PodHolds({ now: () => nowMs });
     const lengths: number[] = [];
@@ -24,7 +24,7 @@ describe('PodHolds', () => {
     expect(lengths.map((ms) => ms / FIRST)).toEqual([1, 2, 4, 8, 12, 12]);
   });
 
-  it('says why a pod is left out, until the very end of the hold', () => {
+  it('reports the reason until the end of the hold', () => {
     let nowMs = 0;
     const holds = new PodHolds({ now: () => nowMs });
     holds.hold(pod('a'), CAUSE);
@@ -34,7 +34,7 @@ describe('PodHolds', () => {
     expect(holds.heldNow(pod('a'))).toBeUndefined();
   });
 
-  it('begins anew when nothing was held for as long as the longest hold', () => {
+  it('starts again if nothing was held for the duration of the longest hold', () => {
     let nowMs = 0;
     const holds = new PodHolds({ now: () => nowMs });
     holds.hold(pod('a'), CAUSE);
@@ -42,7 +42,7 @@ describe('PodHolds', () => {
     expect(holds.hold(pod('a'), CAUSE).times).toBe(1);
   });
 
-  it('holds pods that are alike, also those that are created later, and no others', () => {
+  it('holds only equal pods, including pods that are created later', () => {
     const holds = new PodHolds({ now: () => 0 });
     holds.hold(pod('a'), CAUSE);
     expect(holds.heldNow(pod('a', 'created-anew'))).toBeDefined();
@@ -50,7 +50,7 @@ describe('PodHolds', () => {
     expect(holds.heldNow({ ...pod('a'), metadata: { ...pod('a').metadata, namespace: 'other' } })).toBeUndefined();
   });
 
-  it('remembers at most 10,000 holds', () => {
+  it('stores at most 10,000 holds', () => {
     const holds = new PodHolds({ now: () => 0 });
     for (let n = 0; n < 10_001; n++) holds.hold(pod(`${n}`), CAUSE);
     expect(holds.size).toBe(10_000);

@@ -1,4 +1,4 @@
-/** The launch budget of one NodePool on a clock that the test moves. */
+/** The launch budget of one NodePool on a clock that tests advance. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { launchCondition, restoredCauses } from '../../../../src/controllers/provisioning/launch-condition.ts';
@@ -32,7 +32,7 @@ beforeEach(() => {
 });
 
 describe('PoolBudget', () => {
-  it('holds launches back after two failures, for twice as long after each further one, up to an hour', () => {
+  it('withholds launches after two failures, for twice as long after each further failure, up to an hour', () => {
     expect(fail().isHeld).toBe(false);
     expect(state()).toBe('open');
     const lengths: number[] = [];
@@ -55,14 +55,14 @@ describe('PoolBudget', () => {
     expect(state()).toBe('due');
   });
 
-  it('counts nodes that show the cause and are not judged yet', () => {
+  it('counts nodes that show the cause but have no result yet', () => {
     expect(state(TAINT, { ...IDLE, suspects: 1 })).toBe('open');
     expect(state(TAINT, { ...IDLE, suspects: 2 })).toBe('held');
     fail();
     expect(state(TAINT, { ...IDLE, suspects: 1 })).toBe('held');
   });
 
-  it('allows one trial at a time when the back-off is over', () => {
+  it('allows one trial at a time after the back-off', () => {
     fail();
     fail();
     nowMs += 10 * MINUTE_MS;
@@ -79,7 +79,7 @@ describe('PoolBudget', () => {
     expect(state()).toBe('due');
   });
 
-  it('waits for three nodes that never join, since that affects every pod', () => {
+  it('requires three nodes that never join, because that affects every pod', () => {
     fail(JOIN);
     fail(JOIN);
     expect(state(JOIN)).toBe('open');
@@ -87,7 +87,7 @@ describe('PoolBudget', () => {
     expect(state(JOIN)).toBe('held');
   });
 
-  it('forgets a cause when a later node serves an affected pod', () => {
+  it('forgets a cause if a later node serves an affected pod', () => {
     fail();
     fail();
     expect(budget.served(pod([{ operator: 'Exists' }]), nowMs)).toBe(false);
@@ -117,13 +117,13 @@ describe('PoolBudget', () => {
     expect(state()).toBe('open');
   });
 
-  it('forgets a cause that did not fail for a long time', () => {
+  it('forgets a cause without failures for a long time', () => {
     fail();
     nowMs += 2 * LONGEST_BACK_OFF_MS + 1;
     expect(budget.records.size).toBe(0);
   });
 
-  it('spends allowances that come back one by one, and leaves one to pods that no cause affects', () => {
+  it('spends allowances that are restored one by one, and reserves one for unaffected pods', () => {
     for (let at = 0; at < MOST_ALLOWANCES; at += 1) fail({ code: 'host-port', port: at });
     expect(budget.unprovenAtOnce(new Map())).toBe(0);
     expect(budget.allowedAtMs(1) - nowMs).toBe(ALLOWANCE_MS);
@@ -131,13 +131,13 @@ describe('PoolBudget', () => {
     expect(budget.unprovenAtOnce(new Map())).toBe(1);
     fail({ code: 'host-port', port: 0 }, nowMs);
     nowMs += ALLOWANCE_MS;
-    // its back-off is over, but the only allowance is reserved
+    // The back-off is over, but the only allowance is reserved.
     expect(state({ code: 'host-port', port: 0 })).toBe('held');
     nowMs += ALLOWANCE_MS;
     expect(state({ code: 'host-port', port: 0 })).toBe('due');
   });
 
-  it('limits pods that no cause affects only when causes are many or allowances are few', () => {
+  it('limits unaffected pods only if causes are many or allowances are few', () => {
     fail();
     fail();
     fail(JOIN);
@@ -147,7 +147,7 @@ describe('PoolBudget', () => {
     expect(budget.unprovenAtOnce(new Map())).toBe(4);
   });
 
-  it('keeps a bounded number of causes and returns the forgotten cause', () => {
+  it('stores a limited number of causes and returns the forgotten cause', () => {
     for (let port = 0; port < MOST_CAUSES; port += 1)
       expect(fail({ code: 'host-port', port }).forgotten).toBeUndefined();
     expect(fail().forgotten?.cause).toEqual({ code: 'host-port', port: 0 });
@@ -186,7 +186,7 @@ describe('the condition LaunchesProductive', () => {
       status: { conditions: [{ observedGeneration: 1, ...condition }] },
     }) as unknown as NodePool;
 
-  it.each(CAUSES)('carries the back-off of cause $code to the next process', (cause) => {
+  it.each(CAUSES)('persists the back-off of cause $code across a restart', (cause) => {
     for (let node = 0; node < 3; node += 1) fail(cause);
     const [record] = budget.records.values();
     if (record === undefined) throw new Error('there is no record');
@@ -202,7 +202,7 @@ describe('the condition LaunchesProductive', () => {
     expect(restoredCauses(clock, poolWith(condition, 2))).toEqual([]);
   });
 
-  it('leaves out causes that the message has no room for', () => {
+  it('omits causes that do not fit in the message', () => {
     const labels = new Map(
       Array.from({ length: 500 }, (_, at) => [`${'k'.repeat(200)}/${at}`, 'v'.repeat(63)] as const),
     );
@@ -217,7 +217,7 @@ describe('the condition LaunchesProductive', () => {
     expect(restored).toMatchObject([{ cause: short }]);
   });
 
-  it('is True while launches are not held back', () => {
+  it('is True while no launches are withheld', () => {
     fail();
     const [record] = budget.records.values();
     if (record === undefined) throw new Error('there is no record');
@@ -232,7 +232,7 @@ describe('the condition LaunchesProductive', () => {
     'nonsense',
     '[]: 2 nodes, $0.1, next attempt at now',
     'a [taint x]: 2 nodes, $0.1, next attempt at never',
-  ])('is ignored by the next process if it cannot be read: %j', (message) => {
+  ])('is ignored after a restart if it cannot be parsed: %j', (message) => {
     expect(restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }))).toEqual([]);
   });
 });

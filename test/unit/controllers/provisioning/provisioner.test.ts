@@ -14,7 +14,7 @@ afterEach(() => world.kill());
 const messages = (text: string): number => world.lines.filter(({ message }) => message === text).length;
 
 describe('provisioning', () => {
-  it('buys for a burst of pods once, not pod by pod', async () => {
+  it('launches nodes for a burst of pods together', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -29,7 +29,7 @@ describe('provisioning', () => {
     );
   });
 
-  it('prepares the solver once, as soon as a NodePool can launch nodes, while no pods wait', async () => {
+  it('prepares the solver once, as soon as a NodePool can launch nodes, while no pods are pending', async () => {
     const prepared: number[] = [];
     world.solver = Object.assign(localSolver(), {
       warmUp: async ({ pools, pendingPods }: Snapshot) => void prepared.push(pools.length, pendingPods.length),
@@ -71,7 +71,7 @@ describe('provisioning', () => {
     expect(await world.metrics.text()).toMatch(/scheduler_unpacked_nodepools_total\{reason="work".*\} 1/);
   });
 
-  it('puts pods on a node that is still on its way instead of buying another', async () => {
+  it('schedules pods to a node that is being launched instead of launching another', async () => {
     world.joining = false;
     world.nodePool();
     world.start();
@@ -88,7 +88,7 @@ describe('provisioning', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  /** Launches take as long as the test likes. */
+  /** Makes launches wait for the test, and returns the function that completes them. */
   function slowLaunches(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { create } = world.cloud;
@@ -99,7 +99,7 @@ describe('provisioning', () => {
     return resolve;
   }
 
-  it('waits with the next decision while a launch is under way, and takes it right after', async () => {
+  it('delays the next decision during a launch, and decides immediately afterwards', async () => {
     world.nodePool();
     const launch = slowLaunches();
     world.start();
@@ -116,7 +116,7 @@ describe('provisioning', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  it('waits a minute for a launch, and buys for its pods no second time however long it takes', async () => {
+  it('waits at most a minute for a launch, and launches no second node for its pods however long the launch takes', async () => {
     world.nodePool('default', { limits: { cpu: '100' } });
     const launch = slowLaunches();
     world.start();
@@ -137,7 +137,7 @@ describe('provisioning', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  it('lets a claim that cannot launch stand in the way of nobody else, and buys for its pods no second time', async () => {
+  it('does not let a failing claim block other pods, and launches no second node for its pods', async () => {
     world.nodePool('broken', { weight: 100, limits: { cpu: '8' } });
     world.nodePool('sound');
     world.cloud.beforeCreate = ({ metadata }) => {
@@ -150,7 +150,7 @@ describe('provisioning', () => {
     expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken']);
     world.pending(3, '1', 'late');
     await world.pass(10);
-    // the claim comes to 8 cores, and its NodePool's limit leaves no others
+    // The claim uses 8 cores, and the limit of its NodePool allows no further claim.
     expect(world.claims.map(({ metadata }) => metadata.labels?.['karpenter.sh/nodepool'])).toEqual(['broken', 'sound']);
     expect(world.pods.filter(({ spec }) => spec.nodeName).map(({ metadata }) => metadata.labels?.app)).toEqual([
       'late',
@@ -161,7 +161,7 @@ describe('provisioning', () => {
     expect(world.claims).toHaveLength(2);
   });
 
-  it('puts pods on a claim that cannot launch and that an earlier process made', async () => {
+  it('schedules pods to a failing claim of an earlier process', async () => {
     world.nodePool();
     world.cloud.beforeCreate = () => {
       throw new Error('throttled');
@@ -180,7 +180,7 @@ describe('provisioning', () => {
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
   });
 
-  it('gives nodes back while a claim cannot launch', async () => {
+  it('consolidates nodes during a failing launch', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -198,7 +198,7 @@ describe('provisioning', () => {
     expect(world.claims.filter(({ status }) => status?.providerID)).toHaveLength(0);
   });
 
-  it('says why a pod stays pending, once in five minutes', async () => {
+  it('publishes the reason that a pod is pending every five minutes', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -213,7 +213,7 @@ describe('provisioning', () => {
     expect(await world.metrics.text()).toMatch(/scheduler_unschedulable_pods_count\{controller="provisioner"\} 1/);
   });
 
-  it('says of a pod that claims devices that it is skipped, and why it stays pending', async () => {
+  it('publishes that a pod with device claims is skipped, and the reason', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -230,7 +230,7 @@ describe('provisioning', () => {
     );
   });
 
-  it('does nothing with a NodePool that is not ready', async () => {
+  it('ignores a NodePool that is not ready', async () => {
     const pool = world.nodePool();
     world.kube.delete(NODE_POOL, pool.metadata);
     world.nodePool('broken', {
@@ -256,7 +256,7 @@ describe('provisioning', () => {
     expect(ready).toMatchObject({ status: 'False', reason: 'NodeClassNotFound' });
   });
 
-  it('gives pods no reason before anybody has looked at the NodeClass, and the reason once it is known', async () => {
+  it('publishes the reason for pods only after the NodeClass has been evaluated', async () => {
     const pool = world.nodePool();
     world.kube.delete(NODE_POOL, pool.metadata);
     const { spec } = pool.spec.template;
@@ -278,7 +278,7 @@ describe('provisioning', () => {
     expect(refused()[0]?.message).toContain(`EC2NodeClass fresh: ${message}`);
   });
 
-  it('names a NodePool that is not ready to the pods that those which are do not take', async () => {
+  it('names a NodePool that is not ready in the event of pods that ready NodePools cannot serve', async () => {
     const pool = world.nodePool();
     const { spec } = pool.spec.template;
     world.nodePool('broken', {
@@ -293,7 +293,7 @@ describe('provisioning', () => {
     );
   });
 
-  it('warns once of preferences that will get in the way of consolidation', async () => {
+  it('warns once about preferences that can prevent consolidation', async () => {
     world.nodePool('default', { limits: { cpu: '1' } });
     world.start();
     await world.pass(2);
@@ -312,7 +312,7 @@ describe('provisioning', () => {
     expect(messages('pod(s) have a preferred Anti-Affinity which can prevent consolidation')).toBe(0);
   });
 
-  it('keeps to the limits of a NodePool', async () => {
+  it('respects the limits of a NodePool', async () => {
     world.nodePool('default', { limits: { cpu: '2' } });
     world.start();
     await world.pass(2);
@@ -325,7 +325,7 @@ describe('provisioning', () => {
     expect(pool?.status?.nodes).toBe(1);
   });
 
-  it('prepares the next place for pods of a node that is going away', async () => {
+  it('launches the next node for pods of a node that is being deleted', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -333,7 +333,7 @@ describe('provisioning', () => {
     await world.pass(15);
     expect(world.nodes).toHaveLength(1);
 
-    // the pod refuses to be evicted until its node is gone, so that its next place is seen before it is pending again
+    // The pod cannot be evicted until its node is deleted, so its next node is launched before it is pending again.
     world.kube.beforeWrite = (operation) => {
       if (operation === 'delete pods') throw new Error('not yet');
     };
@@ -346,7 +346,7 @@ describe('provisioning', () => {
     expect(created?.fields.requests).toMatchObject({ cpu: '1100m' });
   });
 
-  it('measures runs and solves, what is left to do, and where pods can be', async () => {
+  it('measures runs, solves, pending work and eligible zones', async () => {
     const zonal = { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-b' } };
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const local = localSolver();
@@ -354,7 +354,7 @@ describe('provisioning', () => {
       await held;
       return local(snapshot, options);
     };
-    world.joining = false; // so that the pods go on waiting
+    world.joining = false; // keeps the pods pending
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -380,7 +380,7 @@ describe('provisioning', () => {
     expect(after).toMatch(/karpenter_scheduler_scheduling_duration_seconds_count\{controller="provisioner"\} [2-9]/);
   });
 
-  it('remembers no times of pods that went away during the solve, nor gives them to others of their names', async () => {
+  it('does not record times of pods that were deleted during the solve, or apply them to new pods with the same name', async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { promise: never } = Promise.withResolvers<void>();
     const local = localSolver();
@@ -397,7 +397,7 @@ describe('provisioning', () => {
     await world.pass(3);
     expect(solves).toBe(1);
     world.removePods(...pods);
-    // one of each kind comes back, as those of a StatefulSet do
+    // One pod of each kind is created again, as in a StatefulSet.
     const again = [pods[0], pods[2]].flatMap((pod) => pod ?? []);
     for (const { metadata, ...pod } of again)
       world.kube.create(POD, { ...pod, metadata: { name: metadata.name, namespace: metadata.namespace ?? '' } });
@@ -414,7 +414,7 @@ describe('provisioning', () => {
     }
   });
 
-  it('counts pods without a place only while they are there', async () => {
+  it('counts unschedulable pods only while they exist', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);

@@ -12,7 +12,7 @@ const ready = (status: 'True' | 'False') => ({
   status: { conditions: [{ type: 'Ready', status, reason: 'Ready', message: '' }] },
 });
 
-/** Seconds until the first claim, or the limit when there is none. */
+/** Returns the seconds until the first claim, or the limit if there is none. */
 async function secondsToClaim(limit: number): Promise<number> {
   for (let second = 0; second < limit; second++) {
     if (world.claims.length > 0) return second;
@@ -22,20 +22,20 @@ async function secondsToClaim(limit: number): Promise<number> {
 }
 
 describe('pods that wait for a NodePool', () => {
-  it('are provided for as soon as it becomes ready, not when they ask again', async () => {
+  it('are scheduled as soon as it becomes ready, before their next retry', async () => {
     world.nodePool();
     world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, ready('False'), 'status');
     world.start();
     await world.pass(2);
     world.pending(1);
-    await world.pass(12); // the pod has just asked for the second time; the next time is in ten seconds
+    await world.pass(12); // The second retry was just made, and the next one is ten seconds later.
     expect(world.claims).toEqual([]);
 
     world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, ready('True'), 'status');
     expect(await secondsToClaim(10)).toBeLessThan(4);
   });
 
-  it('are provided for as soon as its limits are raised', async () => {
+  it('are scheduled as soon as its limits are raised', async () => {
     world.nodePool('default', { limits: { cpu: '0' } });
     world.start();
     await world.pass(2);

@@ -17,7 +17,7 @@ interface Shape {
   readonly status?: object;
 }
 
-/** A pod that waits; kube-scheduler has tried it only if it says so. */
+/** A pending pod. kube-scheduler has tried it only if `tried` is set. */
 function waiting(name: string, { owner = 'web', ownerKind = 'ReplicaSet', cpu = '1', ...rest }: Shape = {}): Pod {
   const { tried = false, spec, status } = rest;
   const reference = { apiVersion: 'apps/v1', kind: ownerKind, name: owner, uid: `uid-${owner}`, controller: true };
@@ -37,32 +37,32 @@ describe('replicas that kube-scheduler has not tried', () => {
     ['of a ReplicaSet', {}],
     ['of a Job', { ownerKind: 'Job' }],
     ['of a ReplicationController', { ownerKind: 'ReplicationController' }],
-  ])('count %s one of which is unschedulable', (_, shape) => {
+  ])('count %s with an unschedulable replica', (_, shape) => {
     expect(names(untriedReplicas([waiting('first', { ...shape, tried: true }), waiting('next', shape)]))).toEqual([
       'next',
     ]);
   });
 
   it.each<[string, Shape, Shape]>([
-    ['when none of them is unschedulable', {}, {}],
+    ['if none of them is unschedulable', {}, {}],
     ['of another controller', { tried: true }, { owner: 'other' }],
-    ['of other demands, after the template was edited', { tried: true }, { cpu: '2' }],
+    ['with other requests, after the template was edited', { tried: true }, { cpu: '2' }],
     ['of a StatefulSet', { tried: true, ownerKind: 'StatefulSet' }, { ownerKind: 'StatefulSet' }],
     ['of a DaemonSet', { tried: true, ownerKind: 'DaemonSet' }, { ownerKind: 'DaemonSet' }],
     [
-      'with claims of devices',
+      'with resource claims',
       { tried: true, spec: { resourceClaims: [{ name: 'gpu' }] } },
       { spec: { resourceClaims: [{ name: 'gpu' }] } },
     ],
     [
-      'that are gated',
+      'with scheduling gates',
       { tried: true },
       { status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] } },
     ],
-    ['that take the place of others', { tried: true }, { status: { nominatedNodeName: 'node-1' } }],
-    ['that are over', { tried: true }, { status: { phase: 'Failed' } }],
+    ['that preempt other pods', { tried: true }, { status: { nominatedNodeName: 'node-1' } }],
+    ['that have ended', { tried: true }, { status: { phase: 'Failed' } }],
     [
-      'when the unschedulable one is to take the place of others',
+      'if the unschedulable pod preempts other pods',
       { tried: true, status: { nominatedNodeName: 'node-1', conditions: [UNSCHEDULABLE] } },
       {},
     ],
@@ -89,7 +89,7 @@ describe('provisioning', () => {
   const mark = (pod: Pod): void =>
     void world.kube.patch(POD, pod.metadata, { status: { conditions: [unschedulableNow()] } }, 'status');
 
-  it('buys for the untried replicas of an unschedulable pod along with it, and for nobody twice', async () => {
+  it('launches nodes for the untried replicas of an unschedulable pod together with it, and only once', async () => {
     const pods = Array.from({ length: 6 }, (_, index) => create(`web-${index}`));
     await world.pass(5);
     expect(world.claims).toHaveLength(0);
@@ -114,7 +114,7 @@ describe('provisioning', () => {
     expect(new Set(placed()).size).toBe(8);
   });
 
-  it('waits for replicas that are still being made', async () => {
+  it('waits for replicas that are still being created', async () => {
     mark(create('web-0'));
     for (let index = 1; index < 5; index += 1) {
       create(`web-${index}`);
@@ -126,7 +126,7 @@ describe('provisioning', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('buys again for a replica whose node does not come', async () => {
+  it('launches again for a replica whose node does not join', async () => {
     mark(create('web-0'));
     const late = create('web-1');
     await world.pass(3);

@@ -22,7 +22,7 @@ const alive = () => world.claims.filter(({ metadata }) => metadata.deletionTimes
 const names = (): readonly string[] => alive().map(({ metadata }) => metadata.name);
 
 describe('a static NodePool', () => {
-  it('gets its nodes without any pod, straight from its template', async () => {
+  it('launches its nodes without pods from its template', async () => {
     const requirements = [
       { key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] },
       { key: 'team', operator: 'In' as const, values: ['blue'] },
@@ -40,20 +40,20 @@ describe('a static NodePool', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('gets none while the gate is closed, and says so', async () => {
+  it('launches no nodes if the feature gate is disabled, and reports that', async () => {
     await begin({ replicas: 3 }, 'StaticCapacity=false');
     expect(world.claims).toEqual([]);
     expect(world.events.filter(({ reason }) => reason === 'StaticCapacityDisabled')).toHaveLength(1);
   });
 
-  it('gets none while it is not ready', async () => {
+  it('launches no nodes while it is not ready', async () => {
     const { template } = world.nodePool('other').spec;
     const nodeClassRef = { ...template.spec.nodeClassRef, name: 'gone' };
     await begin({ replicas: 3, template: { spec: { ...template.spec, nodeClassRef } } });
     expect(world.claims).toEqual([]);
   });
 
-  it('grows and shrinks with its replicas, down to none', async () => {
+  it('grows and shrinks with its replicas, down to 0', async () => {
     await begin({ replicas: 1 });
     for (const replicas of [4, 2, 0, 1]) {
       scale(replicas);
@@ -63,7 +63,7 @@ describe('a static NodePool', () => {
     }
   });
 
-  it('takes pods as any node does, and is not bought for them', async () => {
+  it('accepts pods like any node, but does not launch nodes for them', async () => {
     await begin({ replicas: 1 });
     world.pending(1, '1500m');
     await world.pass(5);
@@ -74,14 +74,14 @@ describe('a static NodePool', () => {
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
   });
 
-  it('keeps its empty nodes: consolidation leaves them alone', async () => {
+  it('keeps its empty nodes during consolidation', async () => {
     await begin({ replicas: 2 });
     await world.pass(120);
     expect(world.nodes).toHaveLength(2);
     expect(world.disruptedNodes()).toEqual([]);
   });
 
-  it('stays within its limit of nodes, and says so', async () => {
+  it('respects its limit of nodes, and reports that', async () => {
     await begin({ replicas: 5, limits: { nodes: '2' } });
     expect(world.claims).toHaveLength(2);
     await world.pass(35);
@@ -92,7 +92,7 @@ describe('a static NodePool', () => {
     expect(world.claims).toHaveLength(4);
   });
 
-  it('gets another node for one that was deleted', async () => {
+  it('replaces a deleted node', async () => {
     await begin({ replicas: 2 });
     const [first] = names();
     world.kube.delete(NODE_CLAIM, { name: first ?? '' });
@@ -103,8 +103,8 @@ describe('a static NodePool', () => {
 
   it.each([
     ['', 0],
-    [', also when the time is put back', -3_600_000],
-  ])('is not hammered while there is no capacity: lost claims are made again every ten seconds%s', async (_, ms) => {
+    [', even if the clock is set back', -3_600_000],
+  ])('without capacity recreates lost claims only every ten seconds%s', async (_, ms) => {
     world.cloud.beforeCreate = () => {
       throw new InsufficientCapacity('none left');
     };
@@ -117,7 +117,7 @@ describe('a static NodePool', () => {
     expect(made).toBeLessThanOrEqual(14);
   });
 
-  it('does not count on claims that nobody has launched yet as missing', async () => {
+  it('does not replace claims that are not launched yet', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('throttled');
     };
@@ -126,7 +126,7 @@ describe('a static NodePool', () => {
     expect(world.claims).toHaveLength(3);
   });
 
-  it('gives up unlaunched claims before nodes, and empty nodes before others', async () => {
+  it('deletes unlaunched claims before nodes, and empty nodes before others', async () => {
     await begin({ replicas: 3 });
     world.pending(2, '1500m'); // on two of the three nodes
     await world.pass(5);
@@ -150,7 +150,7 @@ describe('a static NodePool', () => {
     expect(world.eventReasons()).not.toContain('Evicted');
   });
 
-  it('replaces drifted nodes one for one, a replacement first', async () => {
+  it('replaces drifted nodes one by one, each after its replacement', async () => {
     await begin({ replicas: 2 });
     const before = names();
     world.cloud.drifted = 'AMIDrift';
@@ -173,7 +173,7 @@ describe('a static NodePool', () => {
     { from: 0, to: 4, dies: 'create nodeclaims', at: 3 },
     { from: 4, to: 1, dies: 'delete nodeclaims', at: 1 },
     { from: 4, to: 1, dies: 'delete nodeclaims', at: 2 },
-  ])('comes from $from to $to nodes even if the operator dies as it would $dies for time $at', async (given) => {
+  ])('scales from $from to $to nodes even if the operator is killed at $dies number $at', async (given) => {
     await begin({ replicas: given.from });
     let times = 0;
     world.kube.beforeWrite = (operation) => {

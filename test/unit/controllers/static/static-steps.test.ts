@@ -1,4 +1,4 @@
-/** How many nodes a static NodePool gets or gives up, and when that is looked at again. */
+/** Number of nodes that a static NodePool launches or deletes, and the time of the next check. */
 import { describe, expect, it } from '@jest/globals';
 import type { Condition } from '../../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -44,12 +44,18 @@ describe('granted', () => {
     { replicas: 9, of: counts(1, 1, 1), reserved: 0, limit: '5', is: 2 },
     { replicas: 9, of: counts(1, 1, 1), reserved: 1, limit: '5', is: 1 },
     { replicas: 9, of: counts(4, 1, 1), reserved: 1, limit: '5', is: 0 },
-  ])('is $is for $replicas replicas within $limit with $reserved reserved', ({ replicas, of, reserved, limit, is }) => {
+  ])('is $is for $replicas replicas with a limit of $limit and $reserved reserved', ({
+    replicas,
+    of,
+    reserved,
+    limit,
+    is,
+  }) => {
     expect(granted(poolOf(replicas, limit), of, reserved)).toBe(is);
   });
 });
 
-/** What the controllers see: claims, those in the disruption queue, and those whose node is marked. */
+/** State of the controllers: claims, claims in the disruption queue, and claims whose node is marked. */
 function clusterOf(
   claims: readonly NodeClaim[],
   { queued = [] as string[], marked = [] as string[], isSynced = true } = {},
@@ -84,17 +90,17 @@ describe('census', () => {
     status: { providerID: 'id-4', conditions: [condition('InstanceTerminating')] },
   };
   it.each([
-    { of: 'one that stays', claim: numbered(1), is: [1, 0, 0] },
+    { of: 'an active claim', claim: numbered(1), is: [1, 0, 0] },
     {
-      of: 'one that is being deleted',
+      of: 'a claim that is being deleted',
       claim: numbered(1, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
       is: [0, 0, 1],
     },
-    { of: 'one that this process just deleted', claim: numbered(2), is: [0, 0, 1] },
-    { of: 'one that is being disrupted', claim: disrupted, is: [0, 1, 0] },
-    { of: 'one whose instance ends', claim: terminating, is: [0, 0, 1] },
-    { of: 'one in the queue of disruption', claim: numbered(5), is: [0, 1, 0] },
-    { of: 'one whose node is marked', claim: numbered(6), is: [0, 0, 1] },
+    { of: 'a claim that this process just deleted', claim: numbered(2), is: [0, 0, 1] },
+    { of: 'a claim that is being disrupted', claim: disrupted, is: [0, 1, 0] },
+    { of: 'a claim whose instance is terminating', claim: terminating, is: [0, 0, 1] },
+    { of: 'a claim in the disruption queue', claim: numbered(5), is: [0, 1, 0] },
+    { of: 'a claim whose node is marked', claim: numbered(6), is: [0, 0, 1] },
   ])('counts $of', ({ claim, is }) => {
     const { cluster, queue } = clusterOf([claim], { queued: ['id-5'], marked: ['id-6'] });
     const { active, pending, deleting } = staticClaims(
@@ -111,7 +117,7 @@ describe('static controllers', () => {
   const waits = (waitMs: number) => ({ kind: 'after', waitMs });
 
   it.each([
-    { when: 'all replicas are there', pool: poolOf(1), claims: [numbered(1)], options: {}, is: waits(60_000) },
+    { when: 'all replicas exist', pool: poolOf(1), claims: [numbered(1)], options: {}, is: waits(60_000) },
     {
       when: 'a replica is being replaced',
       pool: poolOf(1),
@@ -120,21 +126,27 @@ describe('static controllers', () => {
       is: waits(60_000),
     },
     { when: 'the limit is reached', pool: poolOf(2, '1'), claims: [numbered(1)], options: {}, is: waits(30_000) },
-    { when: 'state is not known', pool: poolOf(2), claims: [], options: { isSynced: false }, is: waits(1_000) },
     {
-      when: 'the pool is not Ready',
+      when: 'cluster state is not synced',
+      pool: poolOf(2),
+      claims: [],
+      options: { isSynced: false },
+      is: waits(1_000),
+    },
+    {
+      when: 'the NodePool is not Ready',
       pool: poolOf(2, undefined, 'False'),
       claims: [],
       options: {},
       is: { kind: 'settled' },
     },
-  ])('provisioning, when $when, answers $is', async ({ pool, claims, options, is }) => {
+  ])('provisioning returns $is if $when', async ({ pool, claims, options, is }) => {
     const { deps, queue } = clusterOf(claims, options);
     const launches = { room: () => Number.POSITIVE_INFINITY };
     expect(await staticProvisioning(deps, queue, launches).reconcile(pool, context)).toEqual(is);
   });
 
-  it('deprovisioning deletes and marks what is too many, once, and looks again in a minute', async () => {
+  it('deprovisioning deletes and marks surplus claims once, and runs again after a minute', async () => {
     const { deps, queue, marks, deleted } = clusterOf([numbered(1), numbered(2), numbered(3)]);
     const controller = staticDeprovisioning(deps, queue);
     for (let times = 0; times < 2; times += 1)

@@ -1,4 +1,4 @@
-/** Spans of nodes that are bought and given back, on a clock that the test moves. */
+/** Spans of launched and terminated nodes, on a clock that tests advance. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
@@ -20,7 +20,7 @@ const outcomes = (name: string): readonly unknown[] =>
   tracer.named(name).map(({ attributes }) => attributes['karpenter.outcome']);
 
 describe('the trace of a NodeClaim', () => {
-  it('has each step below it, one after the other, and ends when its pods are bound', async () => {
+  it('has each step as a child in sequence, and ends when its pods are bound', async () => {
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -58,7 +58,7 @@ describe('the trace of a NodeClaim', () => {
     expect(tracer.open).toEqual([]);
   });
 
-  it('has the request to the cloud below the launch', async () => {
+  it('has the request to the cloud provider below the launch', async () => {
     world.nodePool();
     world.cloud.beforeCreate = ({ metadata }) => {
       const nowMs = world.clock.now();
@@ -70,7 +70,7 @@ describe('the trace of a NodeClaim', () => {
     expect(tracer.one('EC2.CreateFleet', tracer.one('launch'))).toMatchObject({ failure: undefined });
   });
 
-  it('fails with what the cloud said when it is given up, and its pods come up in the next', async () => {
+  it('fails with the error of the cloud provider, and its pods are in the next trace', async () => {
     let refused = 0;
     world.cloud.beforeCreate = () => {
       refused += 1;
@@ -85,13 +85,13 @@ describe('the trace of a NodeClaim', () => {
     expect(first?.attributes['karpenter.outcome']).toBe('NodeClaim deleted');
     expect(second?.attributes['karpenter.outcome']).toBe('ready');
     expect(outcomes('pod')).toEqual(['NodeClaim deleted', 'bound']);
-    // the wait of a pod is the whole one, not that since the second try
+    // The wait of a pod includes both attempts.
     const [before, after] = tracer.named('pod');
     expect(after?.startMs).toBe(before?.startMs);
     expect(tracer.open).toEqual([]);
   });
 
-  it('has one launch for each try', async () => {
+  it('has one launch span per attempt', async () => {
     let tries = 0;
     world.cloud.beforeCreate = () => {
       tries += 1;
@@ -109,14 +109,14 @@ describe('the trace of a NodeClaim', () => {
     expect(tracer.one('provision node')).toMatchObject({ failure: undefined });
   });
 
-  it('says of pods that go away, or are never bound, what became of them', async () => {
+  it('reports the outcome of pods that are deleted or never bound', async () => {
     world.nodePool();
     world.start();
     const [gone] = world.pending(2);
     world.joining = false;
     await world.pass(10);
     if (gone) world.removePods(gone);
-    // one that fits nowhere any more
+    // A pod that fits nowhere anymore.
     world.bindPods = () => {};
     world.joining = true;
     await world.pass(30);
@@ -128,7 +128,7 @@ describe('the trace of a NodeClaim', () => {
     expect(tracer.open).toEqual([]);
   });
 
-  it('is sent as it is when the operator stops', async () => {
+  it('is sent incomplete when the operator stops', async () => {
     world.joining = false;
     world.nodePool();
     world.start();
@@ -143,7 +143,7 @@ describe('the trace of a NodeClaim', () => {
     });
   });
 
-  it('has spans of 200 pods of a solve, dealt out evenly, and says how many have none', async () => {
+  it('has spans of 200 pods of a solve, distributed evenly, and reports the number of omitted pods', async () => {
     world.nodePool();
     world.start();
     world.pending(250, '100m');
@@ -159,7 +159,7 @@ describe('the trace of a NodeClaim', () => {
     expect(tracer.open).toEqual([]);
   });
 
-  it('is ended when a thousand are open that began after it', () => {
+  it('ends after a thousand later traces are open', () => {
     const traces = new NodeTraces({ tracer, clock: world.clock, metrics: createMetrics() });
     for (let at = 0; at <= 1_000; at += 1) {
       const claim = { metadata: { name: `c-${at}`, uid: `uid-${at}` } } as never;
@@ -174,7 +174,7 @@ describe('the trace of a NodeClaim', () => {
   });
 });
 
-describe('the trace of a node that goes away', () => {
+describe('the trace of a terminating node', () => {
   async function bought(): Promise<void> {
     world.nodePool('default', { disruption: { consolidateAfter: 'Never' } } as never);
     world.start();
@@ -182,7 +182,7 @@ describe('the trace of a node that goes away', () => {
     await world.pass(20);
   }
 
-  it('is one of its own when no command takes it', async () => {
+  it('is separate without a command', async () => {
     await bought();
     const [claim] = world.claims;
     if (claim) world.kube.delete(NODE_CLAIM, claim.metadata);
@@ -196,12 +196,12 @@ describe('the trace of a node that goes away', () => {
     expect(drain?.startMs).toBe(root.startMs);
     expect(detach?.startMs).toBe(drain?.endMs);
     expect(terminate?.startMs).toBe(detach?.endMs);
-    // the cloud takes ten seconds
+    // The cloud provider takes ten seconds.
     expect((terminate?.endMs ?? 0) - (terminate?.startMs ?? 0)).toBeGreaterThanOrEqual(10_000);
     expect(terminate?.endMs).toBe(root.endMs);
   });
 
-  it('belongs to the command that takes it, as do its replacements', async () => {
+  it('belongs to its command, like the replacements', async () => {
     world.nodePool();
     world.start();
     world.deploy('web', 1);
@@ -225,7 +225,7 @@ describe('the trace of a node that goes away', () => {
     expect(tracer.open).toEqual([]);
   });
 
-  it('says when the command that was to take it is rolled back', async () => {
+  it('reports the rollback of its command', async () => {
     world.nodePool();
     world.start();
     world.deploy('web', 1);

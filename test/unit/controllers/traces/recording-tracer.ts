@@ -1,4 +1,4 @@
-/** Keeps spans as they are reported. */
+/** Records reported spans. */
 import type { Attributes, Span, SpanStart, Tracer } from '../../../../src/observe/traces/tracer.ts';
 
 export class RecordedSpan implements Span {
