@@ -7,7 +7,7 @@ import { messageOf } from '../../../src/lib/error-message.ts';
 import { timeOf, timestamp } from '../../../src/lib/times.ts';
 
 describe('defined', () => {
-  it('leaves out what is undefined, and nothing else, in the order given', () => {
+  it('removes only undefined values and keeps the order', () => {
     const fields = defined({ b: undefined, d: 0, a: '', c: false, e: null });
     expect(JSON.stringify(fields)).toBe('{"d":0,"a":"","c":false,"e":null}');
     expect(Object.keys(fields)).toEqual(['d', 'a', 'c', 'e']);
@@ -17,12 +17,12 @@ describe('defined', () => {
 describe('fields of objects', () => {
   const claim = { metadata: { name: 'a', uid: 'u', labels: { [NODEPOOL_LABEL]: 'default', zone: 'b' } } };
 
-  it('are read where they are', () => {
+  it('are returned if they are set', () => {
     expect([poolNameOf(claim), labelOf(claim, 'zone'), uidOf(claim)]).toEqual(['default', 'b', 'u']);
     expect(nodeNameOf({ spec: { nodeName: 'n' } })).toBe('n');
   });
 
-  it('are empty where they are absent, whatever their name', () => {
+  it('are empty if they are absent, even with names of Object.prototype members', () => {
     const bare: Pick<KubeObject, 'metadata'> = { metadata: { name: 'a' } };
     expect([poolNameOf(bare), labelOf(claim, 'constructor'), uidOf(bare), nodeNameOf({ spec: {} })]).toEqual([
       '',
@@ -34,7 +34,7 @@ describe('fields of objects', () => {
 });
 
 describe('times', () => {
-  it('are written with whole seconds, and read', () => {
+  it('are formatted with whole seconds, and parsed', () => {
     expect(timestamp(1_700_000_000_999)).toBe('2023-11-14T22:13:20Z');
     expect(timeOf('2023-11-14T22:13:20Z')).toBe(1_700_000_000_000);
     expect([timeOf(undefined), timeOf('soon')]).toEqual([Number.NaN, Number.NaN]);

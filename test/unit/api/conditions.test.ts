@@ -24,7 +24,7 @@ const launched = (object: Conditioned, seconds: number): Conditioned =>
   setCondition(object, set, { type: 'Launched', status: 'True' }, at(seconds));
 
 describe('initConditions', () => {
-  it('adds what is missing as Unknown since the creation, and nothing twice', () => {
+  it('adds missing conditions as Unknown since the creation, and adds no duplicates', () => {
     const touched = initConditions(claim(), set);
     expect(types(touched)).toEqual(['Launched', 'Registered', 'Initialized', 'Ready']);
     expect(getCondition(touched, 'Ready')).toEqual({
@@ -40,7 +40,7 @@ describe('initConditions', () => {
 });
 
 describe('setCondition', () => {
-  it('takes the type for a reason, and sums up what is left in Ready', () => {
+  it('uses the type as default reason, and summarizes the remaining conditions in Ready', () => {
     const object = launched(claim(), 10);
     expect(getCondition(object, 'Launched')).toEqual({
       type: 'Launched',
@@ -57,7 +57,7 @@ describe('setCondition', () => {
     });
   });
 
-  it('turns Ready True with the last dependent', () => {
+  it('sets Ready to True with the last dependent condition', () => {
     let object = launched(claim(), 10);
     object = setCondition(object, set, { type: 'Registered', status: 'True' }, at(20));
     object = setCondition(object, set, { type: 'Initialized', status: 'True' }, at(30));
@@ -65,7 +65,7 @@ describe('setCondition', () => {
     expect(types(object)).toEqual(['Launched', 'Registered', 'Initialized', 'Ready']);
   });
 
-  it('turns Ready False with a failed dependent, newest transition first', () => {
+  it('sets Ready to False with a failed dependent condition, newest transition first', () => {
     let object = launched(claim(), 10);
     object = setCondition(object, set, { type: 'Registered', status: 'False', reason: 'Odd', message: 'two' }, at(20));
     expect(getCondition(object, 'Ready')).toMatchObject({
@@ -75,7 +75,7 @@ describe('setCondition', () => {
     });
   });
 
-  it('names first what changed last, also within one second', () => {
+  it('names the newest transition first, even within one second', () => {
     const found = (object: Conditioned) => getCondition(object, 'Ready')?.message;
     let object = setCondition(claim(), set, { type: 'Launched', status: 'False', reason: 'No' }, at(10));
     object = setCondition(object, set, { type: 'Registered', status: 'False', reason: 'No' }, at(10));
@@ -84,25 +84,25 @@ describe('setCondition', () => {
     expect(found(object)).toBe('Registered=False, Launched=False, Initialized=Unknown');
   });
 
-  it('counts a dependent of an earlier generation as unhealthy but not as failed', () => {
+  it('treats a condition of an earlier generation as unhealthy but not as failed', () => {
     let object = setCondition(claim(1), set, { type: 'Launched', status: 'False', reason: 'No' }, at(10));
     object = { ...object, metadata: { ...object.metadata, generation: 2 } };
     object = setCondition(object, set, { type: 'Registered', status: 'True' }, at(20));
     expect(getCondition(object, 'Ready')).toMatchObject({ status: 'Unknown', reason: 'ReconcilingDependents' });
   });
 
-  it('moves the transition time with the status only', () => {
+  it('changes the transition time only with the status', () => {
     const first = setCondition(claim(), set, { type: 'Launched', status: 'Unknown', reason: 'A' }, at(10));
     const second = setCondition(first, set, { type: 'Launched', status: 'Unknown', reason: 'B' }, at(20));
     expect(getCondition(second, 'Launched')).toMatchObject({ reason: 'B', lastTransitionTime: created });
   });
 
-  it('gives the same object back when nothing changes', () => {
+  it('returns the same object if nothing changes', () => {
     const object = launched(claim(), 10);
     expect(launched(object, 20)).toBe(object);
   });
 
-  it('brings every condition of a deleting object to the current generation', () => {
+  it('updates every condition of a deleting object to the current generation', () => {
     const object = launched(claim(1), 10);
     const metadata = { ...object.metadata, generation: 2, deletionTimestamp: created };
     const drained = setCondition({ ...object, metadata }, set, { type: 'Drained', status: 'True' }, at(20));
@@ -114,17 +114,17 @@ describe('the order of conditions', () => {
   const set3 = (object: Conditioned, ...types: readonly [string, number][]): Conditioned =>
     types.reduce((before, [type, seconds]) => setCondition(before, set, { type, status: 'True' }, at(seconds)), object);
 
-  it('is that of their transitions, with Ready last', () => {
+  it('is the order of their transitions, with Ready last', () => {
     const object = set3(claim(), ['Registered', 30], ['Drifted', 10], ['Launched', 20], ['Consolidatable', 40]);
     expect(types(object)).toEqual(['Initialized', 'Drifted', 'Launched', 'Registered', 'Consolidatable', 'Ready']);
   });
 
-  it('stays as it was between those of the same second', () => {
+  it('is stable for transitions in the same second', () => {
     const object = set3(claim(), ['Drifted', 10], ['Consolidatable', 10], ['Launched', 10]);
     expect(types(object).slice(-4)).toEqual(['Drifted', 'Consolidatable', 'Launched', 'Ready']);
   });
 
-  it('is that of their names once one is cleared', () => {
+  it('is alphabetical after one is cleared', () => {
     const object = set3(claim(), ['Registered', 10], ['Launched', 20], ['Drifted', 30], ['Consolidatable', 40]);
     expect(types(clearCondition(object, set, 'Drifted', at(50)))).toEqual([
       'Consolidatable',
@@ -135,7 +135,7 @@ describe('the order of conditions', () => {
     ]);
   });
 
-  it('in the message of Ready is that of the newest transition first, ties from the last of the list on', () => {
+  it('in the message of Ready is newest transition first, and last in the list first for equal times', () => {
     const failed = (object: Conditioned, type: string, seconds: number) =>
       setCondition(object, set, { type, status: 'False', reason: 'No' }, at(seconds));
     const message = (object: Conditioned) => getCondition(object, 'Ready')?.message;
@@ -146,8 +146,8 @@ describe('the order of conditions', () => {
   });
 });
 
-describe('a condition that Ready does not depend on', () => {
-  it('is there since it was set first, and does not make Ready False', () => {
+describe('a condition that does not affect Ready', () => {
+  it('exists from its first update, and does not set Ready to False', () => {
     const update = { type: 'ConsistentStateFound', status: 'False', reason: 'No', message: '' } as const;
     const object = setCondition(launched(claim(), 10), set, update, at(20));
     expect(getCondition(object, 'ConsistentStateFound')?.lastTransitionTime).toBe('2026-01-01T00:00:20Z');
@@ -156,7 +156,7 @@ describe('a condition that Ready does not depend on', () => {
 });
 
 describe('the generation of a condition', () => {
-  it('becomes that of the object although nothing else changes, and Ready follows', () => {
+  it('is updated to that of the object even if nothing else changes, and Ready follows', () => {
     const types = ['Launched', 'Registered', 'Initialized'];
     const set3 = (object: Conditioned): Conditioned =>
       types.reduce((before, type) => setCondition(before, set, { type, status: 'True' }, at(10)), object);
@@ -176,8 +176,8 @@ describe('the generation of a condition', () => {
   });
 });
 
-describe('a message that quotes what users wrote', () => {
-  it('is cut before the API server would refuse the whole status', () => {
+describe('a message that quotes user input', () => {
+  it('is truncated to a length that the API server accepts', () => {
     const message = `invalid value ${'x'.repeat(100_000)}`;
     const object = setCondition(claim(), set, { type: 'Launched', status: 'False', message }, at(1));
     const shown = getCondition(object, 'Launched')?.message ?? '';
@@ -187,7 +187,7 @@ describe('a message that quotes what users wrote', () => {
 });
 
 describe('clearCondition', () => {
-  it('removes what Ready does not depend on', () => {
+  it('removes a condition that does not affect Ready', () => {
     const object = setCondition(claim(), set, { type: 'Drifted', status: 'True' }, at(10));
     expect(isTrue(object, 'Drifted')).toBe(true);
     expect(getCondition(clearCondition(object, set, 'Drifted', at(20)), 'Drifted')).toBeUndefined();
@@ -199,13 +199,13 @@ describe('clearCondition', () => {
   });
 });
 
-describe('laws of conditions', () => {
+describe('properties of conditions', () => {
   const update = fc.record({
     type: fc.constantFrom('Launched', 'Registered', 'Initialized', 'Drifted', 'Consolidatable'),
     status: fc.constantFrom('True' as const, 'False' as const, 'Unknown' as const),
   });
 
-  it('keeps Ready last, types unique, and Ready True exactly while all dependents are', () => {
+  it('keeps Ready last and types unique, and Ready is True exactly if all dependent conditions are', () => {
     fc.assert(
       fc.property(fc.array(update, { minLength: 1, maxLength: 12 }), (updates) => {
         const object = updates.reduce<Conditioned>(

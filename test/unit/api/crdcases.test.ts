@@ -4,11 +4,13 @@ import { misjudged, needsServer, otherWording, outcomeOf, readCrdCases } from '.
 const cases = readCrdCases();
 const offline = cases.filter((test) => needsServer(test) === undefined);
 
-/** Cases of the strict decoder, whose message names the request's kind and version: the server words it. */
+/**
+ * Cases of the strict decoder, whose message contains the kind and version of the request and is written by the server.
+ */
 const wordedByServer = (id: string): boolean => id.includes('-strict-');
 
-describe('CRDs, compared with a real API server', () => {
-  it('has cases of every kind, nearly all of which need no server', () => {
+describe('CRDs compared with a real API server', () => {
+  it('have cases of every kind, few of which need a server', () => {
     expect(new Set(offline.map(({ kind }) => kind)).size).toBe(5);
     expect(offline.length).toBeGreaterThan(860);
     expect(cases.length - offline.length).toBeLessThan(10);
@@ -18,14 +20,14 @@ describe('CRDs, compared with a real API server', () => {
     expect(misjudged(test, outcomeOf(test))).toBeUndefined();
   });
 
-  it('words every cause as the real server does', () => {
+  it('return every cause with the message of the real server', () => {
     const others = offline
       .filter(({ id }) => !wordedByServer(id))
       .flatMap((test) => otherWording(test, outcomeOf(test)).map((words) => `${test.id}: ${words}`));
     expect(others).toEqual([]);
   });
 
-  it('notices an outcome that is wrong', () => {
+  it('report a wrong outcome', () => {
     const rejected = offline.find(({ accepted, causes }) => !accepted && causes?.some(({ rule }) => rule));
     const accepted = offline.find((test) => test.accepted && test.spec !== undefined);
     if (!rejected || !accepted) throw new Error('Expected a rejected and an accepted case');

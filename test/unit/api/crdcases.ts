@@ -1,6 +1,6 @@
 /**
  * Objects that a real API server (1.36) accepted, defaulted or rejected under Karpenter's CRDs, one per line of
- * `test/conformance/crd-cases.jsonl.gz`, and the same judgement on what our CRDs make of them.
+ * `test/conformance/crd-cases.jsonl.gz`, and the outcome of this project's CRDs for each.
  */
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,7 +12,7 @@ interface ExpectedCause {
   readonly field: string;
   readonly reason: string;
   readonly message: string;
-  /** A rule's own message, where the cause comes from one. */
+  /** Message of the rule, if a rule is the cause. */
   readonly rule?: string;
 }
 
@@ -56,7 +56,7 @@ function schemaOf(kind: string) {
   return schema;
 }
 
-/** Why only a server can judge a case: it is about metadata, the request itself or the scale subresource. */
+/** Reason that a case requires a server: metadata, the request itself, or the scale subresource. */
 export function needsServer(test: CrdCase): string | undefined {
   if (test.subresource === 'scale') return 'scale subresource';
   const { apiVersion, kind } = test.object;
@@ -64,7 +64,7 @@ export function needsServer(test: CrdCase): string | undefined {
   return test.causes?.some(({ field }) => field.startsWith('metadata')) ? 'metadata' : undefined;
 }
 
-/** What our CRD makes of the object of a case. */
+/** Returns the outcome of this project's CRD for the object of a case. */
 export function outcomeOf(test: CrdCase): Outcome {
   const schema = schemaOf(test.kind);
   const prepare = (object: Json): Json => schema.applyDefaults(schema.prune(object).object);
@@ -82,20 +82,22 @@ export function outcomeOf(test: CrdCase): Outcome {
   return { accepted: true, returned: test.subresource === 'status' ? object.status : object.spec };
 }
 
-/** Writes of an object leave its status as it was, writes of its status the rest. */
+/**
+ * Merges a write with the stored object: writes of the object keep the old status, writes of the status keep the rest.
+ */
 function stored(sent: Json, old: Json | undefined, isStatus: boolean): Json {
   if (isStatus) return { ...old, status: sent.status };
   const { status: _ignored, ...rest } = sent;
   return old?.status === undefined ? rest : { ...rest, status: old.status };
 }
 
-/** The path that a cause without field names in its message. */
+/** Path in the message of a cause without a field. */
 const pathIn = (message: string): string =>
   / in (\S+)$|: "(\S+)" must validate/.exec(message)?.slice(1).find(Boolean) ?? '';
 
 const fieldsOf = (causes: readonly ExpectedCause[]): string[] => [...new Set(causes.map(({ field }) => field))].sort();
 
-/** Says how an outcome differs from the real server's; undefined when it does not. */
+/** Returns the difference from the outcome of the real server, or undefined if they are equal. */
 export function misjudged(test: CrdCase, outcome: Outcome): string | undefined {
   if (outcome.accepted) {
     if (!test.accepted) return `accepted, but must be rejected for ${JSON.stringify(test.causes)}`;
@@ -116,7 +118,7 @@ export function misjudged(test: CrdCase, outcome: Outcome): string | undefined {
   return lost && `rejected for ${shown}, wanted message ${lost.rule}`;
 }
 
-/** Causes of the real server that ours does not word the same; pairs of wanted and given. */
+/** Returns the causes of the real server with another message here, as pairs of expected and actual message. */
 export function otherWording(test: CrdCase, outcome: Outcome): string[] {
   if (outcome.accepted) return [];
   return (test.causes ?? [])

@@ -17,14 +17,14 @@ describe('parseCron', () => {
     ['* * * * *', '06-03T10:32 06-03T10:33 06-03T10:34 06-03T10:35'],
     ['? ? ? ? ?', '06-03T10:32 06-03T10:33 06-03T10:34 06-03T10:35'],
     ['*/20 * * * *', '06-03T10:40 06-03T11:00 06-03T11:20 06-03T11:40'],
-    // a value with a step goes on to the end of the field, and begins anew there
+    // A value with a step continues to the end of the field and starts again there.
     ['0/15 * * * *', '06-03T10:45 06-03T11:00 06-03T11:15 06-03T11:30'],
     ['5/25 * * * *', '06-03T10:55 06-03T11:05 06-03T11:30 06-03T11:55'],
     ['0 9/12 * * *', '06-03T21:00 06-04T09:00 06-04T21:00 06-05T09:00'],
     ['0 0 1/10 * *', '06-11T00:00 06-21T00:00 07-01T00:00 07-11T00:00'],
     ['0 0 1 2/5 *', '07-01T00:00 12-01T00:00 02-01T00:00 07-01T00:00'],
     ['0 0 * * mon/4', '06-05T00:00 06-08T00:00 06-12T00:00 06-15T00:00'],
-    // steps may be longer than what they go through
+    // Steps may exceed the range of the field.
     ['*/90 * * * *', '06-03T11:00 06-03T12:00 06-03T13:00 06-03T14:00'],
     ['50/10,5 * * * *', '06-03T10:50 06-03T11:05 06-03T11:50 06-03T12:05'],
     ['10-40/15 3,22 * * *', '06-03T22:10 06-03T22:25 06-03T22:40 06-04T03:10'],
@@ -34,11 +34,11 @@ describe('parseCron', () => {
     ['0 0 * * sun', '06-07T00:00 06-14T00:00 06-21T00:00 06-28T00:00'],
     ['  0  0\t* * 6 ', '06-06T00:00 06-13T00:00 06-20T00:00 06-27T00:00'],
     ['@weekly', '06-07T00:00 06-14T00:00 06-21T00:00 06-28T00:00'],
-    // either day when both are restricted
+    // Either day matches if both are restricted.
     ['0 0 5 * 1', '06-05T00:00 06-08T00:00 06-15T00:00 06-22T00:00'],
     ['0 0 */10 * 1', '06-08T00:00 06-11T00:00 06-15T00:00 06-21T00:00'],
     ['0 0 5 * 0-6', '06-04T00:00 06-05T00:00 06-06T00:00 06-07T00:00'],
-    // and both when one of them is not
+    // Both must match if one of them is unrestricted.
     ['0 0 ? * 1', '06-08T00:00 06-15T00:00 06-22T00:00 06-29T00:00'],
     ['0 0 */1 * 1', '06-08T00:00 06-15T00:00 06-22T00:00 06-29T00:00'],
     ['0 0 *,5 * 1', '06-08T00:00 06-15T00:00 06-22T00:00 06-29T00:00'],
@@ -47,7 +47,7 @@ describe('parseCron', () => {
     expect(hits(schedule).join(' ')).toBe(expected);
   });
 
-  it('never hits on a day that is not in the calendar', () => {
+  it('never starts on a day that does not exist in the calendar', () => {
     expect(hits('0 0 30 2 *')).toEqual([]);
   });
 
@@ -85,13 +85,13 @@ describe('parseCron', () => {
     ['CRON_TZ=Europe/Berlin 0 9 * * *', 'five fields or a shortcut such as @daily'],
     ['@daily please', 'five fields or a shortcut such as @daily'],
     ['@every 1h', 'five fields or a shortcut such as @daily'],
-  ])('refuses %j: expected %s', (schedule, expected) => {
+  ])('rejects %j: expected %s', (schedule, expected) => {
     expect(() => parseCron(schedule)).toThrow(
       expect.objectContaining({ message: `invalid cron schedule "${schedule}", expected ${expected}` }),
     );
   });
 
-  it('hits at every step of a range, and at no other minute', () => {
+  it('starts at every step of a range and at no other minute', () => {
     const minute = fc.integer({ min: 0, max: 59 });
     fc.assert(
       fc.property(minute, minute, fc.integer({ min: 1, max: 70 }), (one, other, step) => {
@@ -108,8 +108,8 @@ describe('parseCron', () => {
   });
 });
 
-describe('the next hit', () => {
-  it('is that of the schedule, whatever was asked before', () => {
+describe('the next start', () => {
+  it('is the next start of the schedule, independent of earlier calls', () => {
     const schedule = '*/20 9 * * *';
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 3 * 24 * 3_600 }), { minLength: 1 }), (seconds) => {
@@ -124,7 +124,7 @@ describe('the next hit', () => {
     );
   });
 
-  it('is looked for once where there is none', () => {
+  it('is searched once if there is none', () => {
     const searches = jest.spyOn(Cron.prototype, 'nextRun');
     const before = searches.mock.calls.length;
     for (let minute = 0; minute < 500; minute++)

@@ -17,7 +17,7 @@ describe('parseDuration', () => {
     ['+2m', 120_000],
     ['720h', 2_592_000_000],
     ['1h1h', 7_200_000],
-  ])('reads %p as %p ms', (text, ms) => {
+  ])('parses %p as %p ms', (text, ms) => {
     expect(parseDuration(text)).toBe(ms);
   });
 
@@ -32,11 +32,11 @@ describe('parseDuration', () => {
     'Never',
     '1h5',
     '300000h0m0s9999999999h',
-  ])('refuses %p', (text) => {
+  ])('rejects %p', (text) => {
     expect(() => parseDuration(text)).toThrow(/Cannot read duration/);
   });
 
-  it('takes Never and nothing for no end', () => {
+  it('treats Never and an absent value as unlimited', () => {
     expect(durationOrNever('Never')).toBe(Number.POSITIVE_INFINITY);
     expect(durationOrNever(undefined)).toBe(Number.POSITIVE_INFINITY);
     expect(durationOrNever('30s')).toBe(30_000);
@@ -55,11 +55,11 @@ describe('formatDuration', () => {
     [0.000001, '1ns'],
     [-61_000, '-1m1s'],
     [3_600_000, '1h0m0s'],
-  ])('prints %p ms as %p', (ms, text) => {
+  ])('formats %p ms as %p', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  it('prints what reads back as the same', () => {
+  it('formats a text that parses to the same value', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e12, max: 1e12 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);
@@ -68,10 +68,10 @@ describe('formatDuration', () => {
   });
 });
 
-describe('laws of durations', () => {
+describe('properties of durations', () => {
   const term = fc.tuple(fc.nat({ max: 999 }), fc.constantFrom('ns', 'us', 'ms', 's', 'm', 'h'));
 
-  it('adds up the terms, in whatever order', () => {
+  it('sums the terms in any order', () => {
     fc.assert(
       fc.property(fc.array(term, { minLength: 1, maxLength: 5 }), (terms) => {
         const texts = terms.map(([count, unit]) => `${count}${unit}`);

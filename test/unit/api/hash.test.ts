@@ -58,27 +58,30 @@ const withVolumeSize = (volumeSize: string): EC2NodeClassSpec => ({
 describe('ec2NodeClassHash', () => {
   const { role: _role, ...withoutRole } = published;
   it.each([
-    ['the class as it is', published, '11148166120438674859'],
+    ['unchanged class', published, '11148166120438674859'],
     ['other user data', { ...published, userData: 'userdata-test-2' }, '11774429238106843388'],
     ['another volume size', withVolumeSize('10G'), '10372902467896351912'],
     ['an instance profile', { ...withoutRole, instanceProfile: 'test-instance-profile' }, '10323991363677716244'],
-  ])('equals what running installations carry: %s', (_what, spec, expected) => {
+  ])('equals the hash of existing installations: %s', (_what, spec, expected) => {
     expect(hash(spec)).toBe(expected);
   });
 
   it.each<[string, Partial<EC2NodeClassSpec>]>([
     ['subnets', { subnetSelectorTerms: [{ id: 'subnet-1' }] }],
-    ['the way a volume size is written', withVolumeSize('2000M')],
-    ['the order of mappings', { blockDeviceMappings: [...(published.blockDeviceMappings ?? [])].reverse() }],
-    ['a family that is Custom anyway', { amiFamily: 'Custom' }],
+    ['the format of a volume size', withVolumeSize('2000M')],
+    [
+      'the order of block device mappings',
+      { blockDeviceMappings: [...(published.blockDeviceMappings ?? [])].reverse() },
+    ],
+    ['a redundant family Custom', { amiFamily: 'Custom' }],
   ])('does not depend on %s', (_what, change) => {
     expect(hash({ ...published, ...change })).toBe(hash(published));
   });
 
   it.each<[string, Partial<EC2NodeClassSpec>]>([
-    ['the resolved family', { amiSelectorTerms: [{ alias: 'al2023@latest' }] }],
-    ['the kubelet', { kubelet: { maxPods: 10 } }],
-    ['a false that was not set', { cpuOptions: {} }],
+    ['the family of an alias', { amiSelectorTerms: [{ alias: 'al2023@latest' }] }],
+    ['the kubelet configuration', { kubelet: { maxPods: 10 } }],
+    ['an explicit empty object', { cpuOptions: {} }],
     ['empty user data', { userData: '' }],
     [
       'network interfaces',
@@ -95,7 +98,7 @@ describe('canonicalKubelet', () => {
     [{}, 'null'],
     [{ b: 1, a: '<&>' }, '{"a":"\\u003c\\u0026\\u003e","b":1}'],
     [{ clusterDomain: 'a\u2028b' }, '{"clusterDomain":"a\\u2028b"}'],
-  ])('writes %p as %s', (kubelet, text) => {
+  ])('converts %p to %s', (kubelet, text) => {
     expect(canonicalKubelet(kubelet)).toBe(text);
   });
 });
@@ -117,14 +120,14 @@ describe('nodePoolHash', () => {
   });
   const taint = { key: 'a', effect: 'NoSchedule' } as const;
 
-  it('is a decimal number of 64 bits', () => {
+  it('is an unsigned decimal number of 64 bits', () => {
     expect(nodePoolHash(pool())).toMatch(/^\d{1,20}$/);
     expect(BigInt(nodePoolHash(pool()))).toBeLessThan(2n ** 64n);
   });
 
   it.each([
     ['requirements', pool({ requirements: [{ key: 'a', operator: 'Exists' }] })],
-    ['the way a duration is written', pool({ expireAfter: '43200m' })],
+    ['the format of a duration', pool({ expireAfter: '43200m' })],
   ])('does not depend on %s', (_what, other) => {
     expect(nodePoolHash(other)).toBe(nodePoolHash(pool()));
   });
@@ -134,7 +137,7 @@ describe('nodePoolHash', () => {
     expect(nodePoolHash(pool({ taints: [one, two] }))).toBe(nodePoolHash(pool({ taints: [two, one] })));
   });
 
-  it('tells every part of the template apart', () => {
+  it('differs for every part of the template', () => {
     const hashes = [
       pool(),
       pool({ expireAfter: 'Never' }),

@@ -24,7 +24,7 @@ describe('qualifiedNameErrors', () => {
     ['Example.com/a', 1],
     ['has space', 1],
     [`${'a'.repeat(254)}/x`, 1],
-  ])('finds in %p %p faults', (key, count) => {
+  ])('for %p returns %p errors', (key, count) => {
     expect(qualifiedNameErrors(key)).toHaveLength(count);
   });
 });
@@ -36,7 +36,7 @@ describe('labelValueErrors', () => {
     ['-no', 1],
     ['a'.repeat(64), 1],
     ['no way', 1],
-  ])('finds in %p %p faults', (value, count) => {
+  ])('for %p returns %p errors', (value, count) => {
     expect(labelValueErrors(value)).toHaveLength(count);
   });
 });
@@ -54,7 +54,7 @@ describe('isRestrictedLabel', () => {
     ['kubernetes.io/arch', false],
     ['node.kubernetes.io/custom', false],
     ['team', false],
-  ])('says of %p: %p', (key, restricted) => {
+  ])('returns for %p: %p', (key, restricted) => {
     expect(isRestrictedLabel(key)).toBe(restricted);
   });
 
@@ -69,11 +69,11 @@ describe('normalizeLabel', () => {
     ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
     ['topology.ebs.csi.aws.com/zone', 'topology.kubernetes.io/zone'],
     ['team', 'team'],
-  ])('takes %p for %p', (alias, label) => {
+  ])('normalizes %p to %p', (alias, label) => {
     expect(normalizeLabel(alias)).toBe(label);
   });
 
-  it('leaves its own answers alone', () => {
+  it('is idempotent', () => {
     fc.assert(fc.property(fc.string(), (key) => normalizeLabel(normalizeLabel(key)) === normalizeLabel(key)));
   });
 });
@@ -115,11 +115,11 @@ describe('requirementErrors', () => {
       ],
     ],
     [{ key: 'beta.kubernetes.io/os', operator: 'In', values: ['linux'] }, []],
-  ])('finds in %p: %p', (requirement, errors) => {
+  ])('returns for %p: %p', (requirement, errors) => {
     expect(requirementErrors(requirement)).toEqual(errors);
   });
 
-  it('tells known values from others', () => {
+  it('distinguishes known from unknown values', () => {
     expect(unknownValues({ key: capacityType, operator: 'In', values: ['spot', 'spt'] })).toEqual({
       valid: ['spot'],
       invalid: ['spt'],

@@ -1,4 +1,6 @@
-/** Texts as long as the API server admits: none of them keeps the event loop busy, or is repeated in a message. */
+/**
+ * Texts of the maximum length that the API server accepts must not block the event loop or be repeated in a message.
+ */
 import { describe, expect, it } from '@jest/globals';
 import { parseCron } from '../../../src/api/cron.ts';
 import { durationNanos } from '../../../src/api/duration.ts';
@@ -10,7 +12,7 @@ import { amountOf } from '../../../src/engine/resources.ts';
 import { withinCpuTime } from '../../support/cpu-time.ts';
 
 const LONG = 200_000;
-/** Takes minutes, or forever, where something is not linear. */
+/** A superlinear implementation takes minutes or does not end. */
 const LIMIT_MS = 5_000;
 const SCHEDULE = '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$';
 
@@ -20,14 +22,14 @@ describe('a text of 200,000 characters', () => {
   it.each<[string, () => unknown]>([
     ['digits for a duration', () => durationNanos('1'.repeat(LONG))],
     ['terms for a duration', () => durationNanos('1s'.repeat(LONG / 2))],
-    ['terms for a duration, and one that is none', () => durationNanos(`${'1s'.repeat(LONG / 2)}x`)],
+    ['terms and an invalid one for a duration', () => durationNanos(`${'1s'.repeat(LONG / 2)}x`)],
     ['letters for a quantity', () => parseQuantity('x'.repeat(LONG))],
     ['digits and no suffix for a quantity', () => parseQuantity(`${'1'.repeat(LONG)}x`)],
     ['fields for a schedule', () => parseCron('* '.repeat(LONG / 2))],
     ['minutes for a schedule', () => parseCron(`${'1,'.repeat(LONG / 2)}1 * * * *`)],
     ['slashes for a provider id', () => instanceIdOf(`aws:///${'/'.repeat(LONG)}\n`)],
     ['separators for a provider id', () => instanceIdOf(':///'.repeat(LONG / 4))],
-  ])('%s is refused at once, and quoted in part', (_, read) => {
+  ])('%s is rejected quickly and quoted in part', (_, read) => {
     const error = within(() => {
       try {
         return read();
@@ -50,13 +52,13 @@ describe('a text of 200,000 characters', () => {
     [`1e-${'9'.repeat(LONG)}`, '1n'],
     [`0e${'9'.repeat(LONG)}`, '0'],
     ['1e99999999', '9223372036854775807'],
-  ])('that is a quantity, case %#, is read as Kubernetes reads it', (text, canonical) => {
+  ])('that is a quantity, case %#, is parsed as in Kubernetes', (text, canonical) => {
     expect(within(() => compareQuantities(text, canonical))).toBe(0);
     expect(within(() => parseQuantity(text))).toBe(parseQuantity(canonical));
     expect(within(() => amountOf('cpu', text))).toBe(amountOf('cpu', canonical));
   });
 
-  it('is held against the patterns of the CRDs, and of rules, in linear time', () => {
+  it('is matched against the patterns of CRDs and rules in linear time', () => {
     const spaces = 'a '.repeat(LONG / 8);
     expect(within(() => regularExpression(SCHEDULE).test(`${spaces}\n`))).toBe(false);
     expect(within(() => regularExpression('^(a+)+$').test(`${'a'.repeat(LONG)}b`))).toBe(false);
@@ -73,17 +75,17 @@ describe('regular expressions', () => {
     ['(?P<name>x)', 'axb', true],
     ['^.$', '😀', true],
     ['a$', 'a\n', false],
-  ])('%s are read as Go reads them', (pattern, text, is) => {
+  ])('%s are parsed as in Go', (pattern, text, is) => {
     expect(regularExpression(pattern).test(text)).toBe(is);
   });
 
-  it('name what cannot be read', () => {
+  it('throw a syntax error if they are invalid', () => {
     expect(() => regularExpression('(')).toThrow(SyntaxError);
   });
 });
 
 describe('canonicalQuantity', () => {
-  it('is exact for as many digits as a quantity can have', () => {
+  it('is exact for the maximum number of digits', () => {
     expect(canonicalQuantity('9223372036854775806.999999999')).toBe('9223372036854775806999999999n');
   });
 });

@@ -16,12 +16,12 @@ const faultsOf = (object: unknown): unknown => {
   return { unknown, causes: schema.validate(schema.applyDefaults(kept)) };
 };
 
-describe('manifests as users write them', () => {
+describe('published manifests', () => {
   it.each([
     ['a kOps cluster', './fixtures/kops.yaml'],
-    ['the EKS guide, with one of each alternative', './fixtures/eks-guide.yaml'],
-    ['our NodePool', '../../../examples/nodepool.yaml'],
-    ['our EC2NodeClass', '../../../examples/ec2nodeclass.yaml'],
+    ['the EKS guide, once for each alternative', './fixtures/eks-guide.yaml'],
+    ['the NodePool of this project', '../../../examples/nodepool.yaml'],
+    ['the EC2NodeClass of this project', '../../../examples/ec2nodeclass.yaml'],
   ])('are accepted without a warning: %s', (_what, path) => {
     const objects = read(path);
     expect(objects.length).toBeGreaterThan(0);

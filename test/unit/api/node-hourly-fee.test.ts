@@ -9,8 +9,8 @@ const withFee = (fee: string): NodePool => {
   return { ...pool, metadata: { ...pool.metadata, annotations: { [NODE_HOURLY_FEE_ANNOTATION]: fee } } };
 };
 
-describe('the fee of a node', () => {
-  it('is that of the setting unless the NodePool has its own', () => {
+describe('the hourly fee of a node', () => {
+  it('is the setting unless the NodePool has an annotation', () => {
     expect(nodeHourlyFee(nodePool('default'), 0.02)).toBe(0.02);
     expect(nodeHourlyFee(withFee('0.05'), 0.02)).toBe(0.05);
     expect(nodeHourlyFee(withFee('0'), 0.02)).toBe(0);
@@ -27,7 +27,7 @@ describe('the fee of a node', () => {
     'NaN',
     'Infinity',
     '1'.repeat(100_000),
-  ])('is that of the setting when the annotation is "%.9s", and says what is wrong', (text) => {
+  ])('is the setting and reports an error if the annotation is "%.9s"', (text) => {
     const problems: string[] = [];
     expect(nodeHourlyFee(withFee(text), 0.02, (problem) => problems.push(problem))).toBe(0.02);
     expect(problems).toHaveLength(1);
@@ -36,7 +36,7 @@ describe('the fee of a node', () => {
     expect(problems[0]?.length).toBeLessThan(200);
   });
 
-  it('is neither negative nor dearer than instances are', () => {
+  it('must be between 0 and 100', () => {
     expect(nodeHourlyFeeError(0)).toBeUndefined();
     expect(nodeHourlyFeeError(100)).toBeUndefined();
     for (const wrong of [-0.01, 100.01, Number.NaN, Number.POSITIVE_INFINITY])

@@ -30,7 +30,7 @@ const withSpec = (spec: Partial<NodePool['spec']>): NodePool => ({ ...sound, spe
 const LONG = 'x'.repeat(64);
 
 describe('nodePoolErrors', () => {
-  it('finds nothing wrong with a sound pool', () => {
+  it('returns no error for a valid NodePool', () => {
     const taint = { key: 'example.com/a', value: 'b', effect: 'NoSchedule' } as const;
     expect(errors({ taints: [taint, { ...taint, effect: 'NoExecute' }] }, { team: 'search' })).toEqual([]);
   });
@@ -38,30 +38,30 @@ describe('nodePoolErrors', () => {
   it.each([
     ['karpenter.sh/nodepool', 'x', 'invalid key name "karpenter.sh/nodepool" in labels, restricted'],
     ['karpenter.sh/x', 'x', `invalid key name "karpenter.sh/x" in labels, ${restrictionText('karpenter.sh/x')}`],
-  ])('refuses the label %s=%s', (key, value, error) => {
+  ])('rejects the label %s=%s', (key, value, error) => {
     expect(errors({}, { [key]: value })).toEqual([error]);
   });
 
-  it('refuses label keys and values that Kubernetes does not take', () => {
+  it('rejects label keys and values that Kubernetes rejects', () => {
     expect(errors({}, { 'no way': 'x' })[0]).toMatch(/^invalid key name "no way" in labels, "name part must consist/);
     expect(errors({}, { team: 'x'.repeat(64) })).toEqual([
       `invalid value: ${'x'.repeat(64)} for label[team], must be no more than 63 bytes`,
     ]);
   });
 
-  it('counts taints and startup taints together', () => {
+  it('validates taints and startup taints together', () => {
     const taint = { key: 'a', effect: 'NoSchedule' } as const;
     expect(errors({ taints: [taint], startupTaints: [{ ...taint, value: 'x' }] })).toEqual([
       'duplicate taint Key/Effect pair a=NoSchedule',
     ]);
   });
 
-  it('says in which list a taint is wrong', () => {
+  it('names the list of an invalid taint', () => {
     const [error] = errors({ startupTaints: [{ key: '', effect: 'NoSchedule' }] });
     expect(error).toBe('invalid value: name part must be non-empty in startupTaints');
   });
 
-  it('refuses requirements on the pool itself', () => {
+  it('rejects requirements on the NodePool label', () => {
     expect(errors({ requirements: [{ key: 'karpenter.sh/nodepool', operator: 'Exists' }] })).toEqual([
       'invalid key: "karpenter.sh/nodepool" in requirements, restricted',
     ]);
@@ -69,12 +69,12 @@ describe('nodePoolErrors', () => {
 
   it.each([
     {
-      what: 'a name that no label can carry',
+      what: 'a name that is not a valid label value',
       pool: { ...sound, metadata: { name: LONG } },
       error: /^invalid name "x{64}", must be no more than 63 bytes: .*karpenter\.sh\/nodepool.*; create the NodePool/,
     },
     {
-      what: 'the name of a NodeClass that no label can carry',
+      what: 'the name of a NodeClass that is not a valid label value',
       pool: poolOf({ nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: LONG } }),
       error: /^invalid name "x{64}" in nodeClassRef, must be no more than 63 bytes: .*; create the EC2NodeClass/,
     },
@@ -84,12 +84,12 @@ describe('nodePoolErrors', () => {
       error: /^invalid key name "a b" in annotations, "name part must consist/,
     },
     {
-      what: 'annotations that no node can carry',
+      what: 'annotations that exceed the limit of a node',
       pool: poolOf({}, { annotations: { a: 'ü'.repeat(100_000) } }),
       error: /^invalid annotations, must be no more than 196608 bytes in all and are 200001$/,
     },
     {
-      what: 'a taint value that no node can carry',
+      what: 'a taint value that is not valid for a node',
       pool: poolOf({ taints: [{ key: 'a', value: 'b/c', effect: 'NoSchedule' }] }),
       error: /^invalid value: a valid label must be an empty string .* in taints$/,
     },
@@ -109,7 +109,7 @@ describe('nodePoolErrors', () => {
       error: /in disruption\.consolidateAfter$/,
     },
     {
-      what: "a budget's schedule",
+      what: 'the schedule of a budget',
       pool: withSpec({
         disruption: {
           consolidateAfter: '0s',
@@ -120,7 +120,7 @@ describe('nodePoolErrors', () => {
         /^invalid value: invalid cron schedule "0 25 \* \* \*", expected an hour within 0-23, not "25" in disruption\.budgets\[1\]\.schedule$/,
     },
     {
-      what: "a budget's duration",
+      what: 'the duration of a budget',
       pool: withSpec({
         disruption: { consolidateAfter: '0s', budgets: [{ nodes: '0', schedule: '@daily', duration: '99999999h' }] },
       }),
@@ -136,11 +136,11 @@ describe('nodePoolErrors', () => {
       pool: withSpec({ replicas: 2 ** 53 }),
       error: /^invalid value: 9007199254740992 in replicas, must be no more than 100000$/,
     },
-  ])('names $what', ({ pool, error }) => {
+  ])('reports $what', ({ pool, error }) => {
     expect(nodePoolErrors(pool)).toEqual([expect.stringMatching(error)]);
   });
 
-  it('collects everything that is wrong', () => {
+  it('returns all errors', () => {
     const found = errors({
       requirements: [
         { key: 'team', operator: 'In', values: [] },
@@ -155,7 +155,7 @@ describe('nodePoolErrors', () => {
 });
 
 describe('nodeOverlayErrors', () => {
-  it('refuses NotIn without values and resources of the instance type', () => {
+  it('rejects NotIn without values, and resources of the instance type', () => {
     const overlay = {
       apiVersion: 'karpenter.sh/v1alpha1',
       kind: 'NodeOverlay',

@@ -33,7 +33,7 @@ describe('parseQuantity', () => {
     ['250u', 0.00025],
     ['7n', 7e-9],
     ['1Ei', 2 ** 60],
-  ])('reads %p as %p', (text, value) => {
+  ])('parses %p as %p', (text, value) => {
     expect(parseQuantity(text)).toBeCloseTo(value, 12);
   });
 
@@ -51,7 +51,7 @@ describe('parseQuantity', () => {
     '--1',
     'ten',
     '1gi',
-  ])('refuses %p and says what it expects', (text) => {
+  ])('rejects %p with the expected format', (text) => {
     expect(() => parseQuantity(text)).toThrow(/Cannot read quantity .*expected a number with a suffix/);
   });
 });
@@ -81,7 +81,7 @@ describe('canonicalQuantity', () => {
     ['10E', '9223372036854775807'],
     ['-1Gi', '-1Gi'],
     ['2G', '2G'],
-  ])('writes %p as %p', (text, canonical) => {
+  ])('converts %p to %p', (text, canonical) => {
     expect(canonicalQuantity(text)).toBe(canonical);
   });
 });
@@ -106,16 +106,16 @@ describe('formatQuantity', () => {
     [3, 'DecimalSI', '3'],
     [512, 'BinarySI', '512'],
     [1e6, 'DecimalExponent', '1e6'],
-  ] as const)('prints %p as %s: %s', (value, format, text) => {
+  ] as const)('formats %p as %s: %s', (value, format, text) => {
     expect(formatQuantity(value, format)).toBe(text);
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuses %p', (value) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('rejects %p', (value) => {
     expect(() => formatQuantity(value)).toThrow(/expected a finite number/);
   });
 });
 
-describe('laws of quantities', () => {
+describe('properties of quantities', () => {
   const format = fc.constantFrom('DecimalSI' as const, 'BinarySI' as const, 'DecimalExponent' as const);
   const nano = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
   const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'Ki', 'Mi', 'Gi', 'e3', 'E-2');
@@ -123,7 +123,7 @@ describe('laws of quantities', () => {
     .tuple(fc.constantFrom('', '-', '+'), fc.nat(), fc.option(fc.nat({ max: 9999 })), suffix)
     .map(([sign, whole, fraction, unit]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${unit}`);
 
-  it('reads back what it prints', () => {
+  it('parses a formatted value to the same value', () => {
     fc.assert(
       fc.property(nano, format, (value, as) => {
         expect(readQuantity(printQuantity({ nano: value, format: as })).nano).toBe(value);
@@ -131,7 +131,7 @@ describe('laws of quantities', () => {
     );
   });
 
-  it('keeps the canonical form as it is, and the value with it', () => {
+  it('preserves the canonical form and the value', () => {
     fc.assert(
       fc.property(text, (written) => {
         const canonical = canonicalQuantity(written);
@@ -141,7 +141,7 @@ describe('laws of quantities', () => {
     );
   });
 
-  it('orders as the numbers are ordered', () => {
+  it('compares like numbers', () => {
     fc.assert(
       fc.property(text, text, (left, right) => {
         const order = compareQuantities(left, right);
@@ -151,7 +151,7 @@ describe('laws of quantities', () => {
     );
   });
 
-  it('takes the short way to the same number', () => {
+  it('returns the same number in the fast path', () => {
     fc.assert(
       fc.property(
         fc.nat({ max: 999_999 }),

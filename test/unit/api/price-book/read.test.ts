@@ -20,7 +20,7 @@ reservedInstances:
 `;
 
 describe('a price book', () => {
-  it('is read as YAML and as JSON', () => {
+  it('is parsed from YAML and from JSON', () => {
     const { book, problems } = read(WHOLE);
     expect(problems).toEqual([]);
     expect(book).toMatchObject({ availableToThisCluster: 0.5 });
@@ -29,7 +29,7 @@ describe('a price book', () => {
     expect(readPriceBook(json, 'book.json').book.discounts).toEqual(book.discounts);
   });
 
-  it('counts on all of a commitment where nothing is said', () => {
+  it('includes a whole commitment by default', () => {
     expect(read('').book).toEqual({
       discounts: [],
       savingsPlans: [],
@@ -103,7 +103,7 @@ describe('a price book', () => {
     ],
     ['availableToThisCluster: 2', 'availableToThisCluster: must be a number from 0 to 1, not 2'],
     ['discount: []', 'unknown field "discount", is "discounts" meant?'],
-  ])('leaves out what is wrong in %s, and names file, entry, field and remedy', (body, problem) => {
+  ])('skips the invalid entry of %s and reports file, entry, field and remedy', (body, problem) => {
     const { book, problems } = read(`${body}\n`);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain('book.yaml: ');
@@ -112,17 +112,17 @@ describe('a price book', () => {
     expect([...book.discounts, ...book.savingsPlans, ...book.reservedInstances]).toEqual([]);
   });
 
-  it('uses the entries beside one that is wrong', () => {
+  it('uses the valid entries beside an invalid one', () => {
     const { book, problems } = read('discounts: [{discount: 2}, {id: good, discount: 0.2}]\n');
     expect(problems).toHaveLength(1);
     expect(book.discounts).toEqual([{ id: 'good', discount: 0.2 }]);
   });
 
-  it('counts on nothing where the share of this cluster cannot be read', () => {
+  it('uses no commitment if the share of this cluster cannot be parsed', () => {
     expect(read('availableToThisCluster: all\n').book.availableToThisCluster).toBe(0);
   });
 
-  it('is bounded in entries and in what it reports', () => {
+  it('is limited in entries and in reported errors', () => {
     const many = Array.from({ length: 1_200 }, () => ({ discount: 2 }));
     const { problems } = read(`discounts: ${JSON.stringify(many)}\n`);
     expect(problems).toHaveLength(101);
@@ -137,7 +137,7 @@ describe('a price book', () => {
     ['apiVersion: karpenter-ts/v1\nkind: Prices', 'kind must be PriceBook, not "Prices"'],
     ['a: &a [1]\nb: [*a, *a]', 'neither YAML nor JSON'],
     [`#${'x'.repeat(MOST_BYTES)}`, 'at most 1048576 bytes'],
-  ])('is refused as a whole: %.40s', (content, wrong) => {
+  ])('is rejected as a whole: %.40s', (content, wrong) => {
     expect(() => readPriceBook(content, 'book.yaml')).toThrow(`book.yaml: `);
     expect(() => readPriceBook(content, 'book.yaml')).toThrow(wrong);
   });

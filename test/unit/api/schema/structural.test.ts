@@ -5,7 +5,7 @@ import { type Cause, structuralSchema } from '../../../../src/api/schema/structu
 
 type Schema = Record<string, unknown>;
 
-/** A schema whose `spec` is the given one. */
+/** Returns a schema with this schema for `spec`. */
 const withSpec = (spec: Schema): Schema => ({ type: 'object', properties: { spec } });
 const faults = (spec: Schema, value: unknown, old?: unknown): readonly Cause[] =>
   structuralSchema(withSpec(spec)).validate({ spec: value }, old === undefined ? undefined : { spec: old });
@@ -18,7 +18,7 @@ const object = (properties: Schema, rest: Schema = {}): Schema => ({ type: 'obje
 const rules = (...list: Schema[]): Schema => ({ 'x-kubernetes-validations': list });
 
 describe('prune', () => {
-  it('drops what the schema does not declare and says where it was', () => {
+  it('removes undeclared fields and returns their paths', () => {
     const spec = object({
       list: { type: 'array', items: object({ a: text }) },
       map: { type: 'object', additionalProperties: object({ a: text }) },
@@ -45,7 +45,7 @@ describe('prune', () => {
     expect(unknown).toEqual(['other', 'spec.list[0].b', 'spec.map.k.c', 'spec.open.a.gone']);
   });
 
-  it('empties objects where the schema has a list or a scalar', () => {
+  it('empties objects if the schema expects a list or a scalar', () => {
     const spec = object({ list: { type: 'array', items: object({ a: text }) }, plain: text });
     const given = { spec: { list: [[{ a: 'x' }]], plain: { b: 1 } } };
     expect(structuralSchema(withSpec(spec)).prune(given)).toEqual({
@@ -71,15 +71,15 @@ describe('applyDefaults', () => {
   });
   const apply = (value: unknown): unknown => structuralSchema(withSpec(spec)).applyDefaults({ spec: value });
 
-  it('fills in what is missing, at every depth', () => {
+  it('sets missing fields at every depth', () => {
     expect(apply({ list: [{}] })).toEqual({ spec: { a: 'x', nested: { b: 1 }, list: [{ c: false }] } });
   });
 
-  it('takes null for missing, except where the schema admits null', () => {
+  it('treats null as missing unless the schema allows null', () => {
     expect(apply({ a: null, plain: null, maybe: null })).toEqual({ spec: { a: 'x', nested: { b: 1 }, maybe: null } });
   });
 
-  it('leaves the given object and the schema alone', () => {
+  it('does not mutate the object and the schema', () => {
     const given = { spec: { list: [{}] } };
     const filled = structuralSchema(withSpec(spec)).applyDefaults<unknown>(given) as {
       spec: { nested: { b: number } };
@@ -89,7 +89,7 @@ describe('applyDefaults', () => {
     expect(apply({})).toEqual({ spec: { a: 'x', nested: { b: 1 } } });
   });
 
-  it('changes nothing the second time', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const once = apply(value);
@@ -101,7 +101,7 @@ describe('applyDefaults', () => {
 
 describe('validate', () => {
   it.each<[string, Schema, unknown, string[]]>([
-    ['a sound value', object({ a: text }), { a: 'x' }, []],
+    ['a valid value', object({ a: text }), { a: 'x' }, []],
     ['a wrong type', integer, 'x', ['spec: Invalid value: "string": spec in body must be of type integer: "string"']],
     [
       'a fraction',
@@ -119,7 +119,7 @@ describe('validate', () => {
       ['spec: Invalid value: 4: spec in body should be less than or equal to 3'],
     ],
     [
-      'an open bound',
+      'an exclusive bound',
       { type: 'number', minimum: 1, exclusiveMinimum: true },
       1,
       ['spec: Invalid value: 1: spec in body should be greater than 1'],
@@ -131,7 +131,7 @@ describe('validate', () => {
       ['spec: Invalid value: 3: spec in body should be a multiple of 2'],
     ],
     [
-      'a short list',
+      'a list with too few items',
       { type: 'array', items: text, minItems: 1 },
       [],
       ['spec: Invalid value: 0: spec in body should have at least 1 items'],
@@ -149,36 +149,36 @@ describe('validate', () => {
       ['spec: Too many: 2: must have at most 1 items'],
     ],
     [
-      'one of two',
+      'a match of both schemas of oneOf',
       { oneOf: [{ required: ['a'] }, { required: ['b'] }], ...object({ a: text, b: text }) },
       { a: '', b: '' },
       ['<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf)'],
     ],
     [
-      'a forbidden form',
+      'a value that "not" excludes',
       { ...text, not: { enum: ['x'] } },
       'x',
       ['<nil>: Invalid value: "": "spec" must not validate the schema (not)'],
     ],
-  ])('judges %s', (_what, spec, value, expected) => {
+  ])('validates %s', (_what, spec, value, expected) => {
     const found = messages(spec, value).filter((message) => !message.includes('were not checked'));
     expect(found).toEqual(expected);
   });
 
-  it('reads integers beyond 64 bits as fractions, and lists as any formatted text', () => {
+  it('treats integers beyond 64 bits as fractions, and does not check the format of lists', () => {
     expect(messages(text, 1e19)).toContain(
       'spec: Invalid value: "number": spec in body must be of type string: "number"',
     );
     expect(messages({ ...text, format: 'date-time' }, ['x'])).toEqual([]);
   });
 
-  it('finds faults within a map that is too large', () => {
+  it('reports errors within a map that is too large', () => {
     const spec = { type: 'object', additionalProperties: text, maxProperties: 1 };
     const fields = faults(spec, { a: 'x', b: 5 }).map(({ field }) => field);
     expect(fields).toEqual(['spec', 'spec.b', '<nil>']);
   });
 
-  it('does not evaluate rules where the structure is wrong, and says so', () => {
+  it('does not evaluate rules if the structure is invalid, and reports that', () => {
     const spec = object({ a: text }, { required: ['a'], ...rules({ rule: 'false', message: 'never' }) });
     expect(messages(spec, {})).toEqual([
       'spec.a: Required value',
@@ -201,13 +201,13 @@ describe('validate', () => {
     expect(messages(map, [{ k: 'a' }, { k: 'a' }])).toEqual(['spec[1]: Duplicate value: {"k":"a"}']);
   });
 
-  it('lets pass what an update leaves as it was', () => {
+  it('accepts invalid values that an update does not change', () => {
     const spec = object({ a: { ...text, maxLength: 1 }, b: text });
     expect(messages(spec, { a: 'long', b: 'new' }, { a: 'long', b: 'old' })).toEqual([]);
     expect(messages(spec, { a: 'longer', b: 'new' }, { a: 'long', b: 'old' })).not.toEqual([]);
   });
 
-  it('checks replica counts at the paths of the scale subresource', () => {
+  it('validates replica counts at the paths of the scale subresource', () => {
     const schema = structuralSchema(withSpec(object({ replicas: integer })), {
       specReplicasPath: '.spec.replicas',
       statusReplicasPath: '.status.nodes',
@@ -231,7 +231,7 @@ describe('validate', () => {
     expect(named({ spec: {}, status: 3 })).toEqual(fault('.status.nodes', '3 is of the type int64'));
   });
 
-  it('gives paths of the status subresource from there in messages', () => {
+  it('omits the prefix of the status subresource in messages', () => {
     const schema = structuralSchema({ type: 'object', properties: { status: object({ a: integer }) } });
     expect(schema.validate({ status: { a: 'x' } }, undefined, 'status')[0]).toEqual({
       field: 'status.a',
@@ -268,7 +268,7 @@ describe('rules', () => {
 
   it.each([
     ['', '0x10', '1.5', 'a', '99999999999999999999'],
-  ])('takes no text for an integer that Go does not', (...texts) => {
+  ])('does not convert texts to integers that Go does not convert', (...texts) => {
     for (const value of texts) {
       expect(messages({ ...text, ...rules({ rule: 'int(self) >= 0', message: 'broken' }) }, value)).toEqual([
         "spec: Invalid value: \"string\": type conversion error from 'string' to 'int' evaluating rule: broken",
@@ -276,7 +276,7 @@ describe('rules', () => {
     }
   });
 
-  it('rejects with the text of the failure where a rule cannot be evaluated', () => {
+  it('rejects with the evaluation error if a rule cannot be evaluated', () => {
     const spec = object({ a: integer }, rules({ rule: 'self.a > 1', message: 'broken' }));
     expect(messages(spec, {})).toEqual(['spec: Invalid value: "object": no such key: a evaluating rule: broken']);
     const list = { type: 'array', items: text, ...rules({ rule: "self[1] == 'x'", message: 'broken' }) };
@@ -285,14 +285,14 @@ describe('rules', () => {
     ]);
   });
 
-  it('compares with the earlier state where there is one', () => {
+  it('compares with the old state if it exists', () => {
     const spec = object({ a: { ...text, ...rules({ rule: 'self == oldSelf', message: 'immutable' }) } });
     expect(messages(spec, { a: 'new' })).toEqual([]);
     expect(messages(spec, { a: 'new' }, {})).toEqual([]);
     expect(messages(spec, { a: 'new' }, { a: 'old' })).toEqual(['spec.a: Invalid value: "new": immutable']);
   });
 
-  it.each(['constructor', 'toString', 'hasOwnProperty'])('see the key %s of a map like any other', (key) => {
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('accept the key %s of a map like any other key', (key) => {
     const immutable = { rule: 'self == oldSelf', message: 'immutable' };
     const spec = object({ m: { type: 'object', additionalProperties: text } }, rules(immutable));
     expect(messages(spec, { m: { [key]: 'a' } }, { m: { [key]: 'a', b: 'c' } })).toEqual([
@@ -306,7 +306,7 @@ describe('rules', () => {
     expect(messages(named, { [key]: 'a' })).toEqual(['spec: Invalid value: no']);
   });
 
-  it('finds the earlier state of a list item by its key', () => {
+  it('finds the old state of a list item by its key', () => {
     const spec = {
       type: 'array',
       'x-kubernetes-list-type': 'map',
@@ -329,14 +329,14 @@ describe('rules', () => {
     ).toEqual(['spec[0]: Invalid value: must not shrink']);
   });
 
-  it('gives an optional earlier state to rules that ask for one', () => {
+  it('provides an optional old state to rules with optionalOldSelf', () => {
     const rule = { rule: '!oldSelf.hasValue() || oldSelf.value() <= self', optionalOldSelf: true, message: 'shrinks' };
     const spec = { ...integer, ...rules(rule) };
     expect(messages(spec, 1)).toEqual([]);
     expect(messages(spec, 1, 2)).toEqual(['spec: Invalid value: 1: shrinks']);
   });
 
-  it('words a refusal by the expression, place and reason that the rule asks for', () => {
+  it('uses messageExpression, fieldPath and reason of the rule', () => {
     const rule = {
       rule: 'self.a <= 3',
       messageExpression: "'a is ' + string(self.a)",
@@ -349,13 +349,13 @@ describe('rules', () => {
     ]);
   });
 
-  it('shows the rule where it has no message', () => {
+  it('prints the rule if it has no message', () => {
     expect(messages({ ...integer, ...rules({ rule: 'self > 3' }) }, 1)).toEqual([
       'spec: Invalid value: 1: failed rule: self > 3',
     ]);
   });
 
-  it('does not evaluate rules that call functions that are not available, and counts them', () => {
+  it('skips and counts rules that call unavailable functions', () => {
     const unknown = rules({ rule: 'isIP(self)' }, { rule: "quantity(self).sign() == 1 && self != ''" });
     const schema = {
       type: 'object',
@@ -367,12 +367,12 @@ describe('rules', () => {
     expect(validate({ a: '', b: 'y' })).toHaveLength(1);
   });
 
-  it('evaluates every rule of the definitions of this product', () => {
+  it('evaluates every rule of the CRDs', () => {
     for (const { spec } of customResourceDefinitions())
       for (const { schema } of spec.versions) expect(structuralSchema(schema.openAPIV3Schema).unknownRules).toBe(0);
   });
 
-  it('names the rule that is not an expression', () => {
+  it('names a rule that is not a valid expression', () => {
     expect(() => faults({ ...integer, ...rules({ rule: 'self >' }) }, 1)).toThrow(/Cannot compile rule "self >"/);
   });
 });
