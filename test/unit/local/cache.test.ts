@@ -17,7 +17,7 @@ const names = (cache: ReturnType<typeof open>['cache']): string[] =>
     .map(({ metadata }) => metadata.name)
     .sort();
 
-/** A cache of nodes with a log of what it told. */
+/** A cache of nodes, and a log of its notifications. */
 function open() {
   const cache = watchList(NODE, { ...cluster.parts, client: cluster.client });
   const told: string[] = [];
@@ -29,7 +29,7 @@ function open() {
 }
 
 describe('a cache', () => {
-  it('holds what was there and follows changes', async () => {
+  it('contains existing objects and follows changes', async () => {
     await cluster.node('a', { schedulable: false });
     const { cache, told } = open();
     await cache.synced;
@@ -42,7 +42,7 @@ describe('a cache', () => {
     expect(cache.get({ name: 'a' })?.metadata.labels).toMatchObject({ x: 'y' });
   });
 
-  it('survives dropped watches without losing or repeating anything', async () => {
+  it('continues after broken watches without loss or repetition', async () => {
     const { cache, told } = open();
     await cache.synced;
     await cluster.node('a', { schedulable: false });
@@ -53,7 +53,7 @@ describe('a cache', () => {
     expect(told).toEqual(['a came', 'b came']);
   });
 
-  it('lists again when the history is gone', async () => {
+  it('lists again if the history is gone', async () => {
     await cluster.node('a', { schedulable: false });
     await cluster.node('b', { schedulable: false });
     const { cache, told } = open();
@@ -66,7 +66,7 @@ describe('a cache', () => {
     expect(told.slice().sort()).toEqual(['a came', 'a went', 'b came', 'c came']);
   });
 
-  it('shows an own write at once and never goes back behind it', async () => {
+  it('contains an own write immediately and never reverts it', async () => {
     const { cache, told } = open();
     await cache.synced;
     const made = await cluster.node('a', { schedulable: false });
@@ -82,7 +82,7 @@ describe('a cache', () => {
 });
 
 describe('the client', () => {
-  it("answers undefined for what is not there, and throws the server's reason otherwise", async () => {
+  it('returns undefined if an object does not exist, and throws other errors of the server', async () => {
     expect(await cluster.client.find(NODE, { name: 'nobody' })).toBeUndefined();
     await cluster.node('a', { schedulable: false });
     const failure = await cluster.node('a', { schedulable: false }).catch((error: unknown) => error);

@@ -13,7 +13,7 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-/** A server that breaks the connection at the request with this number on it. */
+/** A server that closes the connection at the request with this number. */
 async function serve(breaksAt: number): Promise<string[]> {
   const seen: string[] = [];
   const requests = new Map<Socket, number>();
@@ -35,25 +35,25 @@ async function listening(): Promise<string> {
 }
 
 describe('the client of the local world', () => {
-  it('sends a request again over another connection when the server has closed the one that was kept', async () => {
+  it('retries on a new connection if the server has closed the kept-alive connection', async () => {
     const seen = await serve(2);
     await client.raw('GET', '/first');
     expect(await client.raw('POST', '/second', { a: 1 })).toEqual({});
     expect(seen).toEqual(['GET /first', 'POST /second']);
   });
 
-  it('tells when a new connection breaks', async () => {
+  it('reports an error if a new connection breaks', async () => {
     await serve(1);
     await expect(client.raw('GET', '/first')).rejects.toThrow('Cannot reach the API server');
   });
 
-  it('tells a refusal at once, though the server says when to come back', async () => {
+  it('reports a rejection immediately, even if the response has Retry-After', async () => {
     server = createServer((_, response) => response.writeHead(429, { 'retry-after': '60' }).end('{}'));
     client = connect(await listening());
     await expect(client.raw('GET', '/busy')).rejects.toMatchObject({ status: 429 });
   });
 
-  it('shows its token', async () => {
+  it('sends its token', async () => {
     server = createServer((request, response) => response.end(JSON.stringify(request.headers.authorization)));
     client = connect(await listening(), { token: 'a-token' });
     expect(await client.raw('GET', '/whoami')).toBe('Bearer a-token');

@@ -11,19 +11,19 @@ const pod = (name: string, nodeName?: string): Pod => ({
 const nodeName = ({ spec }: Pod): string | undefined => spec.nodeName;
 const names = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata.name).join(' ');
 
-it('files objects from before the first look and after it, in the order in which they came', () => {
+it('indexes objects from before and after the first read in order of creation', () => {
   const pods = new IndexedObjects<Pod>();
   for (const name of ['a', 'b', 'c']) pods.put(name, pod(name));
   pods.put('b', pod('b', 'n1'));
   expect(names(pods.by(nodeName, 'n1'))).toBe('b');
   pods.put('d', pod('d', 'n1'));
-  // it came before the others, and only its node was late
+  // The pod is older than the others, and only its node was set later.
   pods.put('a', pod('a', 'n1'));
   expect(names(pods.by(nodeName, 'n1'))).toBe('a b d');
   expect(names(pods.list())).toBe('a b c d');
 });
 
-it('moves objects between values, and forgets those that went', () => {
+it('moves objects between values, and removes deleted objects', () => {
   const pods = new IndexedObjects<Pod>();
   pods.put('a', pod('a', 'n1'));
   pods.put('b', pod('b', 'n1'));
@@ -37,7 +37,7 @@ it('moves objects between values, and forgets those that went', () => {
   expect(names(pods.list())).toBe('a');
 });
 
-it('keeps the order of a value when an object comes back to it', () => {
+it('restores the order when an object returns to a value', () => {
   const pods = new IndexedObjects<Pod>();
   for (const name of ['a', 'b', 'c']) pods.put(name, pod(name, 'n1'));
   expect(names(pods.by(nodeName, 'n1'))).toBe('a b c');
@@ -47,7 +47,7 @@ it('keeps the order of a value when an object comes back to it', () => {
   expect(names(pods.by(nodeName, 'n1'))).toBe('a b c d');
 });
 
-it('shows the newest state, and leaves lists that were handed out as they were', () => {
+it('returns the latest state, and does not mutate lists that it returned before', () => {
   const pods = new IndexedObjects<Pod>();
   pods.put('a', pod('a', 'n1'));
   const listed = pods.list();

@@ -1,4 +1,4 @@
-/** A local API server with some of the control plane around it, in a time that runs fast. */
+/** A local API server with parts of the control plane, on an accelerated clock. */
 import type { Kind } from '../../../src/api/kinds.ts';
 import { NODE, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod, QuantityList, Taint } from '../../../src/api/kubernetes.ts';
@@ -15,11 +15,11 @@ export interface TestCluster {
   readonly messages: string[];
   list<T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]>;
   pods(): Promise<readonly Pod[]>;
-  /** Creates a node; resolves when the parts have seen it. */
+  /** Creates a node and waits until the caches of the parts contain it. */
   node(name: string, node?: NodeOptions): Promise<Node>;
-  /** Changes a node; resolves when the parts have seen it. */
+  /** Changes a node and waits until the caches of the parts contain the change. */
   patchNode(name: string, patch: object): Promise<Node>;
-  /** Waits until the answer is truthy; fails after twenty seconds in which the process could run. */
+  /** Waits until the result is truthy. Fails after twenty seconds of running time. */
   until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly taints?: readonly Taint[];
   readonly allocatable?: QuantityList;
   readonly ready?: boolean;
-  /** False leaves the taint that the server gives every new node. */
+  /** If false, keeps the taint that the server adds to new nodes. */
   readonly schedulable?: boolean;
 }
 
@@ -77,7 +77,7 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
           conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
         },
       });
-      // Who takes it off when the node is Ready is not always at work here.
+      // The controller that removes the taint of Ready nodes does not run in all tests.
       return schedulable ? patchNode(name, { spec: { taints: taints.length > 0 ? taints : null } }) : seen(node);
     },
     patchNode,
@@ -101,13 +101,13 @@ export async function startCluster(timeScale = 50): Promise<TestCluster> {
   return cluster;
 }
 
-/** A pod template that asks for little. */
+/** A pod template with small requests. */
 export const template = (app: string, spec: Partial<Pod['spec']> = {}, cpu = '100m') => ({
   metadata: { labels: { app } },
   spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu } } }], ...spec },
 });
 
-/** Says that a pod runs and is ready, as its kubelet would. */
+/** Marks a pod as running and ready, like its kubelet. */
 export async function markReady(client: KubeApi, pod: Pod): Promise<void> {
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2020-01-01T00:00:00Z' }];
   const patch = { status: { phase: 'Running', conditions } };

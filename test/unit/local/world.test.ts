@@ -23,7 +23,7 @@ async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> 
   throw new Error('Waited in vain');
 }
 
-describe('a world', () => {
+describe('the local world', () => {
   it('runs a deployment on its system nodes', async () => {
     world = await startWorld({ timeScale: 50, systemNodes: 2 });
     const client = connect(world.kube.url);
@@ -38,7 +38,7 @@ describe('a world', () => {
     expect((await client.list(NODE)).items).toHaveLength(2);
   });
 
-  it('serves the CRDs and tells an operator where everything is', async () => {
+  it('serves the CRDs and returns the addresses for an operator', async () => {
     world = await startWorld({ clusterName: 'mine' });
     const env = world.env();
     expect(env).toMatchObject({
@@ -55,7 +55,7 @@ describe('a world', () => {
     expect(existsSync(env.KUBECONFIG ?? '')).toBe(false);
   });
 
-  it('says which port is taken', async () => {
+  it('reports a port that is in use', async () => {
     world = await startWorld();
     const port = Number(new URL(world.kube.url).port);
     await expect(startWorld({ kubePort: port })).rejects.toThrow(/EADDRINUSE/);
@@ -63,7 +63,7 @@ describe('a world', () => {
 });
 
 describe('exportLines', () => {
-  it('quotes what a shell would take apart', () => {
+  it('quotes special characters of the shell', () => {
     expect(exportLines({ A: 'http://127.0.0.1:1', B: "it's two words" })).toEqual([
       'export A=http://127.0.0.1:1',
       `export B='it'\\''s two words'`,

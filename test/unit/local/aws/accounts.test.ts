@@ -31,7 +31,7 @@ async function within(options: Partial<AwsOptions>, test: (fixture: Fixture) => 
 }
 
 describe('a ready EKS account', () => {
-  it('has a private subnet a zone and one security group under the discovery tag', () =>
+  it('has a private subnet per zone and one security group with the discovery tag', () =>
     within({}, async ({ ec2, subnets }) => {
       expect(
         subnets.map((subnet) => [subnet.AvailabilityZone, subnet.AvailableIpAddressCount, subnet.MapPublicIpOnLaunch]),
@@ -46,7 +46,7 @@ describe('a ready EKS account', () => {
       expect((await ec2.send(new DescribeSubnetsCommand({}))).Subnets).toHaveLength(6);
     }));
 
-  it('tells its types page by page, and where each is offered', () =>
+  it('returns its types in pages, and the zones of each type', () =>
     within({}, async ({ ec2, aws }) => {
       const Filters = [
         { Name: 'supported-virtualization-type', Values: ['hvm'] },
@@ -62,7 +62,7 @@ describe('a ready EKS account', () => {
         types.push(...(InstanceTypes ?? []));
       }
       expect(pages).toBe(Math.ceil(aws.catalogue.types.length / 100));
-      // what arrives over the wire is what the catalogue holds, member for member
+      // The response contains every member of the catalogue.
       expect(types).toEqual(aws.catalogue.types);
 
       const offerings = await ec2.send(
@@ -81,7 +81,7 @@ describe('a ready EKS account', () => {
       expect(await codeOf(ec2.send(new DescribeInstanceTypesCommand({ DryRun: true })))).toBe('DryRunOperation');
     }));
 
-  it('tells the spot price now, and those of a day before', () =>
+  it('returns current spot prices and those of the previous day', () =>
     within({}, async ({ ec2, aws, clock }) => {
       const history = async (StartTime: Date): Promise<(string | undefined)[]> =>
         (
@@ -99,7 +99,7 @@ describe('a ready EKS account', () => {
       expect(await history(new Date(clock.now() - 24 * 3_600_000))).toHaveLength(5);
     }));
 
-  it('hides deprecated images of others unless asked for', () =>
+  it('hides deprecated images of other accounts by default', () =>
     within({}, async ({ ec2, aws }) => {
       aws.seed.image({
         name: 'old',
@@ -133,7 +133,7 @@ describe('a ready EKS account', () => {
 });
 
 describe('an empty account', () => {
-  it('holds what is seeded, in another region and catalogue', () => {
+  it('contains only seeded objects, in another region and catalogue', () => {
     const zones = [{ name: 'us-east-1a', id: 'use1-az6' }];
     const rules = ruleBuiltCatalogue(zones, 1);
     const catalogue = {
@@ -171,7 +171,7 @@ describe('an empty account', () => {
     );
   });
 
-  it('can be that of a kOps cluster', () =>
+  it('can represent a kOps cluster', () =>
     within(
       { region: 'eu-central-1', clusterName: 'my-cluster.example.com', account: 'empty' },
       async ({ ec2, aws, config, template, fleet }) => {
@@ -211,7 +211,7 @@ describe('an empty account', () => {
       },
     ));
 
-  it('holds capacity reservations and placement groups', () =>
+  it('can have capacity reservations and placement groups', () =>
     within({}, async ({ ec2, aws, subnets, template, fleet }) => {
       const id = aws.seed.capacityReservation({
         instanceType: 'm5.large',
@@ -242,14 +242,14 @@ describe('an empty account', () => {
       const answer = await fleet({ template: name, types: ['m5.large'], subnets: subnets.slice(0, 1), count: 8 });
       expect(instanceIds(answer)).toHaveLength(7);
       expect(answer.Errors?.[0]?.ErrorMessage).toContain('limit of instances in this spread placement group');
-      // two of the seven fell into the open reservation, and stay on-demand machines
+      // Two of the seven used the open reservation, and remain as on-demand instances.
       expect(aws.instances.list().filter((instance) => instance.capacityReservationId === id)).toHaveLength(2);
       expect(new Set(aws.instances.list().map((instance) => instance.capacityType))).toEqual(new Set(['on-demand']));
     }));
 });
 
 describe('a partition group', () => {
-  it('fills its partitions evenly unless the template names one', () =>
+  it('fills its partitions evenly unless the template specifies one', () =>
     within({}, async ({ aws, template, fleet }) => {
       const group = aws.seed.placementGroup({ name: 'racks', strategy: 'partition', partitions: 3 });
       const even = await template('even', { Placement: { GroupId: group } });
@@ -262,7 +262,7 @@ describe('a partition group', () => {
 });
 
 describe('a port', () => {
-  it('that is taken is refused, and one that was closed is free again', async () => {
+  it('that is in use is rejected, and can be used after it is closed', async () => {
     const first = await startFixture();
     const port = Number(new URL(first.aws.url).port);
     await expect(startFixture({ port })).rejects.toThrow(/EADDRINUSE/);

@@ -1,4 +1,4 @@
-/** Actions by which people and their tests change an account, called with the unmodified SDK. */
+/** Actions by which users and their tests change an account, called with the unmodified SDK. */
 import {
   CancelCapacityReservationCommand,
   CopyImageCommand,
@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** A running machine. */
+/** Launches an instance. */
 async function run(more: Partial<RunInstancesCommandInput> = {}): Promise<Instance> {
   const { Instances } = await fixture.ec2.send(
     new RunInstancesCommand({
@@ -82,7 +82,7 @@ describe('capacity reservations', () => {
       }),
     );
 
-  it('are made, used, and cancelled, and then their instances are on-demand ones', async () => {
+  it('are created, used and cancelled, and their instances then become on-demand', async () => {
     const { CapacityReservation: made } = await create();
     const id = made?.CapacityReservationId as string;
     expect(made).toMatchObject({
@@ -116,20 +116,20 @@ describe('capacity reservations', () => {
     ['an unknown zone', { AvailabilityZone: 'us-west-2z' }, 'InvalidParameterValue'],
     ['no instance', { InstanceCount: 0 }, 'InvalidParameterValue'],
     ['a dry run', { DryRun: true }, 'DryRunOperation'],
-  ])('are refused for %s', async (_, more, code) => {
+  ])('are rejected for %s', async (_, more, code) => {
     const base = { InstanceType: 'm5.large', AvailabilityZone: 'us-west-2a', InstanceCount: 1 };
     const input = { ...base, InstancePlatform: 'Linux/UNIX' as const, ...more };
     expect(await codeOf(fixture.ec2.send(new CreateCapacityReservationCommand(input)))).toBe(code);
   });
 
-  it('that are not there cannot be cancelled', async () => {
+  it('that do not exist cannot be cancelled', async () => {
     const cancel = new CancelCapacityReservationCommand({ CapacityReservationId: 'cr-0123' });
     expect(await codeOf(fixture.ec2.send(cancel))).toBe('InvalidCapacityReservationId.NotFound');
   });
 });
 
 describe('placement groups', () => {
-  it('are made, and deleted when no machine is in them', async () => {
+  it('are created, and deleted if they have no instances', async () => {
     const { PlacementGroup: made } = await fixture.ec2.send(
       new CreatePlacementGroupCommand({ GroupName: 'close', Strategy: 'cluster' }),
     );
@@ -146,7 +146,7 @@ describe('placement groups', () => {
     expect(await codeOf(fixture.ec2.send(remove))).toBe('InvalidPlacementGroup.Unknown');
   });
 
-  it('have as many partitions as asked for', async () => {
+  it('have the requested number of partitions', async () => {
     const { PlacementGroup: made } = await fixture.ec2.send(
       new CreatePlacementGroupCommand({ GroupName: 'apart', Strategy: 'partition', PartitionCount: 5 }),
     );
@@ -156,8 +156,8 @@ describe('placement groups', () => {
   });
 });
 
-describe('a machine', () => {
-  it('is stopped, unless it is a spot instance', async () => {
+describe('an instance', () => {
+  it('can be stopped, unless it is a spot instance', async () => {
     const { InstanceId: id = '' } = await run();
     const { StoppingInstances } = await fixture.ec2.send(new StopInstancesCommand({ InstanceIds: [id] }));
     expect(StoppingInstances).toMatchObject([
@@ -170,7 +170,7 @@ describe('a machine', () => {
     expect(await codeOf(fixture.ec2.send(stop))).toBe('UnsupportedOperation');
   });
 
-  it('shows its volumes', async () => {
+  it('has its volumes', async () => {
     const { InstanceId: id = '' } = await run({
       BlockDeviceMappings: [
         {
@@ -201,7 +201,7 @@ describe('a machine', () => {
     expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidVolume.NotFound');
   });
 
-  it('shows its user data', async () => {
+  it('has its user data', async () => {
     const UserData = Buffer.from('#!/bin/sh\necho hi').toString('base64');
     const { InstanceId } = await run({ UserData });
     const read = (Attribute: 'userData' | 'instanceType') =>
@@ -215,7 +215,7 @@ describe('a machine', () => {
     expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidInstanceID.NotFound');
   });
 
-  it('shows the CPU options and connection tracking of its launch template', async () => {
+  it('has the CPU options and connection tracking of its launch template', async () => {
     const tracking = { TcpEstablishedTimeout: 100, UdpTimeout: 30 };
     const template = await fixture.template('tracked', {
       CpuOptions: { CoreCount: 1, ThreadsPerCore: 1 },
@@ -228,7 +228,7 @@ describe('a machine', () => {
     expect(NetworkInterfaces).toMatchObject([{ ConnectionTrackingConfiguration: tracking }]);
   });
 
-  it('has a spot request with tags of its own', async () => {
+  it('has a spot request with separate tags', async () => {
     const { InstanceId: id, SpotInstanceRequestId: request = '' } = await run({
       InstanceMarketOptions: { MarketType: 'spot' },
       TagSpecifications: [{ ResourceType: 'spot-instances-request', Tags: [{ Key: 'team', Value: 'a' }] }],
@@ -247,7 +247,7 @@ describe('a machine', () => {
 });
 
 describe('the network', () => {
-  it('gives new machines public addresses when a subnet is told to', async () => {
+  it('assigns public addresses to new instances if the subnet is configured so', async () => {
     const SubnetId = fixture.subnets[0]?.SubnetId ?? '';
     expect((await run()).PublicIpAddress).toBeUndefined();
     const MapPublicIpOnLaunch = { Value: true };
@@ -259,7 +259,7 @@ describe('the network', () => {
     expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidSubnetID.NotFound');
   });
 
-  it('has security groups made and deleted, those in use excepted', async () => {
+  it('creates and deletes security groups that are not in use', async () => {
     const input = { GroupName: 'mine', Description: 'for a test', VpcId: fixture.subnets[0]?.VpcId };
     const Tags = [{ Key: 'karpenter.sh/discovery', Value: 'demo' }];
     const { GroupId = '' } = await fixture.ec2.send(
@@ -296,7 +296,7 @@ describe('images', () => {
     expect(await codeOf(fixture.ec2.send(past))).toBe('InvalidParameterValue');
   });
 
-  it('of others cannot be deprecated', async () => {
+  it('of other accounts cannot be deprecated', async () => {
     const ImageId = fixture.aws.seed.image({ name: 'theirs', ownerId: '999999999999' });
     const DeprecateAt = new Date(fixture.clock.now() + 3_600_000);
     expect(await codeOf(fixture.ec2.send(new EnableImageDeprecationCommand({ ImageId, DeprecateAt })))).toBe(
@@ -314,7 +314,7 @@ describe('IAM roles', () => {
   });
   afterEach(() => iam.destroy());
 
-  it('are listed, page by page', async () => {
+  it('are listed in pages', async () => {
     const first = await iam.send(new ListRolesCommand({ MaxItems: 1 }));
     expect([first.Roles?.length, first.IsTruncated]).toEqual([1, true]);
     const rest = await iam.send(new ListRolesCommand({ Marker: first.Marker }));
@@ -322,7 +322,7 @@ describe('IAM roles', () => {
     expect((await iam.send(new ListRolesCommand({ PathPrefix: '/none/' }))).Roles).toEqual([]);
   });
 
-  it('deny actions as long as their policy says so', async () => {
+  it('deny actions while their policy denies them', async () => {
     const policy = (Effect: string) =>
       JSON.stringify({
         Version: '2012-10-17',
@@ -344,7 +344,7 @@ describe('IAM roles', () => {
     expect(await codeOf(put('nonsense'))).toBe('MalformedPolicyDocument');
   });
 
-  it('have managed policies attached, and go when they have none', async () => {
+  it('have managed policies, and can be deleted without policies', async () => {
     const PolicyArn = 'arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy';
     await iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn }));
     const { AttachedPolicies } = await iam.send(new ListAttachedRolePoliciesCommand({ RoleName }));

@@ -12,8 +12,8 @@ const info = (name: string): InstanceTypeInfo => {
   return found;
 };
 
-describe('the rule-built catalogue', () => {
-  it('has several hundred types of many families and each kind of hardware', () => {
+describe('the generated catalogue', () => {
+  it('has several hundred types of many families and every kind of hardware', () => {
     const families = new Set(catalogue.types.map((each) => each.InstanceType?.split('.')[0]));
     expect(catalogue.types.length).toBeGreaterThan(300);
     expect(families.size).toBeGreaterThan(50);
@@ -43,7 +43,7 @@ describe('the rule-built catalogue', () => {
     { type: 'g5.12xlarge', vcpus: 48, mib: 196608, enis: 15, addresses: 50, usd: 5.672 },
     { type: 'p4d.24xlarge', vcpus: 96, mib: 1179648, enis: 15, addresses: 50, usd: 21.957642 },
     { type: 'm7i.metal-24xl', vcpus: 96, mib: 393216, enis: 15, addresses: 50, usd: 5.32224 },
-  ])('knows $type', ({ type, vcpus, mib, enis, addresses, usd }) => {
+  ])('contains $type', ({ type, vcpus, mib, enis, addresses, usd }) => {
     const found = info(type);
     expect(found.VCpuInfo?.DefaultVCpus).toBe(vcpus);
     expect(found.MemoryInfo?.SizeInMiB).toBe(mib);
@@ -59,7 +59,7 @@ describe('the rule-built catalogue', () => {
     { type: 'p5.48xlarge', gigabytes: 30400 },
     { type: 'i4i.xlarge', gigabytes: 937 },
     { type: 'm5.large', gigabytes: undefined },
-  ])('gives $type local disks of $gigabytes GB', ({ type, gigabytes }) => {
+  ])('has $gigabytes GB of local disks for $type', ({ type, gigabytes }) => {
     expect(info(type).InstanceStorageInfo?.TotalSizeInGB).toBe(gigabytes);
   });
 
@@ -69,12 +69,12 @@ describe('the rule-built catalogue', () => {
     { type: 'm6in.32xlarge', cards: 2, efa: 2 },
     { type: 'g4dn.8xlarge', cards: 1, efa: 1 },
     { type: 'm5.large', cards: 1, efa: undefined },
-  ])('gives $type $cards network cards and $efa EFA interfaces', ({ type, cards, efa }) => {
+  ])('has $cards network cards and $efa EFA interfaces for $type', ({ type, cards, efa }) => {
     expect(info(type).NetworkInfo?.MaximumNetworkCards).toBe(cards);
     expect(info(type).NetworkInfo?.EfaInfo?.MaximumEfaInterfaces).toBe(efa);
   });
 
-  it('holds whole counts and sizes, and finite figures, throughout', () => {
+  it('has only integer counts and sizes, and finite figures', () => {
     const figures = (value: unknown, path: string): [string, number][] => {
       if (typeof value === 'number') return [[path, value]];
       if (typeof value !== 'object' || value === null) return [];
@@ -86,13 +86,13 @@ describe('the rule-built catalogue', () => {
     expect(all.filter(([path, value]) => !fractions.test(path) && !Number.isInteger(value))).toEqual([]);
   });
 
-  it('offers the main families everywhere and leaves some out of a zone', () => {
+  it('offers the main families in every zone and omits some families in a zone', () => {
     expect(catalogue.zonesOf('m5.large')).toEqual(zones.map((zone) => zone.name));
     expect(catalogue.zonesOf('p5.48xlarge')).toEqual(['us-west-2a', 'us-west-2c']);
     expect(catalogue.zonesOf('z9.large')).toEqual([]);
   });
 
-  it('sells spot below on-demand, at prices that differ by zone and repeat with the seed', () => {
+  it('has spot prices below on-demand that differ by zone and are reproducible by seed', () => {
     const types = catalogue.types.map((each) => String(each.InstanceType));
     fc.assert(
       fc.property(fc.constantFrom(...types), fc.constantFrom(...zones), fc.nat(10_000), (type, zone, step) => {

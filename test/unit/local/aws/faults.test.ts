@@ -23,7 +23,7 @@ afterEach(() => fixture.close());
 const describeSubnets = (): Promise<unknown> => fixture.ec2.send(new DescribeSubnetsCommand({}));
 
 describe('faults of calls', () => {
-  it('throttle as each service does, so often as told', async () => {
+  it('throttle a number of calls with the error code of each service', async () => {
     fixture.aws.faults.add({ kind: 'throttle', times: 2 });
     expect(await codeOf(describeSubnets())).toBe('RequestLimitExceeded');
     expect(await codeOf(new SQSClient(fixture.config).send(new GetQueueUrlCommand({ QueueName: 'demo' })))).toBe(
@@ -33,7 +33,7 @@ describe('faults of calls', () => {
     expect(fixture.aws.faults.list()).toEqual([]);
   });
 
-  it('are got over by the retries of the SDK', async () => {
+  it('are handled by the retries of the SDK', async () => {
     fixture.aws.faults.add({ kind: 'throttle', action: 'DescribeSubnets', times: 1 });
     fixture.aws.calls.clear();
     const patient = new EC2Client({ ...fixture.config, maxAttempts: 2 });
@@ -45,7 +45,7 @@ describe('faults of calls', () => {
     ]);
   });
 
-  it('fail with any code and message, until cleared', async () => {
+  it('return any code and message until they are removed', async () => {
     const id = fixture.aws.faults.add({
       kind: 'error',
       action: 'Describe*',
@@ -61,7 +61,7 @@ describe('faults of calls', () => {
     await describeSubnets();
   });
 
-  it('delay answers on the clock', async () => {
+  it('delay responses on the clock', async () => {
     fixture.aws.faults.add({ kind: 'latency', action: 'DescribeSubnets', ms: 5_000 });
     let answered = false;
     const call = describeSubnets().then(() => {
@@ -73,7 +73,7 @@ describe('faults of calls', () => {
     await call;
   });
 
-  it('strike at a rate', () => {
+  it('occur at a rate', () => {
     const book = faultBook(randomStream(7));
     book.add({ kind: 'error', action: '*', code: 'InternalError', rate: 0.3 });
     const failed = Array.from({ length: 1000 }, () => book.onCall('ec2', 'X').error).filter(Boolean).length;
@@ -82,7 +82,7 @@ describe('faults of calls', () => {
   });
 });
 
-describe('broken exchanges', () => {
+describe('lost requests and responses', () => {
   const instances = (): number => fixture.aws.instances.list().length;
   const buy = async (): Promise<unknown> =>
     fixture.fleet({ template: 'karpenter.k8s.aws/1', types: ['m5.large'], more: { ClientToken: 'once' } });
@@ -94,7 +94,7 @@ describe('broken exchanges', () => {
     { rule: { kind: 'reset', lost: 'request' }, noted: 'unheard', bought: 0 },
     { rule: { kind: 'reset' }, noted: 'unanswered', bought: 1 },
     { rule: { kind: 'malformed' }, noted: 'cut', bought: 1 },
-  ] as const)('are noted as $noted after $bought purchases', async ({ rule, noted, bought }) => {
+  ] as const)('are recorded as $noted after $bought launches', async ({ rule, noted, bought }) => {
     fixture.aws.faults.add({ ...rule, action: 'CreateFleet', times: 1 });
     await expect(buy()).rejects.toThrow();
     expect(instances()).toBe(bought);
@@ -105,7 +105,7 @@ describe('broken exchanges', () => {
 });
 
 describe('expired credentials', () => {
-  it('are refused by each service in its own words', async () => {
+  it('are rejected by each service with its own error', async () => {
     fixture.aws.faults.add({ kind: 'expired-credentials' });
     const { config } = fixture;
     expect(await codeOf(describeSubnets())).toBe('RequestExpired');
@@ -117,7 +117,7 @@ describe('expired credentials', () => {
 });
 
 describe('eventual consistency', () => {
-  it('hides a machine, then its tags, from reads and changes', async () => {
+  it('hides an instance, then its tags, from reads and changes', async () => {
     fixture.aws.faults.add({ kind: 'invisible', ms: 5_000, times: 1 });
     fixture.aws.faults.add({ kind: 'late-tags', ms: 3_000, times: 1 });
     const TagSpecifications = [{ ResourceType: 'instance' as const, Tags: [{ Key: 'team', Value: 'a' }] }];
@@ -146,8 +146,8 @@ describe('eventual consistency', () => {
   });
 });
 
-describe('faults of machines', () => {
-  it('delay the boot of some and keep others from joining', async () => {
+describe('faults of instances', () => {
+  it('delay the boot of some instances and prevent others from joining', async () => {
     fixture.aws.faults.add({ kind: 'slow-boot', instanceType: 'c5.*', ms: 60_000, times: 1 });
     fixture.aws.faults.add({ kind: 'never-joins', capacityType: 'spot' });
     const template = await fixture.template();
@@ -162,7 +162,7 @@ describe('faults of machines', () => {
   });
 });
 
-describe('rules', () => {
+describe('fault rules', () => {
   it.each([
     { rule: { kind: 'flood' }, says: 'of kind "flood": use one of capacity' },
     {
@@ -180,7 +180,7 @@ describe('rules', () => {
       says: 'lost: Unsupported value: "both": supported values: "request", "answer"',
     },
     { rule: { kind: 'invisible' }, says: 'ms: Required value' },
-  ])('are refused when wrong: $says', ({ rule, says }) => {
+  ])('are rejected if they are invalid: $says', ({ rule, says }) => {
     expect(() => fixture.aws.faults.add(rule as FaultRule)).toThrow(says);
     expect(fixture.aws.faults.list()).toEqual([]);
   });
@@ -199,7 +199,7 @@ describe('the admin interface', () => {
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   };
 
-  it('switches faults on and off', async () => {
+  it('enables and disables faults', async () => {
     expect(await ask('POST', 'faults', { kind: 'throttle', action: 'DescribeSubnets' })).toEqual({
       status: 201,
       json: { id: 'fault-1' },
@@ -210,7 +210,7 @@ describe('the admin interface', () => {
     await describeSubnets();
   });
 
-  it('shows the state and interrupts a machine', async () => {
+  it('returns the state and interrupts an instance', async () => {
     const template = await fixture.template();
     const [id] = instanceIds(await fixture.fleet({ template, types: ['m5.large'], market: 'spot' }));
     await fixture.clock.advance(8_000);
@@ -233,7 +233,7 @@ describe('the admin interface', () => {
     { method: 'POST', path: 'instances/i-1/interrupt', status: 400, says: 'no such instance' },
     { method: 'POST', path: 'instances/i-1/paint', status: 400, says: 'no verb "paint"' },
     { method: 'GET', path: 'elephants', status: 404, says: 'There is no GET /_local/elephants' },
-  ])('answers $status to $method $path: $says', async ({ method, path, body, status, says }) => {
+  ])('returns $status for $method $path: $says', async ({ method, path, body, status, says }) => {
     const answer = await ask(method, path, body);
     expect(answer.status).toBe(status);
     expect(answer.json.error).toContain(says);

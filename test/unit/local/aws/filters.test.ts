@@ -20,7 +20,7 @@ describe('wildcard', () => {
     expect(wildcard(pattern)(text)).toBe(matches);
   });
 
-  it('matches a text with its own escaped self, and only with that', () => {
+  it('matches a text with its escaped form, and no other text', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (text, other) => {
         const escaped = text.replace(/[*?\\]/g, '\\$&');
@@ -60,7 +60,7 @@ describe('applyFilters', () => {
     { when: 'the key exists', filters: [{ Name: 'tag-key', Values: ['te*'] }], is: 'ab' },
     { when: 'some tag has the value', filters: [{ Name: 'tag-value', Values: ['blue'] }], is: 'b' },
     { when: 'nothing matches', filters: [{ Name: 'name', Values: ['z'] }], is: '' },
-  ])('keeps $is when $when', ({ filters, is }) => {
+  ])('keeps $is if $when', ({ filters, is }) => {
     expect(apply(...filters)).toBe(is);
   });
 
@@ -68,17 +68,17 @@ describe('applyFilters', () => {
     { filters: [{ Name: 'colour', Values: ['red'] }], message: "The filter 'colour' is invalid" },
     { filters: [{ Values: ['red'] }], message: 'The filter name must not be empty' },
     { filters: [{ Name: 'name' }], message: "The filter 'name' has no values" },
-  ])('refuses: $message', ({ filters, message }) => {
+  ])('rejects: $message', ({ filters, message }) => {
     expect(() => apply(...filters)).toThrow(new AwsError('InvalidParameterValue', message));
   });
 
-  it('refuses more than 200 values', () => {
+  it('rejects more than 200 values', () => {
     expect(() => apply({ Name: 'name', Values: Array.from({ length: 201 }, String) })).toThrow(/filter values/);
   });
 });
 
 describe('page', () => {
-  it('walks through everything once, in order, whatever the page size', () => {
+  it('returns every item once in order for any page size', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (items, size) => {
         const seen: number[] = [];
@@ -94,7 +94,7 @@ describe('page', () => {
     );
   });
 
-  it('refuses sizes out of range and tokens of others', () => {
+  it('rejects invalid sizes and tokens of other lists', () => {
     expect(() => page([1], { MaxResults: 4 }, { min: 5, max: 10 })).toThrow(/between 5 and 10/);
     expect(() => page([1], { NextToken: 'nonsense' }, { max: 10 })).toThrow(/token/);
   });

@@ -1,4 +1,4 @@
-/** A local AWS under a clock moved by hand, with real SDK clients that talk to it over HTTP. */
+/** A local AWS with a manual clock, and real SDK clients that call it over HTTP. */
 import {
   CreateFleetCommand,
   type CreateFleetCommandInput,
@@ -25,10 +25,10 @@ export interface Fixture {
   readonly clock: VirtualClock;
   readonly ec2: EC2Client;
   readonly config: ClientConfig;
-  /** The private subnets, one a zone, in the order of the zones. */
+  /** The private subnets, one per zone, in the order of the zones. */
   readonly subnets: readonly Subnet[];
   readonly imageId: string;
-  /** Creates a launch template with the standard image and answers its name. */
+  /** Creates a launch template with the standard image and returns its name. */
   template(name?: string, data?: RequestLaunchTemplateData): Promise<string>;
   fleet(input: FleetInput): Promise<CreateFleetCommandOutput>;
   close(): Promise<void>;
@@ -105,7 +105,7 @@ export async function startFixture(options: Partial<AwsOptions> = {}): Promise<F
   };
 }
 
-/** Runs an action that must fail and answers the error's code. */
+/** Runs an action that must fail and returns the error code. */
 export async function codeOf(action: Promise<unknown>): Promise<string> {
   try {
     await action;

@@ -14,7 +14,7 @@ afterEach(() => fixture.close());
 const spot = { SpotOptions: { AllocationStrategy: 'price-capacity-optimized' as const } };
 
 describe('an instant fleet', () => {
-  it('buys the cheapest override and says which it was', async () => {
+  it('launches the cheapest override and reports it', async () => {
     const answer = await fixture.fleet({ template, types: ['m5.xlarge', 'm5.large', 'c5.large'], count: 2 });
     expect(answer.FleetId).toMatch(/^fleet-/);
     expect(answer.Errors).toEqual([]);
@@ -35,7 +35,7 @@ describe('an instant fleet', () => {
   it.each([
     { strategy: 'lowest-price' as const, type: 'c5.large' },
     { strategy: 'prioritized' as const, type: 'm5.xlarge' },
-  ])('follows the on-demand strategy $strategy', async ({ strategy, type }) => {
+  ])('uses the on-demand strategy $strategy', async ({ strategy, type }) => {
     const subnet = fixture.subnets[0];
     const overrides = ['m5.xlarge', 'm5.large', 'c5.large'].map((each, index) => ({
       InstanceType: each as 'm5.large',
@@ -55,7 +55,7 @@ describe('an instant fleet', () => {
     expect(answer.Instances?.[0]?.InstanceType).toBe(type);
   });
 
-  it('buys spot at the price of a zone and marks it as spot', async () => {
+  it('launches spot at the price of a zone and marks the instance as spot', async () => {
     const answer = await fixture.fleet({ template, types: ['m5.large'], market: 'spot', more: spot });
     const [id] = instanceIds(answer);
     const found = await fixture.ec2.send(new DescribeInstancesCommand({ InstanceIds: [String(id)] }));
@@ -68,7 +68,7 @@ describe('an instant fleet', () => {
     expect(local?.usdPerHour).toBe(fixture.aws.catalogue.spotUsd('m5.large', String(local?.zone), fixture.clock.now()));
   });
 
-  it('tries preferred pools before all others', async () => {
+  it('tries prioritized pools before all others', async () => {
     fixture.aws.prefer({ instanceType: 'm5.xlarge', zone: 'us-west-2c' });
     const answer = await fixture.fleet({ template, types: ['c5.large', 'm5.xlarge'] });
     expect(fixture.aws.instances.get(String(instanceIds(answer)[0]))).toMatchObject({
@@ -77,7 +77,7 @@ describe('an instant fleet', () => {
     });
   });
 
-  it('turns to the next best when a pool is short, and reports the short one', async () => {
+  it('uses the next pool if one has no capacity, and reports the error', async () => {
     fixture.aws.faults.add({ kind: 'capacity', instanceType: 'c5.large', zone: 'us-west-2a', remaining: 1 });
     const answer = await fixture.fleet({ template, types: ['c5.large'], count: 3 });
     expect(
@@ -98,7 +98,7 @@ describe('an instant fleet', () => {
     ]);
   });
 
-  it('answers errors alone when every pool is short, and launches nothing', async () => {
+  it('returns only errors and launches no instance if no pool has capacity', async () => {
     fixture.aws.faults.add({ kind: 'capacity' });
     const answer = await fixture.fleet({ template, types: ['c5.large', 'm5.large'] });
     expect(answer.Instances).toEqual([]);
@@ -129,7 +129,7 @@ describe('an instant fleet', () => {
     expect(new Set(answer.Errors?.map((error) => error.ErrorCode))).toEqual(new Set([code]));
   });
 
-  it('reports a type that a zone does not have', async () => {
+  it('reports a type that a zone does not offer', async () => {
     const windows = fixture.subnets.filter((subnet) => subnet.AvailabilityZone === 'us-west-2b');
     const answer = await fixture.fleet({ template, types: ['p5.4xlarge'], subnets: windows });
     expect(answer.Errors?.[0]).toMatchObject({
@@ -138,7 +138,7 @@ describe('an instant fleet', () => {
     });
   });
 
-  it('uses up the addresses of a subnet, and gets them back when machines are gone', async () => {
+  it('uses the addresses of a subnet, and releases them with the instances', async () => {
     const SubnetId = fixture.aws.seed.subnet({ zone: 'us-west-2a', cidr: '10.0.200.0/28', freeAddresses: 2 });
     const small = [{ SubnetId, AvailabilityZone: 'us-west-2a' }];
     const free = async (): Promise<number | undefined> =>
@@ -153,7 +153,7 @@ describe('an instant fleet', () => {
     expect(await free()).toBe(2);
   });
 
-  it('launches into the reservation that a template names until it is full', async () => {
+  it('launches into the reservation of the template until it is full', async () => {
     const id = fixture.aws.seed.capacityReservation({
       instanceType: 'm5.large',
       zone: 'us-west-2a',
@@ -177,7 +177,7 @@ describe('an instant fleet', () => {
     expect(instanceIds(await fixture.fleet(request))).toHaveLength(1);
   });
 
-  it('puts the tags of the request over those of the template, beside its own', async () => {
+  it('merges the tags of the request over those of the template', async () => {
     const tagged = await fixture.template('karpenter.k8s.aws/tagged', {
       TagSpecifications: [
         {
@@ -202,7 +202,7 @@ describe('an instant fleet', () => {
     });
   });
 
-  it('answers the same to the same client token, and refuses another request under it', async () => {
+  it('returns the same fleet for the same client token, and rejects another request with the token', async () => {
     const request = { template, types: ['m5.large'], more: { ClientToken: 'once' } };
     const [first, second] = [await fixture.fleet(request), await fixture.fleet(request)];
     expect(instanceIds(second)).toEqual(instanceIds(first));
@@ -218,20 +218,20 @@ describe('an instant fleet', () => {
       name: 'nothing/like/it',
     },
     { when: 'it is a dry run', code: 'DryRunOperation', more: { DryRun: true } },
-    { when: 'it should be maintained', code: 'UnsupportedOperation', more: { Type: 'maintain' as const } },
+    { when: 'the type is maintain', code: 'UnsupportedOperation', more: { Type: 'maintain' as const } },
     {
       when: 'a tag is reserved',
       code: 'InvalidParameterValue',
       more: { TagSpecifications: [{ ResourceType: 'instance' as const, Tags: [{ Key: 'aws:x', Value: '' }] }] },
     },
-  ])('is refused as a whole when $when', async ({ code, more, name = template }) => {
+  ])('is rejected if $when', async ({ code, more, name = template }) => {
     expect(await codeOf(fixture.fleet({ template: name, types: ['m5.large'], more }))).toBe(code);
     expect(fixture.aws.instances.list()).toEqual([]);
   });
 });
 
 describe('quotas', () => {
-  it('bound the vCPUs of on-demand and of spot machines', async () => {
+  it('limit the vCPUs of on-demand and of spot instances', async () => {
     const bounded = await startFixture({ quotas: { onDemandVcpus: 4, spotVcpus: 2 } });
     try {
       const name = await bounded.template();

@@ -27,7 +27,7 @@ const describeOne = async (id: string, on: Fixture = fixture): Promise<Instance 
   (await on.ec2.send(new DescribeInstancesCommand({ InstanceIds: [id] }))).Reservations?.[0]?.Instances?.[0];
 
 describe('an instance', () => {
-  it('goes from pending to running to terminated on the clock, and tells subscribers', async () => {
+  it('changes from pending to running to terminated on the clock, and notifies subscribers', async () => {
     const seen: string[] = [];
     fixture.aws.instances.subscribe((instance, previous) => seen.push(`${previous ?? 'new'} → ${instance.state}`));
     const id = await buy();
@@ -56,7 +56,7 @@ describe('an instance', () => {
     ]);
   });
 
-  it('shows its address, name, disks and decoded user data', async () => {
+  it('has its address, name, disks and decoded user data', async () => {
     const id = await buy();
     const local = fixture.aws.instances.get(id);
     expect(local).toMatchObject({
@@ -95,7 +95,7 @@ describe('an instance', () => {
     }
   });
 
-  it('is found by state and tags, page by page', async () => {
+  it('is found by state and tags in pages', async () => {
     const template = await fixture.template();
     const tags = [{ Key: 'karpenter.sh/nodepool', Value: 'default' }];
     for (let index = 0; index < 7; index += 1) {
@@ -119,7 +119,7 @@ describe('an instance', () => {
     expect(second.NextToken).toBeUndefined();
   });
 
-  it('can be stopped from outside, and fails checks when impaired', async () => {
+  it('can be stopped externally, and fails status checks if it is impaired', async () => {
     const id = await buy();
     await fixture.clock.advance(8_000);
     const impaired = async (): Promise<number | undefined> =>
@@ -145,7 +145,7 @@ describe('an instance', () => {
     expect((await describeOne(id))?.State?.Name).toBe('stopped');
   });
 
-  it.each(['instance', 'system'] as const)('shows a failed %s check for a while, although it goes', async (check) => {
+  it.each(['instance', 'system'] as const)('has a failed %s check for a while after its termination', async (check) => {
     const id = await buy();
     await fixture.clock.advance(8_000);
     const Filters = [{ Name: `${check}-status.status`, Values: ['impaired'] }];
@@ -156,7 +156,7 @@ describe('an instance', () => {
     fixture.aws.faults.impair(id, check);
     expect(await impaired()).toEqual(['running']);
     fixture.aws.faults.terminate(id);
-    // machines of ten times the speed are gone before a client that polls every 30 s looks again
+    // At ten times the speed, instances are gone before a client that polls every 30 s lists them again.
     await fixture.clock.advance(299_000);
     expect(await impaired()).toEqual(['terminated']);
     await fixture.clock.advance(2_000);
@@ -164,8 +164,8 @@ describe('an instance', () => {
   });
 });
 
-describe('spending', () => {
-  it('counts seconds from running to the end, a minute at least', async () => {
+describe('the cost of instances', () => {
+  it('is charged per second from running to the end, at least for a minute', async () => {
     const id = await buy();
     await fixture.clock.advance(8_000);
     await fixture.clock.advance(30_000);
@@ -192,7 +192,7 @@ describe('RunInstances', () => {
       }),
     );
 
-  it('launches for real', async () => {
+  it('launches instances', async () => {
     expect(await run({ MaxCount: 2 })).toMatchObject({
       Instances: [{ InstanceType: 'm5.large' }, { AmiLaunchIndex: 1 }],
     });
@@ -217,12 +217,12 @@ describe('RunInstances', () => {
       more: { BlockDeviceMappings: [{ DeviceName: '/dev/xvda', Ebs: { VolumeSize: 4 } }] },
       code: 'InvalidBlockDeviceMapping',
     },
-  ])('answers $code when $when', async ({ more, code }) => {
+  ])('returns $code if $when', async ({ more, code }) => {
     expect(await codeOf(run(more))).toBe(code);
     expect(fixture.aws.instances.list()).toEqual([]);
   });
 
-  it('says that security group and subnet are of different networks', async () => {
+  it('reports that security group and subnet are in different networks', async () => {
     const vpcId = fixture.aws.seed.vpc({ cidr: '10.9.0.0/16' });
     const group = fixture.aws.seed.securityGroup({ name: 'elsewhere', vpcId });
     const NetworkInterfaces = [{ DeviceIndex: 0, SubnetId: fixture.subnets[0]?.SubnetId, Groups: [group] }];

@@ -8,7 +8,7 @@ interface Opened {
   readonly clock: VirtualClock;
   readonly aws: ReturnType<typeof openAws>;
   ec2<Output>(action: string, input?: object): Promise<Output>;
-  /** The machine that is bought first, as it is described. */
+  /** Returns the first instance as the API describes it. */
   described(): Promise<Instance | undefined>;
 }
 
@@ -36,7 +36,7 @@ async function open(options: Partial<AwsOptions> = {}): Promise<Opened> {
 }
 
 describe('an account without HTTP', () => {
-  it('shows a machine as it is now, however often it was shown before', async () => {
+  it('describes the current state of an instance, even if it was described before', async () => {
     const { clock, aws, ec2, described } = await open();
     const pending = await described();
     expect(pending).toMatchObject({ State: { Name: 'pending' } });
@@ -56,7 +56,7 @@ describe('an account without HTTP', () => {
     expect(pending).toMatchObject({ State: { Name: 'pending' } });
   });
 
-  it('says what it does not have', async () => {
+  it('names missing features', async () => {
     const { aws } = await open();
     expect(await aws.call('ec2', 'DescribeNothing', {})).toMatchObject({
       error: { code: 'InvalidAction', shownCode: 'InvalidAction', status: 400 },
@@ -64,12 +64,12 @@ describe('an account without HTTP', () => {
     await expect(aws.call('s3', 'ListBuckets', {})).rejects.toThrow('The local AWS has no service "s3"');
   });
 
-  it('has its queue at an address of the region', async () => {
+  it('has its queue at an address of its region', async () => {
     const { aws } = await open({ region: 'eu-central-1' });
     expect(aws.queue.url).toBe('https://sqs.eu-central-1.amazonaws.com/123456789012/test');
   });
 
-  it('keeps as many calls as it is told, and counts them all', async () => {
+  it('records the last calls up to a limit, and counts all calls', async () => {
     const { aws, ec2 } = await open({ keptCalls: 3 });
     for (let n = 0; n < 20; n++) await ec2('DescribeVpcs');
     expect(aws.calls.recorded()).toHaveLength(3);
@@ -79,7 +79,7 @@ describe('an account without HTTP', () => {
     expect(none.calls.counts().CreateFleet).toBe(1);
   });
 
-  it('remembers what a machine has cost after it has faded', async () => {
+  it('keeps the cost of an instance after it is no longer listed', async () => {
     const { clock, aws, described } = await open({ terminatedVisibleMs: 60_000 });
     const id = (await described())?.InstanceId ?? '';
     await clock.advance(8_000 + 3_600_000);

@@ -22,13 +22,13 @@ describe('rate limits', () => {
     { action: 'CreateFleet', input: {}, burst: 3 },
     { action: 'CreateTags', input: {}, burst: 1 },
     { action: 'TerminateInstances', input: ids(4), burst: 2 },
-  ])('let $burst calls of $action with $input through at once', ({ action, input, burst }) => {
+  ])('allow a burst of $burst calls of $action with $input', ({ action, input, burst }) => {
     const admits = rateLimiter(virtualClock(), SMALL);
     const admitted = Array.from({ length: 10 }, () => admits(action, { ...input })).filter(Boolean);
     expect(admitted).toHaveLength(burst);
   });
 
-  it('are counted for each action by itself, and refill with time', async () => {
+  it('are counted for each action, and refill with time', async () => {
     const clock = virtualClock();
     const admits = rateLimiter(clock, SMALL);
     while (admits('CreateFleet', {}));
@@ -39,13 +39,13 @@ describe('rate limits', () => {
     expect([admits('CreateFleet', {}), admits('CreateFleet', {})]).toEqual([true, false]);
   });
 
-  it('take nothing for a call that they refuse', () => {
+  it('use no tokens for a rejected call', () => {
     const admits = rateLimiter(virtualClock(), SMALL);
     expect(admits('TerminateInstances', { ...ids(11) })).toBe(false);
     expect(admits('TerminateInstances', { ...ids(10) })).toBe(true);
   });
 
-  it('never let more through than a full bucket and what refilled since', async () => {
+  it('never allow more than a full bucket and its refill', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 60 }), async (pauses) => {
         const clock = virtualClock();
@@ -63,7 +63,7 @@ describe('rate limits', () => {
     );
   });
 
-  it('are off unless asked for', async () => {
+  it('are disabled by default', async () => {
     for (const [rateLimits, calls] of [
       [undefined, 3],
       [SMALL, 2],

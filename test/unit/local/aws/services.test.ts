@@ -60,13 +60,13 @@ describe('SSM', () => {
       name: /^Windows_Server-2022/,
       arch: 'x86_64',
     },
-  ])('names the image of $path', async ({ path, name, arch }) => {
+  ])('returns the image of $path', async ({ path, name, arch }) => {
     const id = await value(`/aws/service/${path}/image_id`);
     const { Images = [] } = await fixture.ec2.send(new DescribeImagesCommand({ ImageIds: [String(id)] }));
     expect(Images).toMatchObject([{ Architecture: arch, Name: expect.stringMatching(name), State: 'available' }]);
   });
 
-  it('has no Amazon Linux 2 from 1.33 on, and no Windows 2025 before 1.35', async () => {
+  it('has no Amazon Linux 2 from 1.33, and no Windows 2025 before 1.35', async () => {
     expect(await codeOf(value('/aws/service/eks/optimized-ami/1.33/amazon-linux-2/recommended/image_id'))).toBe(
       'ParameterNotFound',
     );
@@ -75,7 +75,7 @@ describe('SSM', () => {
     expect(await value(`${windows}-1.35/image_id`)).toMatch(/^ami-/);
   });
 
-  it('takes own parameters, and sorts known from unknown', async () => {
+  it('accepts custom parameters, and separates known from unknown names', async () => {
     fixture.aws.seed.parameter('/acme/ami', 'ami-1');
     fixture.aws.seed.parameter('/acme/deep/ami', 'ami-2');
     const ssm = new SSMClient(fixture.config);
@@ -91,7 +91,7 @@ describe('SSM', () => {
 describe('IAM', () => {
   const iam = (): IAMClient => new IAMClient(fixture.config);
 
-  it('makes, fills, lists by path and deletes instance profiles', async () => {
+  it('creates, updates, lists by path and deletes instance profiles', async () => {
     const InstanceProfileName = 'demo_1';
     const Path = '/karpenter/us-west-2/demo/uid/';
     const create = new CreateInstanceProfileCommand({ InstanceProfileName, Path, Tags: [{ Key: 'a', Value: 'b' }] });
@@ -120,7 +120,7 @@ describe('IAM', () => {
     expect(await codeOf(iam().send(new GetInstanceProfileCommand({ InstanceProfileName })))).toBe('NoSuchEntity');
   });
 
-  it('says which role is missing', async () => {
+  it('names the missing role', async () => {
     await iam().send(new CreateInstanceProfileCommand({ InstanceProfileName: 'p' }));
     await expect(
       iam().send(new AddRoleToInstanceProfileCommand({ InstanceProfileName: 'p', RoleName: 'none' })),
@@ -128,7 +128,7 @@ describe('IAM', () => {
     await expect(iam().send(new GetRoleCommand({ RoleName: 'none' }))).rejects.toThrow(/none/);
   });
 
-  it('creates the spot role when it is missing, which ends the fault', async () => {
+  it('creates a missing spot role, which removes the fault', async () => {
     const create = new CreateServiceLinkedRoleCommand({ AWSServiceName: 'spot.amazonaws.com' });
     expect(await codeOf(iam().send(create))).toBe('InvalidInput');
     fixture.aws.faults.add({ kind: 'no-spot-role' });
@@ -148,7 +148,7 @@ describe('EKS', () => {
       resourcesVpcConfig: { vpcId: expect.stringMatching(/^vpc-/) },
     });
   });
-  it('misses others', async () => {
+  it('returns an error for other clusters', async () => {
     await expect(eks().send(new DescribeClusterCommand({ name: 'none' }))).rejects.toMatchObject({
       name: 'ResourceNotFoundException',
       message: 'No cluster found for name: none.',
@@ -190,7 +190,7 @@ describe('Pricing', () => {
     marketoption: 'OnDemand',
   };
 
-  it('lists one Linux price for each virtual type, and the metal ones apart', async () => {
+  it('lists one Linux price per virtual type, and bare metal types separately', async () => {
     const shared = await list({ ...common, tenancy: 'Shared', productFamily: 'Compute Instance' });
     const metal = await list({ ...common, tenancy: 'Dedicated', productFamily: 'Compute Instance (bare metal)' });
     expect(Number(shared.get('m5.large'))).toBe(0.096);
@@ -199,13 +199,13 @@ describe('Pricing', () => {
     expect(shared.size + metal.size).toBe(fixture.aws.catalogue.types.length);
   });
 
-  it('lists nothing for another region', async () => {
+  it('lists no prices for another region', async () => {
     expect(await list({ ...common, regionCode: 'eu-west-1' })).toEqual(new Map());
   });
 });
 
 describe('STS', () => {
-  it('tells who calls, and lends a role to a token without a signature', async () => {
+  it('returns the caller, and accepts a token without a signature for a role', async () => {
     const sts = new STSClient(fixture.config);
     expect(await sts.send(new GetCallerIdentityCommand({}))).toMatchObject({ Account: '123456789012' });
     const RoleArn = 'arn:aws:iam::123456789012:role/demo-karpenter';
@@ -220,7 +220,7 @@ describe('STS', () => {
 });
 
 describe('the listener', () => {
-  it('refuses requests that are signed for another region, or not at all', async () => {
+  it('rejects requests that are unsigned or signed for another region', async () => {
     const elsewhere = new EC2Client({ ...fixture.config, region: 'eu-west-1' });
     expect(await codeOf(elsewhere.send(new DescribeImagesCommand({})))).toBe('AuthFailure');
     const unsigned = await fetch(fixture.aws.url, { method: 'POST', body: 'Action=DescribeInstances' });
@@ -230,7 +230,7 @@ describe('the listener', () => {
     ]);
   });
 
-  it('says which action it does not have', async () => {
+  it('names an unsupported action', async () => {
     const headers = { authorization: 'AWS4-HMAC-SHA256 Credential=a/20260101/us-west-2/ec2/aws4_request, Signature=x' };
     const answer = await fetch(fixture.aws.url, { method: 'POST', headers, body: 'Action=BuyElephant' });
     expect([answer.status, await answer.text()]).toEqual([

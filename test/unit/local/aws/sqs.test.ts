@@ -43,12 +43,12 @@ const receive = async (wait = 0): Promise<Message[]> =>
 const bodies = async (): Promise<(string | undefined)[]> => (await receive()).map((message) => message.Body);
 
 describe('a queue', () => {
-  it('is found by its name, at an address of this server', () => {
+  it('is found by its name, with an address of this server', () => {
     expect(QueueUrl).toBe(`${fixture.aws.url}/123456789012/demo`);
     expect(fixture.aws.queue.url).toBe(QueueUrl);
   });
 
-  it('hides a received message, and shows it again after the time-out', async () => {
+  it('hides a received message, and returns it again after the visibility timeout', async () => {
     await send('hello');
     expect(await receive()).toMatchObject([{ Body: 'hello', Attributes: { ApproximateReceiveCount: '1' } }]);
     expect(await receive()).toEqual([]);
@@ -56,7 +56,7 @@ describe('a queue', () => {
     expect(await receive()).toMatchObject([{ Body: 'hello', Attributes: { ApproximateReceiveCount: '2' } }]);
   });
 
-  it('forgets deleted messages, and old ones after five minutes', async () => {
+  it('removes deleted messages, and old messages after five minutes', async () => {
     await send('one');
     const [message] = await receive();
     await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: message?.ReceiptHandle }));
@@ -67,22 +67,22 @@ describe('a queue', () => {
     expect(await bodies()).toEqual([]);
   });
 
-  it('lets a receiver wait for a message', async () => {
+  it('supports long polling', async () => {
     const waiting = receive(20);
-    // the request must have reached the server before the message does
+    // The server must receive the request before the message.
     while (fixture.aws.calls.recorded('ReceiveMessage').length === 0) await fixture.clock.settle();
     await send('late');
     expect(await waiting).toMatchObject([{ Body: 'late' }]);
   });
 
-  it('answers an empty wait when its time is over', async () => {
+  it('returns an empty response after the wait time', async () => {
     const waiting = receive(20);
     while (fixture.clock.waiting === 0) await fixture.clock.settle();
     await fixture.clock.advance(20_000);
     expect(await waiting).toEqual([]);
   });
 
-  it('deletes in batches, failing what is no handle', async () => {
+  it('deletes in batches, with an error for invalid handles', async () => {
     await send('one');
     const [message] = await receive();
     const answer = await sqs.send(
@@ -99,7 +99,7 @@ describe('a queue', () => {
     expect(fixture.aws.queue.size()).toBe(0);
   });
 
-  it('shows a message at once when its visibility ends early, and tells its counts', async () => {
+  it('returns a message immediately if its visibility timeout is set to 0, and reports its counts', async () => {
     await send('one');
     const [message] = await receive();
     const counts = async (): Promise<unknown> =>
@@ -120,12 +120,12 @@ describe('a queue', () => {
     expect(await bodies()).toEqual([]);
   });
 
-  it('is missed by name as AWS says it', async () => {
+  it('returns the error of AWS for an unknown name', async () => {
     const missing = sqs.send(new GetQueueUrlCommand({ QueueName: 'nothing' }));
     await expect(missing).rejects.toMatchObject({ name: 'QueueDoesNotExist' });
   });
 
-  it('refuses sizes out of range', async () => {
+  it('rejects invalid sizes', async () => {
     expect(await codeOf(sqs.send(new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 11 })))).toBe(
       'InvalidParameterValue',
     );
@@ -145,7 +145,7 @@ describe('events', () => {
     return String(instanceIds(await fixture.fleet({ template, types: ['m5.large'], market: 'spot' }))[0]);
   };
 
-  it('warn of a spot interruption two minutes ahead, then the machine goes', async () => {
+  it('announce a spot interruption two minutes before the termination', async () => {
     const id = await buySpot();
     await fixture.clock.advance(10_000);
     await receive();
@@ -166,7 +166,7 @@ describe('events', () => {
     expect((await events()).map((event) => event.detail.state)).toContain('shutting-down');
   });
 
-  it('recommend to rebalance and announce maintenance', async () => {
+  it('recommend rebalancing and announce maintenance', async () => {
     const id = await buySpot();
     await receive();
     fixture.aws.faults.recommendRebalance(id);
@@ -183,7 +183,7 @@ describe('events', () => {
     });
   });
 
-  it('tell each change of state, unless switched off', async () => {
+  it('report each state change, unless they are disabled', async () => {
     const id = await buySpot();
     await fixture.clock.advance(8_000);
     expect(await events()).toMatchObject([
@@ -199,7 +199,7 @@ describe('events', () => {
     }
   });
 
-  it('come only from machines that can be interrupted', async () => {
+  it('are only sent for instances that can be interrupted', async () => {
     const template = await fixture.template();
     const [id] = instanceIds(await fixture.fleet({ template, types: ['m5.large'] }));
     expect(() => fixture.aws.faults.interrupt(String(id))).toThrow(/only spot instances/);

@@ -12,7 +12,7 @@ const decodeEc2 = (schema: unknown, query: string): Record<string, unknown> =>
   decodeQuery(operationShape(schema).input, new URLSearchParams(query), 'ec2');
 
 describe('decodeQuery', () => {
-  it('reads EC2 lists, numbers and booleans into the names and types of the SDK', () => {
+  it('parses EC2 lists, numbers and booleans into the names and types of the SDK', () => {
     expect(
       decodeEc2(
         DescribeSubnets$,
@@ -30,7 +30,7 @@ describe('decodeQuery', () => {
     });
   });
 
-  it('keeps list items in numeric order past nine', () => {
+  it('sorts list items numerically beyond nine', () => {
     const query = Array.from({ length: 12 }, (_, index) => `SubnetId.${index + 1}=s${index + 1}`)
       .reverse()
       .join('&');
@@ -39,7 +39,7 @@ describe('decodeQuery', () => {
     );
   });
 
-  it('reads the lists of the older services', () => {
+  it('parses the lists of older services', () => {
     const query = 'InstanceProfileName=p&Tags.member.1.Key=k&Tags.member.1.Value=v';
     expect(decodeQuery(operationShape(CreateInstanceProfile$).input, new URLSearchParams(query), 'query')).toEqual({
       InstanceProfileName: 'p',
@@ -53,13 +53,13 @@ describe('decodeQuery', () => {
     { query: 'Filter.x.Name=red', code: 'UnknownParameter', says: 'Filter.x' },
     { query: 'MaxResults=many', code: 'InvalidParameterValue', says: 'MaxResults' },
     { query: 'DryRun=maybe', code: 'InvalidParameterValue', says: 'DryRun' },
-  ])('refuses $query', ({ query, code, says }) => {
+  ])('rejects $query', ({ query, code, says }) => {
     expect(() => decodeEc2(DescribeSubnets$, query)).toThrow(
       expect.objectContaining({ code, message: expect.stringContaining(says) }),
     );
   });
 
-  it('names the required member that is missing', () => {
+  it('names a missing required member', () => {
     expect(() => decodeEc2(CreateLaunchTemplate$, 'LaunchTemplateName=abc')).toThrow(
       expect.objectContaining({ code: 'MissingParameter', message: expect.stringContaining('LaunchTemplateData') }),
     );
@@ -68,7 +68,7 @@ describe('decodeQuery', () => {
 });
 
 describe('encodeXml', () => {
-  it('writes EC2 element names and item lists', () => {
+  it('uses EC2 element names and item lists', () => {
     const { output } = operationShape(DescribeSubnets$);
     expect(
       encodeXml(output, { Subnets: [{ SubnetId: 's', Tags: [{ Key: 'a&b', Value: '' }] }], NextToken: undefined }),
@@ -77,14 +77,14 @@ describe('encodeXml', () => {
     );
   });
 
-  it('leaves no raw markup in text', () => {
+  it('escapes all markup in text', () => {
     fc.assert(fc.property(fc.string(), (text) => !/[<>"'\r]|&(?!amp;|lt;|gt;|quot;|apos;|#xD;)/.test(escapeXml(text))));
   });
 });
 
 describe('JSON', () => {
   const { input } = operationShape(SendMessage$);
-  it('turns base64 into bytes and back', () => {
+  it('converts base64 to bytes and back', () => {
     const sent = {
       QueueUrl: 'u',
       MessageBody: 'b',
@@ -99,7 +99,7 @@ describe('JSON', () => {
     { sent: { QueueUrl: 'u' }, says: 'MessageBody' },
     { sent: { QueueUrl: 1, MessageBody: 'b' }, says: 'QueueUrl' },
     { sent: [], says: 'the request' },
-  ])('refuses $sent', ({ sent, says }) => {
+  ])('rejects $sent', ({ sent, says }) => {
     expect(() => decodeJson(input, sent)).toThrow(new RegExp(says));
   });
 });

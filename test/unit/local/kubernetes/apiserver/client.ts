@@ -1,4 +1,4 @@
-/** A server for one test file, and plain HTTP to talk to it. */
+/** An API server for one test file, and a plain HTTP client. */
 import {
   type ApiServerOptions,
   type LocalApiServer,
@@ -16,13 +16,13 @@ export interface Answer {
 
 export interface TestServer {
   readonly server: LocalApiServer;
-  /** Moves the server's clock. */
+  /** Advances the clock of the server. */
   advance(ms: number): void;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** As call, but fails the test when the answer is no success. */
+  /** Like call, but fails the test if the response is an error. */
   ok(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Body>;
   patch(type: string, path: string, body: unknown): Promise<Answer>;
-  /** Reads watch events until `enough` says so. */
+  /** Reads watch events until `enough` returns true. */
   watch(
     path: string,
     enough: (events: readonly Body[]) => boolean,
@@ -77,7 +77,7 @@ export async function testServer(options: Partial<ApiServerOptions> = {}): Promi
   };
 }
 
-/** The paths of all collections of the server, over all namespaces. */
+/** Returns the paths of all collections of the server, over all namespaces. */
 export async function everyCollection(api: TestServer): Promise<readonly string[]> {
   const { groups } = await api.ok('GET', '/apis');
   const versions = groups.flatMap((group: Body) => group.versions.map((one: Body) => `/apis/${one.groupVersion}`));
@@ -90,7 +90,7 @@ export async function everyCollection(api: TestServer): Promise<readonly string[
   return paths;
 }
 
-/** Waits for what happens behind the answer: garbage collection, budgets, cleanup. */
+/** Waits for asynchronous effects: garbage collection, budgets, cleanup. */
 export async function eventually<T>(read: () => Promise<T> | T, holds: (value: T) => boolean): Promise<T> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const value = await read();

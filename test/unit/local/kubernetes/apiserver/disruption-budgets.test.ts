@@ -1,4 +1,4 @@
-/** The pods that budgets count, whatever becomes of the pods and of the budgets' selectors. */
+/** The pods of budgets, after any changes of pods and selectors. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, expect, it } from '@jest/globals';
 import { realClock } from '../../../../../src/lib/clock.ts';
@@ -38,7 +38,7 @@ async function healthy(name: string): Promise<unknown> {
   return (objects.get({ ...BUDGET, name }).status as { currentHealthy?: number }).currentHealthy;
 }
 
-it('counts pods that were there and that come, change their labels, end and go', async () => {
+it('counts existing and new pods, and follows label changes, completions and deletions', async () => {
   pod('one', { app: 'web' });
   pod('elsewhere', { app: 'web' }, 'kube-system');
   budget('web', { app: 'web' });
@@ -56,7 +56,7 @@ it('counts pods that were there and that come, change their labels, end and go',
   expect(await healthy('web')).toBe(0);
 });
 
-it('counts for each budget the pods that it selects, by whatever it selects them', async () => {
+it('counts the selected pods of each budget for any kind of selector', async () => {
   pod('one', { app: 'web', tier: 'front' });
   const selectors = {
     'by-label': { matchLabels: { app: 'web' } },
@@ -81,7 +81,7 @@ it('counts for each budget the pods that it selects, by whatever it selects them
   expect(await counts()).toEqual([2, 0, 1, 2]);
 });
 
-it('expects as many pods as their controllers want, whenever these want others', async () => {
+it('expects the number of replicas of the controllers, and follows changes', async () => {
   const labels = { app: 'web' };
   const controller = (name: string, replicas: number) =>
     objects.create({
@@ -118,7 +118,7 @@ it('expects as many pods as their controllers want, whenever these want others',
   expect(await expected()).toBe(4);
 });
 
-it('looks for its pods anew when its selector changes, and when it comes back', async () => {
+it('selects pods again if its selector changes or it is recreated', async () => {
   pod('one', { app: 'web' });
   pod('two', { app: 'other' });
   pod('three', { app: 'other' });

@@ -24,7 +24,7 @@ describe('jsonPath', () => {
     ['.metadata.labels.a\\.b/c', ['x']],
     [".metadata.labels['a.b/c']", ['x']],
     ['.spec.nothing.here', []],
-  ])('reads %s', (path, found) => {
+  ])('evaluates %s', (path, found) => {
     expect(jsonPath(path)(object)).toEqual(found);
   });
 });

@@ -10,7 +10,7 @@ describe('objects of the local API server', () => {
   });
   afterAll(() => api.server.close());
 
-  it('takes a cluster-scoped object with a namespace for one without', async () => {
+  it('ignores the namespace of a cluster-scoped object', async () => {
     const path = '/apis/scheduling.k8s.io/v1/priorityclasses';
     const sent = { metadata: { name: 'spaced', namespace: 'default' }, value: 1 };
     const made = await api.ok('POST', path, sent);
@@ -20,14 +20,14 @@ describe('objects of the local API server', () => {
     await api.ok('DELETE', `${path}/spaced`);
   });
 
-  it('keeps capacities that are more than quantities', async () => {
+  it('keeps structured capacities of devices', async () => {
     const devices = [{ name: 'gpu-0', capacity: { memory: { value: '8Gi' } } }];
     const spec = { driver: 'gpu.example.com', nodeName: 'n', pool: { name: 'n', resourceSliceCount: 1 }, devices };
     const made = await api.ok('POST', '/apis/resource.k8s.io/v1/resourceslices', { metadata: { name: 'slice' }, spec });
     expect(made.spec.devices).toEqual(devices);
   });
 
-  it('creates a pod with what the server sets', async () => {
+  it('creates a pod with the fields that the server sets', async () => {
     const { status, body } = await api.call('POST', PODS, pod('made', { status: { phase: 'Running' } }));
     expect(status).toBe(201);
     expect(body.metadata).toMatchObject({
@@ -42,15 +42,15 @@ describe('objects of the local API server', () => {
     expect(body.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
   });
 
-  it('makes names from generateName', async () => {
+  it('generates names from generateName', async () => {
     const { body } = await api.call('POST', PODS, pod('', { metadata: { name: undefined, generateName: 'gen-' } }));
     expect(body.metadata.name).toMatch(/^gen-[a-z0-9]{5}$/);
   });
 
   it.each([
-    { when: 'the name is taken', object: pod('made'), status: 409, message: 'pods "made" already exists' },
+    { when: 'the name exists', object: pod('made'), status: 409, message: 'pods "made" already exists' },
     {
-      when: 'the name is no DNS name',
+      when: 'the name is not a DNS name',
       object: pod('Bad_Name'),
       status: 422,
       message: /^Pod "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123/,
@@ -73,7 +73,7 @@ describe('objects of the local API server', () => {
       status: 403,
       message: 'pods "prio" is forbidden: no PriorityClass with name nope was found',
     },
-  ])('refuses a pod when $when', async ({ object, status, message }) => {
+  ])('rejects a pod if $when', async ({ object, status, message }) => {
     const answer = await api.call('POST', PODS, object);
     expect(answer.status).toBe(status);
     expect(answer.body.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
@@ -81,7 +81,7 @@ describe('objects of the local API server', () => {
 
   it.each([
     {
-      when: 'a request is above its limit',
+      when: 'a request exceeds its limit',
       path: PODS,
       object: pod('greedy', {
         spec: {
@@ -92,7 +92,7 @@ describe('objects of the local API server', () => {
         'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1500m',
     },
     {
-      when: 'a device is asked for without a limit',
+      when: 'a device is requested without a limit',
       path: PODS,
       object: pod('learner', {
         spec: { containers: [{ name: 'c', image: 'i', resources: { requests: { 'nvidia.com/gpu': '1' } } }] },
@@ -101,7 +101,7 @@ describe('objects of the local API server', () => {
         'spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources',
     },
     {
-      when: 'fewer devices are asked for than the limit',
+      when: 'fewer devices are requested than the limit',
       path: PODS,
       object: pod('learner', {
         spec: {
@@ -137,17 +137,17 @@ describe('objects of the local API server', () => {
       message: 'involvedObject.namespace: Invalid value: "kube-system": does not match event.namespace',
     },
     {
-      when: 'a job would run for ever',
+      when: 'a job would never end',
       path: '/apis/batch/v1/namespaces/default/jobs',
       object: { metadata: { name: 'j' }, spec: { template: { spec: pod('p').spec } } },
       message: 'spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"',
     },
-  ])('refuses an object when $when', async ({ path, object, message }) => {
+  ])('rejects an object if $when', async ({ path, object, message }) => {
     const answer = await api.call('POST', path, object);
     expect(answer).toMatchObject({ status: 422, body: { message: expect.stringContaining(message) } });
   });
 
-  it('refuses objects in a namespace that does not exist', async () => {
+  it('rejects objects in a namespace that does not exist', async () => {
     const answer = await api.call('POST', '/api/v1/namespaces/nowhere/pods', pod('lost'));
     expect(answer).toMatchObject({
       status: 404,
@@ -160,12 +160,12 @@ describe('objects of the local API server', () => {
     expect((await api.call('GET', `${PODS}/dry`)).status).toBe(404);
   });
 
-  it('gives pods the priority of their class', async () => {
+  it('sets the priority of pods from their class', async () => {
     const body = await api.ok('POST', PODS, pod('critical', { spec: { priorityClassName: 'system-node-critical' } }));
     expect(body.spec.priority).toBe(2_000_001_000);
   });
 
-  it('treats unknown fields as fieldValidation says', async () => {
+  it('handles unknown fields according to fieldValidation', async () => {
     const strange = pod('strange', { spec: { bogus: 1 } });
     const strict = await api.call('POST', `${PODS}?fieldValidation=Strict&dryRun=All`, strange);
     expect(strict).toMatchObject({
@@ -177,7 +177,7 @@ describe('objects of the local API server', () => {
     expect(warned.body.spec.bogus).toBeUndefined();
   });
 
-  it('counts generations of the spec alone, and leaves an unchanged object alone', async () => {
+  it('counts generations of the spec only, and ignores an update without changes', async () => {
     const made = await api.ok('POST', DEPLOYMENTS, deployment('counted'));
     const path = `${DEPLOYMENTS}/counted`;
     const same = await api.ok('PUT', path, made);
@@ -188,7 +188,7 @@ describe('objects of the local API server', () => {
     expect(scaled.metadata.generation).toBe(2);
   });
 
-  it('refuses an update of an old version', async () => {
+  it('rejects an update of an old version', async () => {
     const made = await api.ok('POST', DEPLOYMENTS, deployment('raced'));
     await api.ok('PUT', `${DEPLOYMENTS}/raced`, { ...made, metadata: { ...made.metadata, labels: { a: 'b' } } });
     const late = await api.call('PUT', `${DEPLOYMENTS}/raced`, made);
@@ -202,7 +202,7 @@ describe('objects of the local API server', () => {
     });
   });
 
-  it('keeps status and spec apart', async () => {
+  it('updates status and spec separately', async () => {
     const made = await api.ok('POST', DEPLOYMENTS, { ...deployment('split'), status: { replicas: 5 } });
     expect(made.status).toEqual({});
     const wrong = { ...made, spec: { ...made.spec, replicas: 9 }, status: { replicas: 2 } };
@@ -212,7 +212,7 @@ describe('objects of the local API server', () => {
     expect(main.status.replicas).toBe(2);
   });
 
-  it('does not let a pod move or a selector change', async () => {
+  it('rejects a new node for a pod and changes of immutable selectors', async () => {
     const made = await api.ok('POST', PODS, pod('fixed', { spec: { nodeName: 'a' } }));
     const moved = await api.call('PUT', `${PODS}/fixed`, { ...made, spec: { ...made.spec, nodeName: 'b' } });
     expect(moved.body.message).toContain('pod updates may not change fields other than');
@@ -224,13 +224,13 @@ describe('objects of the local API server', () => {
   });
 
   describe('deletion', () => {
-    it('removes a pod without a node at once', async () => {
+    it('removes a pod without a node immediately', async () => {
       await api.ok('POST', PODS, pod('unbound'));
       await api.ok('DELETE', `${PODS}/unbound`);
       expect((await api.call('GET', `${PODS}/unbound`)).status).toBe(404);
     });
 
-    it('gives a running pod its grace and removes it on the second delete', async () => {
+    it('waits for the grace period of a running pod and removes it on the second delete', async () => {
       await api.ok('POST', PODS, pod('running', { spec: { nodeName: 'n1' } }));
       const first = await api.ok('DELETE', `${PODS}/running`, { gracePeriodSeconds: 10 });
       expect(first.metadata).toMatchObject({
@@ -244,7 +244,7 @@ describe('objects of the local API server', () => {
       expect((await api.call('GET', `${PODS}/running`)).status).toBe(404);
     });
 
-    it('keeps an object until its finalizers are gone', async () => {
+    it('keeps an object until it has no finalizers', async () => {
       const path = '/api/v1/namespaces/default/configmaps';
       await api.ok('POST', path, { metadata: { name: 'held', finalizers: ['example.com/hold'] } });
       const held = await api.ok('DELETE', `${path}/held`);
@@ -258,7 +258,7 @@ describe('objects of the local API server', () => {
       expect((await api.call('GET', `${path}/held`)).status).toBe(404);
     });
 
-    it('obeys preconditions', async () => {
+    it('checks preconditions', async () => {
       await api.ok('POST', PODS, pod('guarded'));
       const answer = await api.call('DELETE', `${PODS}/guarded`, { preconditions: { uid: 'other' } });
       expect(answer).toMatchObject({
@@ -273,7 +273,7 @@ describe('objects of the local API server', () => {
       expect((await api.ok('GET', `${PODS}?labelSelector=batch%3Dc`)).items).toEqual([]);
     });
 
-    it('empties a namespace before it goes', async () => {
+    it('deletes the objects of a namespace before the namespace', async () => {
       await api.ok('POST', '/api/v1/namespaces', { metadata: { name: 'doomed' } });
       await api.ok('POST', '/api/v1/namespaces/doomed/configmaps', {
         metadata: { name: 'inside', finalizers: ['example.com/hold'] },
@@ -313,7 +313,7 @@ describe('objects of the local API server', () => {
     const names = async (): Promise<string[]> =>
       (await api.ok('GET', MAPS)).items.map(({ metadata }: Body) => metadata.name);
 
-    it('deletes dependents after their owner, down the tree', async () => {
+    it('deletes dependents after their owner, recursively', async () => {
       const top = await make('top');
       const middle = await make('middle', [top]);
       await make('bottom', [middle]);
@@ -338,7 +338,7 @@ describe('objects of the local API server', () => {
       await eventually(names, (left) => !left.includes('misled'));
     });
 
-    it('orphans dependents when asked', async () => {
+    it('orphans dependents on request', async () => {
       const parent = await make('parent');
       await make('orphan', [parent]);
       await api.ok('DELETE', `${MAPS}/parent?propagationPolicy=Orphan`);
@@ -361,7 +361,7 @@ describe('objects of the local API server', () => {
     });
   });
 
-  it('injects failures, and says when to come back', async () => {
+  it('injects failures with Retry-After', async () => {
     api.server.faults.failRequests({ match: /^GET .*\/pods/, status: 429, times: 1, retryAfterSeconds: 3 });
     const failed = await api.call('GET', PODS);
     expect(failed).toMatchObject({ status: 429, body: { reason: 'TooManyRequests' } });

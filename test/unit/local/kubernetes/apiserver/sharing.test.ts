@@ -1,4 +1,4 @@
-/** What writes share with the stored objects: they must never change them. */
+/** Writes share unchanged parts with stored objects and must never mutate them. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { realClock } from '../../../../../src/lib/clock.ts';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
@@ -23,7 +23,7 @@ function frozen(value: unknown): void {
 
 beforeEach(() => {
   ({ objects } = openApi({ clock: realClock() }));
-  // a write that changes what is stored throws from here on
+  // A write that mutates stored objects throws from here on.
   for (const kind of [POD, DEPLOYMENT]) objects.subscribe(kind, (_type, object) => frozen(object));
 });
 
@@ -32,7 +32,7 @@ const status = (change: object): ApiObject =>
   objects.patch(REF, 'strategic', { status: change }, { subresource: 'status' });
 
 describe('a pod', () => {
-  it('keeps its spec as it is through binding, status and deletion', () => {
+  it('shares its spec across binding, status and deletion', () => {
     const { spec } = create();
     const first = status({ phase: 'Pending', conditions: [{ type: 'Ready', status: 'False', reason: 'Starting' }] });
     expect(first.spec).toBe(spec);
@@ -60,7 +60,7 @@ describe('a pod', () => {
     expect(running.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  it('gets another version for a change of its status, and none for what changes nothing', () => {
+  it('gets a new version for a status change, but not without a change', () => {
     create();
     const before = status({ phase: 'Running' });
     expect(status({ phase: 'Running' })).toBe(before);
@@ -69,7 +69,7 @@ describe('a pod', () => {
     expect(after.metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
   });
 
-  it('is held to the rules for what a write of its status changes', () => {
+  it('is validated for the changes of a status write', () => {
     create();
     const labelled = { metadata: { labels: { 'not a key': 'x' } } };
     expect(() => objects.patch(REF, 'merge', labelled, { subresource: 'status' })).toThrow(/metadata\.labels/);
@@ -80,7 +80,7 @@ describe('a pod', () => {
   });
 });
 
-it('leaves the spec of a workload alone when its status is written', () => {
+it('shares the spec of a workload when its status is written', () => {
   const { spec } = objects.create({
     ...DEPLOYMENT,
     metadata: { name: 'web' },
@@ -130,7 +130,7 @@ describe('a custom resource', () => {
     objects.create({ ...WIDGET, metadata: { name: 'a' }, spec: { name: 'x', bogus: 1 } });
   });
 
-  it('keeps its spec as it is when its status is written, and is held to all rules for what changes', () => {
+  it('shares its spec when its status is written, and changes are validated', () => {
     const { spec: stored } = objects.get(ref);
     expect(stored).toEqual({ name: 'x', size: 1 });
     const warnings: string[] = [];
@@ -150,7 +150,7 @@ describe('a custom resource', () => {
     expect(changed.spec).not.toHaveProperty('other');
   });
 
-  it('takes the fields and the defaults of another schema with the next write', () => {
+  it('is validated and defaulted by a new schema at the next write', () => {
     write({ status: { size: 2 } }, 'status');
     const wider = { ...parts, properties: { ...parts.properties, colour: { ...text, default: 'red' } } };
     const versions = [
@@ -168,7 +168,7 @@ describe('a custom resource', () => {
   });
 });
 
-it('makes deep copies, without what is undefined', () => {
+it('copies deeply without undefined values', () => {
   const inner = { b: [1, { c: undefined, d: null }] };
   const copy = clone({ a: inner, e: undefined });
   expect(JSON.stringify(copy)).toBe('{"a":{"b":[1,{"d":null}]}}');
@@ -176,7 +176,7 @@ it('makes deep copies, without what is undefined', () => {
   expect(copy.a).not.toBe(inner);
 });
 
-it('lists by name, whatever came and went since the last list', () => {
+it('lists by name after any additions and removals', () => {
   const names = (): string =>
     objects
       .list({ apiVersion: 'v1', kind: 'ConfigMap' }, 'default')

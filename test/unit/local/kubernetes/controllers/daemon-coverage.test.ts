@@ -1,4 +1,4 @@
-/** What is known of a DaemonSet's nodes: of each change only where it was. */
+/** Coverage of nodes by a DaemonSet: a change is evaluated only for its nodes. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DAEMON_SET, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../../src/api/kubernetes.ts';
@@ -24,7 +24,7 @@ const AGENT: DaemonSet = {
     selector: { matchLabels: labels },
     template: {
       metadata: { labels },
-      // that of nodes whose kubelet has not reported yet
+      // Tolerated by nodes whose kubelet has not reported yet.
       spec: {
         containers: [{ name: 'main', image: 'x' }],
         tolerations: [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }],
@@ -61,15 +61,15 @@ beforeEach(async () => {
 const taint = (name: string, effect: 'NoSchedule' | 'NoExecute') =>
   client.patch(NODE, { name }, { spec: { taints: [{ key: 'k', effect }] } });
 
-describe('what is known of a DaemonSet', () => {
-  it('is of all nodes at first, and then of those alone that changed', async () => {
+describe('the coverage of a DaemonSet', () => {
+  it('includes all nodes first, and then only changed nodes', async () => {
     expect(names(next().missing)).toBe('a b c');
     expect(coverage.take()).toEqual(new Set());
     coverage.changed('b');
     expect([...coverage.take()]).toEqual(['b']);
   });
 
-  it('counts as if it looked at every node', async () => {
+  it('equals a full count of every node', async () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => caches.of(NODE).get({ name }) as Node) as [Node, Node, Node];
     next();
     expect(coverage.status()).toMatchObject({ desiredNumberScheduled: 3, currentNumberScheduled: 0, numberReady: 0 });
@@ -96,7 +96,7 @@ describe('what is known of a DaemonSet', () => {
     expect(coverage.status()).toMatchObject({ desiredNumberScheduled: 1, numberMisscheduled: 2 });
   });
 
-  it('has pods leave that may not stay, that are over, and that are too many', async () => {
+  it('removes pods that are not allowed, have ended, or are surplus', async () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => caches.of(NODE).get({ name }) as Node) as [Node, Node, Node];
     const [first, second, third, over] = await Promise.all([place(a), place(a), place(b), place(c)]);
     await taint('b', 'NoExecute');
@@ -107,7 +107,7 @@ describe('what is known of a DaemonSet', () => {
     expect(missing).toEqual([]);
   });
 
-  it('has one pod of an old template leave at a time, when all others serve', async () => {
+  it('removes one pod of an old template at a time, after all others are available', async () => {
     const pods = [];
     for (const each of caches.of(NODE).list()) pods.push(await place(each, 'old'));
     for (const pod of pods.slice(1)) await ready(pod);

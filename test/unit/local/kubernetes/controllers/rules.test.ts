@@ -22,7 +22,7 @@ describe('DaemonSets', () => {
 
   it.each<[string, DaemonSet, Node, boolean, boolean]>([
     ['a plain node', set(), node(), true, true],
-    ['a node it does not select', set({ nodeSelector: { x: 'y' } }), node(), false, false],
+    ['a node outside its selector', set({ nodeSelector: { x: 'y' } }), node(), false, false],
     ['a NoSchedule taint', set(), node([{ key: 'x', effect: 'NoSchedule' }]), false, true],
     ['a NoExecute taint', set(), node([{ key: 'x', effect: 'NoExecute' }]), false, false],
     ['a tolerated taint', set({ tolerations }), node([{ key: 'x', effect: 'NoExecute' }]), true, true],
@@ -32,7 +32,7 @@ describe('DaemonSets', () => {
     expect(belongs(daemon, target)).toEqual({ run, stay });
   });
 
-  it('pin their pods by field and keep other affinity', () => {
+  it('bind their pods by field and keep other affinity', () => {
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [] } };
     const { spec } = podFor(set({ affinity }), node(), 'r1');
     expect(spec.affinity).toEqual({
@@ -61,8 +61,12 @@ describe('correctedTaints', () => {
 
   it.each<[string, Node, readonly string[] | undefined]>([
     ['a healthy node', node('True', [own]), undefined],
-    ['a node that got Ready', node('True', [own, notReady]), ['mine:NoSchedule']],
-    ['a node that is not', node('False', [own]), ['mine:NoSchedule', 'not-ready:NoSchedule', 'not-ready:NoExecute']],
+    ['a node that became Ready', node('True', [own, notReady]), ['mine:NoSchedule']],
+    [
+      'a node that is not Ready',
+      node('False', [own]),
+      ['mine:NoSchedule', 'not-ready:NoSchedule', 'not-ready:NoExecute'],
+    ],
     ['a silent node', node('Unknown', []), ['unreachable:NoSchedule', 'unreachable:NoExecute']],
     ['a cordon', node('True', [], true), ['unschedulable:NoSchedule']],
   ])('%s', (_, target, expected) => {
@@ -81,19 +85,15 @@ describe('evictionTime', () => {
   const exists: Toleration = { key: 'x', operator: 'Exists' };
 
   it.each<[string, Pod, number | undefined]>([
-    ['at once without a toleration', pod(), 20_000],
-    ['never with one', pod(exists), undefined],
-    ['later with a limited one', pod({ ...exists, tolerationSeconds: 300 }), 310_000],
-    [
-      'by the shortest of several',
-      pod({ ...exists, tolerationSeconds: 300 }, { ...exists, tolerationSeconds: 5 }),
-      15_000,
-    ],
+    ['immediately without a toleration', pod(), 20_000],
+    ['never with a toleration', pod(exists), undefined],
+    ['later with a toleration that has a limit', pod({ ...exists, tolerationSeconds: 300 }), 310_000],
+    ['by the shortest limit', pod({ ...exists, tolerationSeconds: 300 }, { ...exists, tolerationSeconds: 5 }), 15_000],
   ])('%s', (_, target, expected) => {
     expect(evictionTime(target, [taint], 20_000)).toBe(expected);
   });
 
-  it('minds NoExecute taints alone', () => {
+  it('considers only NoExecute taints', () => {
     expect(evictionTime(pod(), [{ key: 'x', effect: 'NoSchedule' }], 0)).toBeUndefined();
   });
 });

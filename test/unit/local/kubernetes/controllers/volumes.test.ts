@@ -51,7 +51,7 @@ describe('a persistent volume', () => {
     await gone();
   });
 
-  it('goes with its claim when its policy says so', async () => {
+  it('is deleted with its claim if its policy is Delete', async () => {
     await volume('Delete');
     await claim();
     await phase('Bound');
@@ -62,7 +62,7 @@ describe('a persistent volume', () => {
   it.each([
     'Delete',
     'Retain',
-  ] as const)('with the policy %s, deleted while it is Bound, stays until its claim is gone', async (policy) => {
+  ] as const)('with the policy %s that is deleted while it is Bound remains until its claim is deleted', async (policy) => {
     await volume(policy);
     await claim();
     await phase('Bound');
@@ -72,7 +72,7 @@ describe('a persistent volume', () => {
     await gone();
   });
 
-  it('whose claim went before it came is Released', async () => {
+  it('whose claim was deleted before it was created is Released', async () => {
     const { metadata } = await claim();
     await cluster.client.delete(PERSISTENT_VOLUME_CLAIM, CLAIM);
     const made = await volume('Retain');

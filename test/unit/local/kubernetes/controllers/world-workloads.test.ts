@@ -34,7 +34,7 @@ const podsThat = (what: string, holds: (pods: readonly Pod[]) => boolean): Promi
 
 const isGoing = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
 
-/** Plays scheduler and kubelet: puts the pods on a node and has them ready. */
+/** Acts as scheduler and kubelet: binds the pods to a node and makes them ready. */
 async function runPods(pods: readonly Pod[], target = 'a'): Promise<void> {
   for (const pod of pods) {
     if (!pod.spec.nodeName)
@@ -59,7 +59,7 @@ describe('ReplicaSets', () => {
     expect(pods.filter(isGoing)).toHaveLength(1);
   });
 
-  it('give up pending pods before those that run', async () => {
+  it('delete pending pods before running pods', async () => {
     await cluster.node('a');
     await cluster.client.create(REPLICA_SETS, workload('ReplicaSet', 'web', { replicas: 3 }));
     const created = await podsThat('three pods', (pods) => pods.length === 3);
@@ -74,7 +74,7 @@ describe('ReplicaSets', () => {
 });
 
 describe('Deployments', () => {
-  it('create pods, report them and roll a new template out', async () => {
+  it('create pods, report them and roll out a new template', async () => {
     await cluster.node('a');
     await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 4 }));
     await runPods(await podsThat('four pods', (pods) => pods.length === 4));
@@ -90,7 +90,7 @@ describe('Deployments', () => {
     await cluster.client.patch(DEPLOYMENTS, { name: 'web', namespace: 'default' }, next);
     const isNew = (pod: Pod): boolean => pod.metadata.labels?.version === 'two';
     const surge = await podsThat('new pods', (pods) => pods.some(isNew));
-    // maxSurge 25 % of 4 is one, maxUnavailable one more.
+    // maxSurge 25 % of 4 is one, and maxUnavailable is one more.
     expect(surge.filter((pod) => !isGoing(pod)).length).toBeLessThanOrEqual(5);
     await podsThat('the rollout to end', (pods) => {
       const alive = pods.filter((pod) => !isGoing(pod));
@@ -143,7 +143,7 @@ describe('Deployments', () => {
 });
 
 describe('StatefulSets', () => {
-  it('start their members one after another', async () => {
+  it('start their pods one after another', async () => {
     await cluster.node('a');
     await cluster.client.create(STATEFUL_SETS, workload('StatefulSet', 'db', { replicas: 2, serviceName: 'db' }));
     const first = await podsThat('the first member', (pods) => pods.length > 0);
@@ -258,7 +258,7 @@ describe('node lifecycle', () => {
     expect(await taintsOf()).toEqual(['mine:NoSchedule']);
   });
 
-  it('declares a node Unknown whose kubelet is silent', async () => {
+  it('sets a node to Unknown if its kubelet does not report', async () => {
     await cluster.node('a');
     const node = await cluster.until('the node to be Unknown', async () => {
       const found = await cluster.client.find(NODE, { name: 'a' });
@@ -272,7 +272,7 @@ describe('node lifecycle', () => {
     );
   });
 
-  it('deletes the pods of a node that is gone, and has them replaced', async () => {
+  it('deletes the pods of a deleted node, and their controllers replace them', async () => {
     await cluster.node('a');
     await cluster.client.create(REPLICA_SETS, workload('ReplicaSet', 'web', { replicas: 1 }));
     const before = await podsThat('a pod', (pods) => pods.length === 1);

@@ -1,4 +1,4 @@
-/** Volumes are detached when nobody uses them any more, whatever goes first. */
+/** Volumes are detached after their last use, in any order of deletions. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../../src/api/kinds.ts';
@@ -17,7 +17,7 @@ const DATA = { name: 'data', namespace: 'default' };
 const WRITER = { name: 'writer', namespace: 'default' };
 
 beforeEach(async () => {
-  // a volume is free two seconds after its last pod, which are a tenth of one here
+  // A volume is released two seconds after its last pod, which is a tenth of a second here.
   const clock = steadyClock(20);
   const api = openApi({ clock });
   client = connectInProcess(api);
@@ -65,10 +65,10 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   expect(await holds()).toBe(true);
 }
 
-it('detaches the volume of a claim that went together with its pod', async () => {
+it('detaches the volume of a claim that was deleted together with its pod', async () => {
   await client.patch(PERSISTENT_VOLUME_CLAIM, DATA, { metadata: { finalizers: null } });
   await client.delete(PERSISTENT_VOLUME_CLAIM, DATA);
-  // its volumes cannot be told any more
+  // The volumes of the pod are no longer known.
   await client.delete(POD, WRITER, { gracePeriodSeconds: 0 });
   await until(async () => (await attached()) === 0);
 });

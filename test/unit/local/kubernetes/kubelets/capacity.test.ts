@@ -7,7 +7,7 @@ const offered = (config: Partial<KubeletConfig> = {}, type: Parameters<typeof ha
   resourcesOf(instance({ hardware: hardware(type), ...more }), { ...NO_CONFIG, ...config }, 0.075);
 
 describe('resourcesOf', () => {
-  it('takes overhead and reservations off, as EKS images do on an m5.large', () => {
+  it('subtracts overhead and reservations like EKS images on an m5.large', () => {
     const { capacity, allocatable } = offered();
     expect(capacity).toMatchObject({ cpu: '2', memory: `${7577 * 1024}Ki`, pods: '29' });
     expect(allocatable).toMatchObject({ cpu: '1930m', memory: `${6903 * 1024}Ki`, pods: '29' });
@@ -24,35 +24,35 @@ describe('resourcesOf', () => {
     ],
     ['system reserved', { systemReserved: { cpu: '30m' } }, { cpu: '1900m' }],
     [
-      'an eviction amount',
+      'an eviction threshold',
       { evictionHard: { 'memory.available': '500Mi' } },
       { memory: `${(7577 - 574 - 500) * 1024}Ki` },
     ],
-    ['no eviction', { evictionHard: { 'memory.available': '100%' } }, { memory: `${(7577 - 574) * 1024}Ki` }],
+    ['no eviction threshold', { evictionHard: { 'memory.available': '100%' } }, { memory: `${(7577 - 574) * 1024}Ki` }],
   ])('follows %s', (_, config, expected) => {
     expect(offered(config).allocatable).toMatchObject(expected);
   });
 
-  it('sets huge pages aside from the memory', () => {
+  it('reserves huge pages from memory', () => {
     const { capacity, allocatable } = offered({ hugePages: { '2Mi': 512, '1Gi': 2 } });
     const pages = { 'hugepages-2Mi': '1024Mi', 'hugepages-1Gi': '2Gi' };
     expect(capacity).toMatchObject({ memory: `${7577 * 1024}Ki`, ...pages });
     expect(allocatable).toMatchObject({ memory: `${(6903 - 3072) * 1024}Ki`, ...pages });
   });
 
-  it('counts local disks that are joined', () => {
+  it('includes local disks in a RAID', () => {
     const { capacity } = offered({ raid0: true }, { diskGb: 100 });
     expect(capacity['ephemeral-storage']).toBe(`${Math.floor(100e9 / 1024)}Ki`);
   });
 
-  it('keeps the memory that Graviton reserves', () => {
+  it('subtracts the memory that Graviton reserves', () => {
     const { capacity } = offered({}, { memoryMib: 2048 }, { architecture: 'arm64' });
     expect(capacity.memory).toBe(`${1835 * 1024}Ki`);
   });
 });
 
 describe('devices', () => {
-  it('names accelerators as their plugins do', () => {
+  it('are named like those of the device plugins', () => {
     const gpus = { GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 4 }] } };
     const neurons = { NeuronInfo: { NeuronDevices: [{ Count: 2, CoreInfo: { Count: 4 } }] } };
     const of = (more: object): unknown => devices(instance({ hardware: { ...hardware(), ...more } }));
@@ -64,7 +64,7 @@ describe('devices', () => {
     expect(of({})).toEqual({});
   });
 
-  it('counts the interfaces of an Elastic Fabric Adapter', () => {
+  it('include the interfaces of an Elastic Fabric Adapter', () => {
     const interfaces = [{ type: 'interface' }, { type: 'efa' }, { type: 'efa-only' }];
     expect(devices(instance({ interfaces }))).toEqual({ 'vpc.amazonaws.com/efa': '2' });
   });

@@ -1,4 +1,4 @@
-/** Machines for the kubelets. */
+/** Instances for kubelet tests. */
 import type {
   InstanceListener,
   InstanceState,
@@ -12,7 +12,7 @@ interface HardwareShape {
   readonly diskGb?: number;
 }
 
-/** An m5.large unless told otherwise. */
+/** Hardware of an m5.large by default. */
 export const hardware = ({ vcpus = 2, memoryMib = 8192, diskGb }: HardwareShape = {}): LocalInstance['hardware'] => ({
   VCpuInfo: { DefaultVCpus: vcpus },
   MemoryInfo: { SizeInMiB: memoryMib },
@@ -54,7 +54,7 @@ export const instance = (more: Partial<LocalInstance> = {}): LocalInstance => ({
   ...more,
 });
 
-/** Instances whose states a test moves by hand. */
+/** Instances whose states are set by a test. */
 export function instanceBoard(): LocalInstances & { set(change: Partial<LocalInstance>): void } {
   const all = new Map<string, LocalInstance>();
   const listeners = new Set<InstanceListener>();
@@ -68,7 +68,7 @@ export function instanceBoard(): LocalInstances & { set(change: Partial<LocalIns
     set(change) {
       const before = all.get(change.id ?? 'i-1');
       const previous: InstanceState | undefined = before?.state;
-      // In place, as EC2's own records change.
+      // Mutates the record like EC2.
       const now = before ? Object.assign(before, change) : instance(change);
       all.set(now.id, now);
       for (const listener of listeners) listener(now, previous);

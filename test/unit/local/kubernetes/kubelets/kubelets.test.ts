@@ -84,7 +84,7 @@ const untilPhase = (phase: string): Promise<Pod> =>
   });
 
 describe('a kubelet', () => {
-  it('registers its machine with what the user data says, and gets Ready', async () => {
+  it('registers its instance with the configuration in the user data, and becomes Ready', async () => {
     boot();
     const registered = await cluster.until('the node', node);
     expect(registered.spec).toMatchObject({ providerID: 'aws:///us-west-2a/i-1' });
@@ -122,13 +122,13 @@ describe('a kubelet', () => {
     await cluster.until('a renewal', async () => (await renewed()) !== first);
   });
 
-  it('offers accelerators after a while', async () => {
+  it('publishes accelerators after a while', async () => {
     boot({ hardware: { ...hardware(), GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 1 }] } } });
     expect((await untilReady()).status?.capacity).not.toHaveProperty('nvidia.com/gpu');
     await cluster.until('the GPU', async () => (await node())?.status?.allocatable?.['nvidia.com/gpu'] === '1');
   });
 
-  it('offers its Elastic Fabric Adapters after a while, and huge pages from the start', async () => {
+  it('publishes its Elastic Fabric Adapters after a while, and huge pages from the start', async () => {
     const script = '#!/bin/bash\nsysctl -w vm.nr_hugepages=10\n';
     const parts = [
       ['application/node.eks.aws', userData()],
@@ -145,7 +145,7 @@ describe('a kubelet', () => {
     ['nothing', [], 27],
     ['--volume-attach-limit', ['node', '--volume-attach-limit=12'], 12],
     ['--reserved-volume-attachments', ['node', '--reserved-volume-attachments=3'], 25],
-  ])('publishes the volume limit of the EBS CSI driver, whose flags say %s', async (_, args, count) => {
+  ])('publishes the volume limit of the EBS CSI driver with the flags %s', async (_, args, count) => {
     const labels = { app: 'ebs-csi-node' };
     const template = { metadata: { labels }, spec: { containers: [{ name: 'ebs-plugin', image: 'ebs', args }] } };
     await cluster.client.create(DAEMON_SET, {
@@ -170,20 +170,20 @@ describe('a kubelet', () => {
     expect(await node()).toBeUndefined();
   });
 
-  it('never joins when the machine is told not to', async () => {
+  it('never joins if the instance is configured not to', async () => {
     boot({ joins: false });
     await cluster.parts.clock.sleep(5_000);
     expect(await node()).toBeUndefined();
   });
 
-  it('does not join when the machine goes during its boot', async () => {
+  it('does not join if the instance terminates during its boot', async () => {
     boot();
     board.set({ state: 'shutting-down' });
     await cluster.parts.clock.sleep(5_000);
     expect(await node()).toBeUndefined();
   });
 
-  it('waits for the node of an earlier machine with its address to go', async () => {
+  it('waits until the node of an earlier instance with its address is deleted', async () => {
     await cluster.node(NAME);
     boot();
     await cluster.parts.clock.sleep(4_000);
@@ -194,7 +194,7 @@ describe('a kubelet', () => {
 });
 
 describe('pods on a kubelet', () => {
-  it('come to run, once the node is Ready', async () => {
+  it('run after the node is Ready', async () => {
     boot();
     await cluster.until('the node', node);
     await runPod();
@@ -209,7 +209,7 @@ describe('pods on a kubelet', () => {
     expect(await reasons()).toContain('NodeReady');
   });
 
-  it('end gracefully when they are deleted', async () => {
+  it('terminate gracefully when they are deleted', async () => {
     boot();
     await untilReady();
     await runPod({ terminationGracePeriodSeconds: 60 });
@@ -219,7 +219,7 @@ describe('pods on a kubelet', () => {
     await cluster.until('the pod to go', async () => (await pod()) === undefined);
   });
 
-  it('are ready when their probes have succeeded, container by container', async () => {
+  it('are ready after their probes have succeeded, per container', async () => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -245,7 +245,7 @@ describe('pods on a kubelet', () => {
     expect(ready.status?.containerStatuses).toMatchObject([{ ready: true }, { ready: true }]);
   });
 
-  it.each(['readinessProbe', 'startupProbe'])('never are when their %s can only fail', async (probe) => {
+  it.each(['readinessProbe', 'startupProbe'])('never become ready if their %s can only fail', async (probe) => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -262,8 +262,8 @@ describe('pods on a kubelet', () => {
   it.each([
     ['a sleep', { sleep: { seconds: 30 } }, 60, 30],
     ['a command', { exec: { command: ['/bin/sh', '-c', 'sleep 30 && nginx -s quit'] } }, 60, 30],
-    ['a hook that is longer than the grace period', { sleep: { seconds: 90 } }, 20, 20],
-  ])('run their preStop hook before they end: %s', async (_, preStop, terminationGracePeriodSeconds, seconds) => {
+    ['a hook that exceeds the grace period', { sleep: { seconds: 90 } }, 20, 20],
+  ])('run their preStop hook before they terminate: %s', async (_, preStop, terminationGracePeriodSeconds, seconds) => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -277,7 +277,7 @@ describe('pods on a kubelet', () => {
     expect((clock.now() - startedAt) / 1000).toBeGreaterThanOrEqual(seconds - 1);
   });
 
-  it('run to their end when they may', async () => {
+  it('complete if their restart policy allows it', async () => {
     boot();
     await untilReady();
     await runPod({ restartPolicy: 'Never' });
@@ -287,7 +287,7 @@ describe('pods on a kubelet', () => {
     ]);
   });
 
-  it('fail at once when the machine is shut down', async () => {
+  it('fail immediately if the instance is shut down', async () => {
     boot();
     await untilReady();
     await runPod({ terminationGracePeriodSeconds: 3600 });
@@ -339,13 +339,13 @@ describe('a kubelet that hangs', () => {
     await untilReady();
   });
 
-  it('finds its pods taken for unready, and puts that right when it recovers', async () => {
+  it('has its pods marked as not ready, and corrects that when it recovers', async () => {
     boot();
     await untilReady();
     await runPod();
     const running = await untilPhase('Running');
     const ready = (found: Pod | undefined) => found?.status?.conditions?.find(({ type }) => type === 'Ready');
-    // What it said while the container was being made is gone.
+    // The reason from the creation of the container was removed.
     expect(ready(running)).not.toHaveProperty('reason');
     kubelets.hang(NAME);
     await cluster.until('the pod to be unready', async () => ready(await pod())?.reason === 'NodeNotReady');
@@ -354,7 +354,7 @@ describe('a kubelet that hangs', () => {
     expect((await pod())?.status?.phase).toBe('Running');
   });
 
-  it('has to exist', () => {
+  it('must exist', () => {
     expect(() => kubelets.hang('nobody')).toThrow(/nobody/);
   });
 });

@@ -1,4 +1,4 @@
-/** Whatever the provider renders for a family, the local world's machines understand. */
+/** Instances of the local world understand all user data that the provider renders. */
 import { describe, expect, it } from '@jest/globals';
 
 import type { EC2NodeClass } from '../../../../../src/api/ec2-nodeclass.ts';
@@ -31,7 +31,7 @@ const bootstrap = {
 const family = (amiFamily: NonNullable<EC2NodeClass['spec']['amiFamily']>) =>
   familyOf({ spec: { amiFamily, amiSelectorTerms: [] } } as unknown as EC2NodeClass);
 
-/** A user's addition that each family accepts. */
+/** Custom user data that each family accepts. */
 const CUSTOM = {
   AL2: '#!/bin/bash\necho before',
   AL2023: '#!/bin/bash\necho before',
@@ -45,7 +45,7 @@ describe('user data of the provider', () => {
       [name, undefined] as const,
       [name, CUSTOM[name]] as const,
     ]),
-  )('for %s, with %j before it, brings a kubelet up as wished', (name, custom) => {
+  )('for %s, with %j before it, starts a kubelet with the configuration', (name, custom) => {
     const config = decodeUserData(renderUserData(family(name), { ...bootstrap, custom }, silent));
     expect(config).toMatchObject({
       clusterName: 'local',
@@ -59,7 +59,7 @@ describe('user data of the provider', () => {
     expect(ordered(config.taints)).toEqual(ordered(taints));
   });
 
-  it.each(['AL2', 'AL2023', 'Bottlerocket'] as const)('for %s says that local disks are joined', (name) => {
+  it.each(['AL2', 'AL2023', 'Bottlerocket'] as const)('for %s configures local disks as a RAID', (name) => {
     const text = renderUserData(family(name), { ...bootstrap, custom: undefined, raid0: true }, silent);
     expect(decodeUserData(text).raid0).toBe(true);
   });

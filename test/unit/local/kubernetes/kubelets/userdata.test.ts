@@ -70,13 +70,16 @@ describe('decodeUserData of AL2023', () => {
       ),
     ],
     ['plain YAML', NODE_CONFIG],
-    ['a message without its end mark', mime(['application/node.eks.aws', NODE_CONFIG]).replace('--//--\n', '--//\n')],
-    ['Windows line ends', mime(['application/node.eks.aws', NODE_CONFIG]).replaceAll('\n', '\r\n')],
-  ])('reads %s', (_, text) => {
+    [
+      'a message without its closing boundary',
+      mime(['application/node.eks.aws', NODE_CONFIG]).replace('--//--\n', '--//\n'),
+    ],
+    ['Windows line endings', mime(['application/node.eks.aws', NODE_CONFIG]).replaceAll('\n', '\r\n')],
+  ])('parses %s', (_, text) => {
     expect(decodeUserData(text)).toEqual(expected);
   });
 
-  it('lets the last of several documents win', () => {
+  it('uses the last of several documents', () => {
     const user =
       'apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config: {maxPods: 7, podsPerCore: 3}\n';
     const config = decodeUserData(mime(['application/node.eks.aws', user], ['application/node.eks.aws', NODE_CONFIG]));
@@ -85,7 +88,7 @@ describe('decodeUserData of AL2023', () => {
 });
 
 describe('decodeUserData of Bottlerocket', () => {
-  it('reads its settings', () => {
+  it('parses its settings', () => {
     const text = `
 [settings]
 [settings.kubernetes]
@@ -134,7 +137,7 @@ exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1
 --kubelet-extra-args '--node-labels="a=b,c=d" --register-with-taints="team=x:NoSchedule,karpenter.sh/unregistered:NoExecute" --max-pods=29 --system-reserved="cpu=100m" --eviction-hard="memory.available<5%"' \\
 --local-disks raid0`;
 
-  it('reads the arguments of bootstrap.sh', () => {
+  it('parses the arguments of bootstrap.sh', () => {
     expect(decodeUserData(mime(['text/x-shellscript; charset="us-ascii"', script]))).toEqual({
       clusterName: 'local',
       endpoint: 'https://api',
@@ -148,14 +151,14 @@ exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1
     });
   });
 
-  it('finds the cluster after the options, too', () => {
+  it('finds the cluster name after the options', () => {
     const line = '/etc/eks/bootstrap.sh --apiserver-endpoint https://api local';
     expect(decodeUserData(line)).toMatchObject({ clusterName: 'local', endpoint: 'https://api' });
   });
 });
 
 describe('decodeUserData of other images', () => {
-  it('reads the parameters of a Windows bootstrap', () => {
+  it('parses the parameters of a Windows bootstrap script', () => {
     const script = `<powershell>
 & $EKSBootstrapScriptFile -EKSClusterName 'local' -APIServerEndpoint 'https://api' -KubeletExtraArgs '--node-labels="a=b" --register-with-taints="karpenter.sh/unregistered:NoExecute"'
 </powershell>`;
@@ -165,13 +168,13 @@ describe('decodeUserData of other images', () => {
   it.each([
     ['a nodeup script', '#!/bin/bash\nset -o errexit\nNODEUP_URL_AMD64=https://x/nodeup\ndownload-release\n'],
     ['nothing', ''],
-  ])('lets %s join without labels, unregistered', (_, text) => {
+  ])('lets %s join without labels and without the unregistered taint', (_, text) => {
     const config = decodeUserData(text);
     expect(config).toMatchObject({ labels: {}, taints: [unregistered] });
     expect(config.clusterName).toBeUndefined();
   });
 
-  it('takes the kubelet flags of any script', () => {
+  it('parses the kubelet flags of any script', () => {
     const script =
       '#!/bin/sh\nexec kubelet --node-labels=a=b --register-with-taints=karpenter.sh/unregistered=true:NoExecute --max-pods 17';
     expect(decodeUserData(script)).toMatchObject({
@@ -185,7 +188,7 @@ describe('decodeUserData of other images', () => {
     ['a message without boundary', 'MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx', /boundary/],
     ['a malformed taint', '/etc/eks/bootstrap.sh c --kubelet-extra-args "--register-with-taints=a=b"', /taint "a=b"/],
     ['broken TOML', '[settings.kubernetes]\nmax-pods =', /./],
-  ])('refuses %s', (_, text, message) => {
+  ])('rejects %s', (_, text, message) => {
     expect(() => decodeUserData(text)).toThrow(message);
   });
 });
@@ -219,7 +222,7 @@ describe('huge pages', () => {
     ],
     ['Bottlerocket', '[settings.kernel.sysctl]\n"vm.nr_hugepages" = "32"\n', { '2Mi': 32, '1Gi': 0 }],
     ['the last of several', 'sysctl vm.nr_hugepages=1\nsysctl vm.nr_hugepages=7\n', { '2Mi': 7, '1Gi': 0 }],
-  ])('are read from %s', (_, text, pages) => {
+  ])('are parsed from %s', (_, text, pages) => {
     expect(decodeUserData(text).hugePages).toEqual(pages);
   });
 });

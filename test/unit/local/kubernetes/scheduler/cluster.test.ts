@@ -1,4 +1,4 @@
-/** The scheduler's picture of the cluster: what it counts again, and what it need not. */
+/** The scheduler's view of the cluster, which is updated incrementally. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   apiVersionOf,
@@ -52,7 +52,7 @@ const APART: Partial<PodSpec> = {
 const podAt = (name: string) => ({ name, namespace: 'default' });
 
 describe('the cluster that the scheduler sees', () => {
-  it('counts pods by domain as if it looked at all of them each time', async () => {
+  it('counts pods by domain like a full count', async () => {
     const draws = randomStream(7);
     const one = <T>(choices: readonly T[]): T => choices[Math.floor(draws.next() * choices.length)] as T;
     const names = Array.from({ length: 12 }, (_, index) => `${index}`);
@@ -83,13 +83,13 @@ describe('the cluster that the scheduler sees', () => {
         () => client.delete(POD, podAt(name), { gracePeriodSeconds: one([0, 30]) }),
       ]);
       await change().catch(() => undefined);
-      // some ask rarely
+      // Some counts are read rarely.
       if (draws.next() < 0.5) compare();
     }
     compare();
   });
 
-  it('knows on which nodes pods with anti-affinity are', async () => {
+  it('returns the nodes of pods with anti-affinity', async () => {
     await addNode('a');
     await addNode('b');
     await addPod('other', { nodeName: 'a' });
@@ -159,7 +159,7 @@ describe('the cluster that the scheduler sees', () => {
       'the labels of a namespace',
       () => client.patch(NAMESPACE, { name: 'default' }, { metadata: { labels: { x: 'y' } } }),
     ],
-  ])('has another version after a change of %s', async (_, change) => {
+  ])('has a new version after a change of %s', async (_, change) => {
     await addNode('a');
     const before = cluster.version;
     await change();
@@ -206,7 +206,7 @@ describe('the default selector of a pod', () => {
 describe('what is remembered of refused pods', () => {
   const refusal = { message: '0/1 nodes are available: 1 Insufficient cpu.' };
 
-  it('holds for pods that are alike, until something changes', () => {
+  it('applies to equal pods until the cluster changes', () => {
     const view = { version: 1 };
     const refusals = new Refusals(view);
     refusals.put(podWith({ name: 'one', requests: { cpu: '9' } }), refusal);
@@ -218,7 +218,7 @@ describe('what is remembered of refused pods', () => {
     expect(refusals.of(podWith({ requests: { cpu: '9' } }))).toBeUndefined();
   });
 
-  it('is nothing of pods whose volumes or neighbours decide', () => {
+  it('excludes pods with volumes or inter-pod rules', () => {
     const refusals = new Refusals({ version: 1 });
     for (const pod of [podWith({ volumes: [{ name: 'data', ephemeral: {} }] }), podWith({ affinity: {} })]) {
       refusals.put(pod, refusal);

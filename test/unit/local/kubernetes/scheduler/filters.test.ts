@@ -14,11 +14,11 @@ import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from '.
 describe('nodeUnschedulable', () => {
   const cordoned = clusterOf([nodeView('a', { spec: { unschedulable: true } })]);
 
-  it('keeps pods off cordoned nodes', () => {
+  it('rejects cordoned nodes', () => {
     expect(outcome(nodeUnschedulable, podWith(), cordoned)).toBe(refusal('node(s) were unschedulable'));
   });
 
-  it('lets pods in that tolerate it', () => {
+  it('accepts pods that tolerate it', () => {
     const tolerations = [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' } as const];
     expect(outcome(nodeUnschedulable, podWith({ tolerations }), cordoned)).toEqual(['a']);
   });
@@ -31,19 +31,19 @@ describe('taintToleration', () => {
   it.each<[string, Toleration, boolean]>([
     ['the same key and value', { key: 'team', value: 'x' }, true],
     ['another value', { key: 'team', value: 'y' }, false],
-    ['the key alone without Exists', { key: 'team' }, false],
+    ['only the key without Exists', { key: 'team' }, false],
     ['the key with Exists', { key: 'team', operator: 'Exists' }, true],
     ['everything', { operator: 'Exists' }, true],
     ['the same effect', { key: 'team', value: 'x', effect: 'NoSchedule' }, true],
     ['another effect', { key: 'team', value: 'x', effect: 'NoExecute' }, false],
-    ['everything of another effect', { operator: 'Exists', effect: 'NoExecute' }, false],
+    ['every taint of another effect', { operator: 'Exists', effect: 'NoExecute' }, false],
     ['another key', { key: 'crew', operator: 'Exists' }, false],
   ])('toleration of %s', (_, toleration, tolerated) => {
     const pod = podWith({ tolerations: [toleration] });
     expect(outcome(taintToleration, pod, cluster)).toEqual(tolerated ? ['a'] : untolerated);
   });
 
-  it('does not mind PreferNoSchedule', () => {
+  it('ignores PreferNoSchedule', () => {
     const soft = nodeView('a', { spec: { taints: [{ key: 'team', effect: 'PreferNoSchedule' }] } });
     expect(outcome(taintToleration, podWith(), clusterOf([soft]))).toEqual(['a']);
   });
@@ -66,14 +66,14 @@ describe('nodeAffinity', () => {
   });
 
   it.each<[string, PodShape, readonly string[]]>([
-    ['nothing asked', {}, ['a', 'b']],
+    ['no requirements', {}, ['a', 'b']],
     ['a selector', { nodeSelector: { zone: 'z2' } }, ['b']],
     ['In', required(term('zone', 'In', 'z1', 'z3')), ['a']],
-    ['NotIn, also without the label', required(term('size', 'NotIn', '8')), ['b']],
+    ['NotIn, including a missing label', required(term('size', 'NotIn', '8')), ['b']],
     ['Exists', required(term('size', 'Exists')), ['a']],
     ['DoesNotExist', required(term('size', 'DoesNotExist')), ['b']],
     ['Gt', required(term('size', 'Gt', '7')), ['a']],
-    ['terms are alternatives', required(term('zone', 'In', 'z1'), term('zone', 'In', 'z2')), ['a', 'b']],
+    ['alternative terms', required(term('zone', 'In', 'z1'), term('zone', 'In', 'z2')), ['a', 'b']],
     ['a field', required({ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['b'] }] }), ['b']],
     ['selector and affinity together', { nodeSelector: { zone: 'z1' }, ...required(term('size', 'Lt', '9')) }, ['a']],
   ])('%s', (_, shape, fits) => {
@@ -82,7 +82,7 @@ describe('nodeAffinity', () => {
 
   it.each([
     ['Gt of an equal number', required(term('size', 'Gt', '8'))],
-    ['Gt of what is no number', required(term('zone', 'Gt', '1'))],
+    ['Gt of a value that is not a number', required(term('zone', 'Gt', '1'))],
     ['an empty term', required({})],
   ])('%s matches nothing', (_, shape) => {
     expect(outcome(nodeAffinity, podWith(shape), cluster)).toBe(
@@ -95,32 +95,28 @@ describe('podRequests', () => {
   const container = (cpu: string, more: object = {}) => ({ name: 'c', resources: { requests: { cpu } }, ...more });
 
   it.each<[string, PodShape, number]>([
-    ['containers add up', { containers: [container('100m'), container('200m')] }, 300],
+    ['the sum of containers', { containers: [container('100m'), container('200m')] }, 300],
     [
       'the largest init container counts',
       { containers: [container('1')], initContainers: [container('3'), container('2')] },
       3000,
     ],
     [
-      'a sidecar runs beside the containers',
+      'a sidecar beside the containers',
       { containers: [container('1')], initContainers: [container('500m', { restartPolicy: 'Always' })] },
       1500,
     ],
     [
-      'an init container runs beside the sidecars before it only',
+      'an init container beside earlier sidecars only',
       {
         containers: [container('1')],
         initContainers: [container('4'), container('1', { restartPolicy: 'Always' }), container('3')],
       },
       4000,
     ],
-    ['overhead is added', { containers: [container('1')], overhead: { cpu: '250m' } }, 1250],
-    [
-      'requests of the pod replace the sum',
-      { containers: [container('1')], resources: { requests: { cpu: '2' } } },
-      2000,
-    ],
-    ['limits stand in for requests', { containers: [{ name: 'c', resources: { limits: { cpu: '700m' } } }] }, 700],
+    ['overhead', { containers: [container('1')], overhead: { cpu: '250m' } }, 1250],
+    ['pod-level requests', { containers: [container('1')], resources: { requests: { cpu: '2' } } }, 2000],
+    ['limits as default requests', { containers: [{ name: 'c', resources: { limits: { cpu: '700m' } } }] }, 700],
   ])('%s', (_, shape, cpuMilli) => {
     expect(podRequests(podWith(shape))).toMatchObject({ cpu: cpuMilli, pods: 1 });
   });
@@ -130,21 +126,21 @@ describe('resourcesFit', () => {
   const used = podWith({ requests: { cpu: '3' } });
 
   it.each<[string, PodShape, string | undefined]>([
-    ['exactly what is left', { requests: { cpu: '1' } }, undefined],
-    ['a thousandth too much', { requests: { cpu: '1001m' } }, 'Insufficient cpu'],
-    ['a resource that the node has not', { requests: { 'nvidia.com/gpu': '1' } }, 'Insufficient nvidia.com/gpu'],
-    ['none of such a resource', { requests: { 'nvidia.com/gpu': '0' } }, undefined],
+    ['exactly the remaining amount', { requests: { cpu: '1' } }, undefined],
+    ['one thousandth too much', { requests: { cpu: '1001m' } }, 'Insufficient cpu'],
+    ['a resource that the node does not have', { requests: { 'nvidia.com/gpu': '1' } }, 'Insufficient nvidia.com/gpu'],
+    ['zero of such a resource', { requests: { 'nvidia.com/gpu': '0' } }, undefined],
   ])('%s', (_, shape, reason) => {
     const cluster = clusterOf([nodeView('a', { pods: [used] })]);
     expect(outcome(resourcesFit, podWith(shape), cluster)).toEqual(reason === undefined ? ['a'] : refusal(reason));
   });
 
-  it('counts the pods', () => {
+  it('counts pods', () => {
     const cluster = clusterOf([nodeView('a', { allocatable: { pods: '1' }, pods: [used] })]);
     expect(outcome(resourcesFit, podWith(), cluster)).toBe(refusal('Too many pods'));
   });
 
-  it('names every shortage, sorted', () => {
+  it('names every insufficient resource in sorted order', () => {
     const pod = podWith({ requests: { memory: '9Gi', cpu: '5' } });
     const message = outcome(resourcesFit, pod, clusterOf([nodeView('a')]));
     expect(message).toBe('0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.');
@@ -171,7 +167,7 @@ describe('nodePorts', () => {
 });
 
 describe('feasibleNodes', () => {
-  it('counts nodes by the first filter that refuses them', () => {
+  it('counts nodes by the first filter that rejects them', () => {
     const cluster = clusterOf([
       nodeView('a', { spec: { unschedulable: true }, allocatable: { cpu: '0' } }),
       nodeView('b', { allocatable: { cpu: '0' } }),
@@ -182,7 +178,7 @@ describe('feasibleNodes', () => {
     });
   });
 
-  it('says so when there are no nodes', () => {
+  it('reports that there are no nodes', () => {
     expect(feasibleNodes(podWith(), clusterOf([]))).toEqual({ message: 'no nodes available to schedule pods' });
   });
 });

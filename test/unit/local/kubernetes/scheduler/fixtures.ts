@@ -1,4 +1,4 @@
-/** Nodes, pods and clusters for the filters, from what a test cares about. */
+/** Builders of nodes, pods and clusters for filter tests. */
 import type {
   CSINode,
   LabelSelector,
@@ -102,11 +102,11 @@ export function clusterOf(nodes: readonly ReturnType<typeof nodeView>[], shape: 
   };
 }
 
-/** Names of the nodes that fit, or the message that says why none does. */
+/** Returns the names of nodes that fit, or the message if none fits. */
 export function outcome(filter: Filter, pod: Pod, cluster: ClusterView): readonly string[] | string {
   const verdict = feasibleNodes(pod, cluster, [filter]);
   return 'fits' in verdict ? verdict.fits.map(({ name }) => name) : verdict.message;
 }
 
-/** What one node is refused for. */
+/** Message for one rejected node. */
 export const refusal = (reason: string): string => `0/1 nodes are available: 1 ${reason}.`;

@@ -26,8 +26,8 @@ beforeEach(() => {
 
 const dueAt = (ms: number): readonly string[] => queue.due(ms).map(({ metadata }) => metadata.name);
 
-describe('pods that found no node', () => {
-  it('wait until something changes, a minute at the most', () => {
+describe('unschedulable pods', () => {
+  it('wait for a change of the cluster, at most a minute', () => {
     expect(dueAt(59_999)).toEqual([]);
     expect(dueAt(60_000)).toHaveLength(4);
   });
@@ -37,12 +37,12 @@ describe('pods that found no node', () => {
     ['drawn', ['near']],
     ['choosy', ['near', 'choosy']],
     ['with-volumes', ['stateful']],
-  ])('come back after their back-off when a change helps %s', (helped, names) => {
+  ])('are retried after their back-off if a change helps %s', (helped, names) => {
     queue.retry(helped);
     expect([dueAt(999), dueAt(1_000)]).toEqual([[], names]);
   });
 
-  it('are not brought back once they are gone, replaced or back already', () => {
+  it('are not retried if they were removed, replaced or already retried', () => {
     const [plain, near, choosy] = PODS as [Pod, Pod, Pod];
     queue.remove(plain);
     queue.put({ ...near, metadata: { ...near.metadata, uid: 'another' } }, 5);

@@ -26,24 +26,24 @@ describe('interPodAffinity', () => {
   });
 
   it.each<[string, PodShape, readonly string[]]>([
-    ['near others, by zone', near(term()), ['a', 'b']],
-    ['near others, by host', near(term({ topologyKey: 'kubernetes.io/hostname' })), ['a']],
-    ['away from others, by zone', far(term()), ['c']],
-    ['others in the named namespaces', { namespace: 'mine', ...near(term({ namespaces: ['default'] })) }, ['a', 'b']],
+    ['near other pods by zone', near(term()), ['a', 'b']],
+    ['near other pods by host', near(term({ topologyKey: 'kubernetes.io/hostname' })), ['a']],
+    ['away from other pods by zone', far(term()), ['c']],
+    ['pods in named namespaces', { namespace: 'mine', ...near(term({ namespaces: ['default'] })) }, ['a', 'b']],
     [
-      'others in the selected namespaces',
+      'pods in selected namespaces',
       { namespace: 'mine', ...far(term({ namespaceSelector: { matchLabels: { team: 'x' } } })) },
       ['c'],
     ],
-    ['others in every namespace', { namespace: 'mine', ...far(term({ namespaceSelector: {} })) }, ['c']],
-    ['others in the own namespace alone', { namespace: 'mine', ...far(term()) }, ['a', 'b', 'c']],
+    ['pods in every namespace', { namespace: 'mine', ...far(term({ namespaceSelector: {} })) }, ['c']],
+    ['only pods in the own namespace', { namespace: 'mine', ...far(term()) }, ['a', 'b', 'c']],
     [
-      'others with the same value of a label',
+      'pods with the same value of a label',
       { labels: { version: '2' }, ...far(term({ matchLabelKeys: ['version'] })) },
       ['a', 'b', 'c'],
     ],
     [
-      'others with a different value of a label',
+      'pods with a different value of a label',
       { labels: { version: '2' }, ...far(term({ mismatchLabelKeys: ['version'] })) },
       ['c'],
     ],
@@ -51,23 +51,23 @@ describe('interPodAffinity', () => {
     expect(outcome(interPodAffinity, podWith(shape), cluster)).toEqual(fits);
   });
 
-  it('lets the first pod of a group start anywhere the key exists', () => {
+  it('lets the first pod of a group start on any node with the key', () => {
     const empty = clusterOf([inZone('a', 'z1'), nodeView('b')]);
     expect(outcome(interPodAffinity, podWith({ labels: web, ...near(term()) }), empty)).toEqual(['a']);
   });
 
-  it('refuses a pod whose company is not there', () => {
+  it('rejects a pod if no other pod matches its affinity', () => {
     const message = outcome(interPodAffinity, podWith(near(term())), clusterOf([inZone('a', 'z1')]));
     expect(message).toBe(refusal("node(s) didn't match pod affinity rules"));
   });
 
-  it('respects the anti-affinity of pods that run', () => {
+  it('respects the anti-affinity of running pods', () => {
     const loner = podWith(far(term()));
     const message = outcome(interPodAffinity, podWith({ labels: web }), clusterOf([inZone('a', 'z1', loner)]));
     expect(message).toBe(refusal("node(s) didn't satisfy existing pods anti-affinity rules"));
   });
 
-  it('needs one pod that meets all terms', () => {
+  it('requires one pod that matches all terms', () => {
     const both = near(term(), term({ labelSelector: { matchLabels: { tier: 'db' } } }));
     const one = clusterOf([inZone('a', 'z1', webPod, podWith({ labels: { tier: 'db' } }))]);
     expect(outcome(interPodAffinity, podWith(both), one)).toBe(refusal("node(s) didn't match pod affinity rules"));
@@ -95,46 +95,46 @@ describe('topologySpread', () => {
   it.each<[string, PodShape, readonly string[]]>([
     ['the emptier domain', spread(), ['b']],
     ['a wider skew', spread({ maxSkew: 2 }), ['a', 'b']],
-    ['a pod that the selector does not count', spread({}, { labels: {} }), ['a', 'b']],
-    ['pods of other namespaces do not count', spread({}, { namespace: 'mine' }), ['a', 'b']],
-    ['with too few domains the minimum is zero', spread({ minDomains: 3, maxSkew: 1 }), ['b']],
-    ['domains that the pod cannot reach do not hold it back', spread({}, { nodeSelector: { zone: 'z1' } }), ['a', 'b']],
+    ['a pod that the selector does not match', spread({}, { labels: {} }), ['a', 'b']],
+    ['pods in other namespaces are ignored', spread({}, { namespace: 'mine' }), ['a', 'b']],
+    ['the minimum is 0 below minDomains', spread({ minDomains: 3, maxSkew: 1 }), ['b']],
+    ['domains that the pod cannot use are ignored', spread({}, { nodeSelector: { zone: 'z1' } }), ['a', 'b']],
     [
-      'unless the constraint ignores node affinity',
+      'domains count if the constraint ignores node affinity',
       spread({ nodeAffinityPolicy: 'Ignore' }, { nodeSelector: { zone: 'z1' } }),
       ['b'],
     ],
     [
-      'only pods with the same value of a label count',
+      'only pods with the same label value are counted',
       spread({ matchLabelKeys: ['version'] }, { labels: { ...web, version: '2' } }),
       ['a', 'b'],
     ],
-    ['soft constraints do not forbid', spread({ whenUnsatisfiable: 'ScheduleAnyway' }), ['a', 'b']],
+    ['ScheduleAnyway does not reject nodes', spread({ whenUnsatisfiable: 'ScheduleAnyway' }), ['a', 'b']],
   ])('%s', (_, shape, fits) => {
     expect(outcome(topologySpread, podWith(shape), clusterOf(uneven))).toEqual(fits);
   });
 
-  it('counts no pods that are going away', () => {
+  it('ignores terminating pods', () => {
     const going = podWith({ labels: web, deleting: true });
     const cluster = clusterOf([inZone('a', 'z1', going), inZone('b', 'z2')]);
     expect(outcome(topologySpread, podWith(spread()), cluster)).toEqual(['a', 'b']);
   });
 
-  it('leaves tainted domains out when told to', () => {
+  it('excludes tainted domains if nodeTaintsPolicy is Honor', () => {
     const tainted = nodeView('b', { labels: { zone: 'z2' }, spec: { taints: [{ key: 'x', effect: 'NoSchedule' }] } });
     const cluster = clusterOf([inZone('a', 'z1', webPod), tainted]);
     expect(outcome(topologySpread, podWith(spread()), cluster)).toEqual(['b']);
     expect(outcome(topologySpread, podWith(spread({ nodeTaintsPolicy: 'Honor' })), cluster)).toEqual(['a', 'b']);
   });
 
-  it('holds the minimum at zero while domains are missing', () => {
+  it('uses a minimum of 0 while domains are missing', () => {
     const cluster = clusterOf([inZone('a', 'z1', webPod), inZone('b', 'z2', webPod)]);
     expect(outcome(topologySpread, podWith(spread({ minDomains: 3 })), cluster)).toBe(
       "0/2 nodes are available: 2 node(s) didn't match pod topology spread constraints.",
     );
   });
 
-  it('refuses nodes without the key', () => {
+  it('rejects nodes without the key', () => {
     expect(outcome(topologySpread, podWith(spread()), clusterOf([nodeView('a')]))).toBe(
       refusal("node(s) didn't match pod topology spread constraints (missing required label)"),
     );

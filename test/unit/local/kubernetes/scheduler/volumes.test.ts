@@ -45,17 +45,17 @@ const inZ2 = [{ matchLabelExpressions: [{ key: 'zone', values: ['z2'] }] }];
 describe('volumeBinding', () => {
   it.each<[string, ClusterShape, readonly string[] | string]>([
     [
-      'a bound volume decides the zone',
+      'a bound volume determines the zone',
       { claims: [claim('data', { volumeName: 'v' })], volumes: [volume('v', 'z2')] },
       ['b'],
     ],
     [
-      'a class that waits can be served anywhere',
+      'a class that waits for the first consumer allows any node',
       { claims: [claim('data', { storageClassName: 'wait' })], classes: [storageClass('wait')] },
       ['a', 'b'],
     ],
     [
-      'allowed topologies limit it',
+      'allowed topologies restrict it',
       {
         claims: [claim('data', { storageClassName: 'wait' })],
         classes: [storageClass('wait', { allowedTopologies: inZ2 })],
@@ -63,7 +63,7 @@ describe('volumeBinding', () => {
       ['b'],
     ],
     [
-      'a free volume serves where it is',
+      'an available volume can be used in its zone',
       {
         claims: [claim('data', { storageClassName: 'local' })],
         classes: [local],
@@ -72,7 +72,7 @@ describe('volumeBinding', () => {
       ['a'],
     ],
     [
-      'a volume that is too small does not',
+      'a volume that is too small cannot be used',
       {
         claims: [claim('data', { storageClassName: 'local' })],
         classes: [local],
@@ -81,7 +81,7 @@ describe('volumeBinding', () => {
       "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.",
     ],
     [
-      'a volume reserved for another claim does not',
+      'a volume reserved for another claim cannot be used',
       {
         claims: [claim('data', { storageClassName: 'local' })],
         classes: [local],
@@ -89,7 +89,7 @@ describe('volumeBinding', () => {
       },
       "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind.",
     ],
-    ['a claim that is missing', {}, '0/2 nodes are available: persistentvolumeclaim "data" not found.'],
+    ['a missing claim', {}, '0/2 nodes are available: persistentvolumeclaim "data" not found.'],
     [
       'a claim that is being deleted',
       { claims: [claim('data', { volumeName: 'v' }, { deletionTimestamp: '2026-01-01T00:00:00Z' })] },
@@ -130,16 +130,16 @@ describe('volumeLimits', () => {
   const busy = [nodeView('a', { pods: [using('one')] })];
 
   it.each<[string, number, readonly string[], boolean]>([
-    ['one more within the limit', 2, ['two'], true],
-    ['one more beyond it', 1, ['two'], false],
-    ['the same volume again costs nothing', 1, ['one'], true],
-    ['two more beyond it', 2, ['two', 'three'], false],
+    ['one volume within the limit', 2, ['two'], true],
+    ['one volume beyond the limit', 1, ['two'], false],
+    ['the same volume counts once', 1, ['one'], true],
+    ['two volumes beyond the limit', 2, ['two', 'three'], false],
   ])('%s', (_, count, names, fits) => {
     const expected = fits ? ['a'] : '0/1 nodes are available: 1 node(s) exceed max volume count.';
     expect(outcome(volumeLimits, using(...names), clusterOf(busy, shape(count)))).toEqual(expected);
   });
 
-  it('does not limit a node that reports no driver', () => {
+  it('does not limit a node without a driver', () => {
     const { csiNodes: _, ...rest } = shape(0);
     expect(outcome(volumeLimits, using('two'), clusterOf(busy, rest))).toEqual(['a']);
   });

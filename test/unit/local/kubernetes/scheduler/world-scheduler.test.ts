@@ -63,7 +63,7 @@ describe('the scheduler', () => {
     expect(event.message).toBe('Successfully assigned default/web to a');
   });
 
-  it('says why a pod fits nowhere, and binds it when a node comes', async () => {
+  it('publishes the reason for an unschedulable pod, and binds it when a node is added', async () => {
     await cluster.node('small', { allocatable: { cpu: '1' } });
     await cluster.node('tainted', { taints: [{ key: 'team', value: 'x', effect: 'NoSchedule' }] });
     await create('web', {}, '2');
@@ -79,7 +79,7 @@ describe('the scheduler', () => {
     expect(await bound('web')).toBe('large');
   });
 
-  it('never gives away more than a node has, however fast the pods come', async () => {
+  it('never exceeds the capacity of a node, however fast pods are created', async () => {
     await cluster.node('a', { allocatable: { cpu: '1' } });
     await Promise.all(Array.from({ length: 12 }, (_, index) => create(`web-${index}`, {}, '200m')));
     await cluster.until('five pods to be bound', async () => {
@@ -90,7 +90,7 @@ describe('the scheduler', () => {
     expect((await cluster.pods()).filter((pod) => pod.spec.nodeName === 'a')).toHaveLength(5);
   });
 
-  it('uses the room that a deleted pod leaves', async () => {
+  it('uses the room of a deleted pod', async () => {
     await cluster.node('a', { allocatable: { cpu: '1' } });
     await create('first', {}, '1');
     await bound('first');
@@ -100,7 +100,7 @@ describe('the scheduler', () => {
     expect(await bound('second')).toBe('a');
   });
 
-  it('takes the more important pod first', async () => {
+  it('schedules pods with higher priority first', async () => {
     await cluster.client.raw('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', {
       apiVersion: 'scheduling.k8s.io/v1',
       kind: 'PriorityClass',
@@ -110,14 +110,14 @@ describe('the scheduler', () => {
     await create('low', {}, '1');
     await create('high', { priorityClassName: 'important' }, '1');
     await refusal('high');
-    // Until neither of them backs off any more.
+    // Waits for the end of both back-offs.
     await cluster.parts.clock.sleep(5_000);
     await cluster.node('a', { allocatable: { cpu: '1' } });
     expect(await bound('high')).toBe('a');
     expect((await refusal('low')).message).toMatch(/Insufficient cpu/);
   });
 
-  it('leaves gated pods and those of other schedulers alone', async () => {
+  it('ignores gated pods and pods of other schedulers', async () => {
     await cluster.node('a');
     await create('gated', { schedulingGates: [{ name: 'example.com/wait' }] });
     await create('other', { schedulerName: 'mine' });
@@ -127,7 +127,7 @@ describe('the scheduler', () => {
     expect((await find('other'))?.spec.nodeName).toBeUndefined();
   });
 
-  it('notices a cordon and its end', async () => {
+  it('follows cordons and uncordons', async () => {
     await cluster.node('a');
     await cluster.patchNode('a', { spec: { unschedulable: true } });
     await create('web');
@@ -136,7 +136,7 @@ describe('the scheduler', () => {
     expect(await bound('web')).toBe('a');
   });
 
-  it('has a volume made in the zone of the chosen node before it binds', async () => {
+  it('provisions a volume in the zone of the selected node before it binds the pod', async () => {
     await startVolumes(cluster.parts);
     await cluster.client.create(STORAGE_CLASS, {
       apiVersion: 'storage.k8s.io/v1',

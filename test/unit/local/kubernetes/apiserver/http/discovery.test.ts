@@ -10,7 +10,7 @@ describe('documents and tables of the local API server', () => {
   });
   afterAll(() => api.server.close());
 
-  it.each(['/healthz', '/livez', '/readyz'])('answers %s', async (path) => {
+  it.each(['/healthz', '/livez', '/readyz'])('returns %s', async (path) => {
     expect((await api.call('GET', path)).body).toBe('ok');
   });
 
@@ -23,7 +23,7 @@ describe('documents and tables of the local API server', () => {
     );
   });
 
-  it('aggregates discovery for those who ask', async () => {
+  it('returns aggregated discovery on request', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
     const { body, headers } = await api.call('GET', '/apis', undefined, { accept });
     expect(headers.get('content-type')).toContain('as=APIGroupDiscoveryList');
@@ -37,7 +37,7 @@ describe('documents and tables of the local API server', () => {
     );
   });
 
-  it('documents what patches take, so that kubectl leaves validation to the server', async () => {
+  it('documents the parameters of patches, so that kubectl validates on the server', async () => {
     const { paths } = await api.ok('GET', '/openapi/v3');
     const document = await api.ok('GET', paths['apis/apps/v1'].serverRelativeURL);
     const { patch } = document.paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'];
@@ -48,21 +48,21 @@ describe('documents and tables of the local API server', () => {
   it.each([
     ['api/v1', 'io.k8s.api.v1.Probe', 'failureThreshold', { type: 'integer' }],
     ['apis/apps/v1', 'io.k8s.api.v1.Deployment', 'spec', { $ref: '#/components/schemas/io.k8s.api.v1.DeploymentSpec' }],
-  ])('documents the types of the fields of built-in kinds: %s %s.%s', async (name, model, field, schema) => {
+  ])('documents the field types of built-in kinds: %s %s.%s', async (name, model, field, schema) => {
     const { components } = await api.ok('GET', `/openapi/v3/${name}`);
     expect(components.schemas[model].properties[field]).toEqual(schema);
   });
 
-  it('has an OpenAPI version 2 document in the protobuf that kubectl falls back to for kinds that are not served', async () => {
+  it('has an OpenAPI version 2 document in protobuf, which kubectl uses for kinds that are not served', async () => {
     const response = await fetch(`${api.server.url}/openapi/v2`, {
       headers: { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },
     });
-    // Go's media type parser takes no @, so the answer is spelled differently
+    // Go's media type parser does not accept @, so the content type differs.
     expect(response.headers.get('content-type')).toBe('application/com.github.proto-openapi.spec.v2.v1.0+protobuf');
     expect(Buffer.from(await response.arrayBuffer()).toString('latin1')).toContain('Kubernetes');
   });
 
-  it('answers unknown paths as a real server does', async () => {
+  it('returns the error of a real server for unknown paths', async () => {
     expect(await api.call('GET', '/apis/nope/v1/things')).toMatchObject({ status: 404, body: '404 page not found\n' });
     expect(await api.call('GET', '/apis/apps/v1/things')).toMatchObject({
       status: 404,
@@ -71,7 +71,7 @@ describe('documents and tables of the local API server', () => {
     expect((await api.call('GET', '/api/v1/namespaces/default/nopes')).status).toBe(404);
   });
 
-  it('allows everything to everybody', async () => {
+  it('allows all requests', async () => {
     const review = { spec: { resourceAttributes: { verb: 'create', resource: 'pods' } } };
     expect(
       (await api.ok('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review)).status.allowed,
@@ -83,7 +83,7 @@ describe('documents and tables of the local API server', () => {
     expect(token.status.token).toEqual(expect.any(String));
   });
 
-  it('refuses logs politely', async () => {
+  it('returns an error for logs', async () => {
     await api.ok('POST', PODS, pod('quiet'));
     expect(await api.call('GET', `${PODS}/quiet/log`)).toMatchObject({
       status: 400,
@@ -92,7 +92,7 @@ describe('documents and tables of the local API server', () => {
     await api.ok('DELETE', `${PODS}/quiet`);
   });
 
-  it('shows pods as kubectl does', async () => {
+  it('prints pods like kubectl', async () => {
     await api.ok('POST', PODS, pod('shown', { spec: { nodeName: 'n1' } }));
     await api.patch('merge-patch+json', `${PODS}/shown/status`, {
       status: {
@@ -115,7 +115,7 @@ describe('documents and tables of the local API server', () => {
     expect((await api.ok('GET', PODS, undefined, TABLE)).rows[0].cells[2]).toBe('Terminating');
   });
 
-  it('shows nodes and deployments', async () => {
+  it('prints nodes and deployments', async () => {
     const conditions = [{ type: 'Ready', status: 'True' }];
     const node = {
       metadata: { name: 'n1' },
@@ -130,7 +130,7 @@ describe('documents and tables of the local API server', () => {
     expect(deployments.rows[0].cells).toEqual(['web', '0/2', 0, 0, '0s', 'main', 'pause:3.9', 'app=web']);
   });
 
-  it('answers with metadata alone when that is asked for', async () => {
+  it('returns only metadata on request', async () => {
     const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
     const list = await api.ok('GET', '/api/v1/nodes', undefined, { accept });
     expect(list.items[0]).toEqual({

@@ -10,14 +10,14 @@ const run = (number: number, ...content: readonly (string | Buffer)[]): Buffer =
   const inner = Buffer.concat(content.map((part) => Buffer.from(part)));
   return Buffer.concat([Buffer.from([...varint((number << 3) | 2), ...varint(inner.length)]), inner]);
 };
-/** Kubernetes' envelope around a message. */
+/** The protobuf envelope of Kubernetes. */
 const message = (apiVersion: string, kind: string, ...fields: readonly Buffer[]): Buffer =>
   Buffer.concat([Buffer.from('k8s\0'), run(1, run(1, apiVersion), run(2, kind)), run(2, ...fields)]);
 
 const metadata = (name: string, ...more: readonly Buffer[]): Buffer => run(1, run(1, name), run(2, ''), ...more);
 
 describe('decodeProtobuf', () => {
-  it('reads text, maps, lists, times and embedded messages, and drops what is empty', () => {
+  it('decodes text, maps, lists, times and embedded messages, and omits empty values', () => {
     const labels = run(11, run(1, 'app'), run(2, 'web'));
     const created = run(8, int(1, 1_700_000_000));
     const container = run(2, run(1, 'main'), run(2, 'pause'), run(8, run(2, run(1, 'cpu'), run(2, run(1, '100m')))));
@@ -37,7 +37,7 @@ describe('decodeProtobuf', () => {
     });
   });
 
-  it('reads numbers that may be text', () => {
+  it('decodes IntOrString values', () => {
     const percent = run(1, int(1, 1), int(2, 0), run(3, '50%'));
     const budget = message('policy/v1', 'PodDisruptionBudget', metadata('b'), run(2, percent));
     expect(decodeProtobuf(budget).spec).toEqual({ minAvailable: '50%' });
@@ -45,7 +45,7 @@ describe('decodeProtobuf', () => {
 
   const known = createRegistry();
   addBuiltins(known);
-  it.each(known.all().map((one) => [groupVersion(one), one.kind]))('knows %s %s', (version, kind) => {
+  it.each(known.all().map((one) => [groupVersion(one), one.kind]))('decodes %s %s', (version, kind) => {
     expect(decodeProtobuf(message(version, kind, metadata('one')))).toEqual({
       apiVersion: version,
       kind,
@@ -53,12 +53,12 @@ describe('decodeProtobuf', () => {
     });
   });
 
-  it('keeps zeros that JSON always has', () => {
+  it('keeps zeros that are always present in JSON', () => {
     const low = message('scheduling.k8s.io/v1', 'PriorityClass', metadata('low'), int(2, 0), int(3, 0), run(4, ''));
     expect(decodeProtobuf(low)).toMatchObject({ value: 0 });
   });
 
-  it('reads volumes, whose sources stand beside each other', () => {
+  it('decodes volumes with inlined sources', () => {
     const source = run(2, run(22, run(1, 'ebs.csi.aws.com'), run(2, 'vol-1'), int(3, 0)));
     const capacity = run(1, run(1, 'storage'), run(2, run(1, '1Gi')));
     const volume = message('v1', 'PersistentVolume', metadata('v'), run(2, capacity, source, run(3, 'ReadWriteOnce')));
@@ -69,7 +69,7 @@ describe('decodeProtobuf', () => {
     });
   });
 
-  it('reads schemas, with what stands for a boolean, a list or raw JSON', () => {
+  it('decodes schemas with JSONSchemaPropsOrBool, JSONSchemaPropsOrArray and raw JSON', () => {
     const schema = (type: string, ...more: readonly Buffer[]): Buffer[] => [run(5, type), ...more];
     const list = schema('array', run(24, run(1, ...schema('string', run(8, run(1, '"a"'))))));
     const map = schema('object', run(30, run(2, ...schema('integer'))));
@@ -100,10 +100,10 @@ describe('decodeProtobuf', () => {
   });
 
   it.each([
-    { what: 'no message', body: Buffer.from('{}'), says: 'no Kubernetes protobuf message' },
-    { what: 'a kind it does not know', body: message('v1', 'Mystery'), says: 'Mystery is only accepted as' },
-    { what: 'a message that ends early', body: message('v1', 'Pod').subarray(0, 10), says: 'ends too early' },
-  ])('refuses $what', ({ body, says }) => {
+    { what: 'an invalid message', body: Buffer.from('{}'), says: 'no Kubernetes protobuf message' },
+    { what: 'an unknown kind', body: message('v1', 'Mystery'), says: 'Mystery is only accepted as' },
+    { what: 'a truncated message', body: message('v1', 'Pod').subarray(0, 10), says: 'ends too early' },
+  ])('rejects $what', ({ body, says }) => {
     expect(() => decodeProtobuf(body)).toThrow(says);
   });
 });
@@ -115,7 +115,7 @@ describe('a protobuf request', () => {
   });
   afterAll(() => api.server.close());
 
-  it('creates an object as JSON does', async () => {
+  it('creates the same object as JSON', async () => {
     const response = await fetch(`${api.server.url}/api/v1/namespaces`, {
       method: 'POST',
       headers: {

@@ -31,7 +31,7 @@ describe('lists and watches of the local API server', () => {
     expect(await names(query)).toEqual(is);
   });
 
-  it('refuses fields that pods cannot be selected by', async () => {
+  it('rejects unsupported field selectors of pods', async () => {
     const answer = await api.call('GET', `${PODS}?fieldSelector=spec.bogus%3D1`);
     expect(answer).toMatchObject({
       status: 400,
@@ -39,13 +39,13 @@ describe('lists and watches of the local API server', () => {
     });
   });
 
-  it('leaves kind and apiVersion out of the items of built-in kinds', async () => {
+  it('omits kind and apiVersion in the items of built-in kinds', async () => {
     const list = await api.ok('GET', PODS);
     expect([list.kind, list.items[0].kind, list.items[0].apiVersion]).toEqual(['PodList', undefined, undefined]);
     expect(list.items[0].metadata.name).toBe('a');
   });
 
-  it('pages through the state of the first page, until history is forgotten', async () => {
+  it('returns pages of the state of the first page until the history is gone', async () => {
     const first = await api.ok('GET', `${PODS}?limit=2`);
     expect(first.metadata.remainingItemCount).toBe(3);
     await api.ok('POST', PODS, pod('bb'));
@@ -64,7 +64,7 @@ describe('lists and watches of the local API server', () => {
     expect(late).toMatchObject({ status: 410, body: { reason: 'Expired' } });
   });
 
-  it('sends what is there and then what changes', async () => {
+  it('sends existing objects and then changes', async () => {
     const events = api.watch(`${PODS}?watch=true&fieldSelector=spec.nodeName%3Dn2`, count(3));
     await new Promise((resolve) => setTimeout(resolve, 20));
     await api.patch('merge-patch+json', `${PODS}/d`, { metadata: { labels: { seen: 'yes' } } });
@@ -89,7 +89,7 @@ describe('lists and watches of the local API server', () => {
     );
   });
 
-  it('shows an object that leaves or enters the selection as deleted or added', async () => {
+  it('reports an object that leaves or enters the selection as deleted or added', async () => {
     const { metadata } = await api.ok('GET', PODS);
     const relabel = (tier: string) => api.patch('merge-patch+json', `${PODS}/a`, { metadata: { labels: { tier } } });
     await relabel('back');
@@ -103,7 +103,7 @@ describe('lists and watches of the local API server', () => {
     expect(events[0].object.metadata.labels.tier).toBe('front');
   });
 
-  it('ends a watch from a forgotten revision with 410', async () => {
+  it('ends a watch from an expired revision with 410', async () => {
     const { metadata } = await api.ok('GET', PODS);
     await api.patch('merge-patch+json', `${PODS}/b`, { metadata: { annotations: { at: 'once' } } });
     api.server.faults.expireHistory();
@@ -111,7 +111,7 @@ describe('lists and watches of the local API server', () => {
     expect(event).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
   });
 
-  it('refuses a revision from the future', async () => {
+  it('rejects a future revision', async () => {
     const answer = await api.call('GET', `${PODS}?resourceVersion=999999`);
     expect(answer).toMatchObject({
       status: 504,
@@ -126,7 +126,7 @@ describe('lists and watches of the local API server', () => {
     expect(events.at(-1).object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' });
   });
 
-  it('sends bookmarks to those who ask', async () => {
+  it('sends bookmarks on request', async () => {
     const { metadata } = await api.ok('GET', PODS);
     const [event] = await api.watch(
       `${PODS}?watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`,
@@ -138,7 +138,7 @@ describe('lists and watches of the local API server', () => {
     });
   });
 
-  it('writes the bookmarks of metadata watches as metadata, of every kind and at the end of a list too', async () => {
+  it('sends bookmarks as metadata on metadata watches of every kind, including at the end of a list', async () => {
     const asMetadata = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
     const query =
       'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnone';
@@ -152,7 +152,7 @@ describe('lists and watches of the local API server', () => {
     }
   });
 
-  it('writes the bookmarks of watches of tables as tables, of every kind', async () => {
+  it('sends bookmarks as tables on table watches of every kind', async () => {
     const asTable = { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
     const { metadata } = await api.ok('GET', PODS);
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${metadata.resourceVersion}`;
@@ -174,7 +174,7 @@ describe('lists and watches of the local API server', () => {
     expect(await response.text()).toBe('');
   });
 
-  it('shows core events under events.k8s.io too', async () => {
+  it('serves core events under events.k8s.io too', async () => {
     const involvedObject = { kind: 'Pod', name: 'a', namespace: 'default' };
     const event = { metadata: { name: 'e1' }, involvedObject, reason: 'Tested', message: 'hello', type: 'Normal' };
     await api.ok('POST', '/api/v1/namespaces/default/events', event);
@@ -184,7 +184,7 @@ describe('lists and watches of the local API server', () => {
     expect(selected.items).toHaveLength(1);
   });
 
-  it('keeps a client-node informer in step, over dropped watches and forgotten history', async () => {
+  it('keeps a client-node informer in sync across broken watches and expired history', async () => {
     const config = new KubeConfig();
     config.loadFromString(api.server.kubeconfig());
     const client = config.makeApiClient(CoreV1Api);
@@ -222,7 +222,7 @@ describe('lists and watches of the local API server', () => {
     expect(seen.filter((event) => event === 'add missed')).toHaveLength(1);
   });
 
-  it('lists ten thousand pods without much work', async () => {
+  it('lists ten thousand pods with little CPU time', async () => {
     for (let i = 0; i < 10_000; i++) {
       api.server.objects.create({ ...pod(`many-${i}`), metadata: { name: `many-${i}`, namespace: 'kube-public' } });
     }
@@ -232,7 +232,7 @@ describe('lists and watches of the local API server', () => {
     await (await fetch(`${api.server.url}${path}`)).text();
     const { user } = process.cpuUsage(before);
     expect(JSON.parse(text).items).toHaveLength(10_000);
-    // Serialised at each request, or compared pair by pair, it would be a multiple of this.
+    // Serialization per request or pairwise comparisons would take a multiple of this.
     expect(user / 1e6).toBeLessThan(3);
   });
 });

@@ -26,7 +26,7 @@ describe('eviction from the local API server', () => {
       (status) => status !== undefined && holds(status),
     );
 
-  /** Pods of one ReplicaSet on a node, of which the first `ready` are ready. */
+  /** Creates pods of one ReplicaSet on a node. The first `ready` pods are ready. */
   async function replicas(app: string, total: number, ready = total): Promise<void> {
     const labels = { app };
     const template = { metadata: { labels }, spec: pod('x').spec };
@@ -53,7 +53,7 @@ describe('eviction from the local API server', () => {
     { app: 'unavailable', spec: { maxUnavailable: 1 }, desired: 2, allowed: 1 },
     { app: 'unavailable-percent', spec: { maxUnavailable: '34%' }, desired: 1, allowed: 2 },
     { app: 'too-many', spec: { minAvailable: 5 }, desired: 5, allowed: 0 },
-  ])('reckons what $spec allows of three pods', async ({ app, spec, desired, allowed }) => {
+  ])('calculates the disruptions that $spec allows for three pods', async ({ app, spec, desired, allowed }) => {
     await replicas(app, 3);
     await budget(app, spec);
     const status = await settled(app, ({ currentHealthy }) => currentHealthy === 3);
@@ -65,7 +65,7 @@ describe('eviction from the local API server', () => {
     });
   });
 
-  it('spends the budget, then refuses with the real message', async () => {
+  it('uses the budget, then rejects with the message of a real server', async () => {
     await replicas('web', 2);
     await budget('web', { minAvailable: 1 });
     await settled('web', ({ disruptionsAllowed }) => disruptionsAllowed === 1);
@@ -93,7 +93,7 @@ describe('eviction from the local API server', () => {
     );
   });
 
-  it('refuses a pod with two budgets', async () => {
+  it('rejects the eviction of a pod with two budgets', async () => {
     await replicas('twice', 1);
     await budget('twice', { minAvailable: 0 });
     await api.ok('POST', BUDGETS, {
@@ -108,7 +108,7 @@ describe('eviction from the local API server', () => {
     });
   });
 
-  it('lets unhealthy pods go as the policy says', async () => {
+  it('evicts unhealthy pods according to the policy', async () => {
     await replicas('sick', 2, 0);
     await budget('sick', { minAvailable: 1 });
     await settled('sick', ({ expectedPods }) => expectedPods === 2);
@@ -117,7 +117,7 @@ describe('eviction from the local API server', () => {
     expect((await evict('sick-0')).status).toBe(201);
   });
 
-  it('changes nothing on a dry run, and checks the uid', async () => {
+  it('has no effect on a dry run, and checks the uid', async () => {
     await replicas('dry', 1);
     expect((await evict('dry-0', { deleteOptions: { dryRun: ['All'] } })).status).toBe(201);
     expect((await api.ok('GET', `${PODS}/dry-0`)).metadata.deletionTimestamp).toBeUndefined();

@@ -17,7 +17,7 @@ import {
 import { modelShape } from '../../../../../../src/local/kubernetes/apiserver/resources/models.ts';
 import { ANY } from '../../../../../../src/local/kubernetes/apiserver/resources/shape.ts';
 
-/** Sets as appliers and updates make them: fields of objects, some with the mark that they are fields themselves. */
+/** Sets in the form of appliers and updates: fields of objects, some of which are also marked as set themselves. */
 const { set } = fc.letrec<{ set: FieldSet; node: FieldSet }>((tie) => ({
   set: fc.dictionary(fc.constantFrom('f:a', 'f:b', 'f:c'), tie('node'), { maxKeys: 3 }),
   node: fc.oneof(
@@ -32,7 +32,7 @@ const { set } = fc.letrec<{ set: FieldSet; node: FieldSet }>((tie) => ({
 const paths = (one: FieldSet): readonly string[] => [...pathsOf(one)].sort();
 
 describe('sets of fields', () => {
-  it('obey the laws of sets', () => {
+  it('satisfy the laws of sets', () => {
     fc.assert(
       fc.property(set, set, (left, right) => {
         const [a, b] = [new Set(paths(left)), new Set(paths(right))];
@@ -43,7 +43,7 @@ describe('sets of fields', () => {
     );
   });
 
-  it('are written as Kubernetes writes paths', () => {
+  it('are formatted as Kubernetes paths', () => {
     const spec = {
       replicas: 1,
       template: { spec: { containers: [{ name: 'main', ports: [{ containerPort: 80 }], args: ['a'] }] } },
@@ -66,20 +66,20 @@ describe('sets of fields', () => {
 });
 
 const parts = fc.dictionary(fc.constantFrom('x', 'y'), fc.constantFrom(1, 2));
-/** A field is of the same type in every version. */
+/** A field has the same type in every version. */
 const object = fc.record(
   { a: fc.constantFrom(1, 2), b: parts, c: fc.record({ d: parts }, { requiredKeys: [] }) },
   { requiredKeys: [] },
 ) as fc.Arbitrary<Json>;
 
 describe('the difference of two objects', () => {
-  it('is nothing between equal ones, and names each field that came, went or changed', () => {
+  it('is empty for equal objects, and names each added, removed or changed field', () => {
     fc.assert(
       fc.property(object, object, (before, after) => {
         expect(compare(before, before, ANY)).toEqual({ changed: {}, removed: {} });
         const there = compare(before, after, ANY);
         const back = compare(after, before, ANY);
-        // What came on the way there goes on the way back; what has another value has it both ways.
+        // Fields added in one direction are removed in the other. Changed values differ in both directions.
         const came = difference(there.changed, back.changed);
         expect(paths(difference(came, back.removed))).toEqual([]);
         expect(there.changed).toEqual(compare(before, { ...before, ...after }, ANY).changed);
@@ -93,7 +93,7 @@ describe('managers', () => {
   const fieldsBy = (entries: readonly Managed[], manager: string): readonly string[] =>
     paths(entries.find((entry) => entry.manager === manager)?.fieldsV1 ?? {});
 
-  it('each hold what they wrote last, and nobody holds what is gone', () => {
+  it('own the fields that they wrote last, and removed fields have no owner', () => {
     fc.assert(
       fc.property(fc.array(object, { minLength: 1, maxLength: 6 }), (versions) => {
         let entries: readonly Managed[] = entriesOf(undefined);
@@ -102,7 +102,7 @@ describe('managers', () => {
           entries = afterUpdate(before, after, ANY, entries, writer(`m${i % 3}`));
           before = after;
           const held = entries.flatMap(({ fieldsV1 }) => pathsOf(fieldsV1));
-          // Every leaf of the object is held by exactly one, as there are no appliers.
+          // Every leaf has exactly one owner, because there are no appliers.
           expect(new Set(held).size).toBe(held.length);
           const leaves = pathsOf(fieldsOf(after, ANY)).filter((path) => path !== '.metadata');
           expect(held).toEqual(expect.arrayContaining([...leaves]));
@@ -111,7 +111,7 @@ describe('managers', () => {
     );
   });
 
-  it('move with the fields that change', () => {
+  it('lose fields that another manager changes', () => {
     const made = afterUpdate({}, { data: { a: '1', b: '1' } }, ANY, [], writer('maker'));
     const merged = afterUpdate({ data: { a: '1', b: '1' } }, { data: { a: '2', b: '1' } }, ANY, made, writer('merger'));
     expect(fieldsBy(merged, 'maker')).toEqual(['.data', '.data.b']);

@@ -28,7 +28,7 @@ describe('a strategic merge patch', () => {
             name: 'a',
             image: 'a:1',
             env: [
-              // What is new and stands in the patch comes first, as with a real server.
+              // New items of the patch come first, like on a real server.
               { name: 'Y', value: '2' },
               { name: 'X', value: '1' },
             ],
@@ -64,7 +64,7 @@ describe('a strategic merge patch', () => {
       gives: { tolerations: [{ key: 'b' }] },
     },
     {
-      does: 'replaces a map when told to',
+      does: 'replaces a map on request',
       patch: { spec: { nodeSelector: { $patch: 'replace', z: '1' } } },
       gives: { nodeSelector: { z: '1' } },
     },
@@ -73,7 +73,7 @@ describe('a strategic merge patch', () => {
       patch: { spec: { nodeSelector: { $retainKeys: ['z'], z: '1' } } },
       gives: { nodeSelector: { z: '1' } },
     },
-    { does: 'removes what is null', patch: { spec: { nodeSelector: null } }, gives: { nodeSelector: undefined } },
+    { does: 'removes null values', patch: { spec: { nodeSelector: null } }, gives: { nodeSelector: undefined } },
   ])('$does', ({ patch, gives }) => {
     const { spec } = strategicPatch(target, patch, modelShape('V1Pod')) as Body;
     for (const [field, value] of Object.entries(gives)) expect(spec[field]).toEqual(value);
@@ -84,7 +84,7 @@ describe('a strategic merge patch', () => {
     expect(strategicPatch(target, patch, modelShape('V1Pod'))).toMatchObject({ metadata: { finalizers: ['two'] } });
   });
 
-  it('leaves its target as it was', () => {
+  it('does not mutate its target', () => {
     const before = JSON.stringify(target);
     strategicPatch(target, { spec: { containers: [{ name: 'b', $patch: 'delete' }] } }, modelShape('V1Pod'));
     expect(JSON.stringify(target)).toBe(before);
@@ -97,7 +97,7 @@ describe('a merge patch', () => {
     fc.oneof(fc.integer(), fc.constant(null), fc.dictionary(fc.constantFrom('x', 'y'), fc.integer())),
   );
 
-  it('does nothing more when it is applied twice', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
         const once = mergePatch(target, patch);
@@ -114,7 +114,7 @@ describe('patches of the local API server', () => {
   });
   afterAll(() => api.server.close());
 
-  it('takes JSON patches, and refuses those whose test fails', async () => {
+  it('include JSON patches, which are rejected if a test fails', async () => {
     await api.ok('POST', MAPS, { metadata: { name: 'json' }, data: { a: '1' } });
     const operations = [
       { op: 'test', path: '/data/a', value: '1' },
@@ -125,7 +125,7 @@ describe('patches of the local API server', () => {
     expect((await api.patch('json-patch+json', `${MAPS}/json`, failing)).status).toBe(422);
   });
 
-  it('takes resourceVersion in a patch as a lock', async () => {
+  it('use resourceVersion in a patch as a lock', async () => {
     const made = await api.ok('POST', MAPS, { metadata: { name: 'locked' } });
     const patch = { metadata: { resourceVersion: made.metadata.resourceVersion, labels: { a: 'b' } } };
     expect((await api.patch('merge-patch+json', `${MAPS}/locked`, patch)).status).toBe(200);
@@ -133,7 +133,7 @@ describe('patches of the local API server', () => {
     expect(late).toMatchObject({ status: 409, body: { reason: 'Conflict' } });
   });
 
-  it('merges containers of a deployment by name', async () => {
+  it('merge containers of a deployment by name', async () => {
     await api.ok('POST', DEPLOYMENTS, deployment('web'));
     const patch = { spec: { template: { spec: { containers: [{ name: 'main', image: 'pause:3.10' }] } } } };
     const { body } = await api.patch('strategic-merge-patch+json', `${DEPLOYMENTS}/web`, patch);
@@ -143,7 +143,7 @@ describe('patches of the local API server', () => {
     expect(body.metadata.generation).toBe(2);
   });
 
-  it('refuses a patch type that it does not know', async () => {
+  it('reject an unknown patch type', async () => {
     expect((await api.patch('unknown+json', `${DEPLOYMENTS}/web`, {})).status).toBe(415);
   });
 
@@ -154,7 +154,7 @@ describe('patches of the local API server', () => {
       });
     const map = (name: string, data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
 
-    it('creates, changes, and removes what its manager no longer states', async () => {
+    it('creates, changes, and removes fields that its manager no longer applies', async () => {
       expect((await apply('me', map('mine', { a: '1', b: '1' }))).status).toBe(201);
       const second = await apply('me', map('mine', { a: '2' }));
       expect(second.body.data).toEqual({ a: '2' });
@@ -165,7 +165,7 @@ describe('patches of the local API server', () => {
       expect(third.body.metadata.resourceVersion).toBe(second.body.metadata.resourceVersion);
     });
 
-    it('leaves what others own, and refuses to take it without force', async () => {
+    it('keeps fields of other managers, and rejects conflicts without force', async () => {
       await apply('one', map('both', { a: '1' }));
       const joined = await apply('two', map('both', { b: '1' }));
       expect(joined.body.data).toEqual({ a: '1', b: '1' });
@@ -180,7 +180,7 @@ describe('patches of the local API server', () => {
       expect(left.body.data ?? {}).toEqual({});
     });
 
-    it('needs a manager', async () => {
+    it('requires a manager', async () => {
       const answer = await api.call('PATCH', `${MAPS}/none`, map('none', {}), {
         'content-type': 'application/apply-patch+yaml',
       });

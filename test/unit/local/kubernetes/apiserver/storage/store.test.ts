@@ -14,7 +14,7 @@ describe('the store', () => {
   const state = (entries: readonly { readonly key: string; readonly revision: number }[] | undefined) =>
     entries?.map(({ key, revision }) => `${key}@${revision}`);
 
-  /** Does the steps; answers what each revision held when it was the newest. */
+  /** Performs the steps and returns the content at each revision. */
   function perform(store: ObjectStore, steps: readonly { name: string; namespace: string; remove: boolean }[]) {
     const seen = new Map([[store.revision, state(store.list('things'))]]);
     for (const { name, namespace, remove } of steps) {
@@ -31,7 +31,7 @@ describe('the store', () => {
     return seen;
   }
 
-  it('rebuilds any revision that it remembers', () => {
+  it('restores any revision in its history', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const store = new ObjectStore(1000);
@@ -41,7 +41,7 @@ describe('the store', () => {
     );
   });
 
-  it('turns an old list into the present one by its changes since', () => {
+  it('has changes that transform an old list into the current list', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.nat(30), (steps, back) => {
         const store = new ObjectStore(1000);
@@ -57,7 +57,7 @@ describe('the store', () => {
     );
   });
 
-  it('forgets the oldest changes beyond its limit', () => {
+  it('removes the oldest changes beyond its limit', () => {
     const store = new ObjectStore(4);
     perform(
       store,
@@ -67,7 +67,7 @@ describe('the store', () => {
     expect(store.since('things', store.revision - 2)).toHaveLength(2);
   });
 
-  it('knows owners and dependents by uid', () => {
+  it('indexes owners and dependents by uid', () => {
     const store = new ObjectStore(10);
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Thing', name: 'a', uid: 'u1' }];
     const owned = store.put('things', {
@@ -92,7 +92,7 @@ describe('selectors', () => {
     fc.record({ key: name, operator: fc.constantFrom('Exists', 'DoesNotExist') }),
   );
 
-  it('mean the same as an object and as text', () => {
+  it('match equally as an object and as text', () => {
     fc.assert(
       fc.property(labels, fc.array(expression, { maxLength: 3 }), labels, (matchLabels, matchExpressions, held) => {
         const selector = { matchLabels, matchExpressions };
@@ -102,7 +102,7 @@ describe('selectors', () => {
     );
   });
 
-  it('select nothing when absent and everything when empty', () => {
+  it('select nothing if absent and everything if empty', () => {
     expect([objectSelector(undefined)({}), objectSelector({})({ a: '1' })]).toEqual([false, true]);
   });
 });
