@@ -8,7 +8,7 @@ const query = (text = ''): URLSearchParams => new URLSearchParams(text);
 const cookie = cookieFor(TOKEN).split(';')[0] ?? '';
 
 describe('the live page on loopback', () => {
-  it.each(['localhost:8090', '127.0.0.1:8090', '127.0.0.1', '[::1]:8090', 'LOCALHOST'])('is there for %s', (host) => {
+  it.each(['localhost:8090', '127.0.0.1:8090', '127.0.0.1', '[::1]:8090', 'LOCALHOST'])('is served for %s', (host) => {
     expect(admission(asked({ host }), query(), { isLocal: true, token: '' })).toBe('admitted');
   });
 
@@ -19,7 +19,7 @@ describe('the live page on loopback', () => {
     'localhost.evil.example',
     '10.0.0.1',
     '',
-  ])('is not there for a page of %j whose name turns to loopback', (host) => {
+  ])('is not served for a page of %j whose name resolves to loopback', (host) => {
     expect(admission(asked({ host }), query(), { isLocal: true, token: '' })).toBe('wrong-host');
   });
 });
@@ -32,12 +32,12 @@ describe('the live page in a browser', () => {
     ['same-site', 'cross-site'],
     ['cross-site', 'cross-site'],
     ['', 'cross-site'],
-  ])('with Sec-Fetch-Site %j is %s', (site, result) => {
+  ])('with Sec-Fetch-Site %j returns %s', (site, result) => {
     const headers = { host: 'localhost:8090', 'sec-fetch-site': site };
     expect(admission(asked(headers), query(), access)).toBe(result);
   });
 
-  it('refuses other sites with a token as well', () => {
+  it('rejects other sites even with a token', () => {
     const headers = { host: 'karpenter.example', 'sec-fetch-site': 'cross-site', authorization: `Bearer ${TOKEN}` };
     expect(admission(asked(headers), query(), { isLocal: false, token: TOKEN })).toBe('cross-site');
   });
@@ -58,13 +58,13 @@ describe('the live page with a token', () => {
     [{ authorization: `Basic ${TOKEN}` }, '', 'no-token'],
     [{ authorization: 'Bearer ' }, '', 'no-token'],
     [{ cookie: 'karpenter_live=' }, '', 'no-token'],
-    // the token itself is no cookie
+    // The token itself is not a valid cookie.
     [{ cookie: `karpenter_live=${TOKEN}` }, '', 'no-token'],
-  ])('asked with %j and %j is %s', (headers, text, result) => {
+  ])('with %j and %j returns %s', (headers, text, result) => {
     expect(admit(headers, text)).toBe(result);
   });
 
-  it('gives a cookie that scripts cannot read and that other sites do not send', () => {
+  it('sets a cookie that scripts cannot read and that other sites do not send', () => {
     expect(cookieFor(TOKEN)).toMatch(/; HttpOnly; SameSite=Strict$/);
     expect(cookieFor(TOKEN)).not.toContain(TOKEN);
   });

@@ -18,23 +18,23 @@ describe('the log of decisions', () => {
     ['NodeClaim', 'Normal', 'Expired', ['disruption']],
     ['NodeClaim', 'Warning', 'InsufficientCapacityError', ['problem']],
     ['NodePool', 'Normal', 'OfferingsAvailable', ['other']],
-    // the same is said of the NodeClaim
+    // The event for the NodeClaim contains the same.
     ['Node', 'Warning', 'SpotInterrupted', []],
     ['Node', 'Normal', 'DisruptionTerminating', []],
     ['Node', 'Warning', 'FailedDraining', ['problem']],
-    // shown with the nodes and the pods
+    // Listed with the nodes and the pods.
     ['Node', 'Normal', 'DisruptionVerdict', []],
     ['Node', 'Normal', 'Unconsolidatable', []],
     ['Pod', 'Warning', 'FailedScheduling', []],
-  ] as const)('takes an event of %s (%s %s) as %j', (kind, type, reason, expected) => {
+  ] as const)('maps an event of %s (%s %s) to %j', (kind, type, reason, expected) => {
     expect(topics(kind, type, reason)).toEqual(expected);
   });
 
-  it('leaves out conditions that are set', () => {
+  it('ignores condition transitions', () => {
     expect(topics('NodePool', 'Normal', 'Ready', 'Status condition transitioned, Type: Ready')).toEqual([]);
   });
 
-  it('counts what is said again within ten minutes, and moves it to the end', () => {
+  it('counts repetitions within ten minutes, and moves the entry to the end', () => {
     const log = new LiveDecisions();
     const say = (text: string, atMs: number): void => log.add({ atMs, topic: 'problem', object: 'NodePool/x', text });
     say('a', 0);
@@ -50,7 +50,7 @@ describe('the log of decisions', () => {
     expect(log.list().map(({ times }) => times)).toEqual([1, 2, 1]);
   });
 
-  it('keeps the last five hundred', () => {
+  it('keeps the last five hundred entries', () => {
     const log = new LiveDecisions();
     for (let index = 0; index < 700; index += 1)
       log.add({ atMs: index, topic: 'other', object: 'NodePool/x', text: `${index}` });

@@ -1,4 +1,4 @@
-/** A cluster of any size for the live page, whose objects the test puts in by hand. */
+/** A cluster of any size for the live page, in which tests create the objects. */
 import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
@@ -22,15 +22,15 @@ export class LiveCluster {
   readonly cluster: ClusterState;
   readonly sources: LiveSources;
   verdicts: Verdict[] = [];
-  /** Whether verdicts can be asked for. */
+  /** If true, requests for verdicts fail. */
   failing = false;
-  /** One for each summary, and so for each look at the cluster. */
+  /** Number of summaries, which equals the number of reads of the cluster. */
   leadershipReads = 0;
-  /** USD per hour of every node; undefined: nobody knows. */
+  /** USD per hour of every node. Undefined if unknown. */
   price: number | undefined = 0.25;
   /** Part of the price for surplus CPU credits. */
   surplus = 0;
-  /** Thrown in place of prices. */
+  /** Error of price requests. */
   lookupError: Error | undefined;
   #version = 0;
 
@@ -124,7 +124,7 @@ export class LiveCluster {
     return pod;
   }
 
-  /** Nodes with as many pods each, and pods that wait. */
+  /** Creates nodes with a number of pods each, and pending pods. */
   fill(nodes: number, podsEach: number, pending = 0): void {
     for (let index = 0; index < nodes; index += 1) {
       this.claim(index);

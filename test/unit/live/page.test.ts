@@ -11,7 +11,7 @@ describe('texts of the page', () => {
     [1.5, '$1.50'],
     [-0.25, '−$0.2500'],
     [1234.5, '$1235'],
-  ])('show %p USD as %j', (usd, text) => {
+  ])('format %p USD as %j', (usd, text) => {
     expect(usdText(usd)).toBe(text);
   });
 
@@ -23,7 +23,7 @@ describe('texts of the page', () => {
     [47 * 3_600_000, '47 h'],
     [49 * 3_600_000, '2 d'],
     [-5, '0 s'],
-  ])('show %p ms as %j', (ms, text) => {
+  ])('format %p ms as %j', (ms, text) => {
     expect(spanText(ms)).toBe(text);
   });
 
@@ -32,7 +32,7 @@ describe('texts of the page', () => {
     ['memory', 32 * 2 ** 30, '32 GiB'],
     ['memory', 0, '0 B'],
     ['nvidia.com/gpu', 4, '4'],
-  ])('show %s of %p as %j', (resource, amount, text) => {
+  ])('format %s of %p as %j', (resource, amount, text) => {
     expect(amountText(resource, amount)).toBe(text);
   });
 
@@ -40,11 +40,11 @@ describe('texts of the page', () => {
     [{}, ''],
     [{ surplusCreditsUsdPerHour: 0 }, ''],
     [{ surplusCreditsUsdPerHour: 0.0123 }, ' ($0.0123 for surplus CPU credits)'],
-  ])('show the surplus CPU credits of %j as %j', (price, text) => {
+  ])('format the surplus CPU credits of %j as %j', (price, text) => {
     expect(surplusText(price)).toBe(text);
   });
 
-  it('never show more than all of a node', () => {
+  it('limit the share of a node to 100 %', () => {
     expect([shareOf([5, 4]), shareOf([1, 4]), shareOf([0, 0])]).toEqual([1, 0.25, 0]);
   });
 });
@@ -57,7 +57,7 @@ describe('nodes of the page', () => {
     ...(code === undefined ? {} : { verdict: { code, text: `because of ${code}` } }),
   });
 
-  it('stand by NodePool and name, those of nobody last', () => {
+  it('are sorted by NodePool and name, nodes without a NodePool last', () => {
     const groups = byPool([node('b', 'web'), node('x', ''), node('a', 'web'), node('c', 'batch')]);
     expect(groups.map(([pool, nodes]: [string, { name: string }[]]) => [pool, nodes.map(({ name }) => name)])).toEqual([
       ['batch', ['c']],
@@ -66,7 +66,7 @@ describe('nodes of the page', () => {
     ]);
   });
 
-  it('are found by name, type and NodePool', () => {
+  it('can be filtered by name, type and NodePool', () => {
     expect([
       matches(node('a', 'web'), ' WEB '),
       matches(node('a', 'web'), 'm5'),
@@ -74,7 +74,7 @@ describe('nodes of the page', () => {
     ]).toEqual([true, true, false]);
   });
 
-  it('are counted by what keeps them, those that go left out', () => {
+  it('are counted by blocking reason, without nodes that are being disrupted', () => {
     const nodes = [node('a', 'x', 'pdb'), node('b', 'x', 'nominated'), node('c', 'x', 'pdb'), node('d', 'x', 'chosen')];
     expect(blockers(nodes)).toEqual([
       { code: 'pdb', count: 2, text: 'because of pdb' },
@@ -84,7 +84,7 @@ describe('nodes of the page', () => {
 });
 
 describe('the chart', () => {
-  it('runs from left to right, zero at the bottom', () => {
+  it('runs from left to right, with zero at the bottom', () => {
     expect(
       chartPath([
         [0, 0],
@@ -94,7 +94,7 @@ describe('the chart', () => {
     ).toBe('M0.00 29.00 L50.00 15.00 L100.00 1.00');
   });
 
-  it('needs two samples, and takes those that cost nothing', () => {
+  it('requires two samples, and accepts samples of 0', () => {
     expect([
       chartPath([]),
       chartPath([[0, 1]]),

@@ -42,7 +42,7 @@ function statusOf(path: string, headers: Readonly<Record<string, string>>): Prom
   });
 }
 
-/** Reads server-sent events until there are so many. */
+/** Reads this number of server-sent events. */
 async function events(
   count: number,
 ): Promise<readonly { readonly event: string; readonly data: Record<string, unknown> }[]> {
@@ -76,11 +76,11 @@ describe('the live page', () => {
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringContaining(type)]);
   });
 
-  it('names no script, style or address of elsewhere, and every file that it loads is served', async () => {
+  it('contains no external script, style or address, and every file that it loads is served', async () => {
     const html = await (await get('/')).text();
     expect(html).not.toMatch(/https?:|\son\w+=|<style|<script(?![^>]*src=)/);
     const wanted = [...html.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path);
-    // grows as scripts name others
+    // The list grows when scripts import other scripts.
     for (const path of wanted) {
       if (!path.endsWith('.js')) continue;
       const script = await (await get(path)).text();
@@ -91,7 +91,7 @@ describe('the live page', () => {
     for (const path of wanted) expect([path, (await get(path)).status]).toEqual([path, 200]);
   });
 
-  it('forbids whatever is not its own', async () => {
+  it('forbids external resources', async () => {
     for (const path of ['/', '/api/search?q=x', '/nothing']) {
       const policy = (await get(path)).headers.get('content-security-policy') ?? '';
       expect(policy).toContain("default-src 'none'");
@@ -111,16 +111,16 @@ describe('the live page', () => {
     ['/api/search?q=node-1', 200],
     ['/api/node?name=claim-1', 200],
     ['/api/pod?name=default%2Fwaits-0', 200],
-  ])('answers %s with %d', async (path, status) => {
+  ])('returns %s with %d', async (path, status) => {
     expect((await get(path)).status).toBe(status);
   });
 
-  it('writes nothing', async () => {
+  it('changes nothing in the cluster', async () => {
     expect((await get('/api/node?name=claim-1', { method: 'POST' })).status).toBe(405);
     expect((await get('/api/node?name=claim-1', { method: 'DELETE' })).status).toBe(405);
   });
 
-  it('sends the whole state first, then what changes', async () => {
+  it('sends the whole state first, then changes', async () => {
     const reading = events(2);
     await pause(300);
     live.pod('another');
@@ -143,7 +143,7 @@ describe('the live page', () => {
     expect(details).toMatchObject({ node: { usdPerHour: 0.25, surplusCreditsUsdPerHour: 0.05 } });
   });
 
-  it('ends the connection of those who watch when it cannot tell what changed, and serves them again', async () => {
+  it('closes the connections of clients if it cannot compute changes, and accepts them again', async () => {
     const first = await get('/api/events');
     live.failing = true;
     live.clock.put(60_000);
@@ -153,7 +153,7 @@ describe('the live page', () => {
     expect(again?.event).toBe('state');
   });
 
-  it('refuses requests of pages of other sites', async () => {
+  it('rejects requests from pages of other sites', async () => {
     const of = async (site: string): Promise<number> =>
       (await statusOf('/api/search?q=node', { host: 'localhost', 'sec-fetch-site': site })) ?? 0;
     expect([await of('cross-site'), await of('same-site'), await of('same-origin'), await of('none')]).toEqual([
@@ -161,7 +161,7 @@ describe('the live page', () => {
     ]);
   });
 
-  it('reads and serializes the cluster once per look, however many clients connect again', async () => {
+  it('reads and serializes the cluster once per update, however many clients reconnect', async () => {
     const startedMs = performance.now();
     live.leadershipReads = 0;
     let states = 0;
@@ -174,11 +174,11 @@ describe('the live page', () => {
     };
     await Promise.all(Array.from({ length: 10 }, client));
     expect(states).toBe(60);
-    // looks are at least a second apart
+    // Updates are at least a second apart.
     expect(live.leadershipReads).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 1_000));
   });
 
-  it('names the time after which a client that is one too many should try again', async () => {
+  it('sends Retry-After to a client beyond the limit', async () => {
     const watchers = Array.from({ length: 20 }, () => new AbortController());
     await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));
     const refused = await get('/api/events');
@@ -186,7 +186,7 @@ describe('the live page', () => {
     for (const each of watchers) each.abort();
   });
 
-  it('serves many searches in few passes, and refuses those beyond a bound', async () => {
+  it('serves many searches in few passes, and rejects searches beyond a limit', async () => {
     const passes = jest.spyOn(live.cluster.stores.pods, 'list');
     const startedMs = performance.now();
     const answers = await Promise.all(Array.from({ length: 120 }, (_, text) => get(`/api/search?q=node-${text % 60}`)));
@@ -195,11 +195,11 @@ describe('the live page', () => {
     expect(served.length + refused.length).toBe(120);
     expect(served.length).toBeGreaterThanOrEqual(20);
     expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
-    // passes are at least 50 ms apart
+    // Passes are at least 50 ms apart.
     expect(passes.mock.calls.length).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 50));
   });
 
-  it('serves twenty who watch, and others when one of them has gone', async () => {
+  it('serves twenty clients, and another client after one has disconnected', async () => {
     const watchers = Array.from({ length: 20 }, () => new AbortController());
     const answers = await Promise.all(watchers.map(({ signal }) => get('/api/events', { signal })));
     expect(answers.every(({ status }) => status === 200)).toBe(true);
@@ -211,11 +211,11 @@ describe('the live page', () => {
     for (const each of [...watchers, stop]) each.abort();
   });
 
-  it('is not there for a page elsewhere whose name turns to loopback', async () => {
+  it('is not served for another site whose name resolves to loopback', async () => {
     expect(await statusOf('/', { host: 'evil.example' })).toBe(421);
   });
 
-  it('asks for its token, and takes it out of the address', async () => {
+  it('requires its token, and removes it from the address', async () => {
     await page.close();
     page = await open('a-token-that-is-long-enough');
     for (const path of ['/', '/app.js', '/api/events', '/api/search?q=x']) expect((await get(path)).status).toBe(401);

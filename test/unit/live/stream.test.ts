@@ -17,7 +17,7 @@ beforeEach(() => {
   view = new LiveView(live.sources);
 });
 
-/** Response of one client, with the buffers that are written to it. */
+/** Response of one client, with the buffers that were written. */
 class Client extends EventEmitter {
   readonly written: Buffer[] = [];
   writableLength = 0;
@@ -34,7 +34,7 @@ class Client extends EventEmitter {
   }
 }
 
-/** Jest's time limit bounds the wait. */
+/** Jest's test timeout limits the wait. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -52,7 +52,7 @@ describe('the feed', () => {
     expect(feed.state()).toBe(feed.state());
   });
 
-  it('has a state that its changes lead to', () => {
+  it('has a state that equals the sum of its changes', () => {
     const feed = new LiveFeed(view);
     const before = stateOf(feed);
     expect(before.nodes).toEqual(view.nodes());
@@ -78,9 +78,9 @@ describe('the feed', () => {
 });
 
 describe('the stream', () => {
-  it('serializes the state once per look for clients that connect again and again', async () => {
+  it('serializes the state once per update for clients that reconnect repeatedly', async () => {
     const looks = jest.spyOn(view, 'nodes');
-    // read once by each serialization
+    // Each serialization reads the list once.
     const serialized = jest.spyOn(view.decisions, 'list');
     const stream = new LiveStream(view, silent);
     const states: Buffer[] = [];
@@ -100,11 +100,11 @@ describe('the stream', () => {
     expect(states.length).toBeGreaterThan(3 * 19);
     expect(serialized.mock.calls.length).toBeLessThanOrEqual(looks.mock.calls.length);
     expect(new Set(states).size).toBe(serialized.mock.calls.length);
-    // those that wait for a look, and a few between two looks
+    // Clients that wait for an update, and a few between two updates.
     expect(states.length).toBeLessThanOrEqual(looks.mock.calls.length * (19 + 4));
   });
 
-  it('looks no more often for one client that connects again and again', async () => {
+  it('does not update more often for one client that reconnects repeatedly', async () => {
     const looks = jest.spyOn(view, 'nodes');
     const stream = new LiveStream(view, silent);
     const startedMs = performance.now();
@@ -117,7 +117,7 @@ describe('the stream', () => {
     expect(looks.mock.calls.length).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - startedMs) / 1_000));
   });
 
-  it('does not look again at once after an error', async () => {
+  it('does not update again immediately after an error', async () => {
     const stream = new LiveStream(view, silent);
     const looks = jest.spyOn(view, 'nodes').mockImplementation(() => {
       throw new Error('no verdicts');
@@ -148,7 +148,7 @@ describe('searches', () => {
     expect(passes).toHaveBeenCalledTimes(1);
   });
 
-  it('are refused beyond twenty texts that wait, and accepted when these are done', async () => {
+  it('are rejected beyond twenty pending texts, and accepted after these are done', async () => {
     const searches = new Searches(live.cluster);
     const waiting = Array.from({ length: 20 }, (_, at) => searches.find(`pod-${at}`));
     expect(waiting).not.toContain(undefined);
@@ -157,7 +157,7 @@ describe('searches', () => {
     expect(await searches.find('node-1')).toHaveLength(1);
   });
 
-  it('reject when the cluster cannot be read, and later ones are served', async () => {
+  it('fail if the cluster cannot be read, and later searches succeed', async () => {
     const searches = new Searches(live.cluster);
     const nodes = jest.spyOn(live.cluster, 'nodes').mockImplementationOnce(() => {
       throw new Error('unreadable');

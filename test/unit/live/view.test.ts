@@ -14,7 +14,7 @@ beforeEach(() => {
   view = new LiveView(live.sources);
 });
 
-/** Prices are looked up in the background; one round of it. */
+/** Runs one round of the background price updates. */
 async function price(): Promise<void> {
   const stop = new AbortController();
   const running = view.run(stop.signal);
@@ -27,7 +27,7 @@ async function price(): Promise<void> {
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'waits-0', namespace: 'default' } };
 
 describe('the state of the live page', () => {
-  it('has nodes with what is requested of them, their price and why they stay', async () => {
+  it('has nodes with requested resources, price and the reason that they are kept', async () => {
     live.fill(1, 4);
     live.verdicts = [
       {
@@ -58,7 +58,7 @@ describe('the state of the live page', () => {
     expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
   });
 
-  it('has the parts of prices for surplus CPU credits', async () => {
+  it('contains the parts of prices for surplus CPU credits', async () => {
     live.fill(2, 1);
     live.surplus = 0.05;
     await price();
@@ -70,7 +70,7 @@ describe('the state of the live page', () => {
     expect(view.nodes()[0]).not.toHaveProperty('surplusCreditsUsdPerHour');
   });
 
-  it('says how many nodes nobody knows the price of', async () => {
+  it('counts nodes with an unknown price', async () => {
     live.price = undefined;
     live.fill(2, 0);
     await price();
@@ -78,7 +78,7 @@ describe('the state of the live page', () => {
     expect(view.nodes()[0]).not.toHaveProperty('usdPerHour');
   });
 
-  it('keeps prices that cannot be looked up for a while', async () => {
+  it('keeps prices for a while if they cannot be updated', async () => {
     live.fill(1, 0);
     await price();
     live.price = undefined;
@@ -89,7 +89,7 @@ describe('the state of the live page', () => {
     expect(view.summary()).toMatchObject({ usdPerHour: 0.25, unpriced: 0 });
   });
 
-  it('lists pods that wait, longest first, with what was said of them last', () => {
+  it('lists pending pods, longest first, with their last event', () => {
     live.fill(1, 0, 2);
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'first' });
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
@@ -103,12 +103,12 @@ describe('the state of the live page', () => {
     expect(view.saidOf('default/waits-0')).toBeUndefined();
   });
 
-  it('shows two hundred of many pods that wait, and counts all', () => {
+  it('lists two hundred of many pending pods, and counts all', () => {
     for (let index = 0; index < 300; index += 1) live.pod(`waits-${index}`);
     expect([view.pending().length, view.summary().pendingPods]).toEqual([200, 300]);
   });
 
-  it('tells what is bought and given back, with its price', async () => {
+  it('reports launched and terminated nodes with their price', async () => {
     const claim = live.claim(0, false);
     live.claim(0);
     await price();
@@ -121,7 +121,7 @@ describe('the state of the live page', () => {
 });
 
 describe('the changes', () => {
-  it('name what changed since the last time, and nothing else', async () => {
+  it('contain exactly what changed since the last update', async () => {
     live.fill(2, 1);
     await price();
     const feed = new LiveFeed(view);
@@ -148,8 +148,8 @@ describe('the changes', () => {
   });
 });
 
-describe('what is looked at closely', () => {
-  it('is a node with its pods, methods, conditions and decisions', () => {
+describe('details of an object', () => {
+  it('contain pods, methods, conditions and decisions of a node', () => {
     live.fill(1, 2);
     view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/claim-0', text: 'late' });
     view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/other', text: 'late' });
@@ -161,7 +161,7 @@ describe('what is looked at closely', () => {
     expect(nodeDetails('nobody', live.cluster, view)).toBeUndefined();
   });
 
-  it('is a pod with what it waits for', () => {
+  it('contain the reason that a pod is pending', () => {
     live.fill(1, 0, 1);
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
     expect(podDetails('default/waits-0', live.cluster, view)).toMatchObject({
@@ -173,7 +173,7 @@ describe('what is looked at closely', () => {
     expect(podDetails('waits-0', live.cluster, view)).toBeUndefined();
   });
 
-  it('is found by parts of names, nodes first and fifty at most', async () => {
+  it('are found by parts of names, nodes first and at most fifty', async () => {
     const search = async (text: string) => (await new Searches(live.cluster).find(text)) ?? [];
     live.fill(3, 2);
     expect(await search('  ')).toEqual([]);
@@ -183,7 +183,7 @@ describe('what is looked at closely', () => {
     expect(await search('internal')).toHaveLength(50);
   });
 
-  it('never holds what a pod keeps for itself', () => {
+  it('never contain secrets of a pod', () => {
     live.fill(1, 1, 1);
     const shown = [
       new LiveFeed(view).state().toString(),
