@@ -1,4 +1,4 @@
-/** NodeClasses of other accounts, made to fit the one that is played. */
+/** NodeClasses of other accounts, adapted to the account of the replay. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { fitted } from '../../../src/replay/fitted.ts';
@@ -11,7 +11,7 @@ const nodeClass = (spec: Record<string, unknown>) =>
 const DISCOVERED = [{ tags: { 'karpenter.sh/discovery': 'replay' } }];
 
 describe('fitted', () => {
-  it('exchanges what is chosen in an account, and keeps everything else', () => {
+  it('replaces account-specific fields, and keeps all other fields', () => {
     const kubelet = { maxPods: 30 };
     const blockDeviceMappings = [{ deviceName: '/dev/xvda', ebs: { volumeSize: '100Gi' } }];
     const given = nodeClass({
@@ -43,14 +43,14 @@ describe('fitted', () => {
     [{ amiFamily: 'Custom', amiSelectorTerms: [{ id: 'ami-1' }] }, 'al2023@latest'],
     [{ amiFamily: 'constructor' }, 'al2023@latest'],
     [{}, 'al2023@latest'],
-  ])('takes images of the family that %j has', (spec, alias) => {
+  ])('uses images of the family of %j', (spec, alias) => {
     expect(fitted(nodeClass(spec), 'replay').spec.amiSelectorTerms).toEqual([{ alias }]);
   });
 
   it.each([
     { apiVersion: 'v1', kind: 'EC2NodeClass', metadata: { name: 'other' }, spec: { role: 'theirs' } },
     { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} },
-  ])('leaves $apiVersion $kind as it is', (object) => {
+  ])('does not change $apiVersion $kind', (object) => {
     expect(fitted(object as KubeObject, 'replay')).toBe(object);
   });
 });

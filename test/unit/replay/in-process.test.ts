@@ -1,4 +1,4 @@
-/** The API server in the same process, as the world's parts, the operator and the player see it. */
+/** The API server in the same process, as parts of the world, the operator and the player use it. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT, JOB, NODE, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
@@ -27,7 +27,7 @@ const podOf = (name: string, more: Record<string, unknown> = {}): KubeObject =>
   }) as KubeObject;
 const POD_A = { name: 'a', namespace: 'default' };
 
-/** How a request was refused. */
+/** Returns the error of a request. */
 const refusal = (request: Promise<unknown>): Promise<unknown> =>
   request.then(
     () => 'nothing',
@@ -38,7 +38,7 @@ describe.each([
   ['the world', () => connectInProcess(api)],
   ['the operator', () => inProcessClient(api)],
 ])('a client of %s in process', (_, connect) => {
-  it('refuses as the API server does over HTTP', async () => {
+  it('returns the errors of the API server over HTTP', async () => {
     const client = connect();
     const node = await client.create(NODE, NODE_A as never);
     expect(await refusal(client.create(NODE, NODE_A as never))).toBe('409 AlreadyExists');
@@ -53,7 +53,7 @@ describe.each([
     expect(await client.find(NODE, { name: 'b' })).toBeUndefined();
   });
 
-  it('keeps what has a finalizer until it has none', async () => {
+  it('keeps objects until they have no finalizers', async () => {
     const client = connect();
     await client.create(NODE, { ...NODE_A, metadata: { name: 'a', finalizers: ['example.com/wait'] } } as never);
     await client.delete(NODE, { name: 'a' });
@@ -63,7 +63,7 @@ describe.each([
     expect(await client.find(NODE, { name: 'a' })).toBeUndefined();
   });
 
-  it('tells nobody of a write inside of the call that asks for it', async () => {
+  it('sends no watch event during the call that writes', async () => {
     const client = connect();
     const told: string[] = [];
     cachesInProcess(api)
@@ -77,14 +77,14 @@ describe.each([
 });
 
 describe('the operator in process', () => {
-  it('rejects an update of an earlier version', async () => {
+  it('rejects an update of an old version', async () => {
     const client = inProcessClient(api);
     const node = await client.create(NODE, NODE_A as never);
     await client.update(NODE, { ...node, metadata: { ...node.metadata, labels: { x: 'y' } } });
     expect(await refusal(client.update(NODE, node))).toBe('409 Conflict');
   });
 
-  it('evicts within budgets, and the pod of this uid alone', async () => {
+  it('evicts within budgets, and only the pod with this uid', async () => {
     const client = inProcessClient(api);
     const pod = await client.create(POD, podOf('a') as never);
     expect(await refusal(client.evict({ ...pod, metadata: { ...pod.metadata, uid: 'another' } }))).toMatch(/^409/);
@@ -94,7 +94,7 @@ describe('the operator in process', () => {
     expect(await refusal(client.get(POD, { name: 'b', namespace: 'default' }))).toBe('404 NotFound');
   });
 
-  it('does not select, and says so rather than answer too many', async () => {
+  it('rejects label selectors instead of returning too many objects', async () => {
     const client = inProcessClient(api);
     await client.create(POD, podOf('a') as never);
     expect(await refusal(client.listAll(POD, { labelSelector: 'x=y' }))).toBe('400 BadRequest');
@@ -104,7 +104,7 @@ describe('the operator in process', () => {
     expect((await client.list(POD, { namespace: 'kube-system' })).items).toEqual([]);
   });
 
-  it('has informers that show a write before its answer, one store a kind, until the signal aborts', async () => {
+  it('has informers that contain a write before its response, one store per kind, until the signal aborts', async () => {
     const stop = new AbortController();
     const client = inProcessClient(api);
     await client.create(NODE, NODE_A as never);
@@ -124,7 +124,7 @@ describe('the operator in process', () => {
 });
 
 describe('caches in process', () => {
-  it('tell what is there, and then each change with what was before', async () => {
+  it('report existing objects, and then each change with the previous state', async () => {
     const client = connectInProcess(api);
     await client.create(NODE, NODE_A as never);
     const cache = cachesInProcess(api).of(NODE);
@@ -138,7 +138,7 @@ describe('caches in process', () => {
     expect(cache.list()).toEqual([]);
   });
 
-  it('file objects under what is asked for, and follow when that changes', async () => {
+  it('index objects, and follow changes of the index key', async () => {
     const client = connectInProcess(api);
     const cache = cachesInProcess(api).of(NODE);
     const byLabel = ({ metadata }: KubeObject): string | undefined => metadata.labels?.x;
@@ -169,7 +169,7 @@ describe('play', () => {
     for (const event of events) await play(client(), event);
   };
 
-  it('makes what is not there, in the default namespace and without its status, and changes what is', async () => {
+  it('creates missing objects in the default namespace without status, and updates existing objects', async () => {
     await plays({ at: 0, apply: deployment(3) });
     const made = await client().find(DEPLOYMENT, WEB);
     expect(made).toMatchObject({ spec: { replicas: 3 }, metadata: { labels: { of: '3' } } });
@@ -182,7 +182,7 @@ describe('play', () => {
     });
   });
 
-  it('scales, and deletes what is there or gone', async () => {
+  it('scales workloads, and deletes objects even if they do not exist', async () => {
     const ref = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
     await plays({ at: 0, apply: deployment(3) }, { at: 1, scale: ref, replicas: 7 });
     expect(await client().find(DEPLOYMENT, WEB)).toMatchObject({ spec: { replicas: 7 } });
@@ -191,7 +191,7 @@ describe('play', () => {
     expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(true);
   });
 
-  it('makes the namespaces of what it makes', async () => {
+  it('creates the namespaces of its objects', async () => {
     const there = { ...deployment(1), metadata: { name: 'web', namespace: 'team' } };
     await plays(
       { at: 0, apply: there },
@@ -200,7 +200,7 @@ describe('play', () => {
     expect(await client().find(DEPLOYMENT, { name: 'other', namespace: 'team' })).toBeDefined();
   });
 
-  it('makes so many pods, each of which runs for so long', async () => {
+  it('creates a number of pods with a run time', async () => {
     await plays({ at: 0, apply: podOf('task'), count: 3, runsFor: 89.6 });
     const items = cachesInProcess(api).of(POD).list();
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['task-0', 'task-1', 'task-2']);
@@ -208,7 +208,7 @@ describe('play', () => {
       expect(spec).toMatchObject({ restartPolicy: 'Never', containers: [{ command: ['sleep', '90'] }] });
   });
 
-  it('lets the pods of a Job run for so long, a second at the least', async () => {
+  it('ends the pods of a Job after the run time, at least a second', async () => {
     const template = {
       metadata: {},
       spec: { restartPolicy: 'OnFailure', containers: [{ ...container, args: ['--all'] }] },
@@ -222,17 +222,17 @@ describe('play', () => {
 
   it.each<[string, TraceEvent, string]>([
     [
-      'a kind that is not played',
+      'an unsupported kind',
       { at: 0, apply: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } as KubeObject },
       'Node a: objects of v1 Node are not played; leave them out of the trace',
     ],
     [
-      'what cannot be scaled because it is not there',
+      'a scaled object that does not exist',
       { at: 0, scale: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, replicas: 1 },
       'Deployment web: deployments.apps "web" not found',
     ],
-    ['an object that the cluster refuses', { at: 0, apply: podOf('No Name') }, 'Pod No Name: '],
-  ])('says what is wrong with %s', async (_, event, message) => {
+    ['an object that the API server rejects', { at: 0, apply: podOf('No Name') }, 'Pod No Name: '],
+  ])('reports %s', async (_, event, message) => {
     const error = await play(client(), event).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(Refused);
     expect(error.message).toContain(message);

@@ -1,4 +1,4 @@
-/** Sets in threads of their own, one or several at a time. */
+/** Sets in worker threads, one or several at a time. */
 import { describe, expect, it } from '@jest/globals';
 import { type Progress, type ReplayOptions, replay, type SettingsSet } from '../../../src/replay/replay.ts';
 import type { ReplayResult, ReplayRun } from '../../../src/replay/result.ts';
@@ -14,7 +14,7 @@ const setOf = (name: string, ...args: string[]): SettingsSet => ({
   objects: SHORT_LIFE_OBJECTS,
 });
 const SETS = [setOf('ours'), setOf('compatible', '--packing=compatible'), setOf('again')];
-/** Its first five minutes. */
+/** The first five minutes of the trace. */
 const SECONDS = 300;
 const TRACE: Trace = {
   header: { ...SHORT_LIFE.header, seconds: SECONDS },
@@ -27,7 +27,7 @@ const played = (options: Partial<ReplayOptions> = {}): Promise<ReplayResult> =>
 
 const untimed = (runs: readonly ReplayRun[]) => runs.map(({ took: _took, ...rest }) => rest);
 
-/** In this thread, one after the other. */
+/** Runs the sets in this thread, one after the other. */
 async function playedHere(trace: Trace, sets: readonly SettingsSet[]): Promise<readonly ReplayRun[]> {
   const runs: ReplayRun[] = [];
   for (const set of sets)
@@ -36,7 +36,7 @@ async function playedHere(trace: Trace, sets: readonly SettingsSet[]): Promise<r
 }
 
 describe('replay with several sets at a time', () => {
-  it('leads to what playing one after the other leads to, and tells how far each is', async () => {
+  it('returns the results of a sequential replay, and reports the progress of each set', async () => {
     const told = new Map<string, Progress>();
     const result = await played({ onProgress: (progress) => told.set(progress.set, progress) });
     const [ours, compatible] = untimed(await playedHere(TRACE, SETS.slice(0, 2)));
@@ -49,7 +49,7 @@ describe('replay with several sets at a time', () => {
     ]);
   });
 
-  it('answers what there is when it is stopped, and begins no further set', async () => {
+  it('returns partial results if it is stopped, and starts no further set', async () => {
     const stop = new AbortController();
     const { runs } = await played({ signal: stop.signal, onProgress: () => stop.abort() });
     expect(runs.length).toBeLessThan(3);
@@ -60,7 +60,7 @@ describe('replay with several sets at a time', () => {
     }
   });
 
-  it('reads traces that are larger than one portion', async () => {
+  it('reads traces that are larger than one chunk', async () => {
     const scale = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'web' };
     const trace: Trace = {
       header: { ...SHORT_LIFE.header, seconds: 160 },
@@ -117,7 +117,7 @@ describe('replay with several sets at a time', () => {
     );
   });
 
-  it('fails with what the trace, or a set, cannot be read for', async () => {
+  it('fails with the parse error of the trace or of a set', async () => {
     const broken: Trace = {
       header: SHORT_LIFE.header,
       // biome-ignore lint/correctness/useYield: it breaks off before the first event

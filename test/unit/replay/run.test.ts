@@ -1,4 +1,4 @@
-/** One life of a cluster: what it leads to, and that it leads to the same every time. */
+/** A simulated cluster life, whose results are reproducible. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { ReplayRun } from '../../../src/replay/result.ts';
@@ -34,20 +34,20 @@ const tenMinutes = (events: readonly TraceEvent[]): Trace => ({
 });
 
 describe('run', () => {
-  it('plays a life: nodes come and go for reasons, pods wait for machines, and all of it costs', async () => {
+  it('replays a trace: nodes are launched and terminated for reasons, pods wait for instances, and instances cost money', async () => {
     const result = await played();
     const { nodes, waiting, cost, log, series, interruptions } = result;
     expect(result).toMatchObject({ name: 'as is', settings: ['says'], playedSeconds: 2400, isComplete: true });
     expect(result.complaints).toEqual([]);
-    // everything is gone five minutes after the last pods
+    // All nodes are terminated five minutes after the last pod.
     expect(nodes.bought).toBe(nodes.givenBack);
     expect(Object.values(nodes.byReason).reduce((sum, count) => sum + count, 0)).toBe(nodes.givenBack);
     expect(nodes.byReason).toMatchObject({ Empty: expect.any(Number), Underutilized: expect.any(Number) });
     expect(log.filter(({ what }) => what === 'bought')).toHaveLength(nodes.bought);
-    // 14 replicas and 8 tasks at the least; who is evicted waits again
+    // At least 14 replicas and 8 tasks, and evicted pods wait again.
     expect(waiting.pods).toBeGreaterThanOrEqual(22 + result.evictions);
     expect(waiting).toMatchObject({ stillWaiting: 0 });
-    // a machine takes 8 s to start, 20 to 30 s to boot and 5 s to be Ready
+    // An instance takes 8 s to start, 20 to 30 s to boot and 5 s to become Ready.
     expect(waiting.longest).toBeGreaterThan(33);
     expect(waiting.longest).toBeLessThan(60);
     expect(Math.abs(cost.instancesUsd / costOf(result) - 1)).toBeLessThan(0.05);
@@ -55,7 +55,7 @@ describe('run', () => {
     expect(cost.effectiveUsd).toBeCloseTo(cost.instancesUsd + cost.extrasUsd, 9);
     expect(cost.extrasUsd).toBeGreaterThan(0);
     expect(interruptions).toEqual({ count: 0, survived: 0, capacityErrors: 0 });
-    // the sample at 10 minutes sees the burst: 14 x 0.5 + 8 x 1.5 cores beside those of DaemonSets
+    // The sample at 10 minutes contains the burst: 14 x 0.5 + 8 x 1.5 cores beside DaemonSet pods.
     expect(series.stepSeconds).toBe(60);
     expect(series.runningPods[10]).toBe(22);
     expect(series.cpuRequested[10]).toBeGreaterThanOrEqual(19);
@@ -65,17 +65,17 @@ describe('run', () => {
   it.each([
     ['a neutral world', NEUTRAL_WORLD],
     ['a world with moving prices, shortages and interruptions', { ...DEFAULT_WORLD, seed: 7 }],
-  ])('leads to exactly the same twice in %s, names included', async (_, world) => {
+  ])('has identical results in %s, including names', async (_, world) => {
     const [one, other] = [await played({ world }), await played({ world })];
     expect(untimed(other)).toEqual(untimed(one));
   });
 
-  it('leads to something else with another seed', async () => {
+  it('has different results with another seed', async () => {
     const [one, other] = [await played(), await played({ world: { ...NEUTRAL_WORLD, seed: 2 } })];
     expect(other.log).not.toEqual(one.log);
   });
 
-  it('goes on after what the cluster refuses, and tells of it', async () => {
+  it('continues after rejected objects, and reports them', async () => {
     const [first] = SHORT_LIFE.events() as readonly TraceEvent[];
     const nameless = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'missing' };
     const trace = tenMinutes([{ at: 0, scale: nameless, replicas: 3 }, first as TraceEvent]);
@@ -100,7 +100,7 @@ describe('run', () => {
     const busy = await played({ trace, objects: burstable });
     const { cost, series, nodes } = busy;
     expect(Object.keys(nodes.hoursByType)).toEqual(['t3a.medium']);
-    // 0.7 of the requests are used, the type includes 0.4 vCPU, and a vCPU-hour costs $0.05
+    // 0.7 of the requests are used, the type includes 0.4 vCPU, and a vCPU-hour costs $0.05.
     const usdPerHour = (Math.max(...series.cpuRequested) * 0.7 - 0.4) * 0.05;
     expect(cost.surplusCreditsUsd).toBeCloseTo((usdPerHour * 300) / 3600, 4);
     expect(cost.effectiveUsd).toBeCloseTo(cost.instancesUsd + cost.extrasUsd + cost.surplusCreditsUsd, 9);
@@ -111,7 +111,7 @@ describe('run', () => {
     expect(idle.log).toEqual(busy.log);
   });
 
-  it('answers what it has when it is interrupted', async () => {
+  it('returns partial results if it is interrupted', async () => {
     const stop = new AbortController();
     let reports = 0;
     const onProgress = (): void => {
@@ -119,13 +119,13 @@ describe('run', () => {
       stop.abort();
     };
     const result = await played({ signal: stop.signal, onProgress });
-    expect(reports).toBe(2); // the one that interrupted, and the last
+    expect(reports).toBe(2); // the report that interrupted, and the last one
     expect(result.isComplete).toBe(false);
     expect(result.playedSeconds).toBeLessThan(2400);
   });
 });
 
-/** By the log: nodes are paid for from launch to end, but for the seconds of starting and stopping. */
+/** Costs according to the log: nodes are paid from launch to end, except for the seconds of starting and stopping. */
 function costOf({ log }: ReplayRun): number {
   const sinceSeconds = new Map<string, number>();
   let usd = 0;

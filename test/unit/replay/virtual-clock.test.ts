@@ -1,4 +1,4 @@
-/** Time of a replay: it waits for whoever works, and wakes whoever sleeps in order. */
+/** The clock of a replay, which waits for all work and runs timers in order. */
 import { getEventListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -16,7 +16,7 @@ beforeEach(() => {
 const tell = (what: string) => (): void => void told.push(`${what} at ${clock.now() - START}`);
 
 describe('VirtualClock', () => {
-  it('fires timers in the order of time, and those of one moment in the order in which they were set', async () => {
+  it('runs timers in order of time, and timers of the same time in order of creation', async () => {
     clock.after(30, tell('third'));
     clock.after(10, tell('first'));
     clock.after(20, tell('second'));
@@ -27,7 +27,7 @@ describe('VirtualClock', () => {
     expect(clock.now()).toBe(START + 100);
   });
 
-  it('ends the sleep of all under a signal with it, and has it listen for them once', async () => {
+  it('ends all sleeps when their signal aborts, with a single listener', async () => {
     const stop = new AbortController();
     const sleeps = Array.from({ length: 100 }, (_, index) => clock.sleep(10 + index, stop.signal));
     await clock.runUntil(START + 10);
@@ -40,7 +40,7 @@ describe('VirtualClock', () => {
     await clock.sleep(1, stop.signal);
   });
 
-  it('listens to no signal under which nobody sleeps any more', async () => {
+  it('has no listener on a signal without sleeps', async () => {
     const { signal } = new AbortController();
     const sleep = clock.sleep(10, signal);
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
@@ -51,7 +51,7 @@ describe('VirtualClock', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   });
 
-  it('leaves what is due later, and fires what falls due at the very end', async () => {
+  it('keeps later timers, and runs timers that are due at the exact end', async () => {
     clock.after(100, tell('now'));
     clock.after(101, tell('later'));
     await clock.runUntil(START + 100);
@@ -61,14 +61,14 @@ describe('VirtualClock', () => {
     expect(told).toEqual(['now at 100', 'later at 101']);
   });
 
-  it('fires in this moment what a timer sets for this moment', async () => {
+  it('runs a timer immediately that another timer sets for the same time', async () => {
     clock.after(10, () => clock.after(0, tell('at once')));
     clock.after(11, tell('later'));
     await clock.runUntil(START + 20);
     expect(told).toEqual(['at once at 10', 'later at 11']);
   });
 
-  it('does not fire what was cancelled, even by a timer of the same moment; cancelling twice counts once', async () => {
+  it('does not run a cancelled timer, even if a timer of the same time cancels it, and counts repeated cancels once', async () => {
     const cancel = clock.after(10, tell('cancelled'));
     clock.after(10, tell('kept'));
     cancel();
@@ -79,7 +79,7 @@ describe('VirtualClock', () => {
     cancelOther = clock.after(20, tell('cancelled in time'));
     await clock.runUntil(START + 30);
     expect(told).toEqual(['kept at 10']);
-    // of a timer that has fired there is nothing to cancel
+    // A timer that has run cannot be cancelled.
     cancelOther();
     expect(clock.waiting).toBe(0);
   });
@@ -96,7 +96,7 @@ describe('VirtualClock', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('moves only once everything is done that needs no time, however many turns it takes', async () => {
+  it('advances only after all pending promises are settled, however many turns that takes', async () => {
     clock.after(10, async () => {
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
       await readFile(import.meta.filename);
@@ -108,7 +108,7 @@ describe('VirtualClock', () => {
     expect(told).toEqual(['worked at 10', 'later at 11']);
   });
 
-  it('never fires what is never due', async () => {
+  it('never runs a timer with an infinite delay', async () => {
     const cancel = clock.after(Number.POSITIVE_INFINITY, tell('never'));
     expect(clock.waiting).toBe(0);
     await clock.runUntil(START + 1e12);
@@ -116,7 +116,7 @@ describe('VirtualClock', () => {
     expect(told).toEqual([]);
   });
 
-  it('shows whole milliseconds, and keeps the parts of one', async () => {
+  it('returns whole milliseconds, and keeps fractions', async () => {
     clock.after(0.6, () => clock.after(0.6, tell('second')));
     await clock.runUntil(START + 0.9);
     expect(clock.now()).toBe(START);
@@ -124,7 +124,7 @@ describe('VirtualClock', () => {
     expect(told).toEqual(['second at 1']);
   });
 
-  it('sleeps until the time comes or the signal aborts, and not at all when it has', async () => {
+  it('sleeps until the time is reached or the signal aborts, and does not sleep if the signal is aborted', async () => {
     const stop = new AbortController();
     void clock.sleep(10).then(tell('slept'));
     void clock.sleep(1_000, stop.signal).then(tell('woken'));
@@ -135,7 +135,7 @@ describe('VirtualClock', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('stands still from the moment that its run is aborted', async () => {
+  it('stops when its run is aborted', async () => {
     const stop = new AbortController();
     clock.after(10, () => stop.abort());
     clock.after(20, tell('too late'));
@@ -146,7 +146,7 @@ describe('VirtualClock', () => {
     expect(told).toEqual([]);
   });
 
-  it('does not go back', async () => {
+  it('does not go backwards', async () => {
     await clock.runUntil(START + 10);
     await clock.runUntil(START + 5);
     expect(clock.now()).toBe(START + 10);

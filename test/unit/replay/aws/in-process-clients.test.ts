@@ -1,4 +1,4 @@
-/** The same calls over HTTP and in process must come to the same. */
+/** Calls over HTTP and in process must have the same results. */
 import { createHook } from 'node:async_hooks';
 import {
   CreateFleetCommand,
@@ -34,7 +34,7 @@ import { startAws } from '../../../../src/local/aws/server.ts';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
 import { virtualClock } from '../../virtualclock.ts';
 
-/** Time stands still, and nobody waits. */
+/** A clock that stands still and on which no timer waits. */
 const still: Clock = {
   now: () => Date.UTC(2026, 7, 10),
   sleep: async () => undefined,
@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(() => http.close());
 
-/** What a call comes to, without what differs between two servers: ids of requests, and the queue's address. */
+/** Returns the result of a call without parts that differ between servers: request IDs and the address of the queue. */
 async function outcome(call: Promise<object>): Promise<object> {
   try {
     return JSON.parse(
@@ -75,9 +75,9 @@ async function outcome(call: Promise<object>): Promise<object> {
   } catch (error) {
     const { name, message, Code, $fault, $metadata, $retryable, code, clusterName } = error as Record<string, unknown>;
     const { httpStatusCode, attempts } = ($metadata ?? {}) as Record<string, unknown>;
-    // Node's own errors are of another realm than the tests, and the SDK wraps what it does not know
+    // Node's own errors have another realm than the tests, and the SDK wraps unknown errors.
     if (String(message).includes('ECONNRESET')) return { reset: String(message).split(',')[0], attempts };
-    // in which words a parser complains is its own affair
+    // The wording of parse errors may differ.
     const text =
       name === 'UnusableAnswer'
         ? String(message).replace(/(used:) (no XML|it ends|it cannot be parsed).*/, '$1')
@@ -158,7 +158,7 @@ const READS: Readonly<Record<string, Call>> = {
 };
 
 describe('a call in process', () => {
-  it('does and answers what it does over HTTP', async () => {
+  it('has the same effect and response as over HTTP', async () => {
     const template: Call = ({ clients }) =>
       clients.ec2.send(
         new CreateLaunchTemplateCommand({
@@ -202,7 +202,7 @@ describe('a call in process', () => {
     { kind: 'empty', action: '*' },
     { kind: 'reset' },
     { kind: 'reset', lost: 'request', times: 2 },
-  ])('fails and is tried again as it is over HTTP: %j', async (rule) => {
+  ])('fails and is retried as over HTTP: %j', async (rule) => {
     for (const { aws } of [http, direct]) aws.calls.clear();
     for (const call of Object.values(READS)) {
       for (const { aws } of [http, direct]) aws.faults.clear();
@@ -215,7 +215,7 @@ describe('a call in process', () => {
     expect(recorded(direct).length).toBeGreaterThanOrEqual(Object.keys(READS).length);
   });
 
-  it('shares nothing that changes', async () => {
+  it('shares no mutable objects', async () => {
     const { aws, clients } = inProcess();
     const LaunchTemplateData = { UserData: 'Ym9vdA==' };
     await clients.ec2.send(new CreateLaunchTemplateCommand({ LaunchTemplateName: 'shared', LaunchTemplateData }));
@@ -242,7 +242,7 @@ describe('a call in process', () => {
     expect(JSON.stringify(before)).toBe(text);
   });
 
-  it('takes no real time: neither timers nor files nor sockets', async () => {
+  it('takes no real time: no timers, files or sockets', async () => {
     const types: string[] = [];
     const hook = createHook({
       init: (_, type) => {
@@ -257,7 +257,7 @@ describe('a call in process', () => {
     expect(types).toEqual([]);
   });
 
-  it('reports a connection that is reset as Node and the SDK do', async () => {
+  it('reports a reset connection like Node and the SDK', async () => {
     const { aws, clients } = inProcess();
     aws.faults.add({ kind: 'reset' });
     await expect(clients.ec2Once.send(new DescribeInstancesCommand({}))).rejects.toMatchObject({
@@ -267,7 +267,7 @@ describe('a call in process', () => {
     });
   });
 
-  it('sees no zone that is shifted away from', async () => {
+  it('excludes a zone with a zonal shift', async () => {
     expect(await inProcess().clients.shifts?.shifts('arn:aws:eks:us-west-2:123456789012:cluster/test')).toEqual([]);
   });
 });
@@ -282,7 +282,7 @@ describe('a long poll in process', () => {
     return { clock, aws, receive };
   };
 
-  it('lasts until there is something to say', async () => {
+  it('waits for a message', async () => {
     const { clock, aws, receive } = open();
     let isOver = false;
     const polling = receive().then((answer) => {
@@ -295,7 +295,7 @@ describe('a long poll in process', () => {
     expect((await polling).Messages).toHaveLength(1);
   });
 
-  it('fails with what AWS says meanwhile', async () => {
+  it('fails with an error that AWS starts to return', async () => {
     const { clock, aws, receive } = open();
     const polling = receive();
     await clock.advance(10_000);
@@ -305,7 +305,7 @@ describe('a long poll in process', () => {
     await refused;
   });
 
-  it('ends with a message, and when nobody waits for it any longer', async () => {
+  it('ends with a message, or when its caller aborts', async () => {
     const { clock, aws, receive } = open();
     const polling = receive();
     await clock.advance(5_000);

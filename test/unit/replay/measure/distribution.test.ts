@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { distribution } from '../../../../src/replay/measure/pod-lives.ts';
 
-describe('the distribution of waits', () => {
-  it('counts how many are at most so long, up to the longest', () => {
+describe('the distribution of pending times', () => {
+  it('counts the times up to each limit, and the longest', () => {
     expect(distribution([0, 900, 1_400, 4_500, 61_000])).toEqual([
       { seconds: 1, pods: 2 },
       { seconds: 1.5, pods: 3 },
@@ -24,16 +24,16 @@ describe('the distribution of waits', () => {
     ]);
   });
 
-  it('begins with the shortest wait', () => {
+  it('starts with the shortest time', () => {
     expect(distribution([45_000, 45_000])).toEqual([{ seconds: 50, pods: 2 }]);
   });
 
-  it('is of a few dozen figures, however many waits there are', () => {
+  it('has a few dozen values for any number of times', () => {
     const waits = Array.from({ length: 50_000 }, (_, index) => index * 13);
     expect(distribution(waits).length).toBeLessThan(60);
   });
 
-  it('is nothing of nothing', () => {
+  it('is empty without times', () => {
     expect(distribution([])).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The parts that a replay's figures come from: spending, pods, nodes, columns and complaints. */
+/** The measurements of a replay: spending, pods, nodes, columns and complaints. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
@@ -23,7 +23,7 @@ describe('Spending', () => {
       tags: { 'karpenter.sh/nodepool': nodePool },
     }) as unknown as LocalInstance;
 
-  it('charges an instance from its start to its end, by the price that it has from one look to the next', () => {
+  it('charges an instance from its start to its end, at the price since the previous update', () => {
     let price = 1;
     const spending = new SpendingMeter(() => ({ instance: price, extras: 0.1 }));
     spending.started(instance('a'), 0);
@@ -32,7 +32,7 @@ describe('Spending', () => {
     spending.settle(HOUR);
     expect(spending.usdPerHour()).toBeCloseTo(3.1);
     spending.ended(instance('a'), 1.5 * HOUR);
-    // neither twice nor what it has never heard of
+    // Neither instances that have ended nor unknown instances are charged.
     spending.ended(instance('a'), 9 * HOUR);
     spending.ended(instance('b'), 9 * HOUR);
     spending.settle(9 * HOUR);
@@ -45,7 +45,7 @@ describe('Spending', () => {
     expect([spending.nodes, spending.usdPerHour()]).toEqual([0, 0]);
   });
 
-  it('counts a started instance once, and tells kinds and NodePools apart', () => {
+  it('counts a started instance once, by capacity type and NodePool', () => {
     const spending = new SpendingMeter(({ capacityType }) => ({
       instance: capacityType === 'spot' ? 1 : 4,
       extras: 1,
@@ -61,7 +61,7 @@ describe('Spending', () => {
     });
   });
 
-  it('takes what commitments make cheaper off what was spent since the last look', () => {
+  it('subtracts the savings of commitments since the previous update', () => {
     const spending = new SpendingMeter(() => ({ instance: 1, extras: 0 }));
     spending.started(instance('a'), 0);
     spending.settle(HOUR, 0.5);
@@ -101,7 +101,7 @@ describe('PodLives', () => {
     Pod['status']
   >;
 
-  it('measures from the first sight of a pod until it has a node, once', () => {
+  it('measures the time from the creation of a pod to its binding, once', () => {
     const lives = new PodLives();
     for (let index = 1; index <= 100; index += 1) {
       lives.changed(waiting(`pod-${index}`), 1_000);
@@ -134,7 +134,7 @@ describe('PodLives', () => {
     expect(new PodLives().summary(0)).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
   });
 
-  it('counts who lost a node once, and nobody who never had one', () => {
+  it('counts a pod that lost its node once, and ignores pods that never had a node', () => {
     const lives = new PodLives();
     lives.changed(pod('a'), 0);
     lives.changed(pod('a', { status: lost }), 1);
@@ -143,7 +143,7 @@ describe('PodLives', () => {
     expect(lives.evictions).toBe(1);
   });
 
-  it('lets go of pods that are done or deleted, and leaves those of DaemonSets out', () => {
+  it('removes finished and deleted pods, and ignores DaemonSet pods', () => {
     const lives = new PodLives();
     for (const name of ['a', 'b', 'c']) lives.changed(pod(name), 0);
     lives.changed(pod('a', { status: { phase: 'Succeeded' } }), 1);
@@ -178,7 +178,7 @@ describe('NodeLog', () => {
   });
   const facts = { nodePool: 'default', instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'spot' };
 
-  it('enters a node when it has an instance and when it is gone, with the reason of its claim', () => {
+  it('records the launch of a node and its end, with the reason from its claim', () => {
     const { time, log } = at(10);
     log.changed(unlaunched('a'));
     expect(log.entries).toEqual([]);
@@ -193,7 +193,7 @@ describe('NodeLog', () => {
     expect(log.summary()).toEqual({ bought: 1, givenBack: 1, byReason: { Underutilized: 1 } });
   });
 
-  it('prefers what the operator told, and has a word for what nobody explained', () => {
+  it('prefers the reason of the operator, and has a default for unexplained ends', () => {
     const { log } = at(0);
     for (const name of ['a', 'b', 'c', 'd']) log.changed(labelled(name));
     log.decisions.record({
@@ -213,7 +213,7 @@ describe('NodeLog', () => {
     log.gone(disrupted('a', 'Empty'));
     log.gone(labelled('b'));
     log.gone(labelled('c'));
-    // a later claim of the same name has its own reasons
+    // A later claim with the same name has its own reasons.
     log.changed(labelled('a'));
     log.gone(labelled('a'));
     expect(log.summary().byReason).toEqual({ Deleted: 2, NodeUnhealthy: 1, Interrupted: 1 });
@@ -222,7 +222,7 @@ describe('NodeLog', () => {
     ]);
   });
 
-  it('tells launches that failed from nodes that were given back', () => {
+  it('distinguishes failed launches from terminated nodes', () => {
     const { log } = at(5);
     log.decisions.record({
       kind: 'deleted',
@@ -255,7 +255,7 @@ describe('Columns', () => {
     registered,
   });
 
-  it('has a row of counts and resources a step, in cores and GiB', () => {
+  it('has one row of counts and resources per step, in cores and GiB', () => {
     const columns = new Columns(60);
     columns.add(COUNTS, [node(true, requesting('a'), requesting('b', 'Succeeded')), node(false, requesting('c'))]);
     columns.add(COUNTS, []);
@@ -274,13 +274,13 @@ describe('Columns', () => {
     expect(columns.idle).toEqual({ cpu: 0.75, memory: 0.75 });
   });
 
-  it('has nothing idle where there is nothing', () => {
+  it('has no idle resources without nodes', () => {
     expect(new Columns(60).idle).toEqual({ cpu: 0, memory: 0 });
   });
 });
 
 describe('Complaints', () => {
-  it('counts errors by message, the most frequent first, with an example of each', () => {
+  it('counts errors by message, most frequent first, with an example each', () => {
     const complaints = new Complaints();
     const log = complaints.logger.with({ controller: 'nodeclaim', NodeClaim: { name: 'a' }, reconcileID: 'id' });
     log.error('launch failed', { error: new Error('sold out'), tries: 2 });
@@ -294,7 +294,7 @@ describe('Complaints', () => {
     ]);
   });
 
-  it('counts an object once, however often it is tried', () => {
+  it('counts an object once, even if it is retried', () => {
     const complaints = new Complaints();
     const log = complaints.logger.with({ controller: 'provisioner' });
     for (const name of ['a', 'b', 'a', 'a'])
@@ -302,7 +302,7 @@ describe('Complaints', () => {
     expect(complaints.told).toEqual([{ message: 'no room', count: 2, example: 'Pod=web/a full' }]);
   });
 
-  it('tells fifty at the most, and keeps no more than a thousand apart', () => {
+  it('reports at most fifty messages, and distinguishes at most a thousand', () => {
     const complaints = new Complaints();
     for (let index = 0; index < 1_500; index += 1) complaints.logger.error(`message ${index}`);
     const { told } = complaints;

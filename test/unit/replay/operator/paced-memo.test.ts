@@ -17,7 +17,7 @@ const busy = (name: string, ...conditions: readonly object[]): StateNode =>
   withConditions(name, [pod(`on-${name}`)], conditions);
 const withConditions = (name: string, pods: readonly Pod[], conditions: readonly object[]): StateNode =>
   stateNode(name, { pods, claim: claim(name, { status: { conditions } as never }) });
-/** A snapshot with other nodes than any before. */
+/** A snapshot with unique nodes. */
 const snapshotOf = (...more: readonly StateNode[]): DisruptionSnapshot =>
   ({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] }) as never;
 
@@ -28,7 +28,7 @@ beforeEach(() => {
   memo = new PacedMemo({ consolidationState: () => 1 }, () => nowMs);
 });
 
-/** A pass of everything that is due. */
+/** Runs all methods that are due in a pass. */
 function pass(snapshot = snapshotOf(), outcome: RunOutcome = 'nothing'): readonly Method[] {
   const due = memo.due(METHODS, snapshot);
   memo.passed(new Map(due.map((method) => [method, outcome])), snapshot);
@@ -36,7 +36,7 @@ function pass(snapshot = snapshotOf(), outcome: RunOutcome = 'nothing'): readonl
 }
 
 describe('PacedMemo', () => {
-  it('searches again 600 ms for each node after a search that found nothing, and for swaps after half an hour', () => {
+  it('searches again 600 ms per node after a search without a result, and half an hour later for swaps', () => {
     expect(pass()).toEqual(SEARCHES);
     nowMs += 11_999;
     expect(pass()).toEqual([]);
@@ -46,7 +46,7 @@ describe('PacedMemo', () => {
     expect(pass()).toEqual(SEARCHES);
   });
 
-  it('searches at once after a search that found something', () => {
+  it('searches immediately after a search with a result', () => {
     expect([pass(snapshotOf(), 'started'), pass(snapshotOf(), 'more to see'), pass()]).toEqual([
       SEARCHES,
       SEARCHES,
@@ -63,16 +63,20 @@ describe('PacedMemo', () => {
   });
 
   it.each<[string, StateNode, readonly Method[]]>([
-    ['is empty and may go', withConditions('x', [], [{ type: 'Consolidatable', status: 'True' }]), [emptiness]],
+    [
+      'is empty and can be disrupted',
+      withConditions('x', [], [{ type: 'Consolidatable', status: 'True' }]),
+      [emptiness],
+    ],
     ['has drifted', busy('x', { type: 'Drifted', status: 'True' }), [emptiness]],
-    ['is empty and may not go yet', withConditions('x', [], []), []],
-    ['may go and has pods', busy('x', { type: 'Consolidatable', status: 'True' }), []],
-  ])('asks between searches only methods that need none, if a node %s', (_, node, due) => {
+    ['is empty and cannot be disrupted yet', withConditions('x', [], []), []],
+    ['has pods and can be disrupted', busy('x', { type: 'Consolidatable', status: 'True' }), []],
+  ])('runs only methods without searches between searches if a node %s', (_, node, due) => {
     pass();
     expect(pass(snapshotOf(node))).toEqual(due);
   });
 
-  it('looks for drifted nodes as soon as there are any and the last look is long enough ago', () => {
+  it('evaluates drift as soon as a node is drifted and the last run is long enough ago', () => {
     pass();
     nowMs += 12_600;
     expect(pass(snapshotOf(busy('x', { type: 'Drifted', status: 'True' })))).toEqual([emptiness, drift, singleNode]);

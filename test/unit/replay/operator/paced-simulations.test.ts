@@ -20,7 +20,7 @@ beforeEach(() => {
   simulated = [];
 });
 
-/** Simulates the loss of each candidate, as single-node consolidation does, and has a result of the test's choice. */
+/** Simulates the deletion of each candidate, as single-node consolidation does, and returns the result of the test. */
 const methodWith = (result: Partial<MethodResult>): Method => ({
   ...singleNode,
   decide: async ({ candidates, simulate }) => {
@@ -66,14 +66,14 @@ describe('pacedSimulations', () => {
       (a) => ({ commands: [{ reason: 'Underutilized', candidates: [a], replacements: [] }] }),
     ],
     ['a command that its NodePool rejects', () => ({ reasons: new Map([['a', { code: 'unbalanced', text: '' }]]) })],
-    ['a command that was undone before', () => ({ reasons: new Map([['a', { code: 'churn', text: '' }]]) })],
+    ['a command that was reverted before', () => ({ reasons: new Map([['a', { code: 'churn', text: '' }]]) })],
   ])('simulates a node again that has %s', async (_, resultFor) => {
     const a = candidate('a');
     await search([a], { result: resultFor(a) });
     expect(await search([a])).toEqual(['a']);
   });
 
-  it('gives searches for swaps sets of nodes that are known for half an hour', async () => {
+  it('remembers tried sets of nodes for swaps for half an hour', async () => {
     const known: boolean[] = [];
     const set = [candidate('a'), candidate('b')];
     const method: Method = {

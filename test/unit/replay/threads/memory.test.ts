@@ -1,4 +1,4 @@
-/** Memory of a replay: what each thread may take, and what it does take. */
+/** Memory limits of replay threads, and their effect. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import { heapMib, replayMemory } from '../../../../src/replay/threads/memory.ts';
@@ -11,11 +11,11 @@ describe('replayMemory', () => {
     { bytes: 1024 * MIB, threads: 1, heap: 768 },
     { bytes: 1024 * MIB, threads: 2, heap: 304 },
     { bytes: 16_384 * MIB, threads: 4, heap: 3_912 },
-  ])('gives each of $threads threads a heap of $heap MiB of $bytes', ({ bytes, threads, heap }) => {
+  ])('assigns each of $threads threads a heap of $heap MiB of $bytes', ({ bytes, threads, heap }) => {
     expect(heapMib(replayMemory(threads, bytes))).toBe(heap);
   });
 
-  it("is a share of the machine's, or its container's, when nothing is said", () => {
+  it('is a fraction of the memory of the machine or container by default', () => {
     const { bytes } = replayMemory(1);
     expect(bytes).toBeGreaterThan(0);
     const constrained = process.constrainedMemory();
@@ -23,7 +23,7 @@ describe('replayMemory', () => {
   });
 });
 
-/** A thread with 40 MB that live, and much that lives for long enough to leave the young generation. */
+/** Allocates 40 MB that stay live, and much that lives long enough to leave the young generation. */
 const CHURN = `
 import { parentPort } from 'node:worker_threads';
 import { getHeapStatistics } from 'node:v8';
@@ -46,7 +46,7 @@ const worker = new Worker(${JSON.stringify(CHURN)}, { eval: true, resourceLimits
 console.log(JSON.stringify((await once(worker, 'message'))[0]));
 `;
 
-it('keeps the heap of a thread small that may be large, whatever Node.js was started with', () => {
+it('keeps the heap of a thread small even if the limit is large, with any options of Node.js', () => {
   const [limitMib, mostMib] = JSON.parse(
     execFileSync(process.execPath, ['--max-old-space-size=300', '--input-type=module', '--eval', SCRIPT], {
       encoding: 'utf8',

@@ -1,4 +1,4 @@
-/** What a trace may hold, and what its reader says of everything else. */
+/** The format of traces and the errors of the reader. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,7 +45,7 @@ async function events(path: string): Promise<readonly TraceEvent[]> {
   return Array.fromAsync((await readTrace(path)).events());
 }
 
-/** The message with which a text fails, the folder left out. */
+/** Returns the error message of an invalid text without the folder. */
 async function complaint(text: string | Buffer, name = 'bad.jsonl'): Promise<string> {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -69,7 +69,7 @@ describe('a trace', () => {
     { at: 3600, delete: ref },
   ];
 
-  it.each(['trace.jsonl', 'trace.jsonl.gz'])('is read as it was written: %s', async (name) => {
+  it.each(['trace.jsonl', 'trace.jsonl.gz'])('is parsed as it was written: %s', async (name) => {
     const path = join(folder, name);
     await writeTrace({ ...HEADER, source: 'a test' }, written, path);
     const trace = await readTrace(path);
@@ -79,19 +79,19 @@ describe('a trace', () => {
     expect((await readFile(path))[0]).toBe(name.endsWith('.gz') ? 0x1f : 0x7b);
   });
 
-  it('may be compressed, whatever its name', async () => {
+  it('can be compressed under any name', async () => {
     const path = join(folder, 'compressed.jsonl');
     writeFileSync(path, gzipSync(framed({ at: 1, delete: ref })));
     expect(await events(path)).toEqual([{ at: 1, delete: ref }]);
   });
 
-  it('may have blank lines, line breaks of Windows, a byte order mark, and no line break at its end', async () => {
+  it('can have blank lines, Windows line endings, a byte order mark, and no final line break', async () => {
     const path = join(folder, 'odd.jsonl');
     writeFileSync(path, `\uFEFF${JSON.stringify(HEADER)}\r\n\r\n{"at":1,"delete":${JSON.stringify(ref)}}`);
     expect(await events(path)).toEqual([{ at: 1, delete: ref }]);
   });
 
-  it('loses what only a cluster gives its objects, and gets the default namespace', async () => {
+  it('loses fields that a cluster sets, and gets the default namespace', async () => {
     const path = join(folder, 'live.jsonl');
     const metadata = { uid: 'u', resourceVersion: '7', creationTimestamp: HEADER.start, labels: { app: 'a' } };
     writeFileSync(path, framed({ at: 0, apply: { ...pod(metadata), status: { phase: 'Running' } } }));
@@ -102,7 +102,7 @@ describe('a trace', () => {
     });
   });
 
-  it('is read without holding its text: a file of 90 MB takes far less', async () => {
+  it('is streamed: a file of 90 MB needs far less memory', async () => {
     const path = join(folder, 'large.jsonl');
     const big = { at: 1, apply: pod({ annotations: { note: 'x'.repeat(60_000) } }) };
     await writeTrace(
@@ -122,13 +122,13 @@ describe('a trace', () => {
     expect(most).toBeLessThan(24 * 2 ** 20);
   });
 
-  it('of the examples is one', async () => {
+  it('of each example is valid', async () => {
     const found = await events(EXAMPLE);
     expect(found.length).toBeGreaterThan(5);
   });
 });
 
-describe('a bad header', () => {
+describe('an invalid header', () => {
   it.each([
     ['', 'bad.jsonl: is empty; a trace begins with its header, {"trace":"karpenter/v1",…}'],
     ['\n\n', 'bad.jsonl: is empty; a trace begins with its header, {"trace":"karpenter/v1",…}'],
@@ -169,7 +169,7 @@ describe('a bad header', () => {
   });
 });
 
-describe('a bad event', () => {
+describe('an invalid event', () => {
   it.each<[unknown, string | RegExp]>([
     [7, 'an event is 7; it must be an object'],
     [{ apply: pod() }, 'at is missing; it must be seconds since the start from 0 to 316224000'],
@@ -260,19 +260,19 @@ describe('a bad event', () => {
     else expect(rest).toMatch(message);
   });
 
-  it('is one before the event above it', async () => {
+  it('is earlier than the previous event', async () => {
     expect(await complaint(framed({ at: 5, delete: ref }, { at: 4, delete: ref }))).toBe(
       'bad.jsonl, line 3: at is 4, before the event above it, which is at 5; sort the lines by "at"',
     );
   });
 
-  it('is one whose keys would change what objects inherit', async () => {
+  it('has keys that would change the prototype of objects', async () => {
     expect(await complaint(`${framed()}{"at":1,"apply":{"__proto__":{"kind":"Pod"}}}\n`)).toBe(
       'bad.jsonl, line 2: "__proto__" is no key of any object of Kubernetes; leave it out',
     );
   });
 
-  it('is one nested too deeply', async () => {
+  it('is nested too deeply', async () => {
     const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
     expect(await complaint(`${framed()}{"at":1,"apply":${deep}}\n`)).toMatch(
       /line 2: is nested more than 100 levels deep/,
@@ -287,7 +287,7 @@ describe('a bad event', () => {
     expect(await complaint(gzipSync(path), 'bad.gz')).toMatch(/^bad\.gz, line 2: is longer than 4 MiB/);
   });
 
-  it('is one in which the file breaks off', async () => {
+  it('is truncated at the end of the file', async () => {
     expect(await complaint(`${framed()}{"at":1,"app`)).toMatch(
       /^bad\.jsonl, line 2: .*the file breaks off in it: delete the line, or write the trace again$/,
     );
@@ -297,13 +297,13 @@ describe('a bad event', () => {
     );
   });
 
-  it('is one that is not UTF-8', async () => {
+  it('is not UTF-8', async () => {
     expect(await complaint(Buffer.concat([Buffer.from(framed()), Buffer.from([0x7b, 0xff, 0x7d, 0x0a])]))).toBe(
       'bad.jsonl, line 2: is not UTF-8; save the file as UTF-8',
     );
   });
 
-  it('shows nothing of a line that is no JSON: it may hold secrets', async () => {
+  it('does not appear in the message if it is not JSON, because it may contain secrets', async () => {
     expect(await complaint(`${framed()}{"at":1,"apply":hunter2}\n`)).not.toContain('hunter2');
   });
 });

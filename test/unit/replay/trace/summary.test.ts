@@ -1,4 +1,4 @@
-/** What a trace holds, in numbers. */
+/** Statistics of a trace. */
 import { describe, expect, it } from '@jest/globals';
 import { summaryOf } from '../../../../src/replay/trace/summary.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
@@ -26,7 +26,7 @@ const summary = (events: readonly TraceEvent[], seconds = 100) =>
   });
 
 describe('a summary', () => {
-  it('counts pods of workloads as they are applied, scaled, rolled out and deleted', async () => {
+  it('counts pods of workloads when they are applied, scaled, rolled out and deleted', async () => {
     const found = await summary([
       { at: 0, apply: deployment(4) },
       { at: 25, scale: ref, replicas: 8 },
@@ -41,7 +41,7 @@ describe('a summary', () => {
     expect(found.warnings).toEqual([]);
   });
 
-  it('ends what ends by itself, whether or not it is deleted later', async () => {
+  it('ends pods with a run time, whether or not they are deleted later', async () => {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'shop' }, spec: spec('1') };
     const found = await summary([
       { at: 0, apply: job('one', { parallelism: 5, completions: 3 }), runsFor: 20 },
@@ -55,7 +55,7 @@ describe('a summary', () => {
     expect(found.warnings).toEqual([]);
   });
 
-  it('warns of changes of what is not there', async () => {
+  it('warns about changes of objects that do not exist', async () => {
     const { warnings } = await summary([
       { at: 1, scale: ref, replicas: 2 },
       { at: 2, delete: ref },
@@ -66,7 +66,7 @@ describe('a summary', () => {
     ]);
   });
 
-  it('leaves out DaemonSets, whose pods come with the nodes', async () => {
+  it('excludes DaemonSets, whose pods are created with the nodes', async () => {
     const daemon = { ...deployment(1), kind: 'DaemonSet' };
     expect((await summary([{ at: 0, apply: daemon }])).podStarts).toBe(0);
   });

@@ -15,7 +15,7 @@ describe('boot times', () => {
     expect((seconds[19_000] ?? 0) / p95).toBeCloseTo(1, 1);
   });
 
-  it('are parted between EC2, the boot and the kubelet', () => {
+  it('are divided into EC2, boot and kubelet', () => {
     const { startDelayMs = 0, bootDelayMs } = bootOfInstances(model(40, 70));
     const { bootMs: kubelet, bootJitter, readyMs = 0 } = kubeletsOf({ ...DEFAULT_WORLD, ...model(40, 70) });
     expect({ startDelayMs, kubelet, bootJitter, readyMs }).toEqual({

@@ -20,13 +20,13 @@ async function read(text: string, prices?: string): Promise<WorldModel> {
   return readWorld(path, SPAN);
 }
 
-describe('a file of the world', () => {
-  it('is the default where it says nothing', async () => {
+describe('a world file', () => {
+  it('has defaults for all fields', async () => {
     expect(await read('')).toEqual(DEFAULT_WORLD);
     expect(await read('{}')).toEqual(DEFAULT_WORLD);
   });
 
-  it('changes what it names, in YAML and in JSON', async () => {
+  it('sets its fields, in YAML and in JSON', async () => {
     expect(
       await read('seed: 7\nbootSeconds: {p95: 90}\nspot: {volatility: 0}\nsoldOut: {spot: 0.5}\nimageRotationDays: 14'),
     ).toEqual({
@@ -64,13 +64,13 @@ describe('a file of the world', () => {
       'spot: {pricesFrom: {file: nowhere}}',
       /spot.pricesFrom.file cannot be read from .*nowhere: .*ENOENT.*; correct the path$/,
     ],
-  ])('is refused by file, field and remedy: %s', async (text, message) => {
+  ])('is rejected with file, field and remedy: %s', async (text, message) => {
     const reading = read(text);
     await expect(reading).rejects.toThrow(message);
     await expect(reading).rejects.toThrow(join(folder, 'world.yaml'));
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     await expect(readWorld(join(folder, 'no.yaml'), SPAN)).rejects.toThrow(/no.yaml: the world cannot be read from/);
   });
 });
@@ -86,7 +86,7 @@ describe('a history of spot prices', () => {
   });
   const FROM = 'spot: {pricesFrom: {file: prices}}';
 
-  it('gives prices since the start, and those that held then', async () => {
+  it('contains prices since the start, and the prices at the start', async () => {
     const SpotPriceHistory = [
       row('2026-08-11T00:00:00+00:00', '0.050000'),
       row('2026-08-09T20:00:00+00:00', '0.041000'),
@@ -102,7 +102,7 @@ describe('a history of spot prices', () => {
     ]);
   });
 
-  it('may be CSV, and of another time', async () => {
+  it('can be CSV, and of another time', async () => {
     const csv =
       'AvailabilityZone,InstanceType,SpotPrice,Timestamp\n"us-west-2a","m5.large","0.04",2025-01-02T00:00:00Z\n';
     const { spot } = await read('spot: {pricesFrom: {file: prices, start: "2025-01-01T00:00:00Z"}}', csv);
@@ -124,7 +124,7 @@ describe('a history of spot prices', () => {
       JSON.stringify([row('2025-01-01T00:00:00Z', '1')]),
       /none while the trace runs from 2026-08-10T00:00:00Z to 2026-08-17T00:00:00Z; set spot.pricesFrom.start/,
     ],
-  ])('is refused by file and remedy: %s', async (prices, message) => {
+  ])('is rejected with file and remedy: %s', async (prices, message) => {
     await expect(read(FROM, prices)).rejects.toThrow(message);
   });
 });
@@ -132,7 +132,7 @@ describe('a history of spot prices', () => {
 describe('docs/replay-world.md', () => {
   const page = resolve(import.meta.dirname, '../../../../docs/replay-world.md');
 
-  it('has examples that can be read', async () => {
+  it('has valid examples', async () => {
     const examples = (await readFile(page, 'utf8')).matchAll(/```yaml\n(.*?)```/gs);
     const price = { AvailabilityZone: 'us-west-2a', InstanceType: 'm5.large', SpotPrice: '0.04' };
     await writeFile(join(folder, 'prices.json'), JSON.stringify([{ ...price, Timestamp: '2026-08-11T00:00:00Z' }]));
@@ -145,7 +145,7 @@ describe('docs/replay-world.md', () => {
     ]);
   });
 
-  it('names every field', async () => {
+  it('documents every field', async () => {
     const text = await readFile(page, 'utf8');
     const fields = Object.entries(DEFAULT_WORLD).flatMap(([name, value]) =>
       typeof value === 'object' ? Object.keys(value).map((key) => [name, key]) : [[name]],

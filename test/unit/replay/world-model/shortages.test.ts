@@ -16,11 +16,11 @@ const pool = (instanceType: string, capacityType: 'spot' | 'on-demand' | 'reserv
 const types = Array.from({ length: 400 }, (_, n) => `m${n}.large`);
 
 describe('sold-out pools', () => {
-  it('are none without a share', () => {
+  it('do not exist without a share', () => {
     expect(shortages(model({}), START)).toBeUndefined();
   });
 
-  it('have their share at any moment, and last as long as the model says', () => {
+  it('have their share at any time, and last as long as the model specifies', () => {
     const isSoldOut = shortages(model({ spot: 0.1 }), START);
     let soldOut = 0;
     let began = 0;
@@ -35,14 +35,14 @@ describe('sold-out pools', () => {
       }
     }
     expect(soldOut / moments).toBeCloseTo(0.1, 2);
-    // those of less than ten minutes are missed now and then
+    // Shortages of less than ten minutes are sometimes missed.
     expect((soldOut * 10) / 60 / began).toBeGreaterThan(1.8);
     expect((soldOut * 10) / 60 / began).toBeLessThan(2.3);
     const atStart = types.filter((type) => isSoldOut?.(pool(type), START)).length / types.length;
     expect(Math.abs(atStart - 0.1)).toBeLessThan(0.04);
   });
 
-  it('depend on seed, pool and moment, and on nothing that was asked before', () => {
+  it('depend on seed, pool and time, but not on earlier calls', () => {
     const moments = Array.from({ length: 500 }, (_, hour) => START + hour * 60 * MINUTE);
     const all = (seed: number, order: readonly number[]) => {
       const isSoldOut = shortages(model({ spot: 0.3 }, seed), START);
@@ -53,7 +53,7 @@ describe('sold-out pools', () => {
     expect(moments.map((at) => all(2, moments).get(at))).not.toEqual(moments.map((at) => forwards.get(at)));
   });
 
-  it('are of the capacity type that the model names', () => {
+  it('have the capacity type of the model', () => {
     const isSoldOut = shortages(model({ spot: 1 }), START);
     expect(isSoldOut?.(pool('a'), START)).toBe(true);
     expect(isSoldOut?.(pool('a', 'on-demand'), START)).toBe(false);

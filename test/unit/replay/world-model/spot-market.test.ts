@@ -12,7 +12,7 @@ const base = ruleBuiltCatalogue(standardZones('us-west-2'), 1);
 const market = (spot: Partial<SpotModel>, seed = 1) =>
   spotMarket(base, { seed, spot: { ...DEFAULT_WORLD.spot, ...spot } }, START);
 
-/** Pools of many types, so that one odd walk does not decide. */
+/** Pools of many types, so that a single random walk has little effect. */
 const pools = base.types
   .flatMap(({ InstanceType: type = '' }) => base.zonesOf(type).map((zone) => ({ type, zone })))
   .filter(({ type, zone }) => base.spotUsd(type, zone, START) !== undefined)
@@ -24,12 +24,12 @@ const deviation = (values: readonly number[]): number => {
 };
 
 describe('spot prices', () => {
-  it('are those of the catalogue without volatility', () => {
+  it('are the catalogue prices without volatility', () => {
     expect(market({ volatility: 0 })).toBe(base);
     expect(market({ volatility: 0, prices: [] })).toBe(base);
   });
 
-  it.each([0.03, 0.1])('change by the volatility in a day: %d', (volatility) => {
+  it.each([0.03, 0.1])('change by the daily volatility: %d', (volatility) => {
     const { spotUsd } = market({ volatility });
     const changes = pools.flatMap(({ type, zone }) =>
       Array.from({ length: DAYS }, (_, day) => {
@@ -41,7 +41,7 @@ describe('spot prices', () => {
     expect(deviation(changes) / volatility).toBeCloseTo(1, 1);
   });
 
-  it('stay around the price of the catalogue, and never exceed that on demand', () => {
+  it('stay near the catalogue price, and never exceed the on-demand price', () => {
     const { spotUsd } = market({ volatility: 0.1 });
     const ratios = pools.map(({ type, zone }) => {
       const mean = base.spotUsd(type, zone, START) ?? 0;
@@ -52,7 +52,7 @@ describe('spot prices', () => {
     expect(ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length).toBeCloseTo(1, 1);
   });
 
-  it('depend on seed, pool and hour, and on nothing that was asked before', () => {
+  it('depend on seed, pool and hour, but not on earlier calls', () => {
     const forwards = market({});
     const backwards = market({});
     const hours = Array.from({ length: 100 }, (_, hour) => START + hour * HOUR);
@@ -70,7 +70,7 @@ describe('spot prices', () => {
     expect(market({}, 2).spotUsd(type, zone, START)).not.toBe(forwards.spotUsd(type, zone, START));
   });
 
-  it('follow those that are given, and walk where none is', () => {
+  it('follow the given prices, and are random for other pools', () => {
     const price = (at: number, usdPerHour: number) => ({
       at,
       instanceType: 'm5.large',

@@ -1,4 +1,4 @@
-/** The model's parts at work on an account in process. */
+/** The world model running on an in-process account. */
 import {
   CreateFleetCommand,
   CreateLaunchTemplateCommand,
@@ -76,8 +76,8 @@ function play(change: Partial<WorldModel>, more: Partial<AwsOptions> = {}): Play
   };
 }
 
-describe('a world whose parts are all zero', () => {
-  it('is the local AWS as it is by itself', async () => {
+describe('a world with all parameters at 0', () => {
+  it('behaves like the local AWS', async () => {
     const { region, randomSeed, zones, catalogue, ...rest } = awsOf(NEUTRAL, 0);
     expect(rest).toEqual({});
     const clock = virtualClock();
@@ -110,18 +110,18 @@ describe('interruptions', () => {
     return played;
   };
 
-  it('take the share of spot instances in a day, and none on demand', async () => {
+  it('affect the given share of spot instances per day, and no on-demand instances', async () => {
     const { aws, interrupted, end } = await waited({ interruptionsPerDay: 0.2 }, 1);
     expect(interrupted.length / 1_000).toBeGreaterThan(0.17);
     expect(interrupted.length / 1_000).toBeLessThan(0.23);
     const running = aws.instances.list().filter(({ state }) => state === 'running');
-    // warned of within the last two minutes
+    // Instances with a warning within the last two minutes.
     expect(Math.abs(running.length - (1_050 - interrupted.length))).toBeLessThanOrEqual(2);
     expect(running.filter(({ capacityType }) => capacityType === 'on-demand')).toHaveLength(50);
     end();
   });
 
-  it('are the same for the same seed', async () => {
+  it('are reproducible by seed', async () => {
     const places = async (seed: number) => {
       const { aws, interrupted, end } = await waited({ interruptionsPerDay: 0.1 }, 1, seed);
       end();
@@ -133,14 +133,14 @@ describe('interruptions', () => {
     expect(await places(2)).not.toEqual(first);
   });
 
-  it('are more frequent in pools with little capacity, and as many in all', () => {
+  it('are more frequent in pools with little capacity, with the same total', () => {
     expect(pace(0, 4) / pace(1, 4)).toBeCloseTo(4);
     const depths = Array.from({ length: 10_000 }, (_, n) => (n + 0.5) / 10_000);
     expect(depths.reduce((sum, depth) => sum + pace(depth, 4), 0) / depths.length).toBeCloseTo(1, 4);
     expect(pace(0.3, 1)).toBe(1);
   });
 
-  it('warn through the queue two minutes before the instance goes', async () => {
+  it('send a warning to the queue two minutes before the termination', async () => {
     const { clock, aws, interrupted, launch, end } = play(
       { spot: { ...NEUTRAL.spot, interruptionsPerDay: 0.99 } },
       { stateChangeEvents: false },
@@ -160,7 +160,7 @@ describe('interruptions', () => {
     end();
   });
 
-  it('wait for nothing of an instance that is gone, nor after the end', async () => {
+  it('leave no timers for terminated instances, or after the end', async () => {
     const { clock, aws, launch, end } = play({ spot: { ...NEUTRAL.spot, interruptionsPerDay: 0.01 } });
     await launch(2, 'spot');
     await clock.advance(60_000);
@@ -168,7 +168,7 @@ describe('interruptions', () => {
     expect(waiting).toBe(2);
     aws.faults.terminate(aws.instances.list()[0]?.id ?? '');
     await clock.advance(60_000);
-    // that of the account, which forgets the instance
+    // The timer of the account that removes the instance.
     expect(clock.waiting).toBe(2);
     end();
     expect(clock.waiting).toBe(1);
@@ -176,7 +176,7 @@ describe('interruptions', () => {
 });
 
 describe('sold-out pools', () => {
-  it('are refused by fleets, and others bought instead', async () => {
+  it('are rejected by fleets, which launch other pools instead', async () => {
     const { launch, aws, end } = play({ soldOut: { spot: 0.5, onDemand: 0, hours: 1 } });
     const errors: string[] = [];
     for (let n = 0; n < 20; n++) errors.push(...(await launch(1, 'spot')));
@@ -186,14 +186,14 @@ describe('sold-out pools', () => {
     end();
   });
 
-  it('are those that the model names at that time', async () => {
+  it('are those of the model at that time', async () => {
     const { launch, clock, end } = play({ soldOut: { spot: 0.5, onDemand: 0.5, hours: 1 } });
     const outcomes: boolean[] = [];
     for (let hour = 0; hour < 48; hour++) {
       outcomes.push((await launch(1, 'on-demand', ['m5.large'])).length === 3);
       await clock.advance(3_600_000);
     }
-    // all three zones at once: an eighth of the time
+    // All three zones are sold out at the same time in an eighth of the time.
     expect(outcomes.filter(Boolean).length).toBeGreaterThan(0);
     expect(outcomes.filter(Boolean).length).toBeLessThan(20);
     end();
@@ -201,7 +201,7 @@ describe('sold-out pools', () => {
 });
 
 describe('the rotation of images', () => {
-  it('publishes new ones, which the parameters follow', async () => {
+  it('publishes new images, and the parameters follow', async () => {
     const { clock, aws, end } = play({ imageRotationDays: 7 });
     const { ssm } = inProcessClients(aws, { clock });
     const names = [
@@ -228,7 +228,7 @@ describe('the rotation of images', () => {
 });
 
 describe('boot times', () => {
-  it('are those of the order of launches', async () => {
+  it('are assigned in order of launches', async () => {
     const { launch, aws, end } = play({ bootSeconds: { p50: 40, p95: 70 } });
     await launch(3, 'on-demand');
     const expected = awsOf({ ...NEUTRAL, bootSeconds: { p50: 40, p95: 70 } }, 0).bootDelayMs;
@@ -238,7 +238,7 @@ describe('boot times', () => {
 });
 
 describe('spot prices', () => {
-  it('are those of the hour, where they are read and where they are paid', async () => {
+  it('are those of the hour, in responses and in costs', async () => {
     const { launch, aws, clock, end } = play({ spot: { ...NEUTRAL.spot, volatility: 0.2 } });
     const { ec2 } = inProcessClients(aws, { clock });
     await clock.advance(5.5 * 3_600_000);

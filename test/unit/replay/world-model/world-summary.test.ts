@@ -6,11 +6,11 @@ const says = (change: Partial<WorldModel>) => worldSummary({ ...DEFAULT_WORLD, .
 const price = (instanceType: string, at: number) => ({ at, instanceType, zone: 'us-west-2a', usdPerHour: 0.1 });
 
 describe('the summary of a world', () => {
-  it('says nothing of the default but where and by which seed it is', () => {
+  it('contains only region and seed for the default', () => {
     expect(worldSummary(DEFAULT_WORLD)).toEqual({ region: 'us-west-2', seed: 1, says: [] });
   });
 
-  it('has a line for each part that is another', () => {
+  it('has a line for each changed part', () => {
     const { spot, soldOut } = DEFAULT_WORLD;
     expect(
       says({

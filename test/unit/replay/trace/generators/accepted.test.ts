@@ -1,4 +1,4 @@
-/** What generators make is accepted by an API server: that of a replay. */
+/** The API server of a replay accepts all generated objects. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -12,7 +12,7 @@ import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 import { connect, isConflict, type KubeApi } from '../../../../support/kube-api.ts';
 
 const START = Date.parse('2026-01-05T00:00:00Z');
-/** Later ones are like earlier ones. */
+/** Later events are similar to earlier ones. */
 const MOST = 250;
 
 let server: LocalApiServer;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What the API server says of objects that it does not take. */
+/** Returns the errors of the API server for invalid objects. */
 async function refusals(objects: readonly KubeObject[]): Promise<readonly string[]> {
   const refused: string[] = [];
   for (const object of objects) {
@@ -40,14 +40,14 @@ const appliedIn = (events: Iterable<TraceEvent>): readonly KubeObject[] =>
   [...events].flatMap((event) => ('apply' in event ? [event.apply] : [])).slice(0, MOST);
 
 describe('an API server', () => {
-  it.each(Object.keys(GENERATORS) as readonly GeneratorKind[])('takes the objects of a trace of %s', async (kind) => {
+  it.each(Object.keys(GENERATORS) as readonly GeneratorKind[])('accepts the objects of a trace of %s', async (kind) => {
     const { events } = generateTrace(kind, { seed: 5, pods: 60, startMs: START, seconds: 86_400 });
     const objects = appliedIn(events() as Iterable<TraceEvent>);
     expect(objects.length).toBeGreaterThan(10);
     expect(await refusals(objects)).toEqual([]);
   });
 
-  it('takes the objects of the example', async () => {
+  it('accepts the objects of the example', async () => {
     const text = readFileSync(join(import.meta.dirname, '../../../../../examples/replay/tiny.jsonl'), 'utf8');
     const [, ...lines] = text.trim().split('\n');
     expect(await refusals(appliedIn(lines.map((line) => JSON.parse(line) as TraceEvent)))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Generated traces: the same for the same seed, valid, as large as asked for, and shaped like the day. */
+/** Generated traces are reproducible by seed, valid, of the requested size, and follow the time of day. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ async function textOf(trace: Trace, name: string): Promise<string> {
   return readFileSync(join(folder, name), 'utf8');
 }
 
-/** Replicas of all Deployments together, averaged over each hour of the day. */
+/** Replicas of all Deployments, averaged over each hour of the day. */
 function byHour(events: readonly TraceEvent[], isCounted: (day: number) => boolean): readonly number[] {
   const replicas = new Map<string, number>();
   const sums = Array.from({ length: 24 }, () => 0);
@@ -64,7 +64,7 @@ function byHour(events: readonly TraceEvent[], isCounted: (day: number) => boole
 const isWorkday = (day: number): boolean => day < 5;
 
 describe.each(KINDS)('a generated trace of %s', (kind) => {
-  it('is the same for the same seed, and another for another', async () => {
+  it('is equal for equal seeds, and differs for other seeds', async () => {
     const [first, again, other] = await Promise.all([
       textOf(week(kind), `${kind}-1`),
       textOf(week(kind), `${kind}-2`),
@@ -76,24 +76,24 @@ describe.each(KINDS)('a generated trace of %s', (kind) => {
     expect(once === twice).toBe(true);
   });
 
-  it('is accepted by the reader as it is', async () => {
+  it('is accepted by the reader without changes', async () => {
     const trace = week(kind);
     await writeTrace(trace.header, trace.events(), join(folder, kind));
     const read = await readTrace(join(folder, kind));
     expect(read.header).toEqual(trace.header);
     const found = await Array.fromAsync(read.events());
-    // traces are too long to be printed
+    // Traces are too long for a diff.
     expect(JSON.stringify(found) === JSON.stringify(eventsOf(trace))).toBe(true);
   });
 
-  it.each([30, 300])('has %d pods that run, on average', async (pods) => {
+  it.each([30, 300])('has %d running pods on average', async (pods) => {
     const { pods: running, warnings } = await summaryOf(week(kind, 3, pods));
-    // a few Jobs of many hours weigh much among 30 pods
+    // A few Jobs of many hours have a large effect among 30 pods.
     expect(Math.abs(running.average / pods - 1)).toBeLessThan(pods < 100 ? 0.3 : 0.12);
     expect(warnings).toEqual([]);
   });
 
-  it('brings the namespaces of all that it holds', () => {
+  it('creates the namespaces of its objects', () => {
     const known = new Set<string | undefined>(['kube-system']);
     const strangers = new Set<string | undefined>();
     for (const event of eventsOf(week(kind))) {
@@ -116,7 +116,7 @@ describe('load', () => {
     expect(mean(workdays, 0, 24) / 5 / (mean(weekends, 0, 24) / 2)).toBeGreaterThan(1.15);
   });
 
-  it('of continuous integration comes in working hours', () => {
+  it('of continuous integration occurs in working hours', () => {
     const isBuild = (event: TraceEvent): boolean =>
       'apply' in event && event.apply.metadata.namespace === 'ci' && event.apply.kind === 'Job';
     const builds = eventsOf(week('batch')).filter(isBuild);
@@ -127,7 +127,7 @@ describe('load', () => {
     expect(atWork.length / builds.length).toBeGreaterThan(0.7);
   });
 
-  it('of pipelines follows stage after stage, at night', () => {
+  it('of pipelines runs stage after stage at night', () => {
     const events = eventsOf(week('pipeline'));
     const stages = events.flatMap((event) =>
       'apply' in event &&
@@ -150,7 +150,7 @@ describe('load', () => {
     expect((stages[0]?.at ?? 0) % DAY).toBeLessThan(6 * 3600);
   });
 
-  it('of machine learning asks for GPUs, and training is not to be disturbed', () => {
+  it('of machine learning requests GPUs, and training pods have do-not-disrupt', () => {
     const events = eventsOf(week('machine-learning'));
     const trainings = events.filter((event) => 'apply' in event && event.apply.metadata.name.startsWith('train-'));
     expect(trainings.length).toBeGreaterThan(20);
@@ -162,8 +162,8 @@ describe('load', () => {
   });
 });
 
-describe('runs of pods', () => {
-  it('vary as log-normal times do: most are short, some are long', () => {
+describe('run times of pods', () => {
+  it('are log-normal: most are short, some are long', () => {
     const times = eventsOf(week('batch'))
       .flatMap((event) => ('apply' in event && event.runsFor !== undefined ? [event.runsFor] : []))
       .sort((a, b) => a - b);
@@ -174,14 +174,14 @@ describe('runs of pods', () => {
 });
 
 describe('traces of the benchmark', () => {
-  it('are a week of 5,000 running pods and 50,000 starts', async () => {
+  it('contain a week of 5,000 running pods and 50,000 starts', async () => {
     const summary = await summaryOf(benchmarkWeek(1));
     expect(summary.seconds).toBe(7 * DAY);
     expect(Math.abs(summary.pods.average / 5_000 - 1)).toBeLessThan(0.05);
     expect(Math.abs(summary.podStarts / 50_000 - 1)).toBeLessThan(0.1);
   });
 
-  it('are a month of 450 running pods', async () => {
+  it('contain a month of 450 running pods', async () => {
     const summary = await summaryOf(month50(1));
     expect(summary.seconds).toBe(30 * DAY);
     expect(Math.abs(summary.pods.average / 450 - 1)).toBeLessThan(0.05);
