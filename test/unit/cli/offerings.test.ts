@@ -45,7 +45,7 @@ const POOLS: readonly PoolOfferings[] = [
 ];
 
 describe('offeringsText', () => {
-  it('shows what is out by type, capacity and reason', () => {
+  it('lists unavailable offerings by type, capacity type and reason', () => {
     expect(offeringsText(POOLS)).toBe(`NodePool default (EC2NodeClass linux): 4 of 7 offerings can be bought
 INSTANCE TYPE  CAPACITY       ZONES                  OUT BECAUSE OF                                        UNTIL
 m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
@@ -89,7 +89,7 @@ describe('karpenter offerings', () => {
   });
   const run = (...args: readonly string[]) => offeringsCommand().parseAsync(args, { from: 'user' });
 
-  it('asks the operator, of one NodePool or of all', async () => {
+  it('requests one NodePool or all from the operator', async () => {
     await run('--server', url, 'full', '-o', 'json');
     expect(JSON.parse(printed)).toEqual([POOLS[1]]);
     printed = '';
@@ -100,7 +100,7 @@ describe('karpenter offerings', () => {
     expect(printed).toBe(offeringsText(POOLS));
   });
 
-  it('says what is wrong when it cannot', async () => {
+  it('reports the error of a failed request', async () => {
     await expect(run('--server', url, 'nothing')).rejects.toThrow(
       `there is no NodePool "nothing" known to the operator at ${url}, only default, full, lost, unready`,
     );
@@ -115,7 +115,7 @@ describe('karpenter offerings', () => {
     await expect(run('--server', 'http://[')).rejects.toThrow('--server: "http://[" is not a URL or a port such as');
   });
 
-  it('needs no scheme in the address', async () => {
+  it('accepts an address without scheme', async () => {
     await run('--server', url.replace('http://127.0.0.1:', ''), 'full');
     await run('--server', url.replace('http://', ''), 'full');
     expect(printed).toMatch(/^NodePool full /);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const PROGRESS = join(import.meta.dirname, '../../../src/cli/progress.ts');
-/** A verb that works without a pause, as the engine does. */
+/** A command that computes without a pause, like the engine. */
 const working = (ms: number): string =>
   `import { startProgress, endProgress } from '${PROGRESS}';
    startProgress('karpenter simulate');
@@ -12,18 +12,18 @@ const working = (ms: number): string =>
    process.stdout.write('answer\\n');
    endProgress();`;
 
-/** In a terminal of its own, which shows both outputs. */
+/** Runs it in a terminal that shows both outputs. */
 function inTerminal(ms: number): string {
   const program = `'${process.execPath}' --input-type=module -e "${working(ms).replaceAll('\n', ' ')}"`;
   return spawnSync('script', ['-qec', program, '/dev/null'], { encoding: 'utf8' }).stdout;
 }
-/** Takes back what the line says. */
+/** Clears the line. */
 const CLEAR = '\r\u001b[K';
 const hasTerminals = spawnSync('script', ['--version']).status === 0;
 
 describe('progress', () => {
   (hasTerminals ? it : it.skip)('shows in a terminal after two seconds, and is gone before the answer', () => {
-    // the thread that shows the line may start late on a busy machine
+    // The thread that prints the line may start late on a busy machine.
     const [before, ...lines] = inTerminal(6_000).split(CLEAR);
     const answer = lines.pop();
     expect([before, answer]).toEqual(['', 'answer\r\n']);
@@ -34,7 +34,7 @@ describe('progress', () => {
     expect(inTerminal(100)).toBe('answer\r\n');
   });
 
-  it('makes no noise in pipes', () => {
+  it('writes nothing to pipes', () => {
     const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', working(2_500)], {
       encoding: 'utf8',
     });

@@ -37,7 +37,7 @@ describe('simulate', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('buys from the built-in catalogue when it is given no other', async () => {
+  it('launches types of the built-in catalogue by default', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const { simulation } = await simulate({ filename, nowMs: 0, packing: 'compatible' });
     expect(simulation.nodeClaims).toHaveLength(1);
@@ -47,7 +47,7 @@ describe('simulate', () => {
     expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
   });
 
-  it('buys fewer nodes, the more each of them costs besides its instance', async () => {
+  it('launches fewer nodes if each node costs more besides its instance', async () => {
     const pods = write('many.yaml', PODS('900m').replace('replicas: 3', 'replicas: 40'));
     const annotated = POOL.replace('name: default', "name: default, annotations: {karpenter.sh/node-hourly-fee: '1'}");
     const bought = async (pool: string, nodeHourlyFee?: number) => {
@@ -67,7 +67,7 @@ describe('simulate', () => {
     expect(await bought(annotated, 0)).toEqual(dear);
   });
 
-  it('shows surplus CPU credits of burstable types beside the price, by the expected utilization', async () => {
+  it('prints surplus CPU credits of burstable types beside the price, by the expected utilization', async () => {
     const filename = [write('burstable.yaml', POOL.replace('m7g', 't4g')), write('pods.yaml', PODS('1900m'))];
     const simulated = async (expectedCpuUtilization?: number) =>
       (
@@ -79,7 +79,7 @@ describe('simulate', () => {
       ).simulation;
     const usual = await simulated();
     const credits = usual.nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
-    // at 70 %, the pods use 3.99 vCPUs, and the baseline of t4g.2xlarge is 3.2
+    // At 70 %, the pods use 3.99 vCPUs, and the baseline of t4g.2xlarge is 3.2.
     expect(credits).toBeCloseTo(0.79 * 0.04, 6);
     expect(simulationText(usual)).toMatch(/ SURPLUS CREDITS\n/);
     expect(simulationText(usual)).toContain(`, plus $${credits.toFixed(4)}/h of surplus CPU credits`);
@@ -88,7 +88,7 @@ describe('simulate', () => {
     expect(simulationText(free)).not.toContain('SURPLUS');
   });
 
-  it('says that the fee of a NodePool cannot be read', async () => {
+  it('reports that the fee of a NodePool cannot be parsed', async () => {
     const annotated = POOL.replace(
       'name: default',
       "name: default, annotations: {karpenter.sh/node-hourly-fee: 'free'}",
@@ -100,7 +100,7 @@ describe('simulate', () => {
     expect(notes.join()).toMatch(/NodePool default: annotation karpenter.sh\/node-hourly-fee "free" must be an amount/);
   });
 
-  it('shows list and effective prices by a price book', async () => {
+  it('prints list and effective prices with a price book', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const book = (body: string): string =>
       write('book.yaml', `apiVersion: karpenter-ts/v1\nkind: PriceBook\n${body}\n`);
@@ -161,7 +161,7 @@ describe('simulate', () => {
     }
   });
 
-  it('decides by the spot risk that an operator reports, and says so beside the price', async () => {
+  it('uses the spot risk that an operator reports, and prints it beside the price', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const type = (name: string, price: number, spotRisk?: number) => ({
       name,
@@ -198,7 +198,7 @@ describe('simulate', () => {
     expect(asKarpenter.nodeClaims[0]).not.toHaveProperty('spotRisk');
   });
 
-  it('explains per pool why pods stay pending', async () => {
+  it('explains per NodePool why pods stay pending', async () => {
     const filename = [write('pool.yaml', POOL), write('huge.yaml', PODS('9999'))];
     const { simulation } = await simulate({ filename, explain: true, nowMs: 0 });
     expect(simulation.explanations?.['default/web-0']).toMatchObject({
@@ -211,14 +211,14 @@ describe('simulate', () => {
     expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
   });
 
-  it('says what it had to assume', async () => {
+  it('reports its assumptions', async () => {
     const filename = [write('pool.yaml', POOL)];
     expect((await simulate({ filename, nowMs: 0 })).notes).toEqual([
       expect.stringMatching(/NodePool default: EC2NodeClass default is not among the manifests, a plain AL2023 one /),
     ]);
   });
 
-  it('spreads pods as the scheduler of the cluster does by default', async () => {
+  it('spreads pods by the default constraints of the scheduler', async () => {
     const selecting = PODS('100m')
       .replace('replicas: 3', 'replicas: 3\n  selector: {matchLabels: {app: web}}')
       .replace('template: {', 'template: {metadata: {labels: {app: web}}, ');
@@ -239,7 +239,7 @@ describe('simulate', () => {
     );
   });
 
-  it('takes NodeOverlays into account, and says which are not in force', async () => {
+  it('applies NodeOverlays, and reports which ones are not accepted', async () => {
     const overlay = (name: string, spec: string): string =>
       `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
     const large = '{key: karpenter.k8s.aws/instance-size, operator: In, values: [4xlarge]}';
@@ -263,7 +263,7 @@ describe('simulate', () => {
     );
   });
 
-  it('keeps room for capacity buffers, and says for which it cannot', async () => {
+  it('provisions capacity buffers, and reports buffers that it cannot provision', async () => {
     const buffer = (name: string, spec: string): string =>
       `apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
     const buffers = [

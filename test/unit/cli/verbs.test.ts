@@ -1,4 +1,4 @@
-/** The verbs as a user runs them: over a dump, and asking an operator. `cli.test.ts` starts the program itself. */
+/** Commands as a user runs them, with a dump and with an operator. `cli.test.ts` starts the program itself. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
 const MORE_NODES = join(import.meta.dirname, 'fixtures/nodepool.yaml');
 const AT = ['--now', '2026-06-03T10:30:00Z'];
 
-/** Runs a command line in this process. A process for each would spend most of the test's time on loading the program. */
+/** Runs a command line in this process, because a process per command would spend most of the time on startup. */
 async function run(...args: readonly string[]) {
   const outputs = [process.stdout, process.stderr].map((stream) => jest.spyOn(stream, 'write').mockReturnValue(true));
   try {
@@ -70,7 +70,7 @@ describe('over a dump', () => {
     ['a drained node', ['simulate', '--what-if', 'drain node-b']],
     ['a scaled workload', ['simulate', '--what-if', 'scale shop/deployment/web=10']],
     ['what keeps a drained node', ['explain', 'node', 'node-b', '--what-if', 'drain claim-b']],
-  ])('says of %s', async (_, args) => {
+  ])('prints %s', async (_, args) => {
     const { output, errors, code } = await over(...args);
     expect(code).toBe(0);
     expect(`${output}${errors}`).toMatchSnapshot();
@@ -85,13 +85,13 @@ describe('over a dump', () => {
     ['explain-pod', ['explain', 'pod', 'web-what-if-0', '-n', 'shop', '--what-if', 'scale shop/deploy/web=3']],
     ['simulate', ['simulate', '--what-if', 'scale shop/deploy/web=30', '--explain']],
     ['simulate-disruption', ['simulate', '--disruption', '--explain']],
-  ])('prints %s as its schema says: %j', async (name, args) => {
+  ])('prints %s that matches its schema: %j', async (name, args) => {
     const schema = OUTPUTS.find((each) => each.name === name)?.schema;
     const { output } = await over(...args, '-o', 'json');
     expect(strictly(schema, JSON.parse(output))).toEqual([]);
   });
 
-  it('prints the same as YAML', async () => {
+  it('prints the same values as YAML', async () => {
     const json = await over('budgets', '-o', 'json');
     const yaml = await over('budgets', '-o', 'yaml');
     expect(parse(yaml.output)).toEqual(JSON.parse(json.output));
@@ -99,22 +99,26 @@ describe('over a dump', () => {
 
   it.each([
     { what: 'nothing changes', args: ['simulate', '--exit-code'], is: 0 },
-    { what: 'nodes are bought', args: ['simulate', '--exit-code', '--what-if', 'scale shop/deploy/web=30'], is: 2 },
-    { what: 'nodes are bought, without the flag', args: ['simulate', '--what-if', 'scale shop/deploy/web=30'], is: 0 },
-    { what: 'no node would go', args: ['simulate', '--disruption', '--exit-code'], is: 0 },
-    { what: 'a change cannot be made', args: ['simulate', '--exit-code', '--what-if', 'drain nobody'], is: 1 },
-    { what: 'it is not understood', args: ['simulate', '--exit-code', '--nonsense'], is: 1 },
-    { what: 'it is not understood, without the flag', args: ['simulate', '--nonsense'], is: 2 },
-    { what: 'a time is no time', args: ['budgets', '--next', 'soon'], is: 2 },
-    { what: 'a time zone is none', args: ['budgets', '--time-zone', 'Mars/North'], is: 2 },
-    { what: 'a file is not there', args: ['budgets', '--what-if', 'nodepool.yaml'], is: 1 },
-    { what: 'two sources are named', args: ['blockers', '--server', '8080'], is: 2 },
-    { what: 'there is no such NodePool', args: ['budgets', 'nope'], is: 1 },
-  ])('when $what, ends with $is', async ({ args, is }) => {
+    { what: 'nodes are launched', args: ['simulate', '--exit-code', '--what-if', 'scale shop/deploy/web=30'], is: 2 },
+    {
+      what: 'nodes are launched, without the flag',
+      args: ['simulate', '--what-if', 'scale shop/deploy/web=30'],
+      is: 0,
+    },
+    { what: 'no node would be disrupted', args: ['simulate', '--disruption', '--exit-code'], is: 0 },
+    { what: 'a change is not possible', args: ['simulate', '--exit-code', '--what-if', 'drain nobody'], is: 1 },
+    { what: 'the arguments are invalid', args: ['simulate', '--exit-code', '--nonsense'], is: 1 },
+    { what: 'the arguments are invalid, without the flag', args: ['simulate', '--nonsense'], is: 2 },
+    { what: 'a time is invalid', args: ['budgets', '--next', 'soon'], is: 2 },
+    { what: 'a time zone is unknown', args: ['budgets', '--time-zone', 'Mars/North'], is: 2 },
+    { what: 'a file does not exist', args: ['budgets', '--what-if', 'nodepool.yaml'], is: 1 },
+    { what: 'two sources are given', args: ['blockers', '--server', '8080'], is: 2 },
+    { what: 'the NodePool does not exist', args: ['budgets', 'nope'], is: 1 },
+  ])('exits with $is if $what', async ({ args, is }) => {
     expect((await over(...args)).code).toBe(is);
   });
 
-  it('ends with 2 when a node would go', async () => {
+  it('exits with 2 if a node would be disrupted', async () => {
     const cheap = [
       'simulate',
       '--disruption',
@@ -130,14 +134,14 @@ describe('over a dump', () => {
   });
 });
 
-it('scales a workload of manifests that no cluster holds', async () => {
+it('scales a workload in manifests without a cluster', async () => {
   const { output } = await run('simulate', '-f', EXAMPLES, '--what-if', 'scale deploy/inflate=20', '-o', 'json');
   const { nodeClaims } = JSON.parse(output) as SimulationAnswer;
   expect(nodeClaims.flatMap(({ pods }) => pods)).toHaveLength(20);
 });
 
-describe('of an operator', () => {
-  it('asks for its budgets, and computes the calendar', async () => {
+describe('with an operator', () => {
+  it('requests its budgets, and computes the calendar', async () => {
     const { output } = await run('budgets', '--server', url, ...AT);
     expect(output).toMatch(
       /^NodePool web: 30 nodes, 1 away or going\nREASONS .*\nall +Wed 2026-06-03 10:30 +3 nodes$/m,
@@ -147,13 +151,13 @@ describe('of an operator', () => {
     expect(errors).toBe(`karpenter budgets: there is no NodePool "nope" known to the operator at ${url}, only web\n`);
   });
 
-  it('cannot be asked for what would be', async () => {
+  it('rejects changes', async () => {
     const { errors, code } = await run('budgets', '--server', url, '--what-if', MORE_NODES);
     expect(code).toBe(2);
     expect(errors).toMatch(/--what-if goes with -f/);
   });
 
-  it('asks what keeps its nodes, drains first', async () => {
+  it('requests the blockers of its nodes, draining nodes first', async () => {
     const { output } = await run('blockers', '--server', url);
     expect(output).toBe(
       'Node a is being drained, $1.0000/h, $2.0000 so far\n' +
@@ -174,12 +178,12 @@ describe('traces', () => {
   const AUDIT = join(import.meta.dirname, 'fixtures/audit.jsonl');
   const COLUMNS = ['--submit', 'submitted', '--runs', 'seconds', '--cpu', 'cores', '--memory', 'bytes'];
 
-  it('are checked, and summed up for people', async () => {
+  it('are checked, and summarized as text', async () => {
     const { output, errors, code } = await run('trace', 'check', TINY);
     expect({ output, errors, code }).toMatchSnapshot();
   });
 
-  it('are summed up as the schema says', async () => {
+  it('are summarized as JSON that matches the schema', async () => {
     const schema = OUTPUTS.find((each) => each.name === 'trace-check')?.schema;
     const { output } = await run('trace', 'check', TINY, '-o', 'json');
     expect(strictly(schema, JSON.parse(output))).toEqual([]);
@@ -197,7 +201,7 @@ describe('traces', () => {
   it.each([
     ['a CSV', ['from-csv', CSV, ...COLUMNS]],
     ['an audit log', ['from-audit', AUDIT]],
-  ])('are made of %s', async (_, args) => {
+  ])('are created from %s', async (_, args) => {
     const { output, errors, code } = await run('trace', ...args);
     expect({ output, errors, code }).toMatchSnapshot();
   });
@@ -212,7 +216,7 @@ describe('traces', () => {
     [['from-csv', CSV], 2, /required option '--submit <column>' not specified/],
     [['from-csv', CSV, ...COLUMNS, '--sample', '2'], 2, /It must be a number from/],
     [['from-audit', AUDIT, '--limit', 'much'], 2, /It must be a size from 64Ki to 4Gi/],
-  ])('with %j end with %d', async (args, code, message) => {
+  ])('with %j exit with %d', async (args, code, message) => {
     const found = await run('trace', ...args);
     expect(found.code).toBe(code);
     if (typeof message === 'string') expect(found.errors).toBe(message);

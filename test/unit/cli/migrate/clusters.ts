@@ -249,7 +249,7 @@ export const ALPHA: Parts = [
   webhook('Validating', 'validation.webhook.karpenter.sh'),
 ];
 
-/** 0.32, in the middle: NodePools are there, the Provisioner is tainted, one node of each. */
+/** 0.32 in the middle of a migration: NodePools exist, the Provisioner is tainted, and there is one node of each. */
 export const BOTH: Parts = [
   karpenter('v0.32.9', 'karpenter'),
   ...alphaDefinitions(true),
@@ -266,7 +266,7 @@ export const BOTH: Parts = [
   GLOBAL_SETTINGS,
 ];
 
-/** 0.37 before its last patch, with beta's leftovers on pods. */
+/** 0.37 before its last patch, with beta fields on pods. */
 export const BETA: Parts = [
   karpenter('0.37.0'),
   ...core({ versions: ['v1beta1'], stored: ['v1beta1'] }),

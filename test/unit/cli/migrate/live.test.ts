@@ -90,7 +90,7 @@ describe('migrate status of a live cluster', () => {
     for (const subject of ['identity', 'EKS cluster shop', 'ec2:DescribeSubnets', 'instances of Provisioners'])
       expect(about(found, subject)).toMatchObject([{ area: 'account', state: 'ok' }]);
     expect(about(found, 'AWSServiceRoleForEC2Spot')).toHaveLength(1);
-    // the local AWS has no EventBridge
+    // The local AWS has no EventBridge.
     expect(found.items.filter(({ state }) => state === 'unknown').map(({ subject }) => subject)).toEqual([
       'EventBridge rules for shop',
     ]);

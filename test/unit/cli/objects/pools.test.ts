@@ -7,7 +7,7 @@ const worldIn = async (...texts: readonly string[]): Promise<World> =>
 
 interface Parts {
   readonly name?: string;
-  /** Text of `metadata` besides the name. */
+  /** Fields of `metadata` besides the name. */
   readonly metadata?: string;
   readonly spec?: string;
   readonly template?: string;
@@ -50,10 +50,10 @@ const idle = ({ snapshot }: World): unknown => snapshot.idlePools;
 const active = ({ snapshot }: World): readonly string[] =>
   snapshot.pools.map(({ nodePool: { metadata } }) => metadata.name);
 
-describe('limits that cannot be read', () => {
+describe('limits that cannot be parsed', () => {
   const LIMIT = 'limits: {cpu: "1e1.5"}';
 
-  it('are an error in a manifest of no cluster, also if there are no pods', async () => {
+  it('are an error in a manifest, even without pods', async () => {
     await expect(worldIn(nodePool({ spec: LIMIT }), nodeClass(READY))).rejects.toThrow(
       'test.yaml, document 1, NodePool p: spec.limits.cpu: "1e1.5" is not a quantity; use a number with an optional suffix',
     );
@@ -64,7 +64,7 @@ describe('limits that cannot be read', () => {
     });
   });
 
-  it('are a note about a NodePool of a cluster, and other NodePools take part', async () => {
+  it('are a note for a NodePool of a dump, and other NodePools are used', async () => {
     const world = await worldIn(
       nodePool({ spec: LIMIT, metadata: STORED }),
       nodePool({ name: 'q', metadata: STORED }),
@@ -103,7 +103,7 @@ spec: {requirements: [], price: "0.5"}
     return { usd: snapshot.pools[0]?.instanceTypes[0]?.offerings[0]?.usdPerHour, notes };
   };
 
-  it('apply as their feature gate says, with a note if the gate is not given', async () => {
+  it('apply if their feature gate is enabled, with a note if the gate is not set', async () => {
     expect(await priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
     expect(await priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
     expect(await priced()).toEqual({
@@ -123,12 +123,12 @@ describe('NodePools among manifests', () => {
       says: 'EC2NodeClass c: Instance profile "nodes.local" not found',
     },
     {
-      when: 'its NodeClass was not looked at yet',
+      when: 'its NodeClass has no conditions yet',
       world: [nodePool(), nodeClass('{}')],
       says: 'EC2NodeClass c: Node Class Readiness Unknown',
     },
     {
-      when: 'its NodeClass is going',
+      when: 'its NodeClass is being deleted',
       world: [nodePool(), nodeClass(READY, `${STORED}, deletionTimestamp: "2026-01-01T00:00:00Z"`)],
       says: 'EC2NodeClass c: NodeClass is Terminating',
     },
@@ -138,7 +138,7 @@ describe('NodePools among manifests', () => {
       says: 'EC2NodeClass c: NodeClass not found on cluster',
     },
     {
-      when: 'the dump has no NodeClasses, and the NodePool says that there is none',
+      when: 'the dump has no NodeClasses, and the NodePool reports a missing NodeClass',
       world: [
         nodePool({
           metadata: STORED,
@@ -149,11 +149,11 @@ describe('NodePools among manifests', () => {
       says: 'EC2NodeClass c: NodeClass not found on cluster',
     },
     {
-      when: 'it is invalid in a way that the API server does not see',
+      when: 'it is invalid in a way that the API server does not detect',
       world: [nodePool({ requirements: '{key: kubernetes.io/arch, operator: In, values: ["a b"]}' }), nodeClass(READY)],
       says: /^invalid value/,
     },
-  ])('are not Ready when $when', async ({ world, says }) => {
+  ])('are not Ready if $when', async ({ world, says }) => {
     const found = await worldIn(...world);
     expect(active(found)).toEqual([]);
     expect(idle(found)).toEqual([
@@ -162,22 +162,22 @@ describe('NodePools among manifests', () => {
         misfit: { code: 'not-ready', text: typeof says === 'string' ? says : expect.stringMatching(says) },
       },
     ]);
-    // its nodes may still be disrupted
+    // Its nodes may still be disrupted.
     expect(found.allPools).toHaveLength(1);
   });
 
   it.each([
     ['whose NodeClass is Ready', [nodePool(), nodeClass(READY)]],
-    ['of one who has no cluster yet', [nodePool()]],
-    ['with a NodeClass of one who has no cluster yet', [nodePool(), nodeClass('{}', '')]],
-  ])('%s buy nodes', async (_, world) => {
+    ['of a user without a cluster', [nodePool()]],
+    ['with a NodeClass of a user without a cluster', [nodePool(), nodeClass('{}', '')]],
+  ])('%s can launch nodes', async (_, world) => {
     const found = await worldIn(...world);
     expect(active(found)).toEqual(['p']);
     expect(idle(found)).toBeUndefined();
     expect(found.unknown).toEqual([]);
   });
 
-  it('of a cluster with a NodeClass that is only thought of say that it is taken as Ready', async () => {
+  it('of a dump with a NodeClass without status are treated as Ready, with a note', async () => {
     const found = await worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
     expect(active(found)).toEqual(['p']);
     expect(found.unknown).toEqual([
@@ -185,7 +185,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that are static or going have a row as well', async () => {
+  it('that are static or being deleted are listed with the reason', async () => {
     const found = await worldIn(
       nodePool({ name: 'fixed', spec: 'replicas: 2' }),
       nodePool({ name: 'going', metadata: ', deletionTimestamp: "2026-01-01T00:00:00Z"' }),
@@ -198,7 +198,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that are of another provider are left out', async () => {
+  it('of another provider are skipped', async () => {
     const { allPools, notes } = await worldIn(nodePool({ kind: 'AzureNodeClass' }));
     expect(allPools).toEqual([]);
     expect(notes).toEqual([
@@ -206,7 +206,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that no API server of today accepts are left out of a dump, and refused as a manifest', async () => {
+  it('that the API server would reject are skipped in a dump, and rejected as a manifest', async () => {
     const wrong = { name: 'old', spec: 'weight: 101' };
     const found = await worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
     expect(active(found)).toEqual(['p']);

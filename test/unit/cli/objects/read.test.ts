@@ -30,7 +30,7 @@ describe('manifests', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('are read from folders in name order, whatever their form', () => {
+  it('are read from folders in name order, in every format', () => {
     writeFileSync(join(folder, 'b.json'), '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two"}}');
     writeFileSync(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: Pod\nmetadata: {name: one}\n---\n# nothing\n');
     writeFileSync(join(folder, 'notes.txt'), 'not a manifest');
@@ -64,22 +64,22 @@ describe('manifests', () => {
       'apiVersion: karpenter.sh/v2\nkind: NodePool\nmetadata: {name: p}',
       'NodePool p: apiVersion: karpenter.sh/v2 is not served, NodePools are karpenter.sh/v1',
     ],
-  ])('that are wrong are refused by name: %#', async (text, message) => {
+  ])('that are invalid are rejected with their name: %#', async (text, message) => {
     await expect(worldIn(text)).rejects.toThrow(message);
   });
 
-  it('that are missing are named', () => {
+  it('that do not exist are named', () => {
     expect(() => readManifests([join(folder, 'none.yaml')])).toThrow('none.yaml: no such file or folder');
     expect(() => readManifests([folder])).toThrow('the folder holds no .yaml, .yml or .json file');
   });
 
-  it('in files that are JSON by name are refused as JSON', () => {
+  it('in files with a JSON extension are parsed as JSON', () => {
     const file = join(folder, 'cut.json');
     writeFileSync(file, '{"a":');
     expect(() => readManifests([file])).toThrow(/cut\.json: not valid JSON: /);
   });
 
-  it('that are misspelled are told of', async () => {
+  it('with unknown fields are reported', async () => {
     const pool = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -95,7 +95,7 @@ spec:
     ]);
   });
 
-  it('of changes take the place of those of the same name, or join them', () => {
+  it('of a change replace objects with the same name, or are added', () => {
     const pods = (...names: readonly string[]) =>
       names.map((name) => `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"}}`).join('\n---\n');
     const merged = applied(parseManifests(pods('a', 'b', 'c'), 'now'), parseManifests(pods('b', 'd'), 'what if'));
@@ -107,7 +107,7 @@ spec:
     ]);
   });
 
-  it('of instance types name the type and the field', () => {
+  it('of instance types are rejected with the type and the field', () => {
     const file = join(folder, 'types.json');
     writeFileSync(file, '{"instanceTypes":[{"name":"t","requirements":[],"capacity":{"cpu":"x"},"offerings":[]}]}');
     expect(() => readInstanceTypes(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
@@ -118,7 +118,7 @@ spec:
   });
 });
 
-describe('manifests of old APIs', () => {
+describe('manifests of old API versions', () => {
   it.each([
     [
       'karpenter.sh/v1alpha5',
@@ -136,14 +136,14 @@ describe('manifests of old APIs', () => {
       'EC2NodeClass',
       'convert it to karpenter.k8s.aws/v1 first, by karpenter convert -f FILE',
     ],
-  ])('%s %s are refused with what they have to become', (apiVersion, kind, remedy) => {
+  ])('%s %s are rejected with the command that converts them', (apiVersion, kind, remedy) => {
     const manifests = parseManifests(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}`, 'old.yaml');
     expect(() => refuseOldVersions(manifests)).toThrow(
       `old.yaml, document 1, ${kind} old: ${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; ${remedy}`,
     );
   });
 
-  it('are counted, and those of today are let through', () => {
+  it('are counted, and current ones are accepted', () => {
     const old = '---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n';
     expect(() => refuseOldVersions(parseManifests(old + old.replace('name: a', 'name: b'), 'f'))).toThrow(
       /first, by karpenter convert -f FILE \(and 1 more of such versions\)$/,
@@ -154,8 +154,8 @@ describe('manifests of old APIs', () => {
   });
 });
 
-describe('a world', () => {
-  it('that was read from a cluster has the pods that are there, not once more for their workloads', async () => {
+describe('the world of manifests', () => {
+  it('from a cluster has the existing pods, and no additional pods for their workloads', async () => {
     const uid = '12345678-1234-1234-1234-123456789012';
     const selector = 'selector: {matchLabels: {app: web}}';
     const stored = deployment(3)
@@ -174,7 +174,7 @@ spec: {containers: [{name: app}]}
     expect(await names(`${stored.replace(', resourceVersion: "7"', '')}---${pod}`)).toHaveLength(4);
   });
 
-  it('spreads by default what Services and workloads select', async () => {
+  it('spreads pods of Services and workloads by default', async () => {
     const service = 'apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {selector: {app: web}}\n';
     const defaultConstraints = [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] as const;
     const selecting = deployment(1).replace('replicas', 'selector: {matchLabels: {app: web}}\n  replicas');
@@ -189,7 +189,7 @@ spec: {containers: [{name: app}]}
     expect((await worldIn(service)).snapshot.defaultSpread).toBeUndefined();
   });
 
-  it('has a pending pod for every replica, with requests where there are only limits', async () => {
+  it('has a pending pod for every replica, with requests if only limits are set', async () => {
     const { pendingPods } = (await worldIn(deployment(2))).snapshot;
     expect(pendingPods.map(({ metadata }) => metadata.name)).toEqual(['web-0', 'web-1']);
     expect(pendingPods[0]).toMatchObject({
@@ -199,7 +199,7 @@ spec: {containers: [{name: app}]}
     expect(String(pendingPods[0]?.metadata.uid) < String(pendingPods[1]?.metadata.uid)).toBe(true);
   });
 
-  it('has as many pods of a Job as run at a time', async () => {
+  it('has the parallelism of a Job as number of pods', async () => {
     const job = deployment(1).replace('kind: Deployment', 'kind: Job').replace('apps/v1', 'batch/v1');
     const pods = async (fields: string): Promise<number> =>
       (await worldIn(job.replace('replicas: 1', fields))).snapshot.pendingPods.length;
@@ -208,7 +208,7 @@ spec: {containers: [{name: app}]}
     expect(await pods('parallelism: 3\n  completions: 2')).toBe(2);
   });
 
-  it('leaves out NodeClaims of other providers, as the operator does', async () => {
+  it('skips NodeClaims of other providers, like the operator', async () => {
     const claim = (ref: string) => `
 apiVersion: karpenter.sh/v1
 kind: NodeClaim
@@ -221,7 +221,7 @@ status: {providerID: 'aws:///i-1'}
     expect(await names('group: karpenter.azure.com, kind: AKSNodeClass')).toEqual([]);
   });
 
-  it('joins nodes, claims and the pods that run on them', async () => {
+  it('joins Nodes, NodeClaims and their pods', async () => {
     const { nodes, pendingPods } = (
       await worldIn(`
 apiVersion: v1
@@ -275,7 +275,7 @@ spec: {nodeName: n, containers: [{name: a}]}
       spec: '{providerID: i-1}',
       note: 'it has the label karpenter.sh/nodepool, but neither node.kubernetes.io/instance-type nor karpenter.sh/initialized: "true"',
     },
-  ])('knows the Nodes that the operator knows, with labels {$labels} and spec $spec', async ({
+  ])('includes the same Nodes as the operator, with labels {$labels} and spec $spec', async ({
     labels,
     spec,
     ...expected
@@ -287,7 +287,7 @@ spec: {nodeName: n, containers: [{name: a}]}
     expect(world.notes).toEqual(note === undefined ? [] : [`test.yaml, document 1, Node n: ${note}; ${rest}`]);
   });
 
-  it('keeps the claim of a Node that is not known well enough', async () => {
+  it('keeps the NodeClaim of a Node that is skipped', async () => {
     const { nodes } = (
       await worldIn(`
 apiVersion: v1
@@ -305,7 +305,7 @@ status: {providerID: i-1}
     expect(nodes).toMatchObject([{ name: 'c', providerId: 'i-1', registered: false }]);
   });
 
-  it('notes the kinds that it ignores', async () => {
+  it('lists the kinds that it ignores', async () => {
     expect((await worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}')).notes).toEqual([
       'test.yaml, document 1, Secret s: kind Secret plays no part here and is ignored',
     ]);

@@ -7,7 +7,7 @@ import { importedFrom } from '../../../../src/cli/prices/aws-answers.ts';
 import { mergeImported } from '../../../../src/cli/prices/merge.ts';
 import { pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
 
-// As the documentation of the AWS CLI shows them.
+// Responses as in the documentation of the AWS CLI.
 const PLANS = {
   savingsPlans: [
     {
@@ -116,8 +116,8 @@ const bookFrom = (existing?: string, sources = ALL) => {
   return { ...readPriceBook(text, 'book.yaml'), text, notes };
 };
 
-describe('what AWS lists', () => {
-  it('becomes a price book', () => {
+describe('responses of AWS', () => {
+  it('become a price book', () => {
     const { book, problems } = bookFrom();
     expect(problems).toEqual([]);
     expect(book.savingsPlans).toEqual([
@@ -154,7 +154,7 @@ describe('what AWS lists', () => {
     ]);
   });
 
-  it('is left out where it is not for nodes, and said', () => {
+  it('are skipped with a note if they do not apply to nodes', () => {
     expect(bookFrom().notes).toEqual([
       'Savings Plan sp-sage is left out: it is for SageMaker, not for EC2',
       'Savings Plan sp-old is left out: its state is retired',
@@ -164,7 +164,7 @@ describe('what AWS lists', () => {
     ]);
   });
 
-  it('names what is missing of a plan', () => {
+  it('are reported if a plan has no rates', () => {
     const { book, notes } = bookFrom(undefined, [source('plans', PLANS), source('rates', RATES)]);
     expect(book.savingsPlans.map(({ id }) => id)).toEqual(['sp-compute']);
     expect(notes.at(-1)).toContain('aws savingsplans describe-savings-plan-rates --savings-plan-id sp-m5');
@@ -173,7 +173,7 @@ describe('what AWS lists', () => {
     ]);
   });
 
-  it('is read from one file with several answers, and from several pages of rates', () => {
+  it('are read from one file with several responses, and from several pages of rates', () => {
     const page = { savingsPlanId: 'sp-compute', searchResults: [rate('r5.large', 'eu-central-1', '0.08')] };
     const text = [PLANS, RATES, page, RATES_M5].map((each) => JSON.stringify(each, null, 4)).join('\n');
     const [plan] = bookFrom(undefined, [{ where: 'all', text }]).book.savingsPlans;
@@ -197,17 +197,17 @@ describe('what AWS lists', () => {
       '{"ReservedInstances":[{"ReservedInstancesId":"a","InstanceType":"m5.large","InstanceCount":1,"End":"soon"}]}',
       'x.json: ReservedInstances[0].End: must be a time',
     ],
-  ])('names the file and the field where it cannot be used: %s %s', (where, text, message) => {
+  ])('are rejected with file and field if they are invalid: %s %s', (where, text, message) => {
     expect(() => importedFrom([{ where, text }], {})).toThrow(message);
   });
 
-  it('says that AWS has more to list', () => {
+  it('are reported if they are incomplete', () => {
     const page = { ...RATES_M5, nextToken: 'abc' };
     expect(bookFrom(undefined, [source('m5', page)]).notes[0]).toContain('m5: there is more to list');
   });
 });
 
-describe('a price book that is there', () => {
+describe('an existing price book', () => {
   const MINE = `# ours
 apiVersion: karpenter-ts/v1
 kind: PriceBook
@@ -226,7 +226,7 @@ savingsPlans:
     rates: [{share: 0.7}]
 `;
 
-  it('keeps its comments and what the import does not know, and gets the new numbers', () => {
+  it('keeps its comments and other fields, and gets the new numbers', () => {
     const { book, text } = bookFrom(MINE);
     for (const comment of ['# ours', '# since May', '# of the whole company', '# agreed with finance'])
       expect(text).toContain(comment);
@@ -239,7 +239,7 @@ savingsPlans:
     expect(book.savingsPlans[0]).toMatchObject({ availableToThisCluster: 0.5, rates: [{}, {}] });
   });
 
-  it('keeps the rates of a plan of which none are imported', () => {
+  it('keeps the rates of a plan without imported rates', () => {
     const { book } = bookFrom(MINE, [source('plans', PLANS)]);
     expect(book.savingsPlans[0]).toMatchObject({ commitmentUsdPerHour: 12.5, rates: [{ share: 0.7 }] });
     expect(bookFrom(MINE, [source('rates', RATES)]).book.savingsPlans[0]).toMatchObject({
@@ -248,12 +248,12 @@ savingsPlans:
     });
   });
 
-  it('does not change when it is imported again', () => {
+  it('does not change in a second import', () => {
     const { text } = bookFrom(MINE);
     expect(bookFrom(text).text).toBe(text);
   });
 
-  it('is refused where it is none', () => {
+  it('is rejected if it is not a price book', () => {
     expect(() => bookFrom('kind: ConfigMap\n')).toThrow('book.yaml: apiVersion must be');
   });
 });
@@ -267,7 +267,7 @@ describe('karpenter prices import', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('writes the file that --into names, and changes nothing the second time', async () => {
+  it('writes the file of --into, and changes nothing the second time', async () => {
     const run = () =>
       pricesCommand().parseAsync(['import', file('reserved.json'), '--into', file('book.yaml')], { from: 'user' });
     await run();
@@ -277,7 +277,7 @@ describe('karpenter prices import', () => {
     expect(readFileSync(file('book.yaml'), 'utf8')).toBe(written);
   });
 
-  it('names a file that is not there', () => {
+  it('names a file that does not exist', () => {
     expect(() => pricesFrom([file('none.json')], {})).toThrow('none.json: cannot be read');
   });
 });

@@ -24,7 +24,7 @@ describe('lines for a terminal', () => {
     expect(wrapped(text, width)).toEqual(lines);
   });
 
-  it('go on under their beginning', () => {
+  it('are indented to their beginning', () => {
     expect(indented('because  of this and of that', ' '.repeat(9), 30)).toBe('because  of this and\n         of that');
   });
 });
@@ -36,19 +36,19 @@ describe('tables', () => {
   ];
   const headings = ['NODE', 'NODEPOOL', 'BECAUSE'];
 
-  it('fit the terminal, and lose nothing of what they hold', () => {
+  it('fit the terminal without losing content', () => {
     const text = table(headings, rows, 80);
     expect(widest(text)).toBeLessThanOrEqual(80);
     for (const piece of rows.flat().join(' ').split(/[ .]/)) expect(text).toContain(piece);
   });
 
-  it('have a line for each row in a pipe', () => {
+  it('have one line per row in a pipe', () => {
     expect(table(headings, rows, Number.POSITIVE_INFINITY).split('\n')).toHaveLength(3);
   });
 });
 
-describe('what people read at 80 columns', () => {
-  it('of the local world is no wider', () => {
+describe('output at 80 columns', () => {
+  it('of the local world fits', () => {
     const world = { kube: { url: 'http://127.0.0.1:65535' }, aws: { url: 'http://127.0.0.1:65535' } };
     expect(widest(advice(world as never, '127.0.0.1:65535'))).toBeLessThanOrEqual(80);
   });
@@ -66,11 +66,11 @@ describe('what people read at 80 columns', () => {
   });
 });
 
-describe('pods that are refused for one reason', () => {
+describe('pods that are refused for the same reason', () => {
   const reason = (cpu: string): string =>
     `no instance type has enough resources, requirements=a In [b], resources={"cpu":"${cpu}"}; NodePool z takes no part (static): it is`;
 
-  it('share a line, whatever each asks for', () => {
+  it('share a line, whatever their requests', () => {
     const text = simulationText({
       nodeClaims: [],
       existingNodes: [],
@@ -85,7 +85,7 @@ describe('pods that are refused for one reason', () => {
 });
 
 describe('YAML', () => {
-  it('repeats what is there twice, in place of anchors', async () => {
+  it('repeats shared values instead of using anchors', async () => {
     const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     const shared = { name: 'x' };
     await printAs('yaml', [shared, shared], String);

@@ -6,8 +6,8 @@ const pool = (spec: unknown) => ({ apiVersion: 'karpenter.sh/v1', kind: 'NodePoo
 it.each([
   ['nothing', { weight: 1 }, { weight: 1 }, []],
   ['a field', { weight: 1 }, { weight: 5 }, ['spec.weight 1 → 5']],
-  ['a field that is new', {}, { weight: 5 }, ['spec.weight unset → 5']],
-  ['a field that is gone', { a: { b: 'x' } }, { a: {} }, ['spec.a.b x → unset']],
+  ['an added field', {}, { weight: 5 }, ['spec.weight unset → 5']],
+  ['a removed field', { a: { b: 'x' } }, { a: {} }, ['spec.a.b x → unset']],
   [
     'items of a list with names',
     { r: [{ key: 'k', v: 1 }] },
@@ -16,7 +16,7 @@ it.each([
   ],
   ['other lists', { r: [1, 2] }, { r: [1] }, ['spec.r [1,2] → [1]']],
   [
-    'lists whose names repeat',
+    'lists with duplicate names',
     { r: [{ key: 'k' }] },
     { r: [{ key: 'k' }, { key: 'k' }] },
     ['spec.r [{"key":"k"}] → [{"key":"k"},{"key":"k"}]'],
@@ -28,11 +28,11 @@ it.each([
     Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`f${index}`, index])),
     [...Array.from({ length: 8 }, (_, index) => `spec.f${index} unset → ${index}`), 'and 2 more fields'],
   ],
-])('tells %s', (_, before, after, lines) => {
+])('reports %s', (_, before, after, lines) => {
   expect(objectDifferences([pool(before)], [pool(after)])).toEqual(lines.map((line) => `NodePool web: ${line}`));
 });
 
-it('tells objects that one side lacks', () => {
+it('reports added and removed objects', () => {
   const other = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
   expect(objectDifferences([pool({})], [other])).toEqual(['ConfigMap shop/a: added', 'NodePool web: removed']);
 });

@@ -1,4 +1,4 @@
-/** The verb as it is typed, with something else than a replay behind it. */
+/** The command with a fake replay. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ let played: ReplayOptions | undefined;
 let opened: (string | undefined)[];
 
 beforeEach(() => {
-  process.exitCode = undefined; // tests before these may have set it
+  process.exitCode = undefined; // earlier tests may have set it
   folder = mkdtempSync(join(tmpdir(), 'replay-'));
   stdout = '';
   stderr = '';
@@ -80,7 +80,7 @@ const run = (args: readonly string[], given = parts()) =>
     .parseAsync(['--trace', 'week.jsonl', ...args], { from: 'user' });
 
 describe('karpenter replay', () => {
-  it('plays one set with the defaults, and prints a summary', async () => {
+  it('runs one set with the defaults, and prints a summary', async () => {
     await run(MANIFESTS);
     expect(opened).toEqual(['week.jsonl', undefined]);
     expect(played?.sets.map(({ name, args }) => ({ name, args }))).toEqual([{ name: 'default', args: [] }]);
@@ -89,7 +89,7 @@ describe('karpenter replay', () => {
     expect(process.exitCode).toBeUndefined();
   });
 
-  it('plays the sets that are compared, in the world of a file', async () => {
+  it('runs the compared sets in the world of a file', async () => {
     const compare = ['--compare', 'a=--packing=compatible', '--compare', 'b='];
     await run([...MANIFESTS, ...compare, '--world', 'world.yaml']);
     expect(opened).toEqual(['week.jsonl', 'world.yaml']);
@@ -99,7 +99,7 @@ describe('karpenter replay', () => {
     ]);
   });
 
-  it('plays as many sets at a time as --parallel says, or as the machine can', async () => {
+  it('runs --parallel sets at a time, or as many as the machine supports', async () => {
     await run([...MANIFESTS, '--parallel', '3']);
     expect(played?.parallel).toBe(3);
     await run(MANIFESTS);
@@ -129,7 +129,7 @@ describe('karpenter replay', () => {
     await expect(run([...MANIFESTS, '--memory', 'much'])).rejects.toThrow('a size from 256Mi to 16Ti, such as 4Gi');
   });
 
-  it('plays as much of the trace as --until says', async () => {
+  it('replays the trace up to --until', async () => {
     await run([...MANIFESTS, '--until', '1h']);
     const events: number[] = [];
     for await (const { at } of played?.trace.events() ?? []) events.push(at);
@@ -139,7 +139,7 @@ describe('karpenter replay', () => {
     expect(played?.trace.header.seconds).toBe(86_400);
   });
 
-  it('prints JSON as its schema says, and the same as YAML', async () => {
+  it('prints JSON that matches its schema, and the same values as YAML', async () => {
     await run([...MANIFESTS, '-o', 'json', '-o', `yaml=${join(folder, 'a.yaml')}`]);
     expect(strictly(SCHEMA, JSON.parse(stdout))).toEqual([]);
     expect(parse(readFileSync(join(folder, 'a.yaml'), 'utf8'))).toEqual(JSON.parse(stdout));
@@ -147,7 +147,7 @@ describe('karpenter replay', () => {
     expect(strictly(SCHEMA, { ...sampleResult(), extra: 1 })).not.toEqual([]);
   });
 
-  it('writes a page beside the summary', async () => {
+  it('writes a page in addition to the summary', async () => {
     const file = join(folder, 'replay.html');
     await run([...MANIFESTS, '-o', `html=${file}`]);
     expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>/);
@@ -168,23 +168,23 @@ describe('karpenter replay', () => {
 
   it.each([
     ['an unknown argument', ['--compare', 'a=--packng=x'], /is "--packing" meant/],
-    ['a price book that is not there', ['--price-book', 'none.yaml'], /none\.yaml: cannot be read/],
-    ['a folder that is not there', ['-o', 'html=/nowhere/at/all.html'], /^\/nowhere\/at\/all\.html: cannot be written/],
+    ['a missing price book', ['--price-book', 'none.yaml'], /none\.yaml: cannot be read/],
+    ['a missing folder', ['-o', 'html=/nowhere/at/all.html'], /^\/nowhere\/at\/all\.html: cannot be written/],
     ['a folder in place of a file', ['-o', `html=${EXAMPLES}`], /is a folder; name a file/],
-    ['a form that there is not', ['-o', 'pdf=x'], /Expected summary, json, yaml, html/],
+    ['an unknown format', ['-o', 'pdf=x'], /Expected summary, json, yaml, html/],
     ['a page without a file', ['-o', 'html'], /Name its file: html=replay\.html/],
-    ['sets that are not there', ['--sets', 'none.yaml'], /none\.yaml: cannot be read/],
-    ['a time that is none', ['--until', 'soon'], /Expected a duration such as 7d/],
-  ])('says of %s before it plays', async (_, args, message) => {
+    ['a missing file of sets', ['--sets', 'none.yaml'], /none\.yaml: cannot be read/],
+    ['an invalid time', ['--until', 'soon'], /Expected a duration such as 7d/],
+  ])('reports %s before the replay starts', async (_, args, message) => {
     await expect(run([...MANIFESTS, ...args])).rejects.toThrow(message);
     expect(played).toBeUndefined();
   });
 
-  it('asks for NodePools', async () => {
+  it('requires NodePools', async () => {
     await expect(run([])).rejects.toThrow('--trace week.jsonl: there is no NodePool');
   });
 
-  it('prints what was played when it is stopped, and ends with 130', async () => {
+  it('prints partial results if it is stopped, and exits with 130', async () => {
     const stopping: ReplayParts['replay'] = async ({ signal }) => {
       await new Promise((resolve) => {
         signal?.addEventListener('abort', resolve);
@@ -201,7 +201,7 @@ describe('karpenter replay', () => {
   });
 });
 
-it('leaves at once when it is stopped twice', async () => {
+it('exits immediately if it is stopped twice', async () => {
   const handlers: (() => void)[] = [];
   const codes: number[] = [];
   const stops: boolean[] = [];
@@ -221,11 +221,11 @@ describe('-o', () => {
   const read = (...given: readonly string[]) =>
     given.reduce<ReturnType<typeof destination>>((before, each) => destination(each, before), []);
 
-  it('names forms and files', () => {
+  it('parses formats and files', () => {
     expect(read('json', 'html=a=b.html')).toEqual([{ form: 'json' }, { form: 'html', file: 'a=b.html' }]);
   });
 
-  it('has the summary unless something else is printed', () => {
+  it('includes the summary unless another format is printed', () => {
     expect(withSummary()).toEqual([{ form: 'summary' }]);
     expect(withSummary(read('html=a'))).toEqual([{ form: 'summary' }, { form: 'html', file: 'a' }]);
     expect(withSummary(read('json'))).toEqual([{ form: 'json' }]);
@@ -236,13 +236,13 @@ describe('-o', () => {
     [['json', 'yaml'], 'json goes to standard output already'],
     [['json=a', 'html=a'], 'json goes to a already'],
     [['json='], 'Expected summary'],
-  ])('refuses %j', (given, message) => {
+  ])('rejects %j', (given, message) => {
     expect(() => read(...given)).toThrow(message);
   });
 });
 
 describe('generated traces', () => {
-  it('are of a kind, as long and as large as is asked for', () => {
+  it('have the requested kind, duration and size', () => {
     expect(generated('generate:batch').header).toMatchObject({ name: 'batch', seconds: 604_800 });
     expect(
       generated('generate:web-service?pods=5&duration=36h&seed=7&start=2026-03-02T00:00:00Z').header,
@@ -262,7 +262,7 @@ describe('generated traces', () => {
     ['generate:mix?duration=long', 'duration must be such as 7d or 36h, and at most 366d, not "long"'],
     ['generate:mix?duration=999d', 'duration must be such as 7d'],
     ['generate:mix?start=now', 'start must be a time such as'],
-  ])('refuse %s', (source, message) => {
+  ])('reject %s', (source, message) => {
     expect(() => generated(source)).toThrow(message);
   });
 });

@@ -11,7 +11,7 @@ export interface Sample {
   readonly events?: number;
 }
 
-/** Pods by day: few at night, many at noon, fewer at weekends, and some noise that repeats. */
+/** Pods by time of day: few at night, many at noon, fewer on weekends, with reproducible noise. */
 const load = (seconds: number): number => {
   const noon = 1 - Math.cos((2 * Math.PI * seconds) / DAY);
   const weekend = Math.floor(seconds / DAY) % 7 >= 5 ? 0.5 : 1;
@@ -56,7 +56,7 @@ const logOf = (events: number, seconds: number): readonly NodeEvent[] =>
     };
   });
 
-/** @param thrift 1 for a run that pays all, less for one that pays so much less */
+/** @param thrift 1 for a run with full costs, less for a run with a fraction of the costs */
 export function sampleRun(name: string, thrift: number, sample: Sample = {}): ReplayRun {
   const { days = 7, stepSeconds = 300, events = 240 } = sample;
   const seconds = days * DAY;
@@ -129,7 +129,7 @@ export function sampleResult(sample: Sample = {}): ReplayResult {
   };
 }
 
-/** As it is when it was stopped: the last run played a third of the trace. */
+/** Result of a stopped replay, whose last run played a third of the trace. */
 export function stoppedResult(): ReplayResult {
   const result = sampleResult();
   const [first, last] = result.runs;

@@ -1,4 +1,4 @@
-/** Sets of settings: of `--compare`, of `--sets`, and what sets them apart. */
+/** Sets of settings from `--compare` and `--sets`, and their differences. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const read = (options: Partial<SetsOptions> = {}, manifests = POOL + CLASS) =>
   setsOf({ manifests: parseManifests(manifests, 'now.yaml'), source: 'now.yaml', beginning: NOTHING, ...options });
 
-/** With messages that do not name the folder. */
+/** Writes a file of sets. Error messages do not contain the folder. */
 function file(text: string, others: Readonly<Record<string, string>> = {}) {
   writeFileSync(join(folder, 'sets.yaml'), text);
   for (const [name, content] of Object.entries(others)) writeFileSync(join(folder, name), content);
@@ -53,7 +53,7 @@ function file(text: string, others: Readonly<Record<string, string>> = {}) {
   }
 }
 
-describe('words of a line', () => {
+describe('words of an argument line', () => {
   it.each([
     ['', []],
     ['  --a=1   --b ', ['--a=1', '--b']],
@@ -64,13 +64,13 @@ describe('words of a line', () => {
     expect(wordsOf(line, 'it')).toEqual(words);
   });
 
-  it('end with their quotes', () => {
+  it('must have closed quotes', () => {
     expect(() => wordsOf(`--a="b`, '--compare x')).toThrow('--compare x: a quote " is not closed');
   });
 });
 
 describe('sets', () => {
-  it('are one with the defaults where none is asked for', () => {
+  it('are one with the defaults unless others are given', () => {
     const { sets, notes } = read();
     expect(sets.map(({ name, args, says }) => ({ name, args, says }))).toEqual([
       { name: 'default', args: [], says: [] },
@@ -78,14 +78,14 @@ describe('sets', () => {
     expect(notes).toEqual([]);
   });
 
-  it('have objects with the defaults of the API server, and without what it wrote', () => {
+  it('have objects with the defaults of the API server, without status and server-side metadata', () => {
     const [pool, nodeClass] = read().sets[0]?.objects ?? [];
     expect(pool).toMatchObject({ spec: { disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized' } } });
     expect(nodeClass?.metadata).toEqual({ name: 'plain' });
     expect(nodeClass).not.toHaveProperty('status');
   });
 
-  it('compare one that is named with the defaults, and several with each other', () => {
+  it('compare a named set with the defaults, and several named sets with each other', () => {
     const names = (...compare: readonly string[]) => read({ compare }).sets.map(({ name }) => name);
     expect(names('compatible=--packing=compatible')).toEqual(['default', 'compatible']);
     expect(names('default=--packing=compatible')).toEqual(['default']);
@@ -96,7 +96,7 @@ describe('sets', () => {
     });
   });
 
-  it('take the price book unless they name one', () => {
+  it('use the price book unless they name another', () => {
     const { sets } = read({ priceBook: 'book.yaml', compare: ['a=', 'b=--price-book=other.yaml'] });
     expect(sets.map(({ args }) => args)).toEqual([['--price-book=book.yaml'], ['--price-book=other.yaml']]);
   });
@@ -111,17 +111,17 @@ describe('sets', () => {
     ['x=--packing=odd', 'invalid PACKING "odd", must be cheapest or compatible'],
     ['x=--help', '--help is no setting'],
     ['x=compatible', 'unexpected argument "compatible"'],
-  ])('refuse --compare %s', (compare, message) => {
+  ])('reject --compare %s', (compare, message) => {
     expect(() => read({ compare: [compare] })).toThrow(message);
   });
 
-  it('have names of their own', () => {
+  it('have unique names', () => {
     expect(() => read({ compare: ['a=', 'a=--packing=compatible'] })).toThrow(
       '--compare "a=--packing=compatible": there is another set named "a"; give it a name of its own',
     );
   });
 
-  it('say what has no effect', () => {
+  it('report arguments without an effect', () => {
     expect(read({ compare: ['a=--feature-gates=SpotToSpotConsolidaton=true'] }).notes.join()).toMatch(
       /--compare "a=.*SpotToSpotConsolidaton.*SpotToSpotConsolidation/,
     );
@@ -129,26 +129,26 @@ describe('sets', () => {
 });
 
 describe('NodePools', () => {
-  it('need their NodeClass', () => {
+  it('require their NodeClass', () => {
     expect(() => read({}, POOL)).toThrow(
       'now.yaml, document 1, NodePool web: spec.template.spec.nodeClassRef.name: EC2NodeClass "plain" is not there; add its manifest with -f',
     );
     expect(read({ beginning: { ...NOTHING, nodeClasses: new Set(['plain']) } }, POOL).sets).toHaveLength(1);
   });
 
-  it('must be there, or come with the trace', () => {
+  it('must exist in the manifests or in the trace', () => {
     expect(() => read({}, CLASS)).toThrow('now.yaml: there is no NodePool');
     expect(read({ beginning: { ...NOTHING, nodePools: new Set(['web']) } }, CLASS).sets).toHaveLength(1);
   });
 
-  it('are such as the API server accepts', () => {
+  it('must be valid for the API server', () => {
     expect(() => read({}, POOL.replace('0s', 'soon') + CLASS)).toThrow(
       /^now.yaml, document 1, NodePool web: spec.disruption.consolidateAfter: /,
     );
   });
 });
 
-it('leaves out what comes of the replay itself', () => {
+it('skips Nodes and pods that the replay creates itself', () => {
   const dump = `
 ---
 {apiVersion: v1, kind: Node, metadata: {name: a}}
@@ -201,7 +201,7 @@ describe('a file of sets', () => {
     expect(sets[1]?.objects[0]).toMatchObject({ spec: { disruption: { consolidateAfter: '5m' } } });
   });
 
-  it('patches every object of a kind as *', () => {
+  it('patches every object of a kind with *', () => {
     const { sets } = file('[{name: a, patch: [{kind: NodePool, name: "*", patch: {spec: {weight: 5}}}]}]');
     expect(sets[0]?.says).toEqual(['NodePool web: spec.weight unset → 5']);
   });
@@ -231,7 +231,7 @@ describe('a file of sets', () => {
       'sets.yaml, set "a", patch[0], NodePool web: spec.weight: ',
     ],
     ['- {name: a}\n- {name: a}', 'sets.yaml, set "a": there is another set named "a"'],
-  ])('refuses %s', (text, message) => {
+  ])('rejects %s', (text, message) => {
     expect(() => file(text)).toThrow(message);
   });
 });

@@ -1,4 +1,4 @@
-/** What a terminal shows of a replay: sentences, figures, lines of progress. */
+/** Output of a replay on a terminal: sentences, figures, progress. */
 import { describe, expect, it } from '@jest/globals';
 import { sparkline } from '../../../../src/cli/render/cost.ts';
 import { sentences, unfinished } from '../../../../src/cli/replay/compare.ts';
@@ -34,13 +34,13 @@ describe('sentences', () => {
     expect(sentences(withRuns(waiting(71), { ...waiting(71), ...change }))).toEqual([sentence]);
   });
 
-  it('are about evictions that there are none of', () => {
+  it('mention evictions even if there are none', () => {
     expect(sentences(withRuns({ evictions: 0 }, { evictions: 1 }))[0]).toMatch(/evicts 1 pod, where it evicts none\.$/);
     expect(sentences(withRuns({ evictions: 0 }, { evictions: 0 }))[0]).toMatch(/evicts no pods, like it\.$/);
     expect(sentences(withRuns({ evictions: 100 }, { evictions: 102 }))[0]).toMatch(/evicts about as many pods\.$/);
   });
 
-  it('do not compare with what costs nothing', () => {
+  it('do not compare with zero costs', () => {
     expect(sentences(withRuns({ usd: 0 }, { usd: 1 }))[0]).toMatch(/^run-1 costs money, unlike run-0/);
     expect(sentences(withRuns({ usd: 0 }, { usd: 0 }))[0]).toMatch(/^run-1 costs nothing, like run-0/);
   });
@@ -52,30 +52,30 @@ describe('sentences', () => {
     ]);
   });
 
-  it('say when nothing was played', () => {
+  it('report that nothing was played', () => {
     expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['Nothing was played.']);
   });
 });
 
 describe('the summary', () => {
-  it('has figures side by side, and what went on over time', () => {
+  it('has figures side by side, and their course over time', () => {
     expect(summaryText(sampleResult(), PLAIN)).toMatchSnapshot();
   });
 
-  it('says of a run that it is unfinished', () => {
+  it('marks an unfinished run', () => {
     const text = summaryText(stoppedResult(), PLAIN);
     expect(text).toMatch(/^ +UNFINISHED$/m);
     expect(text).toMatch(/^ {2}difference +– +–$/m);
   });
 
-  it.each([40, 80, 120])('fits %i columns, however many runs there are', (width) => {
+  it.each([40, 80, 120])('fits %i columns with any number of runs', (width) => {
     const names = ['a', 'the-second-run-with-a-long-name', 'c', 'd', 'e', 'f'];
     const text = summaryText(sampleResult({ names, days: 2 }), { width, isStyled: false });
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(width);
     for (const name of names) expect(text).toContain(name.slice(0, 8));
   });
 
-  it('indents what goes on over several lines', () => {
+  it('indents entries of several lines', () => {
     const settings = [
       '--packing=compatible',
       '--consolidation=compatible',
@@ -87,12 +87,12 @@ describe('the summary', () => {
     );
   });
 
-  it('is styled in a terminal alone', () => {
+  it('has styles only in a terminal', () => {
     expect(summaryText(sampleResult(), PLAIN)).not.toContain('\u001b');
     expect(summaryText(sampleResult(), { ...PLAIN, isStyled: true })).toContain('\u001b[1m');
   });
 
-  it('does without series and runs', () => {
+  it('supports results without series and runs', () => {
     expect(summaryText({ ...sampleResult(), runs: [] }, PLAIN)).toMatch(/Nothing was played\.\n$/);
   });
 });
@@ -130,12 +130,12 @@ describe('the summary of several lives', () => {
 });
 
 describe('series', () => {
-  it('are drawn from nothing to the most', () => {
+  it('are drawn from 0 to the maximum', () => {
     expect(sparkline([0, 1, 2, 3.5, 7, 9], 7)).toBe('▁▂▃▅██');
     expect(sparkline([0, 0], 0)).toBe('▁▁');
   });
 
-  it('are of fewer points, by their mean or their most', () => {
+  it('are downsampled by mean or maximum', () => {
     expect(rowsPerPoint(5, 2)).toBe(3);
     expect(rowsPerPoint(5, 10)).toBe(1);
     expect(downsample([1, 2, 3, 10, 20], 3)).toEqual([2, 15]);
@@ -155,11 +155,11 @@ describe('texts', () => {
     [3_900, '1 h 5 min'],
     [86_399, '1 d'],
     [183_600, '2 d 3 h'],
-  ])('have %p s as %j', (seconds, text) => {
+  ])('format %p s as %j', (seconds, text) => {
     expect(spanText(seconds)).toBe(text);
   });
 
-  it('have amounts with as many figures as count', () => {
+  it('format amounts with significant digits', () => {
     expect([0, 1_234, 12.345, 0.4567].map(amount)).toEqual(['0', '1,234', '12.3', '0.46']);
     expect([0, 0.0034, 1_234.5, -3].map(dollars)).toEqual(['$0.00', '$0.0034', '$1,234.50', '−$3.00']);
     expect([0.123, -0.04, 0.0001].map(signedPercent)).toEqual(['+12.3 %', '−4.0 %', '±0.0 %']);
@@ -188,7 +188,7 @@ describe('the line of progress', () => {
     return written;
   }
 
-  it('is written over in a terminal, and taken away', () => {
+  it('is updated in a terminal, and cleared', () => {
     expect(
       shown(true, [
         [0, 0],
@@ -202,7 +202,7 @@ describe('the line of progress', () => {
     ]);
   });
 
-  it('is a plain line for every tenth elsewhere', () => {
+  it('is a plain line for every tenth in a pipe', () => {
     const steps = [0, 0.05, 0.11, 0.19, 0.2].map((share) => [0, share] as const);
     expect(shown(false, [...steps, [0, 0.2, 1]])).toEqual([
       'compatible (1/2) 0 % 2026-03-02 00:00 12 nodes 345 pods $67.89\n',
@@ -212,7 +212,7 @@ describe('the line of progress', () => {
     ]);
   });
 
-  it('is that of the slowest of the sets that are played at a time', () => {
+  it('is that of the slowest of parallel sets', () => {
     const steps = [
       [0, 0, 0],
       [1000, 0.3, 1],
@@ -227,7 +227,7 @@ describe('the line of progress', () => {
       'ours (2/2) 50 %',
       undefined,
     ]);
-    // both together: three quarters in five seconds
+    // Both together: three quarters in five seconds.
     expect(shown(true, steps).at(-2)).toMatch(/, 1\.7 s left$/);
     expect(shown(false, [...steps, [6000, 0.55, 1]]).map((line) => /^\w+/.exec(line)?.[0])).toEqual([
       'compatible',

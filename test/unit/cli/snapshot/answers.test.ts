@@ -1,4 +1,4 @@
-/** The offline verbs say of a redacted snapshot what they say of the whole cluster. */
+/** Offline commands return the same results for a redacted snapshot and for the whole cluster. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
 import { randomDump } from './random-dump.ts';
 import { SECRET } from './secrets.ts';
 
-/** More of them by SEEDS=16. */
+/** SEEDS=16 runs more seeds. */
 const SEEDS = Array.from({ length: Number(process.env.SEEDS ?? 10) }, (_, at) => at + 1);
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const GATES = 'NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true';
 
-describe('answers over a redacted snapshot', () => {
+describe('results for a redacted snapshot', () => {
   const folder = mkdtempSync(join(tmpdir(), 'answers-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -28,7 +28,7 @@ describe('answers over a redacted snapshot', () => {
   };
 
   async function answers(objects: readonly KubeObject[], changes: readonly KubeObject[]) {
-    // notes name the file
+    // Notes contain the name of the file.
     const filename = [file(objects, 'now.json')];
     const whatIf = changes.length === 0 ? [] : [file(changes, 'change.json')];
     const flags = { filename, whatIf, nowMs: NOW, featureGates: GATES, explain: true, output: 'json' as const };
@@ -41,7 +41,7 @@ describe('answers over a redacted snapshot', () => {
 
   let drifted = 0;
   let bought = 0;
-  it.each(SEEDS)('are those over the whole, seed %i', async (seed) => {
+  it.each(SEEDS)('equal the results for the whole cluster, seed %i', async (seed) => {
     const { objects, changes } = randomDump(seed);
     const redactor = new Redactor();
     const redacted = objects.map((object) => redactor.redacted(object));
@@ -55,7 +55,7 @@ describe('answers over a redacted snapshot', () => {
     }
   });
 
-  it('were about something', () => {
+  it('contain drift and launches', () => {
     expect(drifted).toBeGreaterThan(5);
     expect(bought).toBeGreaterThan(10);
   });

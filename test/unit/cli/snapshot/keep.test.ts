@@ -1,4 +1,4 @@
-/** Rules of a snapshot: none keeps an open object. */
+/** Rules of a snapshot, none of which keeps an object with arbitrary keys. */
 import { describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../src/api/crds.ts';
 import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';
@@ -13,7 +13,7 @@ import { SECRET } from './secrets.ts';
 /** Deeper than any rule, with an object and a list of objects below each key. */
 const nested = { field: SECRET, object: { token: SECRET }, list: [{ token: SECRET }] };
 
-/** Reviewed maps of scalars, whose keys users choose: quantities, labels, selectors and tags. */
+/** Reviewed maps of scalars with user-defined keys: quantities, labels, selectors and tags. */
 const MAPS =
   /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
 
@@ -29,7 +29,7 @@ const rules: readonly (readonly [string, Keep])[] = [
 ];
 
 describe('the rules of a snapshot', () => {
-  it('keep no object but by its fields', () => {
+  it('keep objects only by their fields', () => {
     expect(rules.length).toBeGreaterThan(300);
     const open = rules.filter(
       ([, keep]) => JSON.stringify(kept(nested, keep) ?? {}).includes('token') && keep !== 'digest',
@@ -38,26 +38,26 @@ describe('the rules of a snapshot', () => {
     for (const [, keep] of rules) if (keep === true) expect(kept([nested], keep)).toEqual([]);
   });
 
-  it('keep maps of scalars alone, and those that are known', () => {
+  it('keep only known maps of scalars', () => {
     const maps = rules.filter(([, keep]) => keep === 'map').map(([path]) => path);
     expect(maps.filter((path) => !MAPS.test(path))).toEqual([]);
     for (const [, keep] of rules)
       if (keep === 'map') expect(kept({ ...nested, cpu: '1' }, keep)).toEqual({ field: SECRET, cpu: '1', list: [] });
   });
 
-  it('leave out scalars that may hold a secret', () => {
+  it('remove scalars that may contain a secret', () => {
     const condition = { type: 'Ready', message: SECRET };
     expect(kept({ status: { conditions: [condition] } }, KEPT_FIELDS.Pod ?? false)).toEqual({
       status: { conditions: [{ type: 'Ready' }] },
     });
   });
 
-  it('show no text under a digest', () => {
+  it('contain no text under a digest', () => {
     for (const [, keep] of rules)
       if (keep === 'digest') expect(JSON.stringify(kept(nested, keep))).not.toContain(SECRET);
   });
 
-  it('refuse a schema with an object that is open', () => {
+  it('reject a schema with an arbitrary object', () => {
     const open: OpenApiSchema = {
       type: 'object',
       additionalProperties: { 'x-kubernetes-preserve-unknown-fields': true },
@@ -95,7 +95,7 @@ describe('the kubelet of an EC2NodeClass', () => {
     (object as unknown as { spec: { kubelet: Record<string, unknown> } }).spec.kubelet;
   const header = { Authorization: ['Bearer abc'] };
 
-  it('keeps settings that decide something, and replaces possible passwords by digests', () => {
+  it('keeps settings that affect decisions, and replaces possible passwords by digests', () => {
     const kubelet = {
       maxPods: 'vcpus * 4',
       evictionHard: { 'memory.available': '5%' },
@@ -109,7 +109,7 @@ describe('the kubelet of an EC2NodeClass', () => {
     });
   });
 
-  it('shows whether a header of a manifest is another one', () => {
+  it('detects a different header in a manifest', () => {
     const before = new Redactor().redacted(withKubelet({ staticPodURLHeader: header }));
     const same = redactedAlike(before, withKubelet({ staticPodURLHeader: header }));
     expect(kubeletOf(same)).toEqual(kubeletOf(before));

@@ -18,14 +18,14 @@ function shown(isTTY: boolean): { readonly lines: string[]; play(...atMs: readon
 }
 
 describe('progress', () => {
-  it('is shown on a terminal after two seconds, ten times a second, and taken away', () => {
+  it('is printed on a terminal after two seconds, ten times a second, and cleared', () => {
     const { lines, play } = shown(true);
     play(0, 1_999, 2_000, 2_050, 2_100);
     const clear = '\r\u001b[2K';
     expect(lines).toEqual([`${clear}at 2000, and much m`, `${clear}at 2100, and much m`, clear]);
   });
 
-  it('is silent in a pipe, and when the work is done soon', () => {
+  it('is silent in a pipe, and for short commands', () => {
     const pipe = shown(false);
     pipe.play(5_000);
     const soon = shown(true);

@@ -1,4 +1,4 @@
-/** Random dumps of clusters with nodes, in whose objects secrets stand. The same seed makes the same dump. */
+/** Random dumps of clusters with nodes, whose objects contain secrets. Equal seeds create equal dumps. */
 import { ec2NodeClassHash, nodePoolHash } from '../../../../src/api/hash.ts';
 import type { KubeObject, StringMap } from '../../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
@@ -11,7 +11,7 @@ type Loose = Record<string, unknown> & { metadata: Record<string, unknown>; spec
 
 export interface RandomDump {
   readonly objects: readonly KubeObject[];
-  /** Manifests of the user's own, whole, that take the place of some. */
+  /** Complete manifests of the user that replace objects of the dump. */
   readonly changes: readonly KubeObject[];
 }
 
@@ -30,7 +30,7 @@ const fromCluster = (object: KubeObject, annotations: StringMap = {}): Loose => 
   };
 };
 
-/** As users write them, with secrets in what takes part in hashes. */
+/** A manifest as users write it, with secrets in fields that are hashed. */
 function written(object: KubeObject): KubeObject {
   const loose = JSON.parse(JSON.stringify(object)) as Loose;
   if (object.kind === 'EC2NodeClass') loose.spec.userData = `#!/bin/sh\necho ${SECRET}\n`;
@@ -57,7 +57,9 @@ const CLASS_STATUS = {
   })),
 };
 
-/** A node of a pool, with its claim: its hash is the pool's, of another template, or of an older version. */
+/**
+ * A node of a NodePool and its claim, whose hash is that of the NodePool, of another template, or of an older version.
+ */
 function machine(
   roll: Dice,
   at: number,
@@ -123,7 +125,7 @@ function podIn(roll: Dice, pod: KubeObject, nodes: readonly string[]): Loose {
   const given = pod as unknown as Loose & { spec: { containers: readonly object[] } };
   const bound = nodes.length > 0 && roll.upTo(2) > 0 ? { nodeName: roll.pick(nodes) } : {};
   const { containers, initContainers: _, ...secrets } = podSpec;
-  // the claim of the ephemeral one has no StorageClass here
+  // The claim of the ephemeral volume has no StorageClass here.
   const volumes = secrets.volumes.filter(({ ephemeral }) => ephemeral === undefined);
   const status = {
     message: SECRET,
@@ -194,7 +196,7 @@ export function randomDump(seed: number): RandomDump {
       fromCluster(budget as unknown as KubeObject),
       ...pods,
     ] as unknown as KubeObject[],
-    // some as they are, some edited
+    // Some are unchanged, some are edited.
     changes: [
       ...own.filter(({ kind }) => kind === 'NodePool' || kind === 'EC2NodeClass').filter(() => roll.upTo(1) === 0),
       ...cluster.changes.filter(() => roll.upTo(2) === 0),

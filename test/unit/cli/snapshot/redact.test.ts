@@ -1,4 +1,4 @@
-/** What a snapshot leaves out, and that the answers over it stay what they were. */
+/** Content that a snapshot removes, without an effect on results. */
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { nodePoolHash } from '../../../../src/api/hash.ts';
@@ -14,24 +14,24 @@ const of = (kind: string): KubeObject => planted().find((object) => object.kind 
 const redacted = (object: KubeObject): KubeObject => new Redactor().redacted(object);
 
 describe('a redacted object', () => {
-  it.each(planted().map((object) => [object.kind, object] as const))('%s holds no planted secret', (_, object) => {
+  it.each(planted().map((object) => [object.kind, object] as const))('%s contains no planted secret', (_, object) => {
     expect(JSON.stringify(object)).toContain(SECRET);
     expect(JSON.stringify(redacted(object))).not.toContain(SECRET);
   });
 
-  it('is of a kind that secrets are planted in', () => {
+  it('has planted secrets for every kind', () => {
     const kinds = new Set(planted().map(({ kind }) => kind));
     const gated = ['NodeOverlay', 'CapacityBuffer']; // their schemas have no free text
     const read = READ_KINDS.map(({ versions: [{ kind }] }) => kind);
     expect(read.filter((kind) => !kinds.has(kind) && !gated.includes(kind))).toEqual([]);
   });
 
-  it('of a kind that nobody knows keeps nothing but its metadata', () => {
+  it('of an unknown kind keeps only its metadata', () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, data: { key: SECRET } } as KubeObject;
     expect(redacted(secret)).toEqual({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
   });
 
-  it('names the version of an autoscaler, and no other image', () => {
+  it('contains the version of an autoscaler, and no other image', () => {
     const deployment = (image: string) => ({
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -48,13 +48,13 @@ describe('a redacted object', () => {
     expect(imageOf('registry.example.com/shop/karpenter-exporter:1')).toBeUndefined();
   });
 
-  it('stays as it is when it is redacted again', () => {
+  it('is unchanged if it is redacted again', () => {
     for (const object of planted()) expect(redacted(redacted(object))).toEqual(redacted(object));
   });
 });
 
-describe('what is read', () => {
-  it('are the kinds that the offline verbs look at, and those of earlier versions', () => {
+describe('the kinds of a snapshot', () => {
+  it('are the kinds that offline commands use, and those of earlier versions', () => {
     const read = new Set(READ_KINDS.map(({ versions: [{ kind }] }) => kind));
     const told = [
       'CustomResourceDefinition',
@@ -79,7 +79,7 @@ describe('drift hashes', () => {
   const hashAfter = (redactor: Redactor, object: KubeObject) =>
     redactor.redacted(object).metadata.annotations?.['karpenter.sh/nodepool-hash'];
 
-  it('match after the redaction when they matched before, and differ when they differed', () => {
+  it('match after the redaction exactly if they matched before', () => {
     const redactor = new Redactor();
     const pool = of('NodePool') as NodePool;
     const after = redactor.redacted(pool) as NodePool;
@@ -89,14 +89,14 @@ describe('drift hashes', () => {
     expect(hashAfter(redactor, claim(nodePoolHash(pool), 'v2'))).toBe(nodePoolHash(pool));
   });
 
-  it('are those of a manifest of one’s own, once it is redacted alike', () => {
+  it('equal those of a manifest that is redacted in the same way', () => {
     const [pool, nodeClass] = [of('NodePool') as NodePool, of('EC2NodeClass') as EC2NodeClass];
     const [safePool, safeClass] = [redacted(pool) as NodePool, redacted(nodeClass) as EC2NodeClass];
     expect(nodePoolHash(redactedAlike(safePool, pool))).toBe(nodePoolHash(safePool));
     expect(redactedAlike(safeClass, nodeClass).spec.userData).toBe(safeClass.spec.userData);
     const edited = { ...nodeClass, spec: { ...nodeClass.spec, userData: 'echo other' } };
     expect(redactedAlike(safeClass, edited).spec.userData).not.toBe(safeClass.spec.userData);
-    // over a dump that is complete nothing is replaced
+    // Nothing is replaced for a complete dump.
     expect(redactedAlike(nodeClass, nodeClass)).toBe(nodeClass);
     expect(redactedAlike(pool, pool)).toBe(pool);
   });

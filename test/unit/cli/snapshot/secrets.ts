@@ -1,4 +1,4 @@
-/** A cluster in whose objects a secret stands wherever a user, a kubelet or AWS can put one. */
+/** A cluster with a secret in every place where a user, a kubelet or AWS can write one. */
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 
 export const SECRET = 'hunter2-do-not-leak';

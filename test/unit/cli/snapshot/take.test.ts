@@ -84,7 +84,7 @@ const names = (text: string, kind: string): readonly string[] =>
   objectsIn(text).flatMap((object) => (object.kind === kind ? [object.metadata.name] : []));
 
 describe('a snapshot', () => {
-  it.each(['yaml', 'json'] as const)('in %s holds what verbs look at, and no secret', async (output) => {
+  it.each(['yaml', 'json'] as const)('in %s contains the input of commands, and no secret', async (output) => {
     await populate();
     const { text, info } = await snapshot({ output });
     expect(text).not.toContain(SECRET);
@@ -103,18 +103,18 @@ describe('a snapshot', () => {
     const { notes, simulation } = await simulate({ filename: [file] });
     expect(notes.filter((note) => note.includes('plays no part'))).toEqual([]);
     expect(simulation.nodeClaims).toHaveLength(0);
-    // nobody has looked at the NodeClass
+    // The NodeClass has no status.
     expect(Object.keys(simulation.unschedulable)).toEqual(['default/one', 'web/two']);
   });
 
-  it('that is not redacted holds all but who set which field', async () => {
+  it('that is not redacted contains everything except managed fields', async () => {
     await populate();
     const { text } = await snapshot({ redact: false });
     expect(text).toContain(SECRET);
     expect(text).not.toContain('managedFields');
   });
 
-  it('of some namespaces says in every answer that others are missing', async () => {
+  it('of some namespaces reports in every result that others are missing', async () => {
     await populate();
     const { text, info } = await snapshot({ namespaces: ['web'], output: 'json' });
     expect(names(text, 'Pod')).toEqual(['two']);
@@ -127,7 +127,7 @@ describe('a snapshot', () => {
     );
   });
 
-  it('leaves out what it may not read, and says so to whoever asks about it', async () => {
+  it('skips forbidden kinds, and commands that need them report that', async () => {
     await populate();
     world.kube.server.faults.failRequests({
       match: /poddisruptionbudgets/,
@@ -155,12 +155,12 @@ describe('a snapshot', () => {
     );
   });
 
-  it('is none when nothing may be read', async () => {
+  it('fails if all kinds are forbidden', async () => {
     world.kube.server.faults.failRequests({ match: /nodepools|nodes|pods/, status: 403, message: 'forbidden to you' });
     expect((await snapshot()).error?.message).toMatch(/^nothing can be read: forbidden to you; use a kubeconfig/);
   });
 
-  it('that broke off is refused by every verb', async () => {
+  it('that is incomplete is rejected by every command', async () => {
     await populate();
     world.kube.server.faults.failRequests({ match: /GET .*\/pods\?/, status: 400, message: 'broken' });
     for (const output of ['yaml', 'json'] as const) {
@@ -171,7 +171,7 @@ describe('a snapshot', () => {
     }
   });
 
-  it('reads page by page, and each object once when the pages run out of history', async () => {
+  it('reads in pages, and each object once if the history expires between pages', async () => {
     for (let at = 0; at < 510; at++)
       await world.kube.client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name: `node-${at}` } });
     const limits: unknown[] = [];
@@ -206,7 +206,7 @@ describe('the command', () => {
     return { code, errors, text: readFileSync(file, 'utf8') };
   }
 
-  it('writes a file, and a summary beside it', async () => {
+  it('writes a file, and prints a summary', async () => {
     await populate();
     const { code, errors, text } = await run();
     expect({ code, errors }).toEqual({
@@ -216,7 +216,7 @@ describe('the command', () => {
     expect(names(text, 'Pod')).toEqual(['one', 'two']);
   });
 
-  it('says which contexts there are', async () => {
+  it('lists the existing contexts', async () => {
     expect(await run('--context', 'other')).toMatchObject({
       code: 1,
       errors: expect.stringMatching(/Cannot find context "other" in the kubeconfig; it has \w+/),

@@ -1,4 +1,4 @@
-/** Traces of audit logs: what each level holds, and what is said to be missing. */
+/** Traces of audit logs: the content at each level, and reports of missing parts. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,7 +106,7 @@ const scaled = (seconds: number, replicas: number | undefined) =>
   });
 
 describe('an audit log', () => {
-  it('of the level RequestResponse holds workloads, and pods with the time for which they ran', async () => {
+  it('of the level RequestResponse contains workloads, and pods with their run times', async () => {
     const ended = {
       conditions: [{ type: 'Ready', status: 'False', reason: 'PodCompleted', lastTransitionTime: at(95) }],
     };
@@ -146,7 +146,7 @@ describe('an audit log', () => {
     expect(events[0]).toMatchObject({ apply: { spec: { template: { metadata: { labels: { app: 'web' } } } } } });
   });
 
-  it('of the level Request holds what was sent', async () => {
+  it('of the level Request contains the requests', async () => {
     const { events, leftOut } = await converted([
       READ,
       created('Request'),
@@ -174,7 +174,7 @@ describe('an audit log', () => {
     expect(leftOut).toEqual({ 'Deployment was written, and the log does not hold it at the level Request': 1 });
   });
 
-  it('of the level Metadata holds nothing that can be played, and it is said why', async () => {
+  it('of the level Metadata contains nothing to replay, and the reason is reported', async () => {
     const { events, leftOut } = await converted([
       READ,
       created('Metadata'),
@@ -219,7 +219,7 @@ describe('an audit log', () => {
     ['nonsense\n', 'audit.log, line 1: 8 characters that are not valid JSON; a log of JSON lines has one event a line'],
     ['{"kind":"Pod"}\n', 'audit.log, line 1: is no audit event: kind must be Event and apiVersion audit.k8s.io/v1'],
     ['{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n', 'audit.log, line 1: stageTimestamp is missing or no time'],
-  ])('that is none is refused: %j', async (text, message) => {
+  ])('that is invalid is rejected: %j', async (text, message) => {
     const path = join(folder, 'audit.log');
     writeFileSync(path, text);
     await expect(fromAudit([path], { limitBytes: 2 ** 20 })).rejects.toThrow(message);

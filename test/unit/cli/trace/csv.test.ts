@@ -1,4 +1,4 @@
-/** Traces of CSVs: columns by name and by number, units, samples, and what is wrong with others. */
+/** Traces of CSV files: columns by name and number, units, samples, and errors. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ describe('a CSV', () => {
     expect(await Array.fromAsync((await readTrace(written)).events())).toEqual(found.events);
   });
 
-  it('may have columns by number, units, quotes, counts, and lines without an end', async () => {
+  it('can have columns by number, units, quotes, counts, and no final line break', async () => {
     const { events, incomplete } = await converted('"a,b",2,10,100,50,3\r\nx,1,,100,50,1\r\nx,3,-5,1,1,1\r\n', {
       ...{ submit: '2', duration: '3', cpu: '4', memory: '5', count: '6', hasHeader: false },
       ...{ timeUnit: 60, cpuUnit: 0.01, memoryUnit: 2 ** 20 },
@@ -74,7 +74,7 @@ describe('a CSV', () => {
     expect(incomplete).toBe(2);
   });
 
-  it('may have quotes in quotes', async () => {
+  it('can have quotes in quotes', async () => {
     const text = '"time","a ""b"", c",cpu,mem\n"1","7",1,1048576\n';
     expect(inShort((await converted(text, { duration: 'a "b", c' })).events)).toEqual([
       [0, 7, 1, { cpu: '1000m', memory: '1Mi' }],

@@ -1,4 +1,4 @@
-/** What a recording keeps of objects, and what becomes of it. */
+/** Objects in a recording. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { AuditHistory } from '../../../../src/cli/trace/history.ts';
@@ -32,7 +32,7 @@ const pod = (metadata: object = {}, spec: object = {}, status: object = {}): Kub
   ({ ...object('Pod', { name: 'one', ...metadata }, { ...template().spec, ...spec }, 'v1'), status }) as never;
 
 describe('objects', () => {
-  it('lose what may be secret and decides nothing', () => {
+  it('lose possible secrets without an effect on decisions', () => {
     const kept = history();
     kept.put(
       object(
@@ -77,7 +77,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('keep labels that anything selects by, seen before or after', () => {
+  it('keep labels that any selector uses, even one of another time', () => {
     const kept = history();
     kept.put(pod({ labels: { app: 'a', tier: 'b', zone: 'c', other: 'd' } }), START);
     const spread = {
@@ -122,7 +122,7 @@ describe('objects', () => {
     expect(node?.spec).toEqual({ role: 'r' });
   });
 
-  it('are written again when they change, and scaled when that is all', () => {
+  it('are recorded again if they change, and scaled if only replicas change', () => {
     const kept = history();
     kept.put(deployment(2), START);
     kept.put({ ...deployment(2), status: { replicas: 2 } } as never, ms(1));
@@ -138,7 +138,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('that their workload makes are not written', () => {
+  it('of a workload are not recorded', () => {
     const kept = history();
     kept.put(
       { ...object('ReplicaSet', { name: 'web-1', ownerReferences: [owner('Deployment')] }, deployment(1) as never) },
@@ -150,7 +150,7 @@ describe('objects', () => {
     expect(applied(kept).map(({ metadata }) => metadata.name)).toEqual(['spark']);
   });
 
-  it('that the reader would refuse are left out, and counted', () => {
+  it('that the reader would reject are skipped and counted', () => {
     const kept = history();
     kept.put(object('Deployment', { name: 'web' }, { replicas: 1, selector: {} }), START);
     expect(Object.fromEntries(kept.leftOut)).toEqual({
@@ -174,7 +174,7 @@ describe('pods', () => {
     ],
   });
 
-  it('that ended have the time for which they ran, from the start of the recording on', () => {
+  it('that ended have their run time since the start of the recording', () => {
     const kept = history();
     kept.put(pod({ name: 'old', creationTimestamp: '2026-01-05T09:00:00Z' }), START);
     kept.put(pod({ name: 'new', creationTimestamp: '2026-01-05T10:00:10Z', uid: 'y' }), ms(10));
@@ -200,13 +200,13 @@ describe('pods', () => {
     ]);
   });
 
-  it('that were over before the recording are not there', () => {
+  it('that ended before the recording are skipped', () => {
     const kept = history();
     kept.put(pod({ creationTimestamp: '2026-01-05T09:00:00Z' }, {}, { phase: 'Succeeded' }), START);
     expect(events(kept)).toEqual([]);
   });
 
-  it('of the same name follow one another', () => {
+  it('with the same name follow one another', () => {
     const kept = history();
     kept.put(pod({ uid: 'a' }), START);
     kept.put(pod({ uid: 'b', creationTimestamp: '2026-01-05T10:00:20Z' }), ms(20));
@@ -304,7 +304,7 @@ describe('a recording', () => {
     expect(events(kept).length).toBeLessThan(9);
   });
 
-  it('may be confined to namespaces', () => {
+  it('can be limited to namespaces', () => {
     const kept = history({ namespaces: ['web'] });
     kept.put(deployment(1), START);
     kept.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }, START);

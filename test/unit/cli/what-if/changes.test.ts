@@ -59,7 +59,7 @@ const namesAfter = (manifests: readonly Manifest[], ...whatIf: readonly string[]
 describe('scale', () => {
   const three = from(pod('web-7d9f-a'), pod('web-7d9f-b', { node: 'node-2' }), pod('web-7d9f-c'));
 
-  it('adds pending pods like the youngest, without a workload among the manifests', () => {
+  it('adds pending pods like the newest pod, without a workload among the manifests', () => {
     const pods = podsAfter(three, 'scale deploy/web=5');
     expect(pods).toHaveLength(5);
     const [added] = pods.slice(3);
@@ -84,15 +84,15 @@ describe('scale', () => {
     },
     { when: 'share their node', pods: [...three.map(({ object }) => object as Pod)], left: 'b' },
     {
-      when: 'are younger',
+      when: 'are newer',
       pods: [pod('web-7d9f-a', { created: '2026-06-02T00:00:00Z' }), pod('web-7d9f-b')],
       left: 'b',
     },
-  ])('takes away first the pods that $when', ({ pods, left }) => {
+  ])('removes pods first that $when', ({ pods, left }) => {
     expect(namesAfter(from(...pods), 'scale deploy/web=1')).toEqual([`web-7d9f-${left}`]);
   });
 
-  it('lets pods of a cluster stand for themselves beside their workloads', () => {
+  it('counts existing pods beside their workloads in a cluster', () => {
     const set = workload('ReplicaSet', 'web-7d9f', {
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'uid-web' }],
     });
@@ -104,12 +104,12 @@ describe('scale', () => {
     ]);
   });
 
-  it('leaves alone the pods of a Deployment whose name begins like it', () => {
+  it('ignores the pods of a Deployment whose name has the same prefix', () => {
     const other = pod('web-canary-55aa-x', { owner: ['ReplicaSet', 'web-canary-55aa'] });
     expect(namesAfter(from(pod('web-7d9f-a'), other), 'scale deploy/web=0')).toEqual(['web-canary-55aa-x']);
   });
 
-  it('sets the replicas of a workload without pods, and makes it stand for them', () => {
+  it('sets the replicas of a workload without pods', () => {
     const set = workload('ReplicaSet', 'web-1', {
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'uid-web' }],
     });
@@ -122,7 +122,7 @@ describe('scale', () => {
     expect(replicaSet?.spec.replicas).toBe(0);
   });
 
-  it('gives pods of a StatefulSet the next ordinals, and volume claims of their own', () => {
+  it('gives pods of a StatefulSet the next ordinals and new volume claims', () => {
     const volumes = (name: string): Pod['spec']['volumes'] => [
       { name: 'data', persistentVolumeClaim: { claimName: `data-${name}` } },
     ];
@@ -171,7 +171,7 @@ describe('scale', () => {
       to: 0,
       is: { expectedPods: 0, currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0 },
     },
-  ])('counts anew what $spec lets go of $to pods', ({ spec, to, is }) => {
+  ])('recalculates the disruptions that $spec allows for $to pods', ({ spec, to, is }) => {
     const budget: PodDisruptionBudget = {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
@@ -201,7 +201,7 @@ describe('scale', () => {
       /^nope.yaml: no such file or folder, and no change such as "scale deploy\/web=50", "drain NODE" or "spot\+30%"$/,
     ],
     ['spot-101%', /prices cannot fall by more than 100%/],
-  ])('refuses %j', (whatIf, message) => {
+  ])('rejects %j', (whatIf, message) => {
     expect(() => changed(from(workload('Deployment', 'web')), [whatIf], NOW)).toThrow(message);
   });
 });
@@ -239,7 +239,7 @@ describe('drain', () => {
     ]);
   });
 
-  it('leaves the time alone at which a deletion began', () => {
+  it('keeps the time of an earlier deletion', () => {
     const leaving = { ...node, metadata: { ...node.metadata, deletionTimestamp: '2026-06-03T11:00:00Z' } };
     expect(changedBy(from(leaving), 'drain ip-10-0-0-1')[0]).toBe(leaving);
   });
@@ -273,7 +273,7 @@ describe('prices', () => {
     expect(pricesAt(...changes)).toEqual(prices);
   });
 
-  it('keep one list of types one list', () => {
+  it('are cached per list of types', () => {
     const repriced = atOtherPrices(
       () => types,
       [priceChangeOf('spot+1%')].flatMap((change) => change ?? []),
@@ -282,7 +282,7 @@ describe('prices', () => {
     expect(repriced({} as never)).toBe(repriced({} as never));
   });
 
-  it('are refused for types that nobody sees', () => {
+  it('are rejected for types that no NodePool uses', () => {
     expect(() => pricesAt('m6.*+10%')).toThrow(
       '--what-if "m6.*+10%": no NodePool among the manifests sees such an instance type',
     );

@@ -39,7 +39,7 @@ describe('the installation', () => {
     ['v0.33.2', '0.33.12 → 1.0.x → 1.14.1'],
     ['0.37.7', '1.0.x → 1.14.1'],
     ['1.0.0', '1.14.1'],
-  ])('%s has its way ahead', (tag, way) => {
+  ])('%s has a supported path', (tag, way) => {
     expect(about([karpenter(tag)], 'Karpenter kube-system/karpenter')).toMatchObject([
       { state: 'todo', message: expect.stringContaining(`the way is ${way}, `) },
     ]);
@@ -283,7 +283,7 @@ describe('workloads', () => {
       'annotation karpenter.sh/do-not-evict',
     ],
     [
-      'that of cluster-autoscaler',
+      'an annotation of cluster-autoscaler',
       { annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' } },
       /safe-to-evict/,
     ],
@@ -306,7 +306,7 @@ describe('workloads', () => {
       },
       /^label/,
     ],
-  ])('with %s have to be converted', (_, template, subject) => {
+  ])('with %s must be converted', (_, template, subject) => {
     expect(about([deployment('web', template)], subject)).toMatchObject([
       {
         state: 'todo',

@@ -1,4 +1,4 @@
-/** The page as a text: what it holds, what it must not hold, and how large it is. */
+/** The text of the page: required and forbidden content, and size. */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { html, json } from '../../../../../src/cli/replay/page/html.ts';
@@ -11,7 +11,7 @@ import { livesResult, sampleResult, stoppedResult } from '../results.ts';
 
 const HOSTILE = `</script><img src=x onerror="alert('1')">\u0000&amp;`;
 
-/** Everything that somebody else named, named to harm. */
+/** A result with harmful text in every user-defined name. */
 function hostile(): ReplayResult {
   const { trace, world, runs } = sampleResult({ days: 1, events: 4, names: [HOSTILE, `${HOSTILE}2`] });
   return {
@@ -40,7 +40,7 @@ const only = (page: string, pattern: RegExp): string => {
 const hashOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 
 describe('the page', () => {
-  it('names nothing that would be loaded, and allows nothing but its own style and script', () => {
+  it('loads no external resources, and allows only its own style and script', () => {
     const page = pageOf(sampleResult());
     const policy = only(page, /http-equiv="Content-Security-Policy" content="([^"]*)"/g).replaceAll('&#39;', "'");
     expect(policy).toMatch(/^default-src 'none'; /);
@@ -54,7 +54,7 @@ describe('the page', () => {
     ]);
   });
 
-  it('shows names as text, whatever they hold', () => {
+  it('escapes names with any content', () => {
     const page = pageOf(hostile());
     expect(page).not.toContain('<img');
     expect(page).not.toContain('onerror="');
@@ -66,19 +66,19 @@ describe('the page', () => {
     expect(data.log.words).toContain(HOSTILE);
   });
 
-  it('is below a megabyte for a month of six runs', () => {
+  it('is smaller than a megabyte for a month of six runs', () => {
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     const page = pageOf(sampleResult({ days: 30, stepSeconds: 60, events: 6_000, names }));
     expect(Buffer.byteLength(page)).toBeLessThan(1e6);
     expect(page).toContain('32,004 later events are not on this page');
   });
 
-  it('is below a megabyte for many runs', () => {
+  it('is smaller than a megabyte for many runs', () => {
     const names = Array.from({ length: 24 }, (_, index) => `run-${index}`);
     expect(Buffer.byteLength(pageOf(sampleResult({ names, stepSeconds: 60, events: 500 })))).toBeLessThan(1e6);
   });
 
-  it('marks an unfinished run wherever it is named', () => {
+  it('marks an unfinished run wherever it appears', () => {
     const page = pageOf(stoppedResult());
     // card, legend, figures, settings
     expect(page.match(/ours <span class="mark">unfinished<\/span>/g)).toHaveLength(4);
@@ -101,7 +101,7 @@ describe('the page', () => {
     expect(pageOf(sampleResult({ names: ['alone'] }))).not.toContain('<legend>');
   });
 
-  it('does without nodes, pods and runs', () => {
+  it('supports results without nodes, pods and runs', () => {
     const { runs, ...result } = sampleResult({ days: 1, events: 0 });
     const idle = runs.map((run) => ({ ...run, waiting: { ...run.waiting, pods: 0, upTo: [] } }));
     const page = pageOf({ ...result, runs: idle });
@@ -110,7 +110,7 @@ describe('the page', () => {
     expect(pageOf({ ...result, runs: [] })).toContain('Nothing was played.');
   });
 
-  it('has the figures of every plot as a table', () => {
+  it('has a table of values for every plot', () => {
     const page = pageOf(sampleResult());
     expect(page.match(/<summary>In figures<\/summary>/g)).toHaveLength(8);
     expect(page).toMatch(
@@ -120,13 +120,13 @@ describe('the page', () => {
 });
 
 describe('markup', () => {
-  it('escapes values, and nothing that a template made', () => {
+  it('escapes values, but not nested templates', () => {
     expect(html`<b title="${'"'}">${'<i>'}${html`<u>${1}</u>`}${['&', undefined]}</b>`.text).toBe(
       '<b title="&quot;">&lt;i&gt;<u>1</u>&amp;</b>',
     );
   });
 
-  it('has JSON that ends no script', () => {
+  it('has JSON that cannot close a script element', () => {
     const value = { text: '</script><!--\u2028' };
     expect(json(value).text).toBe('{"text":"\\u003c/script\\u003e\\u003c!--\\u2028"}');
     expect(JSON.parse(json(value).text)).toEqual(value);
@@ -144,7 +144,7 @@ describe('axes', () => {
     expect(valueTicks(most)).toEqual(ticks);
   });
 
-  it('count in whole numbers', () => {
+  it('count in integers', () => {
     expect(valueTicks(1, true)).toEqual([0, 1]);
     expect(valueTicks(3, true)).toEqual([0, 1, 2, 3]);
     expect(valueTicks(12, true)).toEqual([0, 5, 10, 15]);
@@ -160,7 +160,7 @@ describe('axes', () => {
     expect(timeTicks(Date.parse('2026-03-01T14:07:00Z'), seconds).map(({ label }) => label)).toEqual(labels);
   });
 
-  it('of waits end beyond the longest', () => {
+  it('of pending times end beyond the longest', () => {
     expect(waitTicks(70).map(({ label }) => label)).toEqual(['1 s', '3 s', '10 s', '30 s', '1 min', '2 min']);
     expect(waitTicks(0).map(({ label }) => label)).toEqual(['1 s', '3 s', '10 s']);
     expect(waitTicks(1e9).at(-1)?.label).toBe('7 d');
@@ -168,19 +168,19 @@ describe('axes', () => {
 });
 
 describe('plots', () => {
-  it('have at most 600 points a line, which stand for as much time each', () => {
+  it('have at most 600 points per line, each for the same duration', () => {
     const { plots, stepSeconds } = timePlots(sampleResult({ days: 30, stepSeconds: 60 }));
     expect(stepSeconds).toBe(72 * 60);
     expect(Math.max(...plots.flatMap(({ lines }) => lines.map(({ values }) => values.length)))).toBe(600);
     expect(plots.find(({ id }) => id === 'waiting')?.lines[0]?.values).toContain(6);
   });
 
-  it('end where a run ended', () => {
+  it('end at the end of the run', () => {
     const [rate] = timePlots(stoppedResult()).plots;
     expect(rate?.lines.map(({ values }) => values.length)).toEqual([504, 168]);
   });
 
-  it('add up what was spent', () => {
+  it('accumulate spending', () => {
     const result = sampleResult();
     const spent = timePlots(result)
       .plots.find(({ id }) => id === 'spent')
@@ -188,7 +188,7 @@ describe('plots', () => {
     expect(spent).toBeCloseTo(result.runs[0]?.cost.effectiveUsd ?? 0, -1);
   });
 
-  it('have waits by what is known of them: the distribution, or four figures', () => {
+  it('use the distribution of pending times, or four values', () => {
     const known = waitPlot(sampleResult());
     expect(known?.seconds).toEqual([1, 5, 10, 30, 60, 120, 300, 1_234]);
     expect(known?.plot.lines[0]?.values.at(-1)).toBe(1);
@@ -200,7 +200,7 @@ describe('plots', () => {
   });
 });
 
-it('the log has as many first events of each run as fit, in the order of time', () => {
+it('the log contains the first events of each run up to its size, in order of time', () => {
   const { entries, total, words } = logOf(sampleResult({ events: 3_000 }).runs);
   expect({ entries: entries.length, total }).toEqual({ entries: 4_000, total: 6_000 });
   expect(entries.filter(([, run]) => run === 1)).toHaveLength(2_000);
