@@ -23,7 +23,7 @@ const CRDS = [
   'nodepools.karpenter.sh',
 ];
 
-/** Values as users of Karpenter 1.x write them, beyond those that every installation has. */
+/** Values that users of Karpenter 1.x set, besides those of every installation. */
 const MATRIX: readonly (readonly [string, Values])[] = [
   ['defaults', {}],
   [
@@ -62,7 +62,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
         { maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
       ],
       terminationGracePeriodSeconds: 20,
-      // helm merges it with the default, which does not go with it.
+      // helm merges this with the default, which would be invalid.
       strategy: { type: 'Recreate', rollingUpdate: null },
     },
   ],
@@ -191,7 +191,7 @@ describe('the charts', () => {
       () => false,
     );
   const crd = (name: string): string => `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
-  // Under a name of its own, so that the release that is installed does not mix with it.
+  // Uses another release name, so that the installed release is not affected.
   const rendered = async (values: Values): Promise<string> =>
     cluster.helm(
       'template',
@@ -303,7 +303,7 @@ describe('the charts', () => {
       expect(text).toMatchSnapshot();
       const objects = parseAllDocuments(text).flatMap((document) => (document.toJS() as KubeObject | null) ?? []);
       expect(objects.length).toBeGreaterThan(8);
-      // No monitoring.coreos.com here.
+      // The server has no kinds of monitoring.coreos.com.
       for (const object of objects.filter(({ kind }) => kind !== 'ServiceMonitor')) await dryRun(object);
     },
     60_000,
@@ -311,7 +311,7 @@ describe('the charts', () => {
 
   const dryRun = async (object: KubeObject): Promise<void> => {
     const file = await cluster.valuesFile(object as unknown as Values);
-    // Strict: a field that the server does not know is a mistake of the template.
+    // Strict, because a field that the server does not know is an error in the template.
     await cluster.kubectl(
       'apply',
       '--server-side',

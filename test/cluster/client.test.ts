@@ -1,4 +1,4 @@
-/** A controller in Go, with controller-runtime's client and caches, on the local API server and on a real one. */
+/** A controller in Go with controller-runtime's client and caches, on the local API server and on a real one. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,8 +22,8 @@ interface Report {
 }
 
 describe('the table of protobuf fields', () => {
-  it("is that of Kubernetes' own types", async () => {
-    // `node test/cluster/harness/protobuf-fields.ts` writes it.
+  it("equals the protobuf fields of Kubernetes' types", async () => {
+    // `node test/cluster/harness/protobuf-fields.ts` generates the table.
     for (const [path, text] of await protobufFieldFiles()) expect(await readFile(path, 'utf8')).toBe(text);
   });
 });
@@ -35,7 +35,10 @@ describe('a controller in Go', () => {
   let objects: string;
   let kubeconfig: string;
 
-  /** @param namespaces what is added to their names: where no controller ends them, they cannot be made anew */
+  /**
+   * @param namespaces suffix for the names of namespaces: without controllers they are never deleted and cannot be
+   * created again
+   */
   const play = async (file: string, form: 'typed' | 'unstructured', namespaces: string): Promise<Report> => {
     const own = join(folder, `objects-${namespaces}.yaml`);
     await writeFile(own, (await readFile(objects, 'utf8')).replace(/\b(show|addressed)\b/g, `$1-${namespaces}`));
@@ -105,9 +108,9 @@ describe('a controller in Go', () => {
     else expect(protobuf).toBe(0);
   }, 300_000);
 
-  it('follows what happens while watches break and histories are forgotten', async () => {
-    // Trouble comes by what the client has done, not by time: a fast client would have finished before it, and one
-    // that is slow and troubled again and again pauses for up to a minute before each new list.
+  it('stays in sync while watches break and histories expire', async () => {
+    // Faults depend on the client's progress, not on time. A fast client would finish before a timed fault, and a
+    // client with repeated faults waits for up to a minute before each new list.
     const counts = { POST: 0, DELETE: 0 };
     const struck: string[] = [];
     const strike = (place: string): void => {

@@ -1,4 +1,4 @@
-/** Objects that real CRDs accept, default or reject, sent to a real API server with the CRD chart installed. */
+/** Sends the objects that real CRDs accept, default or reject to a real API server with the CRD chart. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { misjudged, readCrdCases } from '../unit/api/crdcases.ts';
 import { type Cluster, startCluster } from './harness/cluster.ts';
@@ -25,12 +25,12 @@ describe('the CRD chart on a real API server', () => {
   const isServed = async (path: string): Promise<boolean> => (await server.send({ method: 'GET', path })).code === 200;
 
   it('serves every kind', async () => {
-    // helm returns before the API server has taken the definitions in
+    // helm returns before the API server serves the definitions.
     for (const path of collections())
       await eventually(`served ${path}`, async () => (await isServed(path)) || undefined, SERVED_MS);
   }, 120_000);
 
-  it('judges every case as the reference does', async () => {
+  it('returns the reference outcome for every case', async () => {
     const cases = readCrdCases();
     expect(cases.length).toBeGreaterThan(800);
     const wrong: string[] = [];

@@ -1,4 +1,4 @@
-/** Versions that a server has forgotten, or that it does not know yet, for lists, their pages and watches. */
+/** Lists, pages and watches from resource versions that are expired or in the future. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
@@ -13,14 +13,14 @@ interface Listed {
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
 
-describe('what a server remembers', () => {
+describe('expired resource versions', () => {
   let plane: ControlPlane;
   let local: LocalApiServer;
-  /** Each with a list that was begun, changes after it, and nothing of the time before remembered. */
+  /** Each server has a started list, later changes, and no history before these. */
   let both: readonly { readonly server: Server; readonly begun: Listed['metadata'] }[];
 
   beforeAll(async () => {
-    // Its cache would remember what etcd forgets.
+    // The watch cache would keep versions that etcd has compacted.
     plane = await startControlPlane({ controllers: false, apiServerFlags: ['--watch-cache=false'] });
     local = await startApiServer({ clock: steadyClock() });
     both = await Promise.all([
@@ -62,10 +62,10 @@ describe('what a server remembers', () => {
   };
 
   it.each<[string, number, (begun: Listed['metadata']) => string]>([
-    ['a page of a list that is forgotten', 410, (begun) => `limit=5&${token(begun)}`],
+    ['a page of an expired list', 410, (begun) => `limit=5&${token(begun)}`],
     ['the version of a list', 410, (begun) => `resourceVersion=${begun.resourceVersion}&resourceVersionMatch=Exact`],
     ['the first version', 410, () => 'resourceVersion=1&resourceVersionMatch=Exact&limit=1'],
-    ['any version after one that is forgotten', 200, (begun) => `resourceVersion=${begun.resourceVersion}`],
+    ['any version after an expired one', 200, (begun) => `resourceVersion=${begun.resourceVersion}`],
     ['no version', 200, () => ''],
   ])('%s: %d', async (_, code, query) => {
     const answers = await Promise.all(
@@ -76,7 +76,7 @@ describe('what a server remembers', () => {
     expect(ours).toEqual(real);
   });
 
-  it('lets a list that is forgotten go on with what there is now', async () => {
+  it('lets an expired list continue with the current state', async () => {
     const rest = both.map(async ({ server, begun }) => {
       const gone = await server.send({ method: 'GET', path: `${MAPS}?limit=5&${token(begun)}` });
       const { metadata } = gone.body as Listed;
@@ -89,7 +89,7 @@ describe('what a server remembers', () => {
 
   it.each<[string, (begun: Listed['metadata']) => string]>([
     ['the first version', () => '1'],
-    ['the version of a list that is forgotten', (begun) => begun.resourceVersion],
+    ['the version of an expired list', (begun) => begun.resourceVersion],
   ])(
     'ends a watch from %s with one error',
     async (_, version) => {
@@ -99,7 +99,7 @@ describe('what a server remembers', () => {
         ),
       );
       expect(real).toMatchObject([{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]);
-      // A server whose cache is too short words it as the local one does.
+      // A server whose watch cache is too short returns the same message as the local server.
       const withoutMessage = (events: unknown): unknown =>
         JSON.parse(JSON.stringify(events).replace(/"message":"[^"]*",/, ''));
       expect(withoutMessage(normal(ours))).toEqual(withoutMessage(normal(real)));
@@ -107,7 +107,7 @@ describe('what a server remembers', () => {
     60_000,
   );
 
-  it('takes a watch from a version that is still to come', async () => {
+  it('accepts a watch from a future version', async () => {
     const [real, ours] = await Promise.all(
       both.map(({ server }) =>
         server.watch(`${MAPS}?watch=true&timeoutSeconds=1&resourceVersion=99999999`, () => false),

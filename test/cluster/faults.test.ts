@@ -1,4 +1,6 @@
-/** What goes wrong with real control planes. The operator gets over it without a restart, and buys nothing twice. */
+/**
+ * Faults of a real control plane, after which the operator continues without a restart and without a duplicate launch.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Cluster, startCluster, until } from './harness/cluster.ts';
@@ -29,7 +31,7 @@ describe('an operator whose control plane fails', () => {
     await cluster?.stop();
   }, 60_000);
 
-  it('goes on after a crash of the API server while pods were pending', async () => {
+  it('continues after a crash of the API server while pods are pending', async () => {
     await spread.scale(4);
     await cluster.plane.crashApiServer(1_000);
     await spread.settled(4);
@@ -38,7 +40,7 @@ describe('an operator whose control plane fails', () => {
     expect(told).toContain('the API server serves requests again');
   }, 150_000);
 
-  it('goes on after its connections were cut again and again while it bought', async () => {
+  it('continues after its connections are cut repeatedly during launches', async () => {
     await spread.scale(7);
     for (let round = 0; round < 6; round += 1) {
       wire.cut();
@@ -50,7 +52,7 @@ describe('an operator whose control plane fails', () => {
     expect(spread.bought()).toBe(7);
   }, 150_000);
 
-  it('ends with its lease when etcd stands still for longer than that lasts; its successor buys nothing twice', async () => {
+  it('exits if etcd is paused for longer than its lease, and its successor launches no node twice', async () => {
     await operator.stop();
     operator = await startOperatorProcess(cluster, wire.env);
     const message = (text: string): boolean => operator.lines().some((line) => line.message === text);
@@ -64,7 +66,7 @@ describe('an operator whose control plane fails', () => {
     expect(operator.process.exit).toBe('exit code 1');
     expect(message('leader election lost')).toBe(true);
 
-    // As the kubelet does with its container.
+    // Starts the operator again, as the kubelet restarts its container.
     operator = await startOperatorProcess(cluster, wire.env);
     await spread.settled(9);
     expect(spread.bought()).toBe(9);

@@ -1,4 +1,4 @@
-/** What the real kubectl prints of the same objects from a real API server and from the local one. */
+/** Compares the output of the real kubectl for the same objects on a real API server and on the local one. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ type Kubectl = (...argv: readonly string[]) => Promise<Printed>;
 
 const UID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Without what differs by nature, and without the padding that it causes. */
+/** Removes values that differ between servers, and the padding that depends on them. */
 const normal = (text: string): string =>
   text
     .replace(UID, 'UID')
@@ -32,7 +32,7 @@ const normal = (text: string): string =>
     .replace(/(resourceVersion|Resource Version): +"?\d+"?/g, 'VERSION')
     .replace(/ +/g, ' ');
 
-/** Without the lines into which a text is broken. */
+/** Removes line breaks. */
 const words = (text: string): string => text.replace(/\s+/g, ' ');
 
 describe('kubectl on the local API server and on a real one', () => {
@@ -43,7 +43,7 @@ describe('kubectl on the local API server and on a real one', () => {
   let ours: Kubectl;
 
   const kubectl = async (kubeconfig: string, name: string): Promise<Kubectl> => {
-    // Discovery is cached there.
+    // Folder of the discovery cache.
     const home = join(folder, name);
     await mkdir(home);
     const env = { ...process.env, HOME: home, KUBECONFIG: kubeconfig };
@@ -89,7 +89,7 @@ describe('kubectl on the local API server and on a real one', () => {
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  it('has an object of every kind that it is to show', async () => {
+  it('has an object of every printed kind', async () => {
     const text = await readFile(join(import.meta.dirname, 'parity/objects.yaml'), 'utf8');
     expect(text.match(/^kind: /gm)?.length).toBeGreaterThanOrEqual(KINDS.length + NAMED.length);
     const { text: listed } = await real('get', KINDS.join(','), '-n', 'show', '-o', 'name');
@@ -104,7 +104,7 @@ describe('kubectl on the local API server and on a real one', () => {
     ['get', '-o', 'name'],
     ['describe'],
   ])(
-    '%s %s %s: the same of every kind',
+    '%s %s %s: prints the same for every kind',
     async (verb, ...flags) => {
       const of = (...what: readonly string[]): readonly string[] => [verb ?? '', ...what, '-n', 'show', ...flags];
       const isTable = verb === 'get' && !['yaml', 'name'].includes(flags.at(-1) ?? '');
@@ -130,10 +130,10 @@ describe('kubectl on the local API server and on a real one', () => {
   it.each([
     ...['pods', 'deployments', 'nodes', 'poddisruptionbudgets', 'services', 'jobs', 'leases', 'csinodes'],
     ...['nodepools', 'ec2nodeclasses', 'nodeclaims'],
-  ])('explain %s: the same fields and types', async (kind) => {
+  ])('explain %s: prints the same fields and types', async (kind) => {
     const fields = async (one: Kubectl, ...argv: readonly string[]): Promise<readonly string[]> => {
       const { text } = await one('explain', ...argv);
-      // The models do not list the values of enumerations apart, and do not tell which fields are required.
+      // The models do not list values of enumerations separately, and do not name required fields.
       const listed = text
         .slice(text.indexOf('FIELDS:'))
         .replace(/^ *enum: .*$/gm, '')

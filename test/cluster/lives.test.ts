@@ -1,4 +1,4 @@
-/** Ends of objects, as the controllers of a real control plane and the local server bring them about. */
+/** Deletions of objects by the controllers of a real control plane and by the local server. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
@@ -8,7 +8,7 @@ import { eventually } from './harness/processes.ts';
 import { LIVES } from './parity/lives.ts';
 import { normal } from './parity/normal.ts';
 
-describe('what becomes of objects on a real control plane and on the local server', () => {
+describe('the life of objects on a real control plane and on the local server', () => {
   let plane: ControlPlane;
   let local: LocalApiServer;
   let servers: readonly [real: Server, ours: Server];
@@ -24,7 +24,7 @@ describe('what becomes of objects on a real control plane and on the local serve
     await plane?.stop();
   }, 60_000);
 
-  /** A namespace with the account that pods need. */
+  /** Creates a namespace with the service account that pods need. */
   async function namespaceOn(server: Server, name: string): Promise<string> {
     await server.send({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
     const account = { method: 'GET', path: `/api/v1/namespaces/${name}/serviceaccounts/default` };

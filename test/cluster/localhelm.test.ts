@@ -1,4 +1,4 @@
-/** Real helm with both charts on the local API server, as on any cluster. */
+/** Real helm with both charts on the local API server. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ describe('helm on the local API server', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'karpenter-helm-'));
-    // For the chart's two replicas, which want different zones.
+    // For the chart's two replicas, which require different zones.
     world = await startWorld({ systemNodes: 2, timeScale: 10 });
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, world.kube.kubeconfig());
@@ -28,7 +28,7 @@ describe('helm on the local API server', () => {
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  /** The ids of the CRDs, so that it shows when one was made anew. */
+  /** Returns the UIDs of the CRDs, which change if a CRD is recreated. */
   const definitions = async (): Promise<readonly string[]> =>
     (await shell("kubectl get crd -o jsonpath='{.items[*].metadata.uid}'")).split(' ');
 
@@ -49,7 +49,7 @@ describe('helm on the local API server', () => {
   const kept = async (): Promise<readonly unknown[]> =>
     Promise.all(DOCUMENTS.map(async (ref) => (await world.kube.client.find(CONFIG_MAP, ref))?.binaryData));
 
-  it('installs the CRDs over those that the world has from the start', async () => {
+  it('installs the CRDs over the existing ones of the local world', async () => {
     const before = await definitions();
     expect(before).toHaveLength(5);
     expect(await shell('helm upgrade --install karpenter-crd charts/karpenter-crd --namespace kube-system')).toContain(
@@ -68,7 +68,7 @@ describe('helm on the local API server', () => {
     );
   }, 180_000);
 
-  it('upgrades it, and rolls it back, without a change to the data that the operator keeps', async () => {
+  it('upgrades the operator, and rolls it back, without a change to its data', async () => {
     await keep();
     await shell(`helm upgrade karpenter charts/karpenter ${FLAGS} --set logLevel=debug --set replicas=1`);
     expect(JSON.stringify(await containers())).toContain('{"name":"LOG_LEVEL","value":"debug"}');
@@ -88,7 +88,7 @@ describe('helm on the local API server', () => {
     expect(shown).toContain('kind: Deployment');
   }, 120_000);
 
-  it('uninstalls both, with what is theirs', async () => {
+  it('uninstalls both charts with their objects', async () => {
     await shell('helm uninstall karpenter karpenter-crd --namespace kube-system --wait');
     const left = 'kubectl get crd,deploy,svc,sa,pdb,roles,rolebindings,clusterroles,clusterrolebindings -A -o name';
     expect((await shell(left)).split('\n').filter((line) => line.includes('karpenter'))).toEqual([]);
@@ -96,7 +96,7 @@ describe('helm on the local API server', () => {
     expect(await kept()).toEqual(KEPT);
   }, 120_000);
 
-  it('installs it again over the data that was kept', async () => {
+  it('installs the operator again with the data that was kept', async () => {
     expect(await shell(`helm install karpenter charts/karpenter ${FLAGS}`)).toContain('STATUS: deployed');
     expect(await kept()).toEqual(KEPT);
   }, 120_000);

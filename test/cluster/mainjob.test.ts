@@ -1,6 +1,6 @@
 /**
- * The main job on a control plane that others wrote: kube-scheduler binds, the real eviction API drains, RBAC forbids
- * whatever the chart does not allow.
+ * The main scenario on a real control plane: kube-scheduler binds, the real Eviction API drains, and RBAC denies
+ * requests that the chart does not allow.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
@@ -14,25 +14,25 @@ import { forbidden, grantedRules, unusedGrants } from './harness/rbac.ts';
 
 const REPLICAS = 20;
 
-/** Grants that other features use, or that are Karpenter's though nothing uses them: users rely on the same roles. */
+/** Grants of other features, or of Karpenter's roles, which users depend on. */
 const SPARE: readonly RegExp[] = [
-  // Informers list and watch; whoever may do that may also get.
+  // Informers list and watch, and get is granted with these verbs.
   /^get /,
-  // Leases are looked at with get.
+  // Leases are read with get.
   /^watch coordination/,
-  // Writes come as one of the two.
+  // Writes use one of the two verbs.
   /^(update|patch) /,
-  // The status comes with its object.
+  // The status is granted with its object.
   /^\w+ \S+\/status$/,
-  // Capacity buffers and overlays are behind feature gates, and so are the workloads that buffers refer to.
+  // Capacity buffers and overlays are behind feature gates, as are the workloads that buffers refer to.
   /^(list|watch) (autoscaling.x-k8s.io\/capacitybuffers|karpenter.sh\/nodeoverlays)$/,
   /^(list|watch) (\/podtemplates|\/replicationcontrollers|apps\/(deployments|replicasets|statefulsets))$/,
-  // Pods are deleted, without eviction, when a node's time of grace is up.
+  // Pods are deleted without eviction at the end of a node's termination grace period.
   /^delete \/pods$/,
   /^(list|watch) \/events$/,
 ];
 
-describe('the main job on a real control plane', () => {
+describe('the main scenario on a real control plane', () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
   const trouble: string[] = [];
@@ -69,7 +69,7 @@ describe('the main job on a real control plane', () => {
   const allRunning = (): Promise<boolean> =>
     wait(`${REPLICAS} running pods`, async () => (await running()).length === REPLICAS);
 
-  it('buys nodes for pending pods, and kube-scheduler binds them all', async () => {
+  it('launches nodes for pending pods, and kube-scheduler binds all pods', async () => {
     await scale(REPLICAS);
     await allRunning();
 
@@ -85,7 +85,7 @@ describe('the main job on a real control plane', () => {
     expect(bound.length).toBeGreaterThanOrEqual(REPLICAS);
   }, 120_000);
 
-  it('shows what it did to kubectl', async () => {
+  it('prints its decisions in kubectl', async () => {
     const table = await cluster.kubectl('get', 'nodeclaims,nodepools,ec2nodeclasses');
     expect(table).toMatch(/^NAME +TYPE +CAPACITY +ZONE +NODE +READY +AGE/m);
     expect(table).toMatch(/nodeclaim\S+ +\S+ +spot +us-west-2\w +ip-\S+ +True/);
@@ -96,7 +96,7 @@ describe('the main job on a real control plane', () => {
     expect(told).toMatch(/Normal +Registered +\S+ +karpenter +Status condition transitioned, Type: Registered/);
   }, 60_000);
 
-  it('drains an interrupted spot node no faster than a disruption budget allows, and replaces it', async () => {
+  it('drains an interrupted spot node within a disruption budget, and replaces it', async () => {
     await cluster.kube.create(POD_DISRUPTION_BUDGET, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
@@ -126,14 +126,14 @@ describe('the main job on a real control plane', () => {
     expect(told.items.length).toBeGreaterThan(0);
   }, 120_000);
 
-  it('gives every node back when the pods are gone', async () => {
+  it('deletes every node after the pods are deleted', async () => {
     await scale(0);
     await wait('no claims', async () => (await cluster.kube.list(NODE_CLAIM)).items.length === 0);
     await wait('no instances', () => instances().length === 0);
     await wait('no nodes', async () => (await nodes()).length === 0);
   }, 120_000);
 
-  it('was never refused by RBAC, and logged no error', async () => {
+  it('has no denied request, and logs no error', async () => {
     const requests = await cluster.audit();
     expect(requests.length).toBeGreaterThan(100);
     expect(forbidden(requests)).toEqual([]);
@@ -141,7 +141,7 @@ describe('the main job on a real control plane', () => {
     expect(trouble).toEqual([]);
   });
 
-  it('had a use for every rule of the chart, but for those that Karpenter grants for more than the main job', async () => {
+  it('uses every rule of the chart except rules that Karpenter grants for other features', async () => {
     const unused = unusedGrants(await grantedRules(cluster), await cluster.audit());
     expect(unused.filter((grant) => !SPARE.some((pattern) => pattern.test(grant)))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** An operator that comes to a cluster of ten thousand pods. */
+/** An operator that starts in a cluster of ten thousand pods. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
@@ -10,9 +10,9 @@ import { freePorts } from './harness/processes.ts';
 const NODES = 100;
 const PODS_A_NODE = 100;
 const AT_ONCE = 32;
-/** The chart's example gives the operator a gigabyte. */
+/** The chart's example sets a limit of one gigabyte. */
 const MOST_MEMORY_KB = 900 * 1_024;
-/** Kubelets kill a container whose probe takes longer three times in a row. */
+/** Kubelets kill a container after three slower probes in a row. */
 const PROBE_LIMIT_MS = 5_000;
 
 const nodeName = (index: number): string => `ready-${index}`;
@@ -42,13 +42,13 @@ async function inParallel(count: number, work: (index: number) => Promise<unknow
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-describe('an operator that comes to ten thousand pods', () => {
+describe('an operator that starts in a cluster of ten thousand pods', () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
   let probePort = 0;
 
   beforeAll(async () => {
-    // Nobody else shall look at the pods: there are no kubelets behind these nodes.
+    // No controllers handle the pods, because these nodes have no kubelets.
     cluster = await startCluster({ plane: { controllers: false }, world: { systemNodes: 0 } });
     const { kube } = cluster;
     const ready = {
@@ -69,14 +69,14 @@ describe('an operator that comes to ten thousand pods', () => {
     await cluster?.stop();
   }, 60_000);
 
-  /** The most that the operator ever had, in KiB; zero where the system does not tell. */
+  /** Returns the highest memory of the operator in KiB, or 0 if the system does not report it. */
   const memory = async (): Promise<number> => {
     if (process.platform !== 'linux') return 0;
     const status = await readFile(`/proc/${operator.process.pid}/status`, 'utf8');
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
   };
 
-  /** How long the liveness probe takes now; undefined before the operator serves it. */
+  /** Returns the duration of the liveness probe, or undefined before the operator serves it. */
   const probe = async (): Promise<number | undefined> => {
     const started = performance.now();
     try {
@@ -87,7 +87,7 @@ describe('an operator that comes to ten thousand pods', () => {
     return performance.now() - started;
   };
 
-  it('reads them page by page, answers its probes all the while, and buys for the one that is pending', async () => {
+  it('lists the pods in pages, answers probes meanwhile, and launches a node for the pending pod', async () => {
     operator = await startOperatorProcess(cluster, {
       HEALTH_PROBE_PORT: String(probePort),
       DISABLE_LEADER_ELECTION: 'true',

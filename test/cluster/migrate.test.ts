@@ -1,6 +1,6 @@
 /**
- * `karpenter snapshot` and `migrate status` on a real API server: CRDs of several versions, real rights, and the commands that
- * `migrate status` names, typed as they are with real kubectl.
+ * `karpenter snapshot` and `migrate status` on a real API server: CRDs of several versions, real permissions, and the
+ * commands of `migrate status` with real kubectl.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ function definition(kind: string, group: string, versions: readonly string[], st
   } as KubeObject;
 }
 
-/** The rights that `karpenter snapshot --help` names, less some. */
+/** Permissions that `karpenter snapshot --help` names, without some of them. */
 const rules = (without: readonly string[] = []) => [
   ...READ_KINDS.flatMap(({ versions: [{ group, plural }] }) =>
     without.includes(plural) ? [] : [{ apiGroups: [group], resources: [plural], verbs: ['list'] }],
@@ -52,7 +52,7 @@ const rules = (without: readonly string[] = []) => [
   },
 ];
 
-describe('a cluster with what beta and alpha left behind, on a real API server', () => {
+describe('a cluster with objects of the beta and alpha APIs on a real API server', () => {
   let plane: ControlPlane;
   let shell: Shell;
   const create = (path: string, object: object) => plane.client.raw('POST', path, object);
@@ -86,7 +86,7 @@ describe('a cluster with what beta and alpha left behind, on a real API server',
     await plane?.stop();
   }, 60_000);
 
-  /** A kubeconfig of somebody with some rights. */
+  /** Returns a kubeconfig of a user with these permissions. */
   async function somebody(name: string, allowed: readonly object[]): Promise<string> {
     const rbac = '/apis/rbac.authorization.k8s.io/v1';
     await create('/api/v1/namespaces/default/serviceaccounts', {
@@ -121,13 +121,13 @@ describe('a cluster with what beta and alpha left behind, on a real API server',
   };
   const infoIn = (objects: readonly KubeObject[]) => objects.at(-1) as SnapshotInfo;
 
-  /** Exit code 2 says that something is left. */
+  /** Exit code 2 means that some steps are unfinished. */
   const items = async (): Promise<readonly Item[]> =>
     (JSON.parse(await shell('node bin/karpenter.js migrate status -o json || [ $? = 2 ]')) as Status).items;
   const about = async (subject: string): Promise<readonly Item[]> =>
     (await items()).filter((item) => item.subject === subject);
 
-  it('needs the rights that the snapshot’s help names, and no others', async () => {
+  it('requires exactly the permissions in the help of the snapshot', async () => {
     const objects = await snapshot(await somebody('reader', rules()));
     expect(infoIn(objects)).toMatchObject({
       notRead: [],
@@ -137,13 +137,13 @@ describe('a cluster with what beta and alpha left behind, on a real API server',
     expect(objects.map(({ kind, apiVersion }) => `${apiVersion} ${kind}`)).toContain('karpenter.sh/v1 NodePool');
   });
 
-  it('is read without what is forbidden, and the snapshot says so', async () => {
+  it('is read without forbidden kinds, which the snapshot names', async () => {
     const info = infoIn(await snapshot(await somebody('half', rules(['poddisruptionbudgets', 'nodes']))));
     expect(info.notRead.map(({ kind }) => kind)).toEqual(['Node', 'PodDisruptionBudget']);
     expect(info.notRead[0]?.why).toMatch(/^nodes is forbidden: User "system:serviceaccount:default:half" cannot list/);
   });
 
-  it('is brought in order by the commands that migrate status names', async () => {
+  it('is migrated by the commands that migrate status prints', async () => {
     const subjects = [
       'ownership of CRDs',
       'CRD nodepools.karpenter.sh',

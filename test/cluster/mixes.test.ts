@@ -1,6 +1,6 @@
 /**
- * kube-scheduler as the judge of the engine: whatever mix of pods there is, each pod gets to run, or the operator has
- * said why it will not. None waits for a place that the engine believes in and kube-scheduler does not.
+ * Checks the engine against kube-scheduler: in any mix of pods, each pod runs or has an event of the operator with the
+ * reason. No pod waits for a node that only the engine considers possible.
  *
  * ```sh
  * MIX_SEED=42 MIX_ROUNDS=20 npx jest --selectProjects cluster -t mixes
@@ -22,7 +22,7 @@ const roll = dice(SEED);
 describe(`mixes of pods with seed ${SEED}`, () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
-  /** Of the deployments so far. */
+  /** Names of the existing deployments. */
   const names: string[] = [];
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe(`mixes of pods with seed ${SEED}`, () => {
   const pods = async (): Promise<readonly Pod[]> =>
     (await cluster.kube.list(POD)).items.filter(({ metadata }) => metadata.namespace === 'default');
 
-  /** Names of the pods of which the operator said why they have no place. */
+  /** Returns the names of pods whose events contain the reason that they are unschedulable. */
   const explained = async (): Promise<ReadonlySet<string>> => {
     const { items } = await cluster.kube.list(EVENT, { fieldSelector: 'reason=FailedScheduling' });
     return new Set(

@@ -1,6 +1,6 @@
 /**
- * One conversation with a real API server and with the local one: where they differ, the local one is wrong. Ids,
- * times and versions apart, status codes and bodies are the same.
+ * Sends the same requests to a real API server and to the local one. Any difference is an error of the local server.
+ * Status codes and bodies must be equal except for IDs, times and versions.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
@@ -15,7 +15,7 @@ import { SCRIPT } from './parity/requests.ts';
 import { TRIALS } from './parity/trials.ts';
 import { WATCHES, watchEvents } from './parity/watches.ts';
 
-/** A group version's resources by name, in what clients look at. */
+/** Returns the resources of a group version by name, with the fields that clients use. */
 async function resourcesAt(server: Server, path: string): Promise<ReadonlyMap<string, unknown>> {
   const { body } = await server.send({ method: 'GET', path });
   const { resources } = body as { resources: readonly (Record<string, unknown> & { readonly name: string })[] };
@@ -35,7 +35,7 @@ interface Managed {
   readonly subresource?: string;
 }
 
-/** The managed fields of an answered object. Their order follows the second in which each was written. */
+/** Returns the managed fields of an object in a response. Their order depends on the time of each write. */
 function managers(answer: Answer | undefined): unknown {
   const { metadata } = (answer?.body ?? {}) as { readonly metadata?: { readonly managedFields?: readonly Managed[] } };
   const key = ({ manager, operation, subresource = '' }: Managed): string => `${operation} ${manager} ${subresource}`;
@@ -85,7 +85,7 @@ describe('the local API server and a real one', () => {
     expect(comparable(ours, wording === undefined)).toEqual(comparable(real, wording === undefined));
   });
 
-  it.each(MANAGERS.map(({ name }) => [name] as const))('agree on who manages which field: %s', (name) => {
+  it.each(MANAGERS.map(({ name }) => [name] as const))('agree on the manager of each field: %s', (name) => {
     expect(managers(answers.ours.get(name))).toEqual(managers(answers.real.get(name)));
   });
 
@@ -95,7 +95,7 @@ describe('the local API server and a real one', () => {
     expect(normal(ours)).toEqual(normal(real));
   });
 
-  it('serve what the local one serves under the same names, with the same verbs', async () => {
+  it('serve the resources of the local server under the same names with the same verbs', async () => {
     const groups = await servers.ours.send({ method: 'GET', path: '/apis' });
     const { groups: listed } = groups.body as { groups: readonly { versions: readonly { groupVersion: string }[] }[] };
     const paths = ['/api/v1', ...listed.flatMap(({ versions }) => versions.map((one) => `/apis/${one.groupVersion}`))];

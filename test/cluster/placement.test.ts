@@ -1,4 +1,4 @@
-/** What the engine takes for a place is one for kube-scheduler: pods of every kind of constraint, planned in one go. */
+/** kube-scheduler confirms the engine's placements: pods with every kind of constraint, planned at once. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
@@ -30,13 +30,13 @@ const container = (name: string, requests: Record<string, string>, more: object 
   ...more,
 });
 
-/** Only on nodes of one NodePool, which has a taint of its own. */
+/** Restricts pods to nodes of one NodePool with a taint. */
 const onlyIn = (nodePool: string) => ({
   nodeSelector: { 'karpenter.sh/nodepool': nodePool },
   tolerations: [{ key: 'dedicated', operator: 'Equal', value: nodePool, effect: 'NoSchedule' }],
 });
 
-/** Name, replicas, what is special about the pod, requests of its container. */
+/** Name, replicas, pod spec, and requests of the container. */
 const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Record<string, string>?])[] = [
   ['plain', 5, {}],
   ['zones', 7, spread('zones', ZONE)],
@@ -49,7 +49,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
     'together',
     4,
     {
-      // Where others go too, kube-scheduler could put the first on a node without room for the rest, for good.
+      // With other pods on these nodes, kube-scheduler could bind the first pod to a node without room for the rest.
       ...onlyIn('shared'),
       affinity: {
         podAffinity: {
@@ -105,7 +105,7 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
 ];
 const PODS = WORKLOADS.reduce((sum, [, replicas]) => sum + replicas, 0);
 
-/** On every node, whatever its taints. */
+/** A DaemonSet that tolerates every taint. */
 const DAEMON = {
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
@@ -122,7 +122,7 @@ const DAEMON = {
   },
 };
 
-/** A volume that can be reached from one zone only, made beforehand and bound to its claim. */
+/** A volume in a single zone, created beforehand and bound to its claim. */
 const VOLUME: readonly unknown[] = [
   {
     apiVersion: 'v1',
@@ -150,7 +150,7 @@ const VOLUME: readonly unknown[] = [
   },
 ];
 
-/** A pool like the others for pods that tolerate its taint. */
+/** A NodePool with a taint for pods that tolerate it. */
 const tainted = (name: string): KubeObject => {
   const made = pool({ name, cpus: [4] }) as KubeObject & { spec: { template: { spec: object } } };
   const taints = [{ key: 'dedicated', value: name, effect: 'NoSchedule' }];
@@ -159,13 +159,13 @@ const tainted = (name: string): KubeObject => {
 };
 
 /**
- * kube-scheduler binds pods as their nodes come up, one after the other, and where several would do the choice is its
- * own. So a few pods may find the place taken that was meant for them.
+ * kube-scheduler binds pods as their nodes become ready, and chooses between several nodes, so a few pods may find
+ * their planned node full.
  */
 const FEW = PODS / 5;
 const UNUSED = 2;
 
-describe('pods of every kind of constraint', () => {
+describe('pods with every kind of constraint', () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
 
@@ -182,7 +182,7 @@ describe('pods of every kind of constraint', () => {
     ];
     for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
     for (const object of objects) await applyText(cluster, JSON.stringify(object));
-    // All are there before the operator looks, so that it plans for them in one go.
+    // All pods exist before the operator starts, so that they are planned together.
     await until(cluster, 'pods that kube-scheduler has no place for', async () => {
       const found = await pods();
       return found.length === PODS && found.every(({ status }) => status?.conditions?.[0]?.reason === 'Unschedulable');
@@ -199,7 +199,7 @@ describe('pods of every kind of constraint', () => {
       ({ metadata }) => metadata.namespace === 'default' && metadata.labels?.app !== 'agent',
     );
 
-  it('are all bound by kube-scheduler, nearly all to the nodes that were bought for them at once', async () => {
+  it('are all bound by kube-scheduler, nearly all to the nodes of the first plan', async () => {
     const waiting = async (): Promise<readonly string[]> =>
       (await pods())
         .filter(({ status }) => status?.phase !== 'Running')
@@ -216,7 +216,7 @@ describe('pods of every kind of constraint', () => {
     expect(claims).toHaveLength(plans.reduce((sum, plan) => sum + Number(plan.nodeclaims), 0));
   }, 180_000);
 
-  it('use the nodes that were bought, but for two at the most', async () => {
+  it('use all launched nodes, except at most two', async () => {
     const used = new Set((await pods()).map(({ spec }) => spec.nodeName));
     const bought = (await cluster.kube.list(NODE, { labelSelector: 'karpenter.sh/nodepool' })).items;
     const unused = bought.map(({ metadata }) => metadata.name).filter((name) => !used.has(name));

@@ -1,4 +1,4 @@
-/** What a user sees of our kinds with an unmodified kubectl on a real API server. */
+/** Output of an unmodified kubectl for Karpenter's kinds on a real API server. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -19,7 +19,7 @@ import { type Installation, startInstallation } from './harness/installation.ts'
 const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, CAPACITY_BUFFER];
 const OBJECTS = join(import.meta.dirname, 'printed/objects.yaml');
 
-/** A table without what differs from run to run: ages, which may also widen their column. */
+/** Removes values that differ from run to run: ages, which may also change the column width. */
 function steady(table: string): string {
   const [header = '', ...rows] = table.split('\n');
   const [age = ''] = /AGE *$|AGE +/.exec(header) ?? [];
@@ -30,7 +30,7 @@ function steady(table: string): string {
   ].join('\n');
 }
 
-/** A description without what differs from run to run: ids, times, and the widths of the events' columns. */
+/** Removes values that differ from run to run: IDs, times, and widths of the columns of events. */
 const steadyText = (text: string): string =>
   text
     .replace(/^( *(?:Creation|Deletion) Timestamp: +).+$/gm, '$1TIME')
@@ -43,7 +43,7 @@ interface Told {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
-  /** kubectl shows events in the order of their times. */
+  /** kubectl sorts events by time. */
   readonly secondsAgo: number;
 }
 
@@ -113,7 +113,7 @@ describe('kubectl', () => {
     expect(steady(await real.kubectl('get', plural, '-o', 'wide'))).toMatchSnapshot();
   });
 
-  it('knows the short names and categories', async () => {
+  it('supports the short names and categories', async () => {
     const names = async (...argv: string[]): Promise<readonly string[]> =>
       (await real.kubectl('get', ...argv, '-o', 'name')).trim().split('\n').sort();
     expect(await names('ec2nc')).toEqual(await names('ec2nodeclasses'));
@@ -132,14 +132,14 @@ describe('kubectl', () => {
       );
   }, 60_000);
 
-  it('tells of an object that is being deleted and waits for its finalizer', async () => {
+  it('describes an object that is being deleted and waits for its finalizer', async () => {
     await real.kubectl('delete', 'nodeclaim', 'default-ready', '--wait=false');
     const text = await real.kubectl('describe', 'nodeclaim', 'default-ready');
     expect(text).toMatch(/Deletion Timestamp: +20/);
     expect(text).toMatch(/Finalizers:\n +karpenter\.sh\/termination/);
   });
 
-  it('scales a static NodePool, and refuses to make another one static', async () => {
+  it('scales a static NodePool, and does not make another NodePool static', async () => {
     await real.kubectl('scale', 'nodepool', 'static', '--replicas=3');
     expect(await real.kubectl('get', 'nodepool', 'static', '-o', 'jsonpath={.spec.replicas}')).toBe('3');
     await expect(real.kubectl('scale', 'nodepool', 'default', '--replicas=3')).rejects.toThrow(/static/);

@@ -11,7 +11,7 @@ import { alerts, queries, RULES_FILE, seriesIn } from '../support/queries.ts';
 import { eventually } from './harness/processes.ts';
 import { type Prometheus, prometheusBinaries, startPrometheus } from './harness/prometheus.ts';
 
-/** Of events that the scenario does not have, or of a process of its own. */
+/** Metrics of events that do not occur in this test, or of a separate process. */
 const NOT_HERE = [
   'karpenter_cloudprovider_instance_launch_failures_total',
   'karpenter_cloudprovider_instance_type_price_estimated',
@@ -43,7 +43,7 @@ describe('a Prometheus', () => {
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  it('scrapes the operator without an error, and takes every series', async () => {
+  it('scrapes the operator without an error, and accepts every series', async () => {
     const { activeTargets } = await prometheus.get<{ activeTargets: { health: string; lastError: string }[] }>(
       'targets',
     );
@@ -55,7 +55,7 @@ describe('a Prometheus', () => {
     expect(await value('scrape_samples_scraped')).toBe(await value('karpenter_metrics_series'));
   });
 
-  it('has every metric that is asked for', async () => {
+  it('has every metric that is queried', async () => {
     const names = new Set(await prometheus.get<string[]>('label/__name__/values'));
     const asked = new Set(queries().flatMap(({ expr }) => seriesIn(expr)));
     expect([...asked].filter((name) => !names.has(name) && !NOT_HERE.includes(name))).toEqual([]);
@@ -66,7 +66,7 @@ describe('a Prometheus', () => {
     expect(resultType).toBe('vector');
   });
 
-  it('evaluates the rules, of which none alerts', async () => {
+  it('evaluates the rules without an alert', async () => {
     const { prometheus: path, promtool } = await prometheusBinaries();
     expect(path).not.toBe('');
     const { stdout } = await promisify(execFile)(promtool, ['check', 'rules', RULES_FILE]);
@@ -81,7 +81,7 @@ describe('a Prometheus', () => {
   });
 });
 
-/** Nodes are bought, one is interrupted, others are given back; something of everything is counted. */
+/** Launches, interrupts and terminates nodes, so that every metric has samples. */
 async function comeAndGo(scenario: Scenario): Promise<void> {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
   await scenario.apply(deployment('web', 3, apart('web')));
@@ -95,7 +95,7 @@ async function comeAndGo(scenario: Scenario): Promise<void> {
   await scenario.until('two nodes', async () => (await scenario.claims()).length === 2, 60_000);
 }
 
-/** Waits for scrapes of what is there now, so that rates have two samples. */
+/** Waits for two scrapes of the current state, so that rates can be computed. */
 async function scraped(prometheus: Prometheus): Promise<void> {
   const query = 'count_over_time(karpenter_nodes_terminated_total[5m]) > 3';
   await eventually(

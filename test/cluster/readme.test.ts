@@ -1,6 +1,6 @@
 /**
  * The install section of the README, command by command, with real helm and kubectl on a real control plane. aws and
- * docker are stand-ins that note what they are asked; the operator runs beside the cluster instead of in its pods.
+ * docker are fakes that record their arguments, and the operator runs outside the cluster.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { CLUSTER_NAME, type Cluster, NAMESPACE, ROOT, startCluster, until } from
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 
-/** Commands of the first block of shell under a heading; a line that ends in a backslash goes on. */
+/** Returns the commands of the first shell block under a heading. A line with a final backslash continues. */
 async function commandsUnder(heading: string): Promise<readonly string[]> {
   const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
   const section = readme.slice(readme.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '';
@@ -46,10 +46,10 @@ describe('the install section of the README', () => {
     await cluster?.stop();
   }, 60_000);
 
-  /** What the reader replaces by names of their own. */
+  /** Replaces the names that readers must replace. */
   const own = (command: string): string => command.replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
 
-  /** Follows the commands up to the one that matches, and that one, with what they have exported. */
+  /** Runs the commands up to the one that matches, with their exported variables. */
   async function follow(last: RegExp): Promise<string> {
     let output = '';
     for (const command of commands.slice(done.length)) {
@@ -61,19 +61,19 @@ describe('the install section of the README', () => {
     throw new Error(`No command matches ${last}, or it came before ${done.at(-1)}`);
   }
 
-  /** A watch goes on until the reader has seen enough. Containers do not run here: their logs are looked for in vain. */
+  /** A watch runs until the reader stops it. Containers do not run here, so their logs do not exist. */
   function ended(command: string): string {
     if (/ -w$/.test(command)) return `${command.slice(0, -3)}\ntimeout --signal=INT 3 ${command} || test $? = 124`;
     return command.replace(/^kubectl logs -f /, 'kubectl get pods --output=name ');
   }
 
-  it('is followed from the first command to the last', () => {
+  it('runs from the first command to the last', () => {
     expect(commands.length).toBeGreaterThanOrEqual(9);
     expect(commands[0]).toMatch(/^export CLUSTER_NAME=my-cluster/);
     expect(commands.at(-1)).toMatch(/^kubectl logs/);
   });
 
-  it('makes what is needed in AWS, and an image', async () => {
+  it('creates the AWS resources and an image', async () => {
     await follow(/^docker/);
     const asked = await readFile(notes, 'utf8');
     const [, file = ''] = /--template-file (\S+)/.exec(asked) ?? [];
@@ -98,7 +98,7 @@ describe('the install section of the README', () => {
     operator = await startOperatorProcess(cluster);
   }, 180_000);
 
-  it('buys nodes for the example', async () => {
+  it('launches nodes for the example', async () => {
     await follow(/^kubectl scale/);
     await until(
       cluster,
@@ -113,7 +113,7 @@ describe('the install section of the README', () => {
     );
   }, 180_000);
 
-  it('comes with examples in which the server finds nothing that it does not know', async () => {
+  it('has examples without unknown fields', async () => {
     const files = (await readdir(join(ROOT, 'examples'))).filter((file) => file.endsWith('.yaml'));
     expect(files.length).toBeGreaterThanOrEqual(3);
     for (const file of files)
@@ -122,7 +122,7 @@ describe('the install section of the README', () => {
       );
   }, 60_000);
 
-  it('shows them, and finds the pods whose logs it names', async () => {
+  it('prints the nodes, and finds the pods whose logs it names', async () => {
     expect(await follow(/^kubectl get nodeclaims -w/)).toMatch(/default-\w+/);
     const pods = await follow(/^kubectl logs/);
     expect(pods.match(/^pod\/karpenter-/gm)).toHaveLength(2);

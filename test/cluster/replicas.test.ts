@@ -1,4 +1,4 @@
-/** Two replicas of the operator with the chart's Role for their lease: one works, the other takes over. */
+/** Two replicas of the operator with the chart's Role for their lease: one leads, the other takes over. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EVENT, LEASE, NODE_CLAIM } from '../../src/api/kinds.ts';
 import { applyText, type Cluster, exampleText, NAMESPACE, startCluster, until } from './harness/cluster.ts';
@@ -32,7 +32,7 @@ describe('two replicas on a real control plane', () => {
     cluster.kubectl('scale', 'deployment', 'inflate', `--replicas=${count}`);
   const claims = async (): Promise<number> => (await cluster.kube.list(NODE_CLAIM)).items.length;
 
-  it('let one work while the other stands by', async () => {
+  it('have one leader and one standby', async () => {
     const first = await leader();
     await scale(1);
     await until(cluster, 'a claim', async () => (await claims()) === 1);
@@ -41,19 +41,19 @@ describe('two replicas on a real control plane', () => {
     expect(standby && leads(standby)).toBe(false);
   }, 90_000);
 
-  it('take over at once from a leader that stops', async () => {
+  it('fail over immediately from a leader that stops', async () => {
     const first = await leader();
     const before = await holder();
     await first.stop();
     expect(first.process.exit).toBe('exit code 0');
-    // The lease is released, so the other replica does not wait until it expires.
+    // The lease is released, so the other replica does not wait for its expiry.
     expect(await holder()).not.toBe(before);
     const second = await leader();
     expect(second).not.toBe(first);
     expect(await holder()).not.toBe(before);
   }, 60_000);
 
-  it('take over from a leader that is killed, when its lease has expired', async () => {
+  it('fail over from a killed leader after its lease has expired', async () => {
     const first = await leader();
     replicas.push(await startOperatorProcess(cluster));
     await until(cluster, 'a standby', () =>
@@ -69,13 +69,13 @@ describe('two replicas on a real control plane', () => {
     await until(cluster, 'its end', () => first.process.exit !== undefined);
     await leader();
     expect(performance.now() - killed).toBeGreaterThan(8_000);
-    // The new leader works: it knows what is there, and buys for what is new.
+    // The new leader works with existing nodes, and launches nodes for new pods.
     const before = await claims();
     await scale(12);
     await until(cluster, 'more claims', async () => (await claims()) > before);
   }, 90_000);
 
-  it('tell of it in events, and are never refused', async () => {
+  it('publish events of the failover, and have no denied request', async () => {
     const told = (await cluster.kube.list(EVENT, { fieldSelector: 'reason=LeaderElection' })).items;
     expect(told.filter(({ message }) => message.endsWith('became leader'))).toHaveLength(3);
     expect(forbidden(await cluster.audit())).toEqual([]);

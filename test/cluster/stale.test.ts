@@ -1,4 +1,7 @@
-/** An operator without a lease, whose view of the cluster is cut off or out of date: it acts on nothing that is not so. */
+/**
+ * An operator without leader election whose view of the cluster is interrupted or outdated. It must not act on wrong
+ * state.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../src/api/kinds.ts';
@@ -16,7 +19,7 @@ const ALONE = { DISABLE_LEADER_ELECTION: 'true' };
 let cluster: Cluster;
 let spread: Spread;
 const begin = async (): Promise<void> => {
-  // Without its cache and with little history, watches from old versions are refused as etcd refuses them.
+  // Without the watch cache and with short history, watches from old versions are rejected as etcd rejects them.
   cluster = await startCluster({ plane: { apiServerFlags: ['--watch-cache=false', '--etcd-compaction-interval=4s'] } });
 };
 
@@ -43,7 +46,7 @@ describe('an operator without leader election', () => {
 
   const logged = (pattern: RegExp): boolean => operator.lines().some((line) => pattern.test(JSON.stringify(line)));
 
-  it('lists again when its watches have expired, and then acts on what happened meanwhile', async () => {
+  it('lists again after its watches have expired, and then acts on the changes', async () => {
     const { items, metadata } = await cluster.kube.list(NODE_CLAIM);
     const [gone] = items;
     wire.cut();
@@ -52,7 +55,7 @@ describe('an operator without leader election', () => {
     await until(cluster, 'the history to be forgotten', () => isForgotten(metadata.resourceVersion ?? ''));
     wire.mend();
 
-    // Two for the new pods, and one for the pod of the claim that a user deleted behind its back.
+    // Two for the new pods, and one for the pod of the claim that a user deleted meanwhile.
     await spread.settled(4);
     await until(cluster, 'the deleted claim to go', async () =>
       (await cluster.kube.list(NODE_CLAIM)).items.every((claim) => claim.metadata.uid !== gone?.metadata.uid),
@@ -64,7 +67,7 @@ describe('an operator without leader election', () => {
     expect(logged(/watch ended, reconnecting.*(too old|compacted|expired)/i)).toBe(true);
   }, 180_000);
 
-  /** Whether a watch from this version is refused. */
+  /** Reports whether a watch from this version is rejected. */
   async function isForgotten(version: string): Promise<boolean> {
     const stop = new AbortController();
     const limit = setTimeout(() => stop.abort(), 1_000);
@@ -79,7 +82,7 @@ describe('an operator without leader election', () => {
     return false;
   }
 
-  it('goes on after etcd stood still for 20 s, and acts on what AWS announced meanwhile', async () => {
+  it('continues after etcd was paused for 20 s, and handles the interruption that AWS announced meanwhile', async () => {
     const { etcd } = cluster.plane.processes;
     const { instances, faults } = cluster.world.aws;
     const [doomed] = instances.list().filter(({ state }) => state === 'running');
@@ -94,11 +97,11 @@ describe('an operator without leader election', () => {
     expect(logged(/"INFO".*the API server answers slowly/)).toBe(true);
   }, 180_000);
 
-  it('reads renewed tokens before anything fails, and gets over one that came too late', async () => {
-    // A single refusal makes it read the file again at once, which is no error.
+  it('reads renewed tokens before requests fail, and recovers from one that was renewed too late', async () => {
+    // A single rejection makes the client read the file again immediately, which is not an error.
     const wasRefused = (): boolean => logged(/"ERROR".*Unauthorized/);
     let last = '';
-    // Longer than the first of them lives.
+    // Longer than the lifetime of the first token.
     for (let round = 0; round < 4; round += 1) {
       last = await cluster.shortenToken(30);
       await sleep(10_000);
@@ -145,7 +148,7 @@ describe('an operator whose clock is', () => {
     ['a minute fast', MINUTE],
     ['a minute slow', -MINUTE],
   ])(
-    '%s does its work like any other',
+    '%s works normally',
     async (_, skewMs) => {
       Object.assign(process.env, cluster.world.aws.env());
       operator = await startOperator({

@@ -1,6 +1,6 @@
 /**
- * docs/takeover.md, command by command, with real helm and kubectl. The operator runs beside the cluster instead of in its
- * pods; before the takeover it stands in for Karpenter, whose chart cannot be had here, under Karpenter's image.
+ * docs/takeover.md, command by command, with real helm and kubectl. The operator runs outside the cluster. Before the
+ * takeover it replaces Karpenter, whose chart is not available here, under Karpenter's image name.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const INSTALL =
   'helm install karpenter charts/karpenter -n kube-system --skip-crds --set settings.clusterName=local ' +
   '--set controller.image.repository=public.ecr.aws/karpenter/controller --set controller.image.tag=1.14.1';
 
-/** Commands of all blocks of shell; a line that ends in a backslash goes on. */
+/** Returns the commands of all shell blocks. A line with a final backslash continues. */
 async function commandsOf(file: string): Promise<readonly string[]> {
   const text = await readFile(file, 'utf8');
   return [...text.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block = '']) =>
@@ -32,7 +32,7 @@ async function commandsOf(file: string): Promise<readonly string[]> {
   );
 }
 
-describe('the way of docs/takeover.md', () => {
+describe('the procedure in docs/takeover.md', () => {
   let folder: string;
   let world: World;
   let shell: Shell;
@@ -75,14 +75,17 @@ describe('the way of docs/takeover.md', () => {
     });
   }
 
-  /** What the reader has, and files of their own. Containers do not run here: pods are named instead of their logs. */
+  /**
+   * Replaces the values that readers must replace. Containers do not run here, so pods are listed instead of their
+   * logs.
+   */
   const own = (command: string): string =>
     command
       .replace('CLUSTER_NAME=my-cluster', 'CLUSTER_NAME=local')
       .replace(/^kubectl logs (.*) --tail=-1$/, 'kubectl get pods --output=name $1')
       .replace(/\b(before|now|values)\.(yaml|txt)/g, `${folder}/$1.$2`);
 
-  /** What happens in the cluster when a command has been typed. */
+  /** Simulates the effects of a command in the cluster. */
   async function follow(command: string): Promise<void> {
     if (/^kubectl scale .*--replicas 0$/.test(command)) await operator?.stop();
     if (/^helm get values/.test(command)) await withoutImage(join(folder, 'values.yaml'));
@@ -92,7 +95,7 @@ describe('the way of docs/takeover.md', () => {
   const uids = async () =>
     (await connect(world.kube.url).list(NODE_CLAIM)).items.map(({ metadata }) => metadata.uid).sort();
 
-  it('keeps every node, there and back', async () => {
+  it('keeps every node in both directions', async () => {
     const before = await uids();
     expect(before.length).toBeGreaterThan(0);
     const exports: string[] = [];
@@ -117,7 +120,7 @@ describe('the way of docs/takeover.md', () => {
   }, 600_000);
 });
 
-/** As the document tells the reader to. */
+/** As the document instructs the reader. */
 async function withoutImage(file: string): Promise<void> {
   const { controller: { image: _, ...controller } = {}, ...values } = parse(await readFile(file, 'utf8')) as {
     readonly controller?: { readonly image?: unknown };

@@ -1,6 +1,6 @@
 /**
- * From charts of an earlier release to those of today with real helm on a real control plane. The earlier ones are kept
- * as packages: without CapacityBuffers, without static NodePools, with fewer settings.
+ * Upgrades from the charts of an earlier release with real helm on a real control plane. The earlier charts are stored
+ * as packages: without CapacityBuffers and static NodePools, and with fewer settings.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -47,16 +47,16 @@ describe('an upgrade from an earlier release', () => {
     await cluster?.stop();
   }, 60_000);
 
-  it('begins where static pools and buffers are unknown', async () => {
+  it('starts without static NodePools and buffers', async () => {
     await expect(read(definition('capacitybuffers.autoscaling.x-k8s.io'))).rejects.toThrow('not found');
     await expect(read(`${POOL}/scale`)).rejects.toThrow('not found');
     expect(before.get(DEPLOYMENT)?.metadata.labels).toMatchObject({ 'helm.sh/chart': `karpenter-${OLD}` });
   });
 
-  it('brings new definitions, and keeps what was made under the old ones', async () => {
+  it('updates the definitions, and keeps existing objects', async () => {
     await shell(`helm upgrade karpenter-crd charts/karpenter-crd ${FLAGS}`);
     await read(definition('capacitybuffers.autoscaling.x-k8s.io'));
-    // The scale of a pool without replicas cannot be read, which is to say that there is one.
+    // The scale of a NodePool without replicas returns an error, which shows that the subresource exists.
     await until(cluster, 'the new definition to be served', () =>
       read(`${POOL}/scale`).then(
         () => false,
@@ -69,8 +69,8 @@ describe('an upgrade from an earlier release', () => {
     expect(text).toContain('storedVersions:\n  - v1');
   }, 180_000);
 
-  it('rolls the operator over with the values that were given before', async () => {
-    // The trap: values of before lack what has been added to the defaults since.
+  it('rolls out the operator with the previous values', async () => {
+    // Values of the previous release do not contain defaults that were added later.
     await shell(`helm upgrade karpenter charts/karpenter --skip-crds --reuse-values ${FLAGS}`);
     const { metadata, spec } = await read(DEPLOYMENT);
     expect(metadata.labels).toMatchObject({
@@ -81,21 +81,21 @@ describe('an upgrade from an earlier release', () => {
     expect(JSON.stringify(spec)).toContain('CapacityBuffer=false');
   }, 180_000);
 
-  it('takes the new defaults when values are given anew', async () => {
+  it('uses the new defaults if values are set again', async () => {
     await shell(`helm upgrade karpenter charts/karpenter --skip-crds ${VALUES} ${FLAGS}`);
     const text = JSON.stringify(await read(DEPLOYMENT));
     expect(text).toContain('{"name":"PACKING","value":"cheapest"}');
     expect(text).toContain(`registry.example.com/karpenter:${VERSION}`);
   }, 180_000);
 
-  it('lets static pools be made, which the earlier release did not know', async () => {
+  it('allows static NodePools, which the earlier release did not support', async () => {
     const spec = { ...(before.get(POOL)?.spec as object), replicas: 2, limits: { nodes: '3' }, weight: undefined };
     const pool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'static' }, spec };
     await cluster.kube.raw('POST', '/apis/karpenter.sh/v1/nodepools', pool);
     expect(await shell('kubectl scale nodepool/static --replicas=3')).toContain('scaled');
   }, 60_000);
 
-  it('goes back, and nothing was made anew on the way', async () => {
+  it('can be rolled back, and no object was recreated', async () => {
     await shell(`helm rollback karpenter 1 ${FLAGS}`);
     expect((await read(DEPLOYMENT)).metadata.labels).toMatchObject({ 'helm.sh/chart': `karpenter-${OLD}` });
     for (const path of SURVIVORS) expect((await read(path)).metadata.uid).toBe(before.get(path)?.metadata.uid);

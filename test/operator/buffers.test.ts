@@ -45,7 +45,7 @@ const nodesOf = (count: number): Promise<true> =>
   );
 
 describe('a CapacityBuffer', () => {
-  it('of a PodTemplate keeps empty nodes, which consolidation leaves alone until it is deleted', async () => {
+  it('of a PodTemplate keeps empty nodes, which consolidation ignores until it is deleted', async () => {
     await begin();
     await scenario.kube.create(POD_TEMPLATE, {
       apiVersion: 'v1',

@@ -26,7 +26,7 @@ const typesOf = async (): Promise<(string | undefined)[]> =>
   (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
 
 describe('a shortage', () => {
-  it('of the cheapest offering leads to the next best, and is remembered for three minutes', async () => {
+  it('of the cheapest offering leads to the next cheapest, and is cached for three minutes', async () => {
     const { world } = await begin();
     await scenario.apply(deployment('probe', 1));
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
@@ -60,7 +60,7 @@ describe('a shortage', () => {
     expect(await typesOf()).toContain(first.type);
   }, 300_000);
 
-  it('of everything removes the claim, says why, and succeeds when capacity is back', async () => {
+  it('of all offerings deletes the claim with the reason, and launches succeed when capacity returns', async () => {
     const { world } = await begin();
     const fault = world.aws.faults.add({ kind: 'capacity' });
     await scenario.apply(deployment('web', 2));

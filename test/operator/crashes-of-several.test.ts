@@ -16,8 +16,8 @@ describe('an operator that is killed while it replaces several nodes by one', ()
   });
 
   it.each<[string, CrashPoint]>([
-    ['while it waits to check its decision again', at('after', considers)],
-    ['after it tainted one of them', at('after', taints)],
+    ['while it waits for the validation', at('after', considers)],
+    ['after it tainted one node', at('after', taints)],
     ['after it created the replacement', at('after', creates)],
     ['after it deleted one of the claims', at('after', deletes)],
   ])(

@@ -82,14 +82,14 @@ describe('an operator that is killed while it replaces a node', () => {
     ['after it wrote the reason', at('after', tellsReason)],
     ['before it creates the replacement', at('before', creates)],
     ['after it created the replacement', at('after', creates)],
-    ['after it bought the replacement', at('after', launches)],
+    ['after it launched the replacement', at('after', launches)],
     ['before it deletes the old claim', at('before', deletes)],
     ['after it deleted the old claim', at('after', deletes)],
     ['before it deletes the old node', at('before', deletesNode)],
     ['while it drains', at('after', evicts)],
     ['before it terminates the instance', at('before', terminates)],
     ['after it terminated the instance', at('after', terminates)],
-    ['before it lets the old claim go', at('before', releases)],
+    ['before it removes the finalizer of the old claim', at('before', releases)],
   ])(
     '%s',
     async (_, trap) => {
@@ -103,7 +103,7 @@ describe('an operator that is killed while it replaces a node', () => {
     300_000,
   );
 
-  it('while it takes a command back whose replacement is gone', async () => {
+  it('while it rolls back a command whose replacement was deleted', async () => {
     const old = onlyOne(await scenario.nodes());
     const claim = onlyOne(await scenario.claims());
     const isReplacement = ({ metadata }: NodeClaim): boolean => metadata.name !== claim.metadata.name;
@@ -123,10 +123,10 @@ describe('an operator that is killed while it replaces a node', () => {
   }, 300_000);
 
   it.each<[string, CrashPoint]>([
-    ['when only the taint was set', at('after', taints)],
-    ['when the replacement was there already', at('after', creates)],
+    ['after only the taint was set', at('after', taints)],
+    ['after the replacement was created', at('after', creates)],
   ])(
-    'takes the marks back if there is no reason any more, %s',
+    'removes the marks if the reason is gone %s',
     async (_, trap) => {
       const [old] = scenario.instances();
       const uids = async (): Promise<readonly string[]> =>

@@ -74,7 +74,7 @@ describe('an edit of a NodePool', () => {
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
   }, 300_000);
 
-  it('that only concerns disruption, limits or weight drifts nothing', async () => {
+  it('that only changes disruption, limits or weight causes no drift', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     await scenario.kube.patch(
@@ -195,7 +195,7 @@ describe('expiry', () => {
 });
 
 describe('budgets', () => {
-  it('of zero keep every node, and say so on the NodePool', async () => {
+  it('of 0 keep every node, and an event of the NodePool reports that', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '0' }], labels: { tier: 'gold' } }));
@@ -226,7 +226,7 @@ describe('budgets', () => {
     await settled(2);
   }, 300_000);
 
-  it('of a schedule close their window for the time that they name, and to the reasons that they name', async () => {
+  it('with a schedule are closed only for their duration and their reasons', async () => {
     await begin({ cpus: [2] });
     await spreadOut(2);
     // A window that began three minutes ago and lasts eight.

@@ -42,7 +42,7 @@ const covered = async (): Promise<number> =>
   (await nodesAs()).filter((node) => node === 'on-demand m7i.2xlarge').length;
 
 describe('a price book', () => {
-  it('has covered types bought until the commitment is used up, then spot; and is followed when it changes', async () => {
+  it('launches covered types until the commitment is used up, then spot, and applies changes', async () => {
     mount(reserved(2));
     symlinkSync('..data/price-book.yaml', join(folder, 'price-book.yaml'));
     const env = { PRICE_BOOK: join(folder, 'price-book.yaml') };

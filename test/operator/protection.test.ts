@@ -51,7 +51,7 @@ const replaced = async (old: string | undefined, what = 'the node to be replaced
   await scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0, 60_000);
 };
 
-describe('a PodDisruptionBudget that allows nothing', () => {
+describe('a PodDisruptionBudget without allowed disruptions', () => {
   it('keeps a drifted node', async () => {
     await begin();
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
@@ -67,7 +67,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     await running('web', 1);
   }, 300_000);
 
-  it('holds a node that is being deleted until its terminationGracePeriod is over', async () => {
+  it('blocks the termination of a node until its terminationGracePeriod is over', async () => {
     await begin({ terminationGracePeriod: '5m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);
@@ -109,7 +109,7 @@ describe('a PodDisruptionBudget that allows nothing', () => {
     expect(Date.parse(forced?.firstTimestamp ?? '')).toBeGreaterThanOrEqual(asked + 5 * MINUTE - 1_000);
   }, 300_000);
 
-  it('delays the drift of a node with a terminationGracePeriod, and no longer', async () => {
+  it('delays the drift of a node only for its terminationGracePeriod', async () => {
     await begin({ terminationGracePeriod: '4m' });
     await scenario.apply(budgetFor('web', 0), deployment('web', 1));
     await running('web', 1);

@@ -88,7 +88,7 @@ async function playsWell(path: string): Promise<void> {
 }
 
 describe('karpenter record', () => {
-  it('writes what was there, what changed, and for how long pods ran', async () => {
+  it('writes existing objects, changes, and the run times of pods', async () => {
     await scenario.apply(secretive('web', 2));
     await create(POD, pod('before', 'Always'));
     await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);

@@ -32,7 +32,7 @@ const expectNothingLeaked = async (): Promise<void> => {
 };
 
 describe('the connection to the API server', () => {
-  it('may drop together with its watch history in the middle of provisioning', async () => {
+  it('can drop together with its watch history during provisioning', async () => {
     await setUp();
     const { faults } = scenario.world.kube.server;
     await scenario.apply(deployment('web', 12));
@@ -48,7 +48,7 @@ describe('the connection to the API server', () => {
     expect(new Set(uids).size).toBe(12);
   }, 300_000);
 
-  it('may be refused for some time', async () => {
+  it('can be refused for some time', async () => {
     await setUp();
     scenario.world.kube.server.faults.failRequests({
       match: /nodeclaims/,

@@ -1,6 +1,6 @@
 /**
- * A control plane and helm that others wrote, built from their Go modules and kept outside the checkout, one folder per
- * version. The first build takes minutes; later calls answer at once.
+ * Executables of a control plane and helm, built from their Go modules and cached outside the checkout, one folder per
+ * version. The first build takes minutes.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ export const HELM_VERSION = '3.22.0';
 const BUILD_LIMIT_MS = 30 * 60_000;
 const stopped = new AbortController();
 
-/** Ends the build that is under way: its caller gets an error, and nothing of it stays. */
+/** Aborts the current build. Its caller gets an error, and no files remain. */
 export const stopBuilding = (): void => stopped.abort();
 
 /** Paths of the executables. */
@@ -29,11 +29,11 @@ export interface Binaries {
   readonly controllerManager: string;
   readonly kubectl: string;
   readonly helm: string;
-  /** A controller in Go, of `test/cluster/client`. */
+  /** The Go controller in `test/cluster/client`. */
   readonly client: string;
 }
 
-/** What a folder of the cache is named for. */
+/** Identity of a cache folder. */
 interface Tool {
   readonly tool: string;
   readonly version: string;
@@ -41,10 +41,10 @@ interface Tool {
 
 interface Source extends Tool {
   readonly module: string;
-  /** Executable name → the package of its main function. */
+  /** Package of the main function by name of the executable. */
   readonly commands: Readonly<Record<string, string>>;
   readonly linkerFlags: readonly string[];
-  /** Modules that `module` replaces by its own folders, and that are published under this version. */
+  /** Version of the published modules that `module` replaces by local folders. */
   readonly stagingVersion?: string;
 }
 
@@ -67,7 +67,7 @@ const KUBERNETES: Source = {
   stagingVersion: `v0.${kubernetesMinor}.${kubernetesPatch}`,
 };
 
-/** Apart from the control plane, because it is of use without. */
+/** Separate from the control plane, because it can be used without one. */
 const KUBECTL: Source = {
   ...KUBERNETES,
   tool: 'kubectl',
@@ -92,16 +92,16 @@ const HELM: Source = {
 
 const CLIENT = join(import.meta.dirname, '../client');
 
-/** Where builds are kept: `$XDG_CACHE_HOME/karpenter-ts`, by default under `~/.cache`. */
+/** Folder of cached builds: `karpenter-ts/cluster` in `$XDG_CACHE_HOME`, by default in `~/.cache`. */
 export const cacheFolder = (): string =>
   join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'karpenter-ts', 'cluster');
 
 /**
- * Answers the executables and builds those that the cache does not have.
- * @throws Error that says what to install when there is no Go toolchain
+ * Returns the executables, and builds missing ones.
+ * @throws Error that names the missing Go toolchain
  */
 export async function binaries(progress: (message: string) => void = () => {}): Promise<Binaries> {
-  // One after the other: each build uses every core, and their memory would add up.
+  // Builds run in sequence, because each uses every core and their memory would add up.
   const published = (source: Source): Promise<string> => built(source, (work) => build(source, work), progress);
   const etcd = await published(ETCD);
   const kubernetes = await published(KUBERNETES);
@@ -119,7 +119,7 @@ export async function binaries(progress: (message: string) => void = () => {}): 
   };
 }
 
-/** Answers the executable of our own Go program, and builds it when its source has changed. */
+/** Returns the executable of the Go program in this repository, and builds it if its source has changed. */
 export async function clientProgram(progress: (message: string) => void = () => {}): Promise<string> {
   const hash = createHash('sha256');
   for (const file of (await readdir(CLIENT)).sort()) hash.update(file).update(await readFile(join(CLIENT, file)));
@@ -132,8 +132,8 @@ export async function clientProgram(progress: (message: string) => void = () => 
 }
 
 /**
- * The folder that holds a tool's executables.
- * @param make puts them into `bin` of the folder that it is given
+ * Returns the folder with a tool's executables.
+ * @param make builds the executables into `bin` of the given folder
  */
 export async function built(
   { tool, version }: Tool,
@@ -156,7 +156,7 @@ export async function built(
   return folder;
 }
 
-/** A folder appears under its final name only when it is whole; two builders at once do no harm. */
+/** Renames the folder to its final name after it is complete, so concurrent builders do not conflict. */
 async function publish(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -169,11 +169,11 @@ async function build(source: Source, work: string): Promise<void> {
   await requireGo();
   const { commands, linkerFlags } = source;
   await writeFile(join(work, 'go.mod'), await wrapperModule(source, work));
-  // Go keeps requirements that some file of the module imports, whatever its build tags.
+  // Go keeps requirements that some file of the module imports, with any build tags.
   const imports = Object.values(commands).map((path) => `import _ "${path}"`);
   await writeFile(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\n${imports.join('\n')}\n`);
   for (const [name, path] of Object.entries(commands)) {
-    // The compiler need not describe for debuggers what the linker leaves out: a fifth of its time.
+    // Omits debug information that the linker removes, which saves a fifth of the compile time.
     const flags = [
       '-mod=mod',
       '-trimpath',
@@ -185,7 +185,7 @@ async function build(source: Source, work: string): Promise<void> {
   }
 }
 
-/** A module of our own around the source: its replacements by local folders do not count outside its repository. */
+/** Wrapper module around the source, because its replacements by local folders do not apply outside its repository. */
 async function wrapperModule({ module, version, stagingVersion }: Source, work: string): Promise<string> {
   const lines = ['module wrapper', '', 'go 1.26', '', `require ${module} v${version}`];
   if (stagingVersion !== undefined) {
@@ -207,7 +207,7 @@ async function go(folder: string, ...argv: readonly string[]): Promise<string> {
       env,
       timeout: BUILD_LIMIT_MS,
       signal: stopped.signal,
-      // at which go ends its compilers before itself
+      // On this signal, go stops its compilers before it exits.
       killSignal: 'SIGINT',
       maxBuffer: 64 * 1024 * 1024,
     });

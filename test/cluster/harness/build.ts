@@ -1,6 +1,6 @@
 /**
- * Builds what the cluster suite needs, so that no test waits for it. `--in-idle-time` leaves the processor to whatever
- * else wants it, and ends with the process that started it.
+ * Builds the executables of the cluster suite, so that no test waits for them. `--in-idle-time` uses idle CPU time
+ * only, and exits with its parent process.
  */
 import { setPriority } from 'node:os';
 import { binaries, stopBuilding } from './binaries.ts';
@@ -11,7 +11,7 @@ const LOWEST = 19;
 if (process.argv.includes('--in-idle-time')) {
   setPriority(LOWEST);
   process.once('disconnect', stopBuilding);
-  // listening keeps a process alive otherwise
+  // A listener on the channel would keep the process alive.
   process.channel?.unref();
 }
 

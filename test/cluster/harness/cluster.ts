@@ -1,6 +1,6 @@
 /**
- * A real control plane with our charts installed by real helm, the local AWS and kubelets around it, and operators that
- * work as the chart's ServiceAccount.
+ * A real control plane with the charts installed by real helm, the local AWS with kubelets, and operators that use the
+ * ServiceAccount of the chart.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,13 +24,13 @@ import { eventually } from './processes.ts';
 
 export { CLUSTER_NAME, NAMESPACE, OPERATOR_USER, ROOT, type Values } from './installation.ts';
 
-/** Machines that start at once: the control plane keeps real time. */
+/** Instances that start immediately, because the control plane runs in real time. */
 export const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
   instances: { startDelayMs: 300, stopDelayMs: 500 },
   kubelets: { bootMs: 500, readyMs: 200, podStartMs: [50, 150], podStopMs: 100, leaseMs: 10_000 },
 };
 
-/** For the chart's two replicas, which want different zones. */
+/** For the chart's two replicas, which require different zones. */
 const SYSTEM_NODES = 2;
 
 export const VALUES: Values = {
@@ -43,19 +43,19 @@ export const VALUES: Values = {
 
 export interface Cluster extends Installation {
   readonly world: Surroundings;
-  /** What the chart's Deployment gives its container, with this world's AWS and a kubeconfig of the ServiceAccount. */
+  /** Environment of the chart's Deployment, with the AWS of this world and a kubeconfig of the ServiceAccount. */
   operatorEnv(): Promise<Record<string, string>>;
-  /** What operators asked of the API server. */
+  /** Returns the requests of operators to the API server. */
   audit(): Promise<readonly AuditedRequest[]>;
   stop(): Promise<void>;
 }
 
 export interface ClusterOptions {
   readonly plane?: Parameters<typeof startInstallation>[0];
-  /** Null leaves the charts to the test. */
+  /** Null if the test installs the charts. */
   readonly values?: Values | null;
   readonly world?: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'>;
-  /** Takes what the world's parts report as wrong. */
+  /** Receives errors of the parts of the world. */
   readonly log?: (message: string) => void;
 }
 
@@ -87,7 +87,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       operatorEnv: async () => ({
         ...(await chartEnv(kube)),
         ...world.env(),
-        // Several operators share this machine.
+        // Several operators run on this machine.
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',
       }),
@@ -101,17 +101,17 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 }
 
-/** Both charts, and a token for operators outside of the cluster. */
+/** Installs both charts, and creates a token for operators outside the cluster. */
 export async function installCharts({ kube, install, renewToken }: Installation, values: Values): Promise<void> {
   await install('karpenter-crd', {});
-  // The server sets a custom kind up with the first request for it, and refuses requests meanwhile.
+  // The server rejects requests for a custom kind while it sets the kind up on the first request.
   const kinds: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE_OVERLAY, EC2_NODE_CLASS, CAPACITY_BUFFER];
   for (const kind of kinds) await eventually(`${kind.plural} to be served`, () => kube.list(kind), 60_000);
   await install('karpenter', values, '--skip-crds');
   await renewToken();
 }
 
-/** Keeps workloads off the nodes that are there from the start. */
+/** Keeps workloads off the initial nodes. */
 async function reserveSystemNodes(kube: KubeApi, count: number): Promise<void> {
   const nodes = await eventually(
     'the system nodes',
@@ -132,7 +132,7 @@ interface EnvVar {
   readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
 }
 
-/** The plain values of the container's environment, as a kubelet would set them. */
+/** Returns the plain values of the container's environment, as a kubelet sets them. */
 async function chartEnv(kube: KubeApi): Promise<Record<string, string>> {
   const found = await kube.find(DEPLOYMENT, { name: 'karpenter', namespace: NAMESPACE });
   const template = (found?.spec as { template?: { spec: { containers: readonly { env?: readonly EnvVar[] }[] } } })
@@ -146,7 +146,7 @@ async function chartEnv(kube: KubeApi): Promise<Record<string, string>> {
   );
 }
 
-/** Waits for a state of the cluster; a failure shows what the components wrote last. */
+/** Waits for a state of the cluster. On failure, the error contains the last log lines of the components. */
 export async function until<T>(
   cluster: Cluster,
   what: string,
@@ -160,7 +160,7 @@ export async function until<T>(
   }
 }
 
-/** The objects that a failed wait is about, as kubectl's columns. */
+/** Returns the relevant objects of a failed wait in kubectl's columns. */
 async function describe({ kube }: Cluster): Promise<string> {
   const paths = [
     '/apis/karpenter.sh/v1/nodeclaims',
@@ -196,7 +196,7 @@ function summary(object: KubeObject): string {
     .join(' ');
 }
 
-/** The text of an example, with this cluster's name. */
+/** Returns the text of an example with the name of this cluster. */
 export const exampleText = async (file: string): Promise<string> =>
   (await readFile(join(ROOT, 'examples', file), 'utf8'))
     .replaceAll('discovery: local', `discovery: ${CLUSTER_NAME}`)

@@ -1,6 +1,6 @@
 /**
- * A Kubernetes control plane that others wrote, on the loopback interface with RBAC: etcd, kube-apiserver,
- * kube-scheduler, kube-controller-manager, each a child process.
+ * A Kubernetes control plane on the loopback interface with RBAC: etcd, kube-apiserver, kube-scheduler and
+ * kube-controller-manager as child processes.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { eventually, freePorts, logTails, type Process, requireRunning, startPro
 const START_LIMIT_MS = 60_000;
 const TRIES = 3;
 
-/** Controllers that need a cloud, or hardware that is not there. */
+/** Controllers that need a cloud or missing hardware. */
 const NO_CONTROLLERS = [
   'node-ipam-controller',
   'node-route-controller',
@@ -24,7 +24,7 @@ const NO_CONTROLLERS = [
 ];
 
 export interface ControlPlaneOptions {
-  /** Audited users: their requests are in `audit()`. */
+  /** Users whose requests `audit()` returns. */
   readonly audited?: readonly string[];
   /**
    * False: no scheduler and no controllers, so that objects stay as they were written. `scheduler`: no controllers, so
@@ -33,12 +33,12 @@ export interface ControlPlaneOptions {
   readonly controllers?: boolean | 'scheduler';
   /** More flags of the API server. */
   readonly apiServerFlags?: readonly string[];
-  /** Keeps running when this process ends. */
+  /** Keeps running after this process exits. */
   readonly detached?: boolean;
   readonly progress?: (message: string) => void;
 }
 
-/** One request that an audited user made. */
+/** A request of an audited user. */
 export interface AuditedRequest {
   readonly verb: string;
   readonly user: { readonly username: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
@@ -65,33 +65,34 @@ export interface ControlPlane {
   readonly url: string;
   /** PEM file of the API server's certificate authority. */
   readonly certificateAuthority: string;
-  /** PEM file of the key to the API server's certificate, which is in the file of its authority. */
+  /** PEM file of the private key of the API server's certificate, which is in the authority file. */
   readonly certificateKey: string;
-  /** Of etcd, which takes anybody. */
+  /** etcd accepts any client. */
   readonly etcdUrl: string;
-  /** Of a member of system:masters. */
+  /** Credentials of a member of system:masters. */
   readonly credentials: Credentials;
   /** PEM file of the key that signs the tokens of service accounts. */
   readonly serviceAccountKey: string;
-  /** A client with those credentials. */
+  /** Client with these credentials. */
   readonly client: KubeApi;
-  /** Path of a kubeconfig with those credentials. */
+  /** Path of a kubeconfig with these credentials. */
   readonly kubeconfig: string;
   readonly binaries: Binaries;
-  /** Logs and data; `stop` removes it. */
+  /** Folder of logs and data, which `stop` removes. */
   readonly folder: string;
   readonly processes: Processes;
   audit(): Promise<readonly AuditedRequest[]>;
-  /** The last lines of the components' logs. */
+  /** Returns the last log lines of the components. */
   tails(): string;
-  /** Kills the API server, as a crash does, waits `downMs`, and starts it anew on the same port and data. */
+  /** Kills the API server like a crash, waits `downMs`, and starts it again with the same port and data. */
   crashApiServer(downMs?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Builds what is not in the cache, starts it, and answers when the API server is ready and its controllers work.
- * @throws Error with the tails of the components' logs
+ * Builds missing executables, starts the control plane, and returns when the API server is ready and its controllers
+ * are running.
+ * @throws Error with the last log lines of the components
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const executables = await binaries(options.progress);
@@ -99,7 +100,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     try {
       return await startOnce(executables, options);
     } catch (error) {
-      // Another process may take a port between our look and the component's start.
+      // Another process may bind the port before the component starts.
       const isPortTaken = String(error).includes('address already in use');
       if (!isPortTaken || attempt === TRIES) throw error;
     }
@@ -121,7 +122,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
   const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
   const stopProcesses = async (): Promise<void> => {
-    // The reverse of the order in which they depend on each other.
+    // In reverse order of dependencies.
     for (const one of [running.scheduler, running.controllerManager, running.apiServer, running.etcd])
       await one?.stop();
   };
@@ -163,7 +164,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
       audit: () => readAudit(files.auditLog),
       tails: () => logTails(all()),
       async crashApiServer(downMs = 0) {
-        // Told to end, it would first wait for its watches.
+        // On SIGTERM, the API server would first wait for its watches.
         running.apiServer?.signal('SIGKILL');
         await running.apiServer?.stop();
         await new Promise((resolve) => setTimeout(resolve, downMs));
@@ -201,7 +202,7 @@ interface Files {
 async function writeFiles(folder: string, port: number, { audited = [] }: ControlPlaneOptions): Promise<Files> {
   const url = `https://127.0.0.1:${port}`;
   const inFolder = (name: string): string => join(folder, name);
-  // The API server signs a certificate for itself at its first start, and keeps its authority in the same file.
+  // The API server signs its own certificate at the first start, and stores the authority in the same file.
   const certificateAuthority = inFolder('certificates/apiserver.crt');
   await mkdir(inFolder('certificates'));
   const tokens = { admin: newToken(), scheduler: newToken(), controllerManager: newToken() };
@@ -257,7 +258,7 @@ const etcdFlags = (folder: string, clientUrl: string, peerUrl: string): readonly
   `--initial-advertise-peer-urls=${peerUrl}`,
   `--initial-cluster=default=${peerUrl}`,
   '--log-level=warn',
-  // Nothing here has to outlive the machine.
+  // No data needs to survive a crash of the machine.
   '--unsafe-no-fsync',
 ];
 
@@ -270,7 +271,7 @@ const apiServerFlags = (
   `--etcd-servers=${etcdUrl}`,
   '--bind-address=127.0.0.1',
   '--advertise-address=127.0.0.1',
-  // Its own address may not be an endpoint of a service, being loopback.
+  // A loopback address must not be an endpoint of a service.
   '--endpoint-reconciler-type=none',
   `--secure-port=${port}`,
   `--cert-dir=${join(files.folder, 'certificates')}`,
@@ -309,7 +310,7 @@ const schedulerFlags = (files: Files): readonly string[] => [
 
 type Connected = Pick<ControlPlane, 'url' | 'credentials' | 'client'>;
 
-/** Answers when the API server has written its certificate. */
+/** Waits until the API server has written its certificate and accepts connections. */
 async function reachable({ certificateAuthority, url, adminToken }: Files, apiServer: Process): Promise<Connected> {
   const pem = await eventually(
     "the API server's certificate",
@@ -328,7 +329,7 @@ async function ready(client: KubeApi, apiServer: Process): Promise<void> {
     'the API server to be ready',
     async () => {
       requireRunning(apiServer);
-      // What it bootstraps itself comes last: roles, priority classes, namespaces.
+      // The API server bootstraps roles, priority classes and namespaces last.
       await client.raw('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:kube-scheduler');
       return client.raw('GET', '/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical');
     },
@@ -339,7 +340,7 @@ async function ready(client: KubeApi, apiServer: Process): Promise<void> {
 
 async function readAudit(file: string): Promise<readonly AuditedRequest[]> {
   const text = await readFile(file, 'utf8');
-  // The last line may still be being written.
+  // The last line may be incomplete.
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as AuditedRequest);
 }

@@ -15,10 +15,10 @@ const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVER
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The kinds' collections, which a server must serve before cases are sent. */
+/** Paths of the collections that a server must serve before cases are sent. */
 export const collections = (): readonly string[] => KINDS.map((kind) => collectionPath(kind, 'default'));
 
-/** What the server makes of a case. Objects of updates are created first and deleted in the end. */
+/** Returns the server's outcome for a case. Creates the objects of updates first and deletes them afterwards. */
 export async function outcomeAt(server: Server, test: CrdCase & { readonly keepName?: boolean }): Promise<Outcome> {
   const kind = KINDS.find((one) => one.kind === test.kind);
   if (kind === undefined) throw new RangeError(`Case ${test.id} is of an unknown kind ${test.kind}`);
@@ -43,7 +43,7 @@ export async function outcomeAt(server: Server, test: CrdCase & { readonly keepN
   }
 }
 
-/** A case may be about another version than the one that is served. */
+/** A case may use a version that is not served. */
 function pathOf(kind: Kind, { object, subresource }: CrdCase): string {
   const given = typeof object.apiVersion === 'string' && subresource !== 'scale' ? object.apiVersion : undefined;
   const [group = kind.group, version = kind.version] = given?.split('/') ?? [];
@@ -75,10 +75,10 @@ function outcomeOf({ code, body }: Answer, test: CrdCase): Outcome {
   const causes = (details?.causes ?? [])
     .filter((cause) => !cause.message.includes('some validation rules were not checked'))
     .map((cause) => ({ ...cause, field: cause.field === '<nil>' ? fieldIn(cause.message) : (cause.field ?? '') }));
-  // A refusal of the request as a whole names no field.
+  // A rejection of the whole request names no field.
   return { accepted: false, causes: causes.length > 0 ? causes : [{ field: '', reason, message }] };
 }
 
-/** The path that a cause without field names in its message. */
+/** Path in the message of a cause without a field. */
 const fieldIn = (message: string): string =>
   / in (\S+)$|: "(\S+)" must validate/.exec(message)?.slice(1).find(Boolean) ?? '';

@@ -1,4 +1,4 @@
-/** `npm run cluster:down`: ends the control plane of `npm run cluster:up`. */
+/** `npm run cluster:down`: stops the control plane of `npm run cluster:up`. */
 import { end, kept } from './kept.ts';
 
 const one = await kept();

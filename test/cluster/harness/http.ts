@@ -1,13 +1,13 @@
-/** Plain requests to an API server, whose answers are looked at whole, failures too. */
+/** Plain requests to an API server, with complete responses even for failures. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Credentials } from '../../support/kube-api.ts';
 
 export interface Request {
   readonly method: string;
-  /** With its query. */
+  /** Path with query. */
   readonly path: string;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
@@ -16,9 +16,9 @@ export interface Request {
 export interface Answer {
   readonly code: number;
   readonly contentType: string;
-  /** Its Warning headers. */
+  /** Values of the Warning headers. */
   readonly warnings: readonly string[];
-  /** Parsed where it is JSON. */
+  /** Parsed if it is JSON. */
   readonly body: unknown;
 }
 
@@ -30,7 +30,9 @@ export interface Line {
 export interface Server {
   readonly url: string;
   send(request: Request): Promise<Answer>;
-  /** The events of a watch until `enough` says so, the server ends it, or ten seconds have passed. */
+  /**
+   * Returns the events of a watch until `enough` returns true, the server ends the watch, or ten seconds have passed.
+   */
   watch(path: string, enough: (events: readonly Line[]) => boolean, accept?: string): Promise<readonly Line[]>;
   close(): void;
 }
@@ -113,7 +115,7 @@ async function* linesOf(response: IncomingMessage): AsyncIterable<Line> {
     rest = lines.pop() ?? '';
     for (const line of lines) if (line !== '') yield JSON.parse(line) as Line;
   }
-  // The failure of a watch that did not open may end without a newline.
+  // The error of a failed watch may have no final newline.
   if (rest !== '') yield JSON.parse(rest) as Line;
 }
 

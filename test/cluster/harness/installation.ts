@@ -1,4 +1,4 @@
-/** A real control plane with kubectl, and with helm to install our charts. */
+/** A real control plane with kubectl, and with helm for the charts. */
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -15,7 +15,7 @@ const run = promisify(execFile);
 export const ROOT = resolve(import.meta.dirname, '../../..');
 export const NAMESPACE = 'kube-system';
 export const CLUSTER_NAME = 'test';
-/** The identity of the operator's requests. */
+/** User of the operator's requests. */
 export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:karpenter`;
 
 const HELM_LIMIT_MS = 120_000;
@@ -23,28 +23,28 @@ const HELM_LIMIT_MS = 120_000;
 export type Values = Readonly<Record<string, unknown>>;
 
 export interface Tools {
-  /** Runs helm as the administrator; answers its standard output. @throws Error with what helm said */
+  /** Runs helm as administrator and returns its standard output. @throws Error with the output of helm */
   helm(...argv: readonly string[]): Promise<string>;
-  /** `helm upgrade --install` of one of the charts with these values. */
+  /** Runs `helm upgrade --install` for one of the charts with these values. */
   install(chart: 'karpenter' | 'karpenter-crd', values: Values, ...argv: readonly string[]): Promise<string>;
-  /** Writes values where helm can read them; answers the path. */
+  /** Writes values to a file for helm and returns the path. */
   valuesFile(values: Values): Promise<string>;
   kubectl(...argv: readonly string[]): Promise<string>;
 }
 
 export interface Installation extends Tools {
   readonly plane: ControlPlane;
-  /** With the rights of an administrator. */
+  /** Client of an administrator. */
   readonly kube: KubeApi;
-  /** The text of a kubeconfig of the chart's ServiceAccount. */
+  /** Kubeconfig of the chart's ServiceAccount. */
   readonly kubeconfig: string;
-  /** A new token for the chart's ServiceAccount takes the place of the operators' present one. Lives 600 s at least. */
+  /** Replaces the operators' token by a new token of the chart's ServiceAccount, which is valid for at least 600 s. */
   renewToken(seconds?: number): Promise<void>;
-  /** The same with a token that lives shorter than the TokenRequest API allows. Answers the token. */
+  /** Does the same with a token whose lifetime is shorter than the TokenRequest API allows. Returns the token. */
   shortenToken(seconds: number): Promise<string>;
 }
 
-/** Starts a control plane; the charts are left to the caller. */
+/** Starts a control plane without charts. */
 export async function startInstallation(
   options: Pick<ControlPlaneOptions, 'controllers' | 'apiServerFlags'> = {},
 ): Promise<Installation> {
@@ -73,7 +73,7 @@ export async function startInstallation(
   }
 }
 
-/** The operator asks it for the cluster's DNS address. */
+/** The operator reads the DNS address of the cluster from this Service. */
 const KUBE_DNS = {
   apiVersion: 'v1',
   kind: 'Service',
@@ -81,7 +81,7 @@ const KUBE_DNS = {
   spec: { clusterIP: '172.20.0.10', ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] },
 } as KubeObject;
 
-/** helm and kubectl, with folders of their own so that the user's settings stay out. */
+/** helm and kubectl with separate folders, so that settings of the user do not apply. */
 async function startTools(plane: ControlPlane): Promise<Tools> {
   const home = join(plane.folder, 'home');
   await mkdir(home);

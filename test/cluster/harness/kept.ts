@@ -1,4 +1,4 @@
-/** The control plane that `npm run cluster:up` leaves running, and how `npm run cluster:down` finds it. */
+/** The control plane that `npm run cluster:up` starts and `npm run cluster:down` stops. */
 import { execFile } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface Kept {
   readonly url: string;
   readonly folder: string;
   readonly kubeconfig: string;
-  /** In the order in which they are to be stopped. */
+  /** In the order in which they must be stopped. */
   readonly processes: readonly { readonly name: string; readonly pid: number }[];
 }
 
@@ -34,7 +34,7 @@ export async function keep({ url, folder, kubeconfig, processes }: ControlPlane)
   return kept;
 }
 
-/** The one that was kept, running or not. */
+/** Returns the recorded control plane, running or not. */
 export async function kept(): Promise<Kept | undefined> {
   try {
     return JSON.parse(await readFile(stateFile(), 'utf8')) as Kept;
@@ -43,7 +43,7 @@ export async function kept(): Promise<Kept | undefined> {
   }
 }
 
-/** Whether the process with this id is still ours: ids are used again. */
+/** Reports whether the process with this ID belongs to the control plane, because IDs are reused. */
 async function isOurs({ folder }: Kept, pid: number): Promise<boolean> {
   try {
     const { stdout } = await run('ps', ['-o', 'command=', '-p', String(pid)]);
@@ -58,7 +58,7 @@ export async function isRunning(one: Kept): Promise<boolean> {
   return alive.every(Boolean);
 }
 
-/** Ends its processes by their ids and removes its folder. */
+/** Stops the processes by their IDs and removes the folder. */
 export async function end(one: Kept): Promise<void> {
   for (const { name, pid } of one.processes) {
     if (!(await isOurs(one, pid))) continue;

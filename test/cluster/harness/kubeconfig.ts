@@ -6,12 +6,12 @@ export interface Access {
   /** Path of a PEM file. */
   readonly certificateAuthority: string;
   readonly token?: string;
-  /** Path of a file that holds the token and may change. */
+  /** Path of a token file, whose content may change. */
   readonly tokenFile?: string;
   readonly namespace?: string;
 }
 
-/** JSON is YAML too, and needs no quoting rules. */
+/** JSON is valid YAML and needs no quoting rules. */
 export function kubeconfigText({ url, certificateAuthority, token, tokenFile, namespace }: Access): string {
   const name = 'cluster';
   return `${JSON.stringify(

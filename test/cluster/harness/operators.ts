@@ -1,4 +1,4 @@
-/** The operator as a process of its own, as it runs in a pod, with its log read line by line. */
+/** The operator as a separate process, like in a pod, with its log as parsed lines. */
 import { join } from 'node:path';
 import { type Cluster, ROOT } from './cluster.ts';
 import { type Process, startProcess } from './processes.ts';
@@ -11,7 +11,7 @@ export interface LogLine {
 
 export interface OperatorProcess {
   readonly process: Process;
-  /** What it has logged so far. */
+  /** Returns the lines that were logged so far. */
   lines(): readonly LogLine[];
   stop(): Promise<void>;
 }
@@ -37,13 +37,13 @@ export async function startOperatorProcess(
   };
 }
 
-/** Jest's own settings of Node, and credentials of whoever runs the tests, are not the operator's business. */
+/** Removes Jest's settings of Node and the developer's credentials from the environment. */
 const inherited = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !/^(AWS|KUBE|JEST|NODE_ENV)/.test(name)),
   );
 
-/** The last line may still be being written; warnings of Node itself are no log lines. */
+/** The last line may be incomplete, and warnings of Node are not log lines. */
 function parsed(line: string): readonly LogLine[] {
   if (!line.startsWith('{')) return [];
   try {

@@ -1,4 +1,4 @@
-/** Child processes with their output in files, ended by their own process id. */
+/** Child processes with output in files, stopped by their process ID. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,29 +7,29 @@ import { join } from 'node:path';
 const STOP_LIMIT_MS = 10_000;
 
 export interface ProcessOptions {
-  /** Names the process in messages, and its log `<name>.log` in `folder`. */
+  /** Name in messages and of the log `<name>.log` in `folder`. */
   readonly name: string;
   readonly path: string;
   readonly argv: readonly string[];
   readonly folder: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** It outlives this process. */
+  /** Outlives this process. */
   readonly detached?: boolean;
 }
 
 export interface Process {
   readonly name: string;
   readonly pid: number;
-  /** Undefined while it runs. */
+  /** Undefined while the process runs. */
   readonly exit: string | undefined;
-  /** What it has written, both streams together. */
+  /** Returns the output of both streams. */
   log(): string;
   signal(signal: NodeJS.Signals): void;
-  /** Asks it to end, insists after ten seconds, and answers when it is gone. */
+  /** Sends SIGTERM, sends SIGKILL after ten seconds, and returns after the exit. */
   stop(): Promise<void>;
 }
 
-/** @throws Error when the executable cannot be started */
+/** @throws Error if the executable cannot be started */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
   const { name, path, argv, folder, env = process.env, detached = false } = options;
   const file = join(folder, `${name}.log`);
@@ -57,7 +57,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     signal: (signal) => void child.kill(signal),
     async stop() {
       if (exit !== undefined) return;
-      // A paused process takes its end only when it goes on.
+      // A paused process handles SIGTERM only after SIGCONT.
       child.kill('SIGCONT');
       child.kill('SIGTERM');
       const insist = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
@@ -72,7 +72,7 @@ function pidOf({ pid }: ChildProcess): number {
   return pid;
 }
 
-/** The last lines of every process's log, for the message of a failure. */
+/** Returns the last log lines of every process for an error message. */
 export const logTails = (processes: readonly Process[], lines = 15): string =>
   processes
     .map(
@@ -81,9 +81,9 @@ export const logTails = (processes: readonly Process[], lines = 15): string =>
     )
     .join('\n');
 
-/** Ports of the loopback interface that nobody listened on a moment ago. */
+/** Returns free ports of the loopback interface. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  // All are held until the last is found, so that they differ.
+  // Keeps all ports open until the last is found, so that they differ.
   const servers = await Promise.all(
     Array.from(
       { length: count },
@@ -102,15 +102,15 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** Waiting for anything else from it is pointless. */
+/** The process ended, so further waits cannot succeed. */
 export class ProcessEnded extends Error {}
 
-/** @throws ProcessEnded unless it runs */
+/** @throws ProcessEnded if the process is not running */
 export function requireRunning({ name, exit }: Process): void {
   if (exit !== undefined) throw new ProcessEnded(`${name} ended: ${exit}`);
 }
 
-/** Answers what `probe` answers as soon as that is not undefined. @throws Error with the last failure after `limitMs` */
+/** Returns the first result of `probe` that is not undefined. @throws Error with the last failure after `limitMs` */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined> | T | undefined,

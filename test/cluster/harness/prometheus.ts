@@ -1,4 +1,4 @@
-/** A Prometheus of Debian's package, unpacked into the cache without being installed. */
+/** Prometheus of the Debian package, unpacked into the cache without an installation. */
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface PrometheusBinaries {
   readonly promtool: string;
 }
 
-/** @throws Error that says what is needed where there is no apt */
+/** @throws Error that names the requirements if apt does not exist */
 export async function prometheusBinaries(progress: (message: string) => void = () => {}): Promise<PrometheusBinaries> {
   const folder = await built({ tool: 'prometheus', version: 'debian' }, download, progress);
   return { prometheus: join(folder, 'prometheus'), promtool: join(folder, 'promtool') };
@@ -25,7 +25,7 @@ export async function prometheusBinaries(progress: (message: string) => void = (
 async function download(work: string): Promise<void> {
   const fetch = () => run('apt-get', ['download', 'prometheus'], { cwd: work });
   try {
-    // lists of packages may be missing, or name a package that has been replaced
+    // Package lists may be missing or outdated.
     await fetch().catch(async () => {
       await run('apt-get', ['update']);
       await fetch();
@@ -44,12 +44,14 @@ async function download(work: string): Promise<void> {
 }
 
 export interface Prometheus {
-  /** The `data` of an answer of its API. @throws Error with the answer when that is no success */
+  /** Returns `data` of an API response. @throws Error with the response if the request failed */
   get<T>(path: string, parameters?: Readonly<Record<string, string>>): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** Starts one that scrapes the port every second, and evaluates the chart's rules as often. */
+/**
+ * Starts a Prometheus that scrapes the port every second, and evaluates the rules of the chart at the same interval.
+ */
 export async function startPrometheus(folder: string, target: number): Promise<Prometheus> {
   const [port = 0] = await freePorts(1);
   const config = {
@@ -57,7 +59,7 @@ export async function startPrometheus(folder: string, target: number): Promise<P
     rule_files: [RULES_FILE],
     scrape_configs: [{ job_name: 'karpenter', static_configs: [{ targets: [`127.0.0.1:${target}`] }] }],
   };
-  // JSON is YAML
+  // JSON is valid YAML.
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
   const { prometheus } = await prometheusBinaries();
   const argv = [

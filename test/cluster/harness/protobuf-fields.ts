@@ -1,6 +1,6 @@
 /**
- * The table of protobuf fields by which the local API server reads bodies, written from the Go types of the kinds that it
- * serves: `node test/cluster/harness/protobuf-fields.ts` after a new version of k8s.io/api.
+ * Generates the table of protobuf fields that the local API server uses to decode bodies, from the Go types of its
+ * kinds. Run `node test/cluster/harness/protobuf-fields.ts` after an upgrade of k8s.io/api.
  */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ const EXPLANATION = `/**
 const source = (explanation: string, name: string, lines: readonly string[]): string =>
   `${explanation}\nexport const ${name} = \`\n${lines.join('\n')}\n\`;\n`;
 
-/** The files of the table, by their paths. */
+/** Returns the files of the table by path. */
 export async function protobufFieldFiles(): Promise<ReadonlyMap<string, string>> {
   const { stdout } = await run(await clientProgram(), ['fields', ...kinds()], { maxBuffer: 16 * 1024 * 1024 });
   const lines = stdout.trim().split('\n');

@@ -1,8 +1,8 @@
-/** What the chart's roles allow, held against what the operator asked for. */
+/** Compares the permissions of the chart's roles with the requests of the operator. */
 import type { Cluster } from './cluster.ts';
 import type { AuditedRequest } from './controlplane.ts';
 
-/** Requests that RBAC refused, as it words them. */
+/** Returns the requests that RBAC denied, with the message. */
 export const forbidden = (requests: readonly AuditedRequest[]): readonly string[] => [
   ...new Set(
     requests
@@ -24,7 +24,7 @@ interface Role {
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-/** Every `verb group/resource` that the chart's bound roles grant. */
+/** Returns every `verb group/resource` that the chart's bound roles grant. */
 export async function grantedRules({ kube }: Cluster): Promise<ReadonlySet<string>> {
   const paths = [
     `${RBAC}/clusterroles/karpenter`,
@@ -44,7 +44,7 @@ export async function grantedRules({ kube }: Cluster): Promise<ReadonlySet<strin
   );
 }
 
-/** Grants that no request made use of. */
+/** Returns grants that no request used. */
 export function unusedGrants(granted: ReadonlySet<string>, requests: readonly AuditedRequest[]): readonly string[] {
   const used = new Set(
     requests.map(({ verb, objectRef = {} }) => {

@@ -1,4 +1,4 @@
-/** Shell commands as a user types them, with the built kubectl and helm on the path and nothing of the user's own. */
+/** Shell commands as users type them, with the built kubectl and helm in the path and without settings of the user. */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
@@ -9,14 +9,14 @@ const run = promisify(execFile);
 const LIMIT_MS = 180_000;
 
 export interface Shell {
-  /** Runs a script in the checkout. Answers its standard output. @throws Error with what it wrote when it fails */
+  /** Runs a script in the checkout and returns its standard output. @throws Error with the output if it fails */
   (script: string): Promise<string>;
   readonly binaries: Binaries;
 }
 
 /**
- * @param folder settings and caches of the tools; made when it is not there
- * @param env beside PATH, HOME and KUBECONFIG; a PATH in it comes first
+ * @param folder folder for settings and caches of the tools, which is created if necessary
+ * @param env variables besides PATH, HOME and KUBECONFIG; a PATH is prepended
  */
 export async function startShell(
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * Pods that share no node, on a NodePool that buys one size and gives nothing back: as many instances have to be bought
- * as there are pods, not one more, whatever goes wrong meanwhile.
+ * Pods with host anti-affinity on a NodePool with a single size and without consolidation. The number of launched
+ * instances must equal the number of pods, whatever faults occur.
  */
 import { NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
@@ -9,11 +9,11 @@ import { apart, pool } from '../../operator/pools.ts';
 import { applyText, type Cluster, exampleText, until } from './cluster.ts';
 
 export interface Spread {
-  /** Answers when the pods are there: whoever makes them might make one too many if it were disturbed. */
+  /** Returns when the pods exist, because a disturbed controller might create one too many. */
   scale(count: number): Promise<void>;
-  /** Waits until this many pods run, every instance belongs to a claim, and every claim has its own. */
+  /** Waits until this number of pods is running, every instance belongs to a claim, and every claim has an instance. */
   settled(count: number, limitMs?: number): Promise<void>;
-  /** How many instances were bought from the start, those included that are gone. */
+  /** Returns the number of instances launched since the start, including terminated ones. */
   bought(): number;
 }
 

@@ -8,12 +8,12 @@ import type { ControlPlane } from './controlplane.ts';
 const NAMESPACE = 'kube-system';
 const NAME = 'karpenter';
 const PATH = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${NAME}`;
-/** As the API server's flag says. */
+/** Value of the API server's flag. */
 const ISSUER = 'https://kubernetes.default.svc';
-/** The API server takes tokens for so much longer than they say. */
+/** The API server accepts tokens for this time after their expiry. */
 const LEEWAY_S = 60;
 
-/** Asks the TokenRequest API, as the kubelet does for a pod. */
+/** Requests a token from the TokenRequest API, as the kubelet does for a pod. */
 export async function newToken(kube: KubeApi, expirationSeconds: number): Promise<string> {
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds } };
   const answer = (await kube.raw('POST', `${PATH}/token`, request)) as { readonly status: { readonly token: string } };
@@ -22,7 +22,7 @@ export async function newToken(kube: KubeApi, expirationSeconds: number): Promis
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 
-/** Signed with the API server's own key, because the TokenRequest API gives no token for less than ten minutes. */
+/** Signs a token with the API server's key, because the TokenRequest API issues no token for less than ten minutes. */
 export async function shortToken({ client, serviceAccountKey }: ControlPlane, seconds: number): Promise<string> {
   const { metadata } = (await client.raw('GET', PATH)) as KubeObject;
   const now = Math.floor(Date.now() / 1_000);

@@ -1,4 +1,4 @@
-/** `npm run cluster:up`: a real control plane for work by hand, which stays until `npm run cluster:down`. */
+/** `npm run cluster:up`: starts a real control plane for manual use, which runs until `npm run cluster:down`. */
 import { dirname } from 'node:path';
 import { binaries } from './binaries.ts';
 import { startControlPlane } from './controlplane.ts';
@@ -17,7 +17,7 @@ try {
   say(`kube-apiserver at ${one.url}, logs in ${one.folder}; end it with: npm run cluster:down`);
   process.stdout.write(`export KUBECONFIG=${one.kubeconfig}\n`);
   process.stdout.write(`export PATH=${dirname(kubectl)}:${dirname(helm)}:$PATH\n`);
-  // Connections to it would keep this process.
+  // Open connections would keep this process alive.
   process.exit(0);
 } catch (error) {
   say(error instanceof Error ? error.message : String(error));

@@ -1,11 +1,11 @@
-/** A wire between operators and a real API server that can be cut. */
+/** A proxy between operators and a real API server that can be interrupted. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CuttableProxy, startCuttableProxy } from '../../operator/cuttable-proxy.ts';
 import type { Cluster } from './cluster.ts';
 
 export interface Wire extends CuttableProxy {
-  /** Environment of the operators at its end. */
+  /** Environment of operators that use the proxy. */
   readonly env: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Random deployments whose pods ask for this and that place, as kube-scheduler and the engine both understand it. */
+/** Random deployments with scheduling constraints that kube-scheduler and the engine both support. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { deployment } from '../../operator/harness.ts';
 import type { Dice } from '../../operator/random.ts';
@@ -14,11 +14,11 @@ type Fragment = Readonly<Record<string, unknown>>;
 interface Draw {
   readonly roll: Dice;
   readonly name: string;
-  /** Deployments that are there already, and this one. */
+  /** Names of the existing deployments and this one. */
   readonly names: readonly string[];
 }
 
-/** True once in `count` draws. */
+/** Returns true once in `count` draws on average. */
 const once = (roll: Dice, count: number): boolean => roll.upTo(count - 1) === 0;
 
 const required = (terms: unknown): Fragment => ({ requiredDuringSchedulingIgnoredDuringExecution: terms });
@@ -26,8 +26,8 @@ const near = ({ roll, names }: Draw, keys: readonly string[]): Fragment =>
   required([{ labelSelector: { matchLabels: { app: roll.pick(names) } }, topologyKey: roll.pick(keys) }]);
 
 /**
- * What a pod may ask for, each with how rarely it does. Not `nodeAffinityPolicy: Ignore`: Karpenter takes the least of a
- * spread over the domains that the pod itself allows, kube-scheduler then over all of them.
+ * Constraints of pods with their frequencies. Excludes `nodeAffinityPolicy: Ignore`, for which Karpenter uses the
+ * minimum of the domains that the pod allows, but kube-scheduler the minimum of all domains.
  */
 const WISHES: readonly (readonly [oneIn: number, (draw: Draw) => Fragment])[] = [
   [
@@ -64,7 +64,7 @@ const WISHES: readonly (readonly [oneIn: number, (draw: Draw) => Fragment])[] = 
   ],
 ];
 
-/** @param before names of the deployments that are there already */
+/** @param before names of the existing deployments */
 export function randomDeployment(roll: Dice, name: string, before: readonly string[]): KubeObject {
   const draw = { roll, name, names: [...before, name] };
   let pod: Fragment = {};

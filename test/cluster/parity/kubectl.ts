@@ -1,6 +1,6 @@
-/** What kubectl is asked of both servers, about the objects of objects.yaml. */
+/** kubectl commands for both servers, about the objects of objects.yaml. */
 
-/** Kinds for which `kubectl get` must show the same columns on both servers. */
+/** Kinds for which `kubectl get` must print the same columns on both servers. */
 export const TABLED: readonly string[] = [
   ...['nodes', 'pods', 'services', 'configmaps', 'secrets', 'persistentvolumes', 'persistentvolumeclaims'],
   ...['deployments', 'replicasets', 'statefulsets', 'daemonsets', 'jobs', 'storageclasses', 'csinodes'],
@@ -8,7 +8,7 @@ export const TABLED: readonly string[] = [
   ...['nodeoverlays', 'capacitybuffers'],
 ];
 
-/** Kinds of which all objects are shown. */
+/** Kinds of which all objects are printed. */
 export const KINDS: readonly string[] = [
   ...TABLED,
   ...['endpoints', 'endpointslices', 'replicationcontrollers', 'podtemplates', 'resourcequotas', 'limitranges'],
@@ -16,7 +16,7 @@ export const KINDS: readonly string[] = [
   ...['roles', 'rolebindings', 'resourceclaims', 'validatingwebhookconfigurations'],
 ];
 
-/** Of these a server has its own as well. */
+/** Kinds of which a server has additional objects. */
 export const TABLED_NAMES: readonly string[] = [
   ...['namespaces/show', 'serviceaccounts/sa', 'priorityclasses/high', 'crd/nodepools.karpenter.sh'],
 ];
@@ -24,7 +24,7 @@ export const NAMED: readonly string[] = [...TABLED_NAMES, 'clusterroles/show', '
 
 const IN = ['-n', 'show'];
 
-/** More that kubectl shows, of one form each. */
+/** Further commands, each with one form of output. */
 export const SHOWS: readonly (readonly string[])[] = [
   ['get', 'pods,services,deployments,replicasets,statefulsets,daemonsets,jobs', ...IN],
   ['get', 'karpenter'],
@@ -83,7 +83,7 @@ const condition = (type: string, value = 'True', reason = type): object => ({
   lastTransitionTime: LONG_AGO,
 });
 
-/** The life of the objects, as controllers and kubelets write it. */
+/** Changes of the objects, as controllers and kubelets write them. */
 export const CHANGES: readonly (readonly string[])[] = [
   status('pod', 'p1', {
     phase: 'Running',

@@ -1,6 +1,6 @@
 /**
- * What becomes of objects on both servers when the controllers that every cluster has look after them: garbage
- * collection, ends of namespaces and definitions, evictions.
+ * Objects under the common controllers on both servers: garbage collection, deletion of namespaces and definitions,
+ * evictions.
  */
 import type { Answer, Server } from '../harness/http.ts';
 import { eventually } from '../harness/processes.ts';
@@ -8,10 +8,10 @@ import type { Json } from './script.ts';
 
 const LIMIT_MS = 60_000;
 
-/** A story told to a server; what it answers is the same from both. */
+/** A sequence of requests to a server, with equal results on both servers. */
 export interface Life {
   readonly name: string;
-  /** @param namespace of its own, which is there */
+  /** @param namespace existing namespace for this sequence only */
   live(server: Server, namespace: string): Promise<unknown>;
 }
 
@@ -30,7 +30,7 @@ const pods = (namespace: string): string => `/api/v1/namespaces/${namespace}/pod
 const merge = (server: Server, path: string, body: unknown): Promise<Answer> =>
   server.send({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
 
-/** @throws Error unless the server takes it */
+/** @throws Error if the server rejects the object */
 async function create(server: Server, path: string, body: unknown): Promise<Metadata> {
   const answer = await server.send({ method: 'POST', path, body });
   if (answer.code !== 201) throw new Error(`POST ${path}: ${JSON.stringify(answer.body)}`);
@@ -45,7 +45,7 @@ interface MapOptions {
 
 const HOLD = 'example.com/hold';
 
-/** A config map that others own. */
+/** Creates a ConfigMap with owners. */
 const makeMap = (server: Server, namespace: string, name: string, options: MapOptions = {}): Promise<Metadata> =>
   create(server, maps(namespace), {
     metadata: {
@@ -68,7 +68,7 @@ const remove = (server: Server, path: string, propagationPolicy?: string): Promi
     body: { kind: 'DeleteOptions', apiVersion: 'v1', ...(propagationPolicy ? { propagationPolicy } : {}) },
   });
 
-/** What matters of an object's life; `gone` when there is none. */
+/** Returns the relevant state of an object, or `gone`. */
 async function stateOf(server: Server, path: string): Promise<unknown> {
   const answer = await server.send({ method: 'GET', path });
   if (answer.code === 404) return 'gone';
@@ -80,7 +80,7 @@ async function stateOf(server: Server, path: string): Promise<unknown> {
   };
 }
 
-/** Answers when the objects are as they are to be. @throws Error with how they are instead */
+/** Waits until the objects have the expected states. @throws Error with the actual states */
 async function become(server: Server, expected: Readonly<Record<string, unknown>>): Promise<void> {
   let last: unknown;
   const settled = async (): Promise<true | undefined> => {
@@ -247,7 +247,7 @@ const pod = (name: string, labels: Json): Json => ({
   spec: { containers: [{ name: 'main', image: 'pause' }], schedulerName: 'nobody' },
 });
 
-/** A pod that nobody runs, reported as running. */
+/** Creates a pod without a kubelet whose status is running. */
 async function runningPod(server: Server, namespace: string, name: string, isReady = true): Promise<void> {
   await create(server, pods(namespace), pod(name, { app: namespace }));
   await merge(server, `${pods(namespace)}/${name}/status`, {
@@ -257,7 +257,7 @@ async function runningPod(server: Server, namespace: string, name: string, isRea
 
 const budgets = (namespace: string): string => `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`;
 
-/** Answers the budget once it has found as many healthy pods. */
+/** Waits for a number of healthy pods in the status of the budget and returns the budget. */
 const counted = (server: Server, namespace: string, name: string, healthy: number): Promise<Answer> =>
   eventually(
     'the budget to be counted',
@@ -269,7 +269,7 @@ const counted = (server: Server, namespace: string, name: string, healthy: numbe
     LIMIT_MS,
   );
 
-/** A budget over the pods of the namespace, once it has counted them. */
+/** Creates a budget for the pods of the namespace, and waits for its status. */
 async function budget(server: Server, namespace: string, name: string, spec: Json, healthy: number): Promise<Answer> {
   const selector = { matchLabels: { app: namespace } };
   await create(server, budgets(namespace), { metadata: { name }, spec: { selector, ...spec } });

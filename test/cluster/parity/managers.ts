@@ -1,4 +1,4 @@
-/** Who manages which field, as writes of every type move it; every answer is compared with its managedFields. */
+/** Field managers after writes of every type. The managedFields of every response are compared. */
 import { type Answers, bodyOf, except, get, type Json, patch, post, put, type Step } from './script.ts';
 
 const NS = '/api/v1/namespaces/managed';
@@ -162,7 +162,7 @@ export const MANAGERS: readonly Step[] = [
   patch('apply', 'apply what another changed since', `${MAPS}/one?fieldManager=applier`, map('one', { a: '6' })),
   patch('merge', 'forget who manages', `${MAPS}/one?fieldManager=merger`, { metadata: { managedFields: [{}] } }),
   post('manage annotations', `${MAPS}?fieldManager=maker`, map('two', { a: '1' }, { annotations: { k: 'v' } })),
-  // As kubectl does when it goes over to server-side apply.
+  // As kubectl does when it migrates to server-side apply.
   patch('json', 'hand fields over to appliers', `${MAPS}/two?fieldManager=kubectl`, [
     {
       op: 'replace',

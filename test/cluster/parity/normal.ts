@@ -1,4 +1,4 @@
-/** Takes out of answers what differs between two servers by nature: ids, times, versions, random suffixes. */
+/** Removes values from responses that differ between servers: IDs, times, versions, random suffixes. */
 import type { Answer } from '../harness/http.ts';
 import type { Json } from './script.ts';
 
@@ -6,10 +6,10 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 const AGE = /^(<invalid>|\d+[smhd]\d*[smhd]?)$/;
 
-/** Keys whose values are as the server likes them. */
+/** Keys with server-specific values. */
 const OPAQUE = new Set(['resourceVersion', 'continue', 'uid']);
 
-/** Annotations that controllers write some time. */
+/** Annotations that controllers write asynchronously. */
 const BY_CONTROLLERS = new Set(['node.alpha.kubernetes.io/ttl', 'deployment.kubernetes.io/revision']);
 
 function normalText(text: string, uids: Map<string, string>): string {
@@ -33,9 +33,9 @@ export function normal(value: unknown, uids: Map<string, string> = new Map()): u
   const isColumn = 'priority' in value && 'format' in value;
   return Object.fromEntries(
     Object.entries(value)
-      // Who set which field is compared where server-side apply is.
+      // Managed fields are compared in the cases of server-side apply.
       .filter(([key]) => key !== 'managedFields')
-      // Of built-in columns they are the paragraphs of Kubernetes' own reference.
+      // The descriptions of built-in columns are texts of the Kubernetes reference.
       .filter(([key, part]) => !(isColumn && key === 'description' && !String(part).startsWith('Custom resource')))
       .filter(([key]) => !BY_CONTROLLERS.has(key))
       .map(([key, part]) => {
@@ -47,7 +47,7 @@ export function normal(value: unknown, uids: Map<string, string> = new Map()): u
   );
 }
 
-/** What is compared of an answer. `wording` leaves out the texts of a failure and its causes. */
+/** Returns the part of a response that is compared. `wording` excludes the texts of an error and its causes. */
 export const comparable = ({ code, contentType, body }: Answer, wording: boolean): unknown => {
   const same = normal(body);
   return {
@@ -66,7 +66,7 @@ function withoutWording(body: unknown): unknown {
   const { message: _message, ...rest } = body as Failure;
   const causes = rest.details?.causes;
   if (causes === undefined) return rest;
-  // The same thing may be found wrong by several rules.
+  // Several rules may report the same error.
   const named = [...new Set(causes.map(({ field, reason }) => `${reason} ${field}`))].sort();
   return { ...rest, details: { ...rest.details, causes: named } };
 }

@@ -1,4 +1,4 @@
-/** A recorded conversation: what kubectl and client libraries ask, and how they go wrong. */
+/** Recorded requests of kubectl and client libraries, including invalid requests. */
 import {
   type Answers,
   bodyOf,
@@ -35,7 +35,7 @@ const pod = (name: string, spec: Json = {}, metadata: Json = {}): Json => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, ...metadata },
-  // Named, because the admission of service accounts is off where nobody mounts tokens.
+  // Explicit, because the admission of service accounts is disabled.
   spec: {
     containers: [{ name: 'main', image: 'pause' }],
     schedulerName: 'nobody',
@@ -88,7 +88,7 @@ const node = (name: string): Json => ({
   status: { capacity: { cpu: '4', memory: '8Gi', pods: '10' } },
 });
 
-/** The object that a step answered, changed. */
+/** Returns a change of the object in an earlier response. */
 const changed =
   (from: string, change: (object: Json) => Json) =>
   (answers: Answers): Json =>

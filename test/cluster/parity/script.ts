@@ -1,19 +1,19 @@
-/** How steps of a recorded conversation with an API server are written. */
+/** Types and functions of recorded requests to an API server. */
 import type { Answer, Request } from '../harness/http.ts';
 
-/** The answers so far, by the names of their steps. */
+/** Responses so far by the name of the step. */
 export type Answers = ReadonlyMap<string, Answer>;
 
 export interface Step {
   readonly name: string;
-  /** Why the text of the failure need not be the same: it shows the server's insides. */
+  /** Reason that the error text may differ: it contains server internals. */
   readonly wording?: string;
   ask(answers: Answers): Request;
 }
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Options of a request besides its method, path and body. */
+/** Options of a request besides method, path and body. */
 type More = Omit<Request, 'method' | 'path' | 'body'>;
 type Body = unknown | ((answers: Answers) => unknown);
 
@@ -53,5 +53,5 @@ export const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/j
 export const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
 export const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
 
-/** Compares everything but the text of the failure. */
+/** Compares everything except the text of the error. */
 export const except = (wording: string, one: Step): Step => ({ ...one, wording });

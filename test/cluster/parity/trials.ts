@@ -1,4 +1,4 @@
-/** Requests that only try, and selections by the fields of every kind that has some. */
+/** Dry-run requests, and field selectors of every kind that has some. */
 import { type Answers, bodyOf, del, get, type Json, patch, post, put, type Step, TABLE } from './script.ts';
 
 const NS = '/api/v1/namespaces/trials';

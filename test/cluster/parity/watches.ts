@@ -1,4 +1,4 @@
-/** Watches as client libraries open them, with what happens while they are open. */
+/** Watches as client libraries open them, with requests during the watch. */
 import type { Line, Request, Server } from '../harness/http.ts';
 import { METADATA, TABLE } from './script.ts';
 
@@ -7,17 +7,17 @@ const POOLS = '/apis/karpenter.sh/v1/nodepools';
 
 export interface WatchCase {
   readonly name: string;
-  /** The collection; it is listed first, and watched from there. */
+  /** The collection, which is listed first and watched from the version of the list. */
   readonly path: string;
   readonly query: string;
   readonly accept?: string;
-  /** Made before the watch opens. */
+  /** Requests before the watch opens. */
   readonly before?: readonly Request[];
-  /** Done while the watch is open. */
+  /** Requests while the watch is open. */
   readonly during?: readonly Request[];
-  /** How many events there are. */
+  /** Number of events. */
   readonly events: number;
-  /** Instead of the version of the list. */
+  /** Start version instead of the version of the list. */
   readonly from?: string;
 }
 
@@ -161,14 +161,14 @@ export const WATCHES: readonly WatchCase[] = [
   { name: 'initial events without a match rule', path: MAPS, query: 'sendInitialEvents=true', events: 1, from: '' },
 ];
 
-/** The events of a watch, or the answer when the server opens none. */
+/** Returns the events of a watch, or the response if the server does not open the watch. */
 export async function watchEvents(server: Server, test: WatchCase): Promise<readonly Line[]> {
   for (const request of test.before ?? []) await server.send(request);
   const list = await server.send({ method: 'GET', path: test.path });
   const { resourceVersion } = (list.body as { readonly metadata: { readonly resourceVersion: string } }).metadata;
   const query = `watch=true&resourceVersion=${test.from ?? resourceVersion}&timeoutSeconds=5&${test.query}`;
   const events = server.watch(`${test.path}?${query}`, ({ length }) => length >= test.events, test.accept);
-  // The events of the past come at once; those of now need the watch to be open, which from a version they do not.
+  // Past events are sent immediately. A watch without a start version must be open before new changes.
   for (const request of test.during ?? []) await server.send(request);
   return events;
 }

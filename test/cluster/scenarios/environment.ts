@@ -1,11 +1,13 @@
-/** Jest's environment of scenarios on a real control plane: leaves out what cannot run there, and is patient. */
+/**
+ * Jest environment of scenarios on a real control plane: skips scenarios that cannot run there, and extends timeouts.
+ */
 import { basename } from 'node:path';
 import type { EnvironmentContext, JestEnvironmentConfig } from '@jest/environment';
 import type { Circus } from '@jest/types';
 import SharedEnvironment from '../../support/jest/environment.ts';
 import { LEFT_OUT } from './leftout.ts';
 
-/** By how much tests and hooks may take longer than in the local world. */
+/** Factor for timeouts of tests and hooks. */
 const PATIENCE = 4;
 /** The first hook builds nothing, but starts a control plane. */
 const DEFAULT_LIMIT_MS = 180_000;
@@ -38,7 +40,7 @@ export default class ScenarioEnvironment extends SharedEnvironment {
   }
 }
 
-/** Gives more time to hooks and tests; answers all tests below. */
+/** Extends the timeouts of hooks and tests, and returns all tests of the block. */
 function prepared(block: Circus.DescribeBlock): readonly Circus.TestEntry[] {
   for (const hook of block.hooks) if (hook.timeout) hook.timeout *= PATIENCE;
   return block.children.flatMap((child) => {
@@ -48,7 +50,7 @@ function prepared(block: Circus.DescribeBlock): readonly Circus.TestEntry[] {
   });
 }
 
-/** The names of its describe blocks and its own. */
+/** Returns the names of its describe blocks and its own name. */
 function nameOf(test: Circus.TestEntry): string {
   const names = [test.name];
   for (let block: Circus.DescribeBlock | undefined = test.parent; block?.parent; block = block.parent)

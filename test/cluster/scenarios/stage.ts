@@ -1,6 +1,6 @@
 /**
- * A real control plane as the stage of the scenarios of `test/operator`: kube-scheduler binds, real controllers make the
- * pods, real disruption budgets hold evictions, RBAC allows the operator what the chart does. Time is real.
+ * A real control plane for the scenarios of `test/operator`: kube-scheduler binds, real controllers create pods, real
+ * disruption budgets block evictions, and RBAC allows the operator what the chart grants. Time is real.
  */
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/lib/clock.ts';
@@ -12,22 +12,22 @@ import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.t
 import { type Installation, startInstallation } from '../harness/installation.ts';
 import { sweep } from './sweep.ts';
 
-/** Longer than any scenario file runs. */
+/** Longer than the run time of any scenario file. */
 const TOKEN_SECONDS = 7_200;
-/** Beyond this a scenario belongs into the table of those that are left out. */
+/** A scenario with longer waits belongs in `leftout.ts`. */
 const LONGEST_PASS_MS = 90_000;
-/** Long enough to see that nothing happens: two rounds of disruption with their validation. */
+/** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
 export interface RealStage extends Stage {
   close(): Promise<void>;
 }
 
-/** The control plane starts with the first scenario. */
+/** Starts the control plane with the first scenario. */
 export function realStage(): RealStage {
   let installation: Promise<Installation> | undefined;
   return {
-    // Machines that act at real time, beside a clock that would run ten times as fast.
+    // Instances run in real time, while the clock would run ten times as fast.
     patience: 4,
     async open(options) {
       installation ??= install();
@@ -53,7 +53,7 @@ export function realStage(): RealStage {
 async function install(): Promise<Installation> {
   const installation = await startInstallation();
   try {
-    // The operators run in the test's process.
+    // The operators run in the process of the test.
     await installCharts(installation, { ...VALUES, replicas: 0 });
     await installation.renewToken(TOKEN_SECONDS);
     return installation;
@@ -63,7 +63,9 @@ async function install(): Promise<Installation> {
   }
 }
 
-/** What a scenario asks of its world, but for time: machines act at once instead of in a fast clock's minute. */
+/**
+ * Applies the scenario's options except for time: instances act immediately instead of within a minute of a fast clock.
+ */
 const given = ({ aws, systemNodes, log }: ScenarioOptions): Parameters<typeof joinCluster>[1] => ({
   clusterName: CLUSTER_NAME,
   ...QUICK,
@@ -85,7 +87,7 @@ const onStage = (world: JoinedCluster, certificate: Certificate): ScenarioWorld 
   },
 });
 
-/** Real time until it is stopped. */
+/** A clock in real time until it is stopped. */
 function stageClock(): PacedClock {
   const clock = realClock();
   const timers = new Set<() => void>();
@@ -103,7 +105,7 @@ function stageClock(): PacedClock {
       };
     },
     sleep(ms, signal) {
-      // The scenario's own waits are those without a signal.
+      // Waits of the scenario have no signal.
       if (signal !== undefined) return clock.sleep(ms, signal);
       if (ms <= LONGEST_PASS_MS) return clock.sleep(Math.min(ms, ENOUGH_MS));
       throw new RangeError(`Cannot let ${ms / 1_000} s pass: name the test in test/cluster/scenarios/leftout.ts`);

@@ -1,4 +1,4 @@
-/** Takes everything out of a cluster that a scenario may have left in it, so that the next finds it as if it were new. */
+/** Deletes all objects that a scenario may have left in the cluster, so that the next scenario starts clean. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CAPACITY_BUFFER,
@@ -26,7 +26,9 @@ import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { NAMESPACE } from '../harness/installation.ts';
 
-/** Owners before what they would make anew; events last, because the others' end makes more. */
+/**
+ * Owners before their dependents, which would otherwise be recreated, and events last, because deletions create events.
+ */
 const KINDS: readonly Kind[] = [
   CAPACITY_BUFFER,
   NODE_POOL,
@@ -51,13 +53,13 @@ const KINDS: readonly Kind[] = [
 const LIMIT_MS = 60_000;
 const PAUSE_MS = 100;
 
-/** What the chart and Kubernetes themselves put there. */
+/** Objects of the chart and of Kubernetes itself. */
 const stays = ({ kind, metadata: { name, namespace } }: KubeObject): boolean =>
   (kind === 'ConfigMap' && !['karpenter-history', 'karpenter-spot-risk'].includes(name)) ||
   (kind === 'Lease' && namespace === NAMESPACE && name !== 'karpenter-leader-election') ||
   (['Deployment', 'ReplicaSet', 'PodDisruptionBudget'].includes(kind) && namespace === NAMESPACE);
 
-/** @throws Error that names what does not go */
+/** @throws Error that names objects that cannot be deleted */
 export async function sweep(kube: KubeApi): Promise<void> {
   const deadline = performance.now() + LIMIT_MS;
   for (;;) {
@@ -68,7 +70,7 @@ export async function sweep(kube: KubeApi): Promise<void> {
   }
 }
 
-/** Answers what was still there. */
+/** Deletes all objects and returns the remaining ones. */
 async function sweepOnce(kube: KubeApi): Promise<readonly string[]> {
   const left: string[] = [];
   for (const kind of KINDS) {
@@ -81,7 +83,7 @@ async function sweepOnce(kube: KubeApi): Promise<readonly string[]> {
   return left;
 }
 
-/** Undefined while the server is not ready to tell: it sets up a custom kind with the first request for it. */
+/** Undefined while the server is not ready: it sets up a custom kind on the first request. */
 async function listed(kube: KubeApi, kind: Kind): Promise<readonly KubeObject[] | undefined> {
   try {
     return (await kube.list(kind)).items;
@@ -91,7 +93,7 @@ async function listed(kube: KubeApi, kind: Kind): Promise<readonly KubeObject[] 
   }
 }
 
-/** At once, without waiting for whoever would do something first: nobody is there any more. */
+/** Deletes immediately without finalizers, because no controller is left to remove them. */
 async function remove(kube: KubeApi, kind: Kind, { metadata }: KubeObject): Promise<void> {
   try {
     if (metadata.finalizers?.length) await kube.patch(kind, metadata, { metadata: { finalizers: null } });
