@@ -1,4 +1,4 @@
-/** The objects that a cluster on AWS needs to buy nodes, as users write them. */
+/** The objects that a cluster on AWS needs to launch nodes. */
 import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
@@ -29,7 +29,7 @@ export const nodePoolOf = (...requirements: readonly NodeClaimRequirement[]): No
   spec: { template: { spec: { nodeClassRef, requirements } } },
 });
 
-/** A claim for one small pod. EC2 tells launch times in whole seconds, and so does its creation. */
+/** A claim for one small pod. EC2 returns launch times in whole seconds, so the creation time has whole seconds too. */
 export const nodeClaimOf = (name: string, nowMs: number, requirements: readonly NodeClaimRequirement[]): NodeClaim => ({
   apiVersion: 'karpenter.sh/v1',
   kind: 'NodeClaim',

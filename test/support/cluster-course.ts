@@ -1,4 +1,4 @@
-/** What becomes of a cluster when the disruption methods act on it until they have nothing more to do. */
+/** The course of a cluster under the disruption methods until no command is found. */
 import type { Pod } from '../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
@@ -47,7 +47,7 @@ export const costOf = ({ snapshot, pools }: Cluster): number =>
     return sum + (type === undefined ? 0 : priceOf(type, place));
   }, 0);
 
-/** The node that a claim would become: of its cheapest type, in the cheapest place. */
+/** Returns the node of a claim, with its cheapest type in the cheapest zone. */
 function bought(claim: PlannedClaim, index: number, { pools }: Cluster, pods: readonly Pod[]): StateNode {
   const pool = pools.get(claim.nodePool);
   const type = pool?.instanceTypes.find(({ name }) => name === claim.cheapest);
@@ -60,7 +60,7 @@ function bought(claim: PlannedClaim, index: number, { pools }: Cluster, pods: re
   return nodeOf({ index, type, pool: pool.nodePool, ...place, pods, isQuiet: false });
 }
 
-/** The cluster after a command has been carried out and everything has come to rest. */
+/** Returns the cluster after a command and all its effects. */
 export function after(cluster: Cluster, { candidates, replacements, plan }: Command): Cluster {
   const gone = new Set(candidates.map(({ providerId }) => providerId));
   const moving = new Map(
@@ -90,7 +90,7 @@ export function after(cluster: Cluster, { candidates, replacements, plan }: Comm
   return { ...cluster, snapshot: { ...cluster.snapshot, nodes: [...stayed, ...fresh] } };
 }
 
-/** One command of a course of events. */
+/** One command of a course. */
 export interface Step {
   readonly method: string;
   readonly command: Command;
@@ -98,7 +98,7 @@ export interface Step {
   readonly after: Cluster;
 }
 
-/** Asks the methods again and again, and does what they say, until they have nothing more to say. */
+/** Runs the methods and applies their commands until no command is found. */
 export async function* untilAtRest(cluster: Cluster, more: Partial<PassInput> = {}): AsyncGenerator<Step> {
   for (let now = cluster; ; ) {
     const step = await nextStep(now, more);

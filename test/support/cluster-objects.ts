@@ -1,4 +1,4 @@
-/** NodePools, workloads, pods and nodes of the clusters that are drawn from a seed. */
+/** NodePools, workloads, pods and nodes of random clusters from a seed. */
 import type { Pod, PodDisruptionBudget, PodSpec } from '../../src/api/kubernetes.ts';
 import {
   ARCH_LABEL,
@@ -19,7 +19,7 @@ import { podRequests, quantityList } from '../../src/engine/resources.ts';
 
 export const NOW_MS = Date.UTC(2026, 5, 3, 10, 0, 0);
 const MINUTE = 60_000;
-/** Of all NodePools, besides their capacity types. */
+/** Requirements of all NodePools, besides their capacity types. */
 export const REQUIREMENTS: readonly Requirement[] = [
   { key: ARCH_LABEL, operator: 'In', values: ['amd64'] },
   { key: INSTANCE_CATEGORY_LABEL, operator: 'In', values: ['c', 'm', 'r'] },
@@ -66,13 +66,13 @@ export interface Workload {
   readonly name: string;
   readonly spec: PodSpec;
   readonly requests: Resources;
-  /** Host ports and rules by host let a node hold one only. */
+  /** Host ports and host rules allow only one pod per node. */
   readonly onePerHost: boolean;
   readonly budget?: PodDisruptionBudget;
 }
 
 const CPU = [50, 100, 100, 200, 250, 250, 400, 500, 750, 1000];
-/** Chosen so that `podsPerNode` comes out. */
+/** Mean that results in `podsPerNode`. */
 export const MEAN_CPU = 340;
 const MEMORY_PER_CPU = [1, 2, 2, 4, 4, 6];
 
@@ -128,7 +128,7 @@ export function workloadOf(index: number, { scale, isRuled, memoryPerCpu }: Work
   return { name, spec, requests: podRequests(pod), onePerHost, ...(isRuled ? { budget } : {}) };
 }
 
-/** Every pod has objects of its own, as pods that came over the wire do. */
+/** Every pod has separate objects, like decoded pods. */
 export const podOf = ({ name, spec }: Workload, index: number, nodeName: string): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -255,7 +255,7 @@ export interface Place {
   readonly capacityType: string;
 }
 
-/** USD per hour; infinite when the type is not sold there. */
+/** USD per hour. Infinite if the type has no such offering. */
 export function priceOf(type: InstanceType, { zone, capacityType }: Place): number {
   const offering = type.offerings.find(
     ({ requirements, available }) =>

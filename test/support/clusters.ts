@@ -1,6 +1,6 @@
 /**
- * Clusters as they come to be in real life, from a seed: nodes bought over time for workloads that have since shrunk,
- * grown or moved. For benchmarks and for laws that must hold in any cluster.
+ * Realistic random clusters from a seed: nodes launched over time for workloads that have since shrunk, grown or moved.
+ * For benchmarks and property tests.
  */
 import type { Pod } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
@@ -33,9 +33,9 @@ import {
 export interface ClusterShape {
   readonly seed: number;
   readonly nodes: number;
-  /** Pods that fill a node, on average. */
+  /** Average number of pods that fill a node. */
   readonly podsPerNode: number;
-  /** Part of the pods that have stayed on their node: from, to. */
+  /** Range of the fraction of pods that remain on their node. */
   readonly fill: readonly [from: number, to: number];
   readonly pools: readonly PoolShape[];
   readonly workloads: number;
@@ -43,11 +43,11 @@ export interface ClusterShape {
   readonly memoryPerCpu?: number;
   /** Part of the workloads with spread constraints, host anti-affinity, and a PodDisruptionBudget each. */
   readonly ruled: number;
-  /** Part of the nodes that are within their pool's `consolidateAfter` window. */
+  /** Fraction of nodes within `consolidateAfter` of their NodePool. */
   readonly quiet?: number;
-  /** Instance types of the NodePools, by name; the built-in catalogue when left out. */
+  /** Pattern for the names of the NodePools' instance types. The default is the built-in catalogue. */
   readonly offered?: RegExp;
-  /** Types of whose size nodes are. */
+  /** Pattern for the names of types that determine node sizes. */
   readonly bought: RegExp;
 }
 
@@ -56,7 +56,7 @@ export interface Cluster {
   readonly pools: ReadonlyMap<string, PoolInput>;
 }
 
-/** The cheapest type that is sold there and holds the requests. */
+/** Returns the cheapest type with an offering in this place that holds the requests. */
 function cheapestFor(types: readonly InstanceType[], requests: Resources, place: Place): InstanceType | undefined {
   let cheapest: InstanceType | undefined;
   let lowest = Number.POSITIVE_INFINITY;
@@ -68,7 +68,7 @@ function cheapestFor(types: readonly InstanceType[], requests: Resources, place:
   return cheapest;
 }
 
-/** Draws nodes with pods on them. */
+/** Generates nodes with pods. */
 class Builder {
   readonly #shape: ClusterShape;
   readonly #random: Random;
@@ -82,7 +82,7 @@ class Builder {
     this.#counts = workloads.map(() => 0);
   }
 
-  /** Adds pods, in any order, until this many in a row did not fit. */
+  /** Adds random pods until this number in a row does not fit. */
   #fill(chosen: number[], limit: Resources, patience: number): Resources {
     let used = this.#requestsOf(chosen);
     for (let misses = 0; misses < patience; ) {
@@ -103,7 +103,7 @@ class Builder {
     return addResources(DAEMON_REQUESTS, ...chosen.map((at) => this.#workloads[at]?.requests ?? {}));
   }
 
-  /** The node is bought for pods that fill a type of some size; then some of them leave. */
+  /** Launches the node for pods that fill a type of some size, then removes some of them. */
   node(index: number, pools: readonly PoolInput[], types: readonly InstanceType[]): StateNode {
     const { pools: shapes, bought, fill, quiet = 0 } = this.#shape;
     const poolAt = Math.floor(this.#random() * pools.length);
@@ -135,7 +135,7 @@ class Builder {
 
 const typeLists = new Map<string, readonly InstanceType[]>();
 
-/** The catalogue takes a while to make, and engines keep what they know of a list with the list. */
+/** Caches the list, because the catalogue is slow to generate and engines cache by identity of the list. */
 function typesNamed(pattern: RegExp, pool: NodePool): readonly InstanceType[] {
   let types = typeLists.get(pattern.source);
   if (types === undefined) {

@@ -1,10 +1,10 @@
 /**
- * Limits on work that nothing counts. The limit is on CPU time of the calling thread, which other processes on the machine
- * do not add to.
+ * Limits on work that cannot be counted, in CPU time of the calling thread, which other processes on the machine do not
+ * affect.
  */
 
 /**
- * Calls the function and returns its result. The limit should be far above what the work needs, so that only work that
+ * Calls the function and returns its result. The limit should be far above the required time, so that only work that
  * grows faster than its input exceeds it.
  * @throws Error if the thread computed for longer than the limit
  */

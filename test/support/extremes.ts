@@ -1,4 +1,4 @@
-/** Objects that the API server takes, each with one field at an extreme: found by walking the schema of its kind. */
+/** Valid objects with one field at an extreme, generated from the schema of the kind. */
 import { customResourceDefinitions } from '../../src/api/crds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { checkSchema } from '../../src/api/schema/check.ts';
@@ -18,7 +18,7 @@ const TEXTS: readonly string[] = [
 const NUMBERS: readonly number[] = [0, -1, 1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 53 - 1, 2 ** 53, 2 ** 62];
 
 export interface Extreme<T> {
-  /** The field, and its value in short. */
+  /** The field, and a short form of its value. */
   readonly what: string;
   readonly object: T;
 }
@@ -44,7 +44,7 @@ function* changes(schema: OpenApiSchema, value: unknown, path: string): Generato
 
 function scalars(schema: OpenApiSchema): readonly unknown[] {
   const candidates = [...(schema.enum ?? []), true, false, ...TEXTS, ...NUMBERS, schema.minimum, schema.maximum];
-  // what the field's own schema refuses is not worth the rules of the whole object
+  // Values that the schema of the field rejects are not checked against the rules of the object.
   return candidates.filter((value) => value !== undefined && checkSchema(schema, value).length === 0);
 }
 
@@ -80,8 +80,8 @@ function* ofMap(values: OpenApiSchema, value: unknown, path: string): Generator<
 }
 
 /**
- * The base with one field of its spec changed in every way that the API server takes. Lists and maps get as many items as
- * the base gives them, so the base should have all of them.
+ * Returns the base with one field of its spec changed in every way that the API server accepts. Lists and maps get as
+ * many items as in the base, so the base should have all of them.
  */
 export function extremesOf<T extends KubeObject>(base: T): readonly Extreme<T>[] {
   const definition = customResourceDefinitions().find(({ spec }) => spec.names.kind === base.kind);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** A port of the loopback address that nobody listens on now. Another process may take it before it is used. */
+/** Returns a free port of the loopback address. Another process may bind it before it is used. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

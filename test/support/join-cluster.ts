@@ -1,24 +1,24 @@
-/** The local world's AWS and kubelets around a control plane that runs already. */
+/** The AWS and kubelets of the local world for a running control plane. */
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type ServerVersion, type Surroundings, surround, type WorldOptions } from '../../src/local/world.ts';
 import { type Credentials, connect, type KubeApi } from './kube-api.ts';
 import { startCaches } from './watched-caches.ts';
 
-/** A cluster that runs already, with an API server, a scheduler and controllers of its own. */
+/** A running cluster with an API server, a scheduler and controllers. */
 export interface RunningCluster {
-  /** Of its API server. */
+  /** URL of the API server. */
   readonly url: string;
-  /** Of somebody who may do anything: the kubelets work with them. */
+  /** Credentials of an administrator, which the kubelets use. */
   readonly credentials: Credentials;
-  /** The text of the kubeconfig that the operator gets. */
+  /** Kubeconfig of the operator. */
   readonly kubeconfig: string;
 }
 
 export type JoinedCluster = Surroundings & { readonly kube: { readonly client: KubeApi } };
 
 /**
- * Puts AWS and kubelets around the cluster. Its CustomResourceDefinitions are left to the test, and its clock is real time.
- * `stop` leaves the cluster running.
+ * Adds AWS and kubelets to the cluster in real time. The test installs the CustomResourceDefinitions. `stop` leaves the
+ * cluster running.
  */
 export async function joinCluster(
   { url, credentials, kubeconfig }: RunningCluster,

@@ -1,6 +1,6 @@
 /**
- * Requests of tests to an API server, over the operator's client. Unlike the operator's requests, they have no rate limit and
- * are not repeated after a refusal. A deletion returns the remaining object.
+ * Requests of tests to an API server, through the operator's client. Unlike the operator's requests, they have no rate
+ * limit and are not retried after an error response. A deletion returns the remaining object.
  */
 import type { Kind } from '../../src/api/kinds.ts';
 import type { KubeList, KubeObject } from '../../src/api/kubernetes.ts';
@@ -28,15 +28,15 @@ export interface KubeApi extends ObjectClient {
   readonly url: string;
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<KubeList<T>>;
   update<T extends KubeObject>(kind: Kind<T>, object: T, subresource?: 'status'): Promise<T>;
-  /** Yields events until the server ends the watch. @throws ApiError 410 when `resourceVersion` is too old */
+  /** Yields events until the server ends the watch. @throws ApiError 410 if `resourceVersion` is too old */
   watch<T extends KubeObject>(
     kind: Kind<T>,
     resourceVersion: string,
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent<T>>;
-  /** Any other request; answers the parsed body. */
+  /** Sends any other request and returns the parsed body. */
   raw(method: Exchange['method'], path: string, body?: unknown, contentType?: string): Promise<unknown>;
-  /** Drops the connections. */
+  /** Closes the connections. */
   close(): void;
 }
 
@@ -80,7 +80,7 @@ export function connect(url: string, credentials: Credentials = {}): KubeApi {
   };
 }
 
-/** Sends again what met a connection that the server had just closed for having been idle. */
+/** Retries a request whose connection the server had just closed because it was idle. */
 async function overLivingConnection<T>(send: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -91,7 +91,7 @@ async function overLivingConnection<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** JSON is YAML; on several lines it is told from a path. */
+/** JSON is valid YAML, and several lines distinguish it from a path. */
 function kubeconfigOf(server: string, credentials: Credentials): string {
   const { token, clientCertificate, clientKey, certificateAuthority } = credentials;
   const base64 = (pem: string | undefined): string | undefined => pem && Buffer.from(pem).toString('base64');

@@ -1,4 +1,4 @@
-/** A collector of traces: takes OTLP over HTTP in protobuf, and keeps the spans. */
+/** A trace collector that receives OTLP over HTTP in protobuf, and stores the spans. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -6,14 +6,14 @@ import { gunzipSync } from 'node:zlib';
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: it begins its trace. */
+  /** Empty for the root span of a trace. */
   readonly parentId: string;
   readonly name: string;
   readonly isRequest: boolean;
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
-  /** Undefined unless its status is an error. */
+  /** Undefined unless the status is an error. */
   readonly failure: string | undefined;
   /** Attributes of the service. */
   readonly resource: Readonly<Record<string, string | number | boolean>>;
@@ -22,9 +22,9 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** Of each request. */
+  /** Path and headers of each request. */
   readonly requests: readonly { readonly path: string; readonly headers: IncomingHttpHeaders }[];
-  /** What requests are answered from now on: a status, or nothing at all. */
+  /** Response to further requests: a status, or no response. */
   answer: number | 'nothing';
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 type Wire = readonly (readonly [field: number, value: Buffer | bigint])[];
 
-/** The fields of a protobuf message. */
+/** Returns the fields of a protobuf message. */
 function wire(message: Buffer): Wire {
   const fields: [number, Buffer | bigint][] = [];
   let at = 0;

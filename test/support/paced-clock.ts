@@ -1,8 +1,7 @@
 /**
- * Clocks whose time runs at a multiple of real time only while the process waits, and at real time while it computes: on
- * a slow or busy machine a scenario takes longer, but what happens in it, and in which order, stays the same. A second
- * process can share the time: one clock leads, the other follows over the channel between them, and time runs fast only
- * while both wait.
+ * Clocks that run at a multiple of real time only while the process waits, and at real time while it computes. On a
+ * slow or busy machine a scenario takes longer, but has the same events in the same order. A second process can share
+ * the time: one clock leads, the other follows over the channel between them, and time runs fast only while both wait.
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -10,32 +9,32 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { timeline } from './timeline.ts';
 
 export interface PacedClock extends Clock {
-  /** Runs `factor` times as fast as real time from now on; answers the factor before. */
+  /** Runs `factor` times as fast as real time from now on, and returns the previous factor. */
   speed(factor: number): number;
-  /** Real time, in milliseconds, in which the process waited or computed, without what other processes took from it. */
+  /** Real time in milliseconds in which the process waited or computed, without time that other processes used. */
   calmMs(): number;
-  /** Time ends: what still sleeps never wakes. */
+  /** Stops time: sleeping callers never wake. */
   stop(): void;
 }
 
-/** The other process, as the leading clock sees it. */
+/** The other process, as used by the leading clock. */
 export interface Follower {
   tell(nowMs: number): void;
 }
 
 export interface LeadingClock extends PacedClock {
-  /** Takes the follower's time along from now on; undefined leads nobody. */
+  /** Advances the follower's time together with this clock. Undefined ends this. */
   lead(follower: Follower | undefined): void;
-  /** The follower has come as far as it was told, having waited for this long since it last answered. */
+  /** Reports that the follower has reached the requested time, and has waited for this long since its last report. */
   followed(waitedMs: number): void;
 }
 
-/** How often time moves, in real milliseconds. */
+/** Interval in which time advances, in real milliseconds. */
 const STEP_MS = 5;
-/** Waiting longer than this between two moves means that the machine did not let the process run. */
+/** A longer interval between two steps means that the machine did not schedule the process. */
 const LONGEST_STEP_MS = 2 * STEP_MS;
 
-/** @param initialFactor seconds of this clock in one second of waiting */
+/** @param initialFactor seconds of this clock per second of waiting */
 export function pacedClock(initialFactor: number): LeadingClock {
   const time = timeline(Date.now());
   let factor = initialFactor;
@@ -44,7 +43,7 @@ export function pacedClock(initialFactor: number): LeadingClock {
   let running = true;
   let follower: Follower | undefined;
   let isAwaited = false;
-  /** What the follower has waited for and has not been given in time yet. */
+  /** Time for which the follower has waited and which its clock has not advanced yet. */
   let creditMs = 0;
 
   const move = async (): Promise<void> => {
@@ -89,18 +88,19 @@ export function pacedClock(initialFactor: number): LeadingClock {
   };
 }
 
-/** Longest time without a message from the leading clock on a busy machine, in real milliseconds. */
+/** Longest time without a message of the leading clock on a busy machine, in real milliseconds. */
 const LONGEST_SILENCE_MS = 5_000;
 
 export interface FollowingClock extends Clock {
   /**
-   * Machine time. It includes a pause of the process at once, as the clock of a real machine does. `now` includes the pause only
-   * after the next message of the leading clock, when the process may already have handled other input.
+   * Time of the machine. It includes a pause of the process immediately, like the clock of a real machine. `now`
+   * includes the pause only after the next message of the leading clock, when the process may already have handled
+   * other input.
    */
   machineNow(): number;
-  /** Comes as far as this; answers how long the process has waited since the last call. */
+  /** Advances to this time, and returns how long the process has waited since the last call. */
   follow(nowMs: number): Promise<number>;
-  /** While `work` is under way elsewhere, the process counts as computing. */
+  /** The process counts as computing while `work` runs elsewhere. */
   computing<T>(work: Promise<T>): Promise<T>;
 }
 

@@ -1,4 +1,4 @@
-/** The queries of the chart's dashboards and alerts. */
+/** Queries of the chart's dashboards and alerts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 const CHART = join(import.meta.dirname, '../../charts/karpenter');
 
 export interface Query {
-  /** The dashboard's panel, or the alert. */
+  /** Panel of the dashboard, or the alert. */
   readonly of: string;
   readonly expr: string;
 }
@@ -59,11 +59,11 @@ export const queries = (): readonly Query[] => [
 const METRIC =
   /\b(?:karpenter|operator|controller_runtime|workqueue|client_go|aws_sdk_go|leader_election|process)_\w+/g;
 
-/** Names of the series that a query reads. */
+/** Returns the names of series that a query reads. */
 export const seriesIn = (expr: string): readonly string[] =>
   [...new Set(expr.match(METRIC) ?? [])].filter((name) => !/_sh_/.test(name));
 
-/** Names of labels that it groups or selects by. */
+/** Returns the names of labels that a query groups or selects by. */
 export const labelsIn = (expr: string): readonly string[] => [
   ...[...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(',').map((label) => label.trim())),
   ...[...expr.matchAll(/\{([^}]*)\}/g)].flatMap(([, list = '']) =>

@@ -1,9 +1,9 @@
-/** A short life of a cluster with something of everything: what comes, grows, shrinks, ends by itself and is given back. */
+/** A short cluster life with every kind of event: pods that are created, scaled, deleted, or end by themselves. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { ObjectRef, Trace, TraceEvent } from '../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../src/replay/world-model/world-model.ts';
 
-/** Machines, pods and prices of the local world as it is without a model. */
+/** Instances, pods and prices of the local world without a world model. */
 export const NEUTRAL_WORLD: WorldModel = {
   ...DEFAULT_WORLD,
   bootSeconds: { p50: 0, p95: 0 },
@@ -49,13 +49,13 @@ const EVENTS: readonly TraceEvent[] = [
   { at: 1980, delete: WEB },
 ];
 
-/** About 40 minutes: a service that grows and shrinks, and a burst of pods that end by themselves. */
+/** About 40 minutes: a service that is scaled up and down, and a burst of pods that end by themselves. */
 export const SHORT_LIFE: Trace = {
   header: { trace: 'karpenter/v1', name: 'short life', start: '2026-01-05T09:00:00Z', seconds: 2400 },
   events: () => EVENTS,
 };
 
-/** The NodePool and the EC2NodeClass of that cluster. */
+/** The NodePool and the EC2NodeClass of this cluster. */
 export const SHORT_LIFE_OBJECTS: readonly KubeObject[] = [
   {
     apiVersion: 'karpenter.k8s.aws/v1',

@@ -1,4 +1,4 @@
-/** The clock of a machine that is set to another time than the rest of the world. */
+/** The clock of a machine that differs from the rest of the world. */
 import type { Clock } from '../../src/lib/clock.ts';
 
 export const skewedClock = (clock: Clock, skewMs = 0): Clock =>

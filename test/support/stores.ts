@@ -1,11 +1,11 @@
-/** Informers that are given their objects, and never get others. */
+/** Informers with fixed objects. */
 import type { Kind } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { Informers, Store } from '../../src/kube/client.ts';
 import { ObjectStore } from '../../src/kube/store.ts';
 import { silent } from '../../src/observe/logger.ts';
 
-/** Objects by the plural of their kind; of other kinds there are none. */
+/** Objects by the plural of their kind. Other kinds have no objects. */
 export function storesWith(given: Readonly<Record<string, readonly KubeObject[]>>): Informers {
   const stores = new Map<string, ObjectStore<KubeObject>>();
   return {

@@ -1,13 +1,13 @@
-/** Time that stands still until it is moved on: what every clock of the tests is made of. */
+/** Time that stands still until a test advances it, the base of all test clocks. */
 import type { Clock } from '../../src/lib/clock.ts';
 
 export interface Timeline extends Clock {
   /**
-   * Moves time on by `ms`, calling what falls due in the order in which it does. `settle` is awaited after each call, so
-   * that what was started can run before time moves on.
+   * Advances time by `ms` and calls due timers in order. `settle` is awaited after each call, so that started work can
+   * run before time advances.
    */
   advance(ms: number, settle: () => Promise<void>): Promise<void>;
-  /** Number of timers that have not fired. */
+  /** Number of pending timers. */
   readonly waiting: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Caches of an API server's objects, kept by list and watch, for the world's parts around a real control plane. The operator's
- * informers do not fit: what a part writes, it must see at its next look, and neither an earlier event nor a list that was
- * under way may take it back.
+ * Caches of API server objects by list and watch, for parts of the world with a real control plane. The operator's
+ * informers cannot be used: a part must see its own write at its next read, and neither an earlier event nor a pending
+ * list may revert it.
  */
 import type { Kind } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
@@ -27,7 +27,9 @@ const RECONNECT_MS = 50;
 
 export const startCaches = (source: CacheSource): Caches => cachesOf((kind) => watchList(kind, source));
 
-/** Lists a kind, watches it from there, lists again when the history is gone (410), and reconnects when it breaks. */
+/**
+ * Lists a kind, watches it from there, lists again if the history is gone (410), and reconnects if the watch breaks.
+ */
 export function watchList<T extends KubeObject>(kind: Kind<T>, source: CacheSource): Cache<T> {
   const cache = new WatchedCache(kind, source);
   void cache.run();
@@ -39,11 +41,11 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
   readonly #kind: Kind<T>;
   readonly #source: CacheSource;
   readonly #objects = new IndexedObjects<T>();
-  /** Objects that an own request removed: late events must not bring them back. */
+  /** Objects that an own request removed. Late events must not restore them. */
   readonly #buried = new Set<string>();
   readonly #listeners: Listener<T>[] = [];
   readonly #announce: () => void;
-  /** Where the next watch starts; undefined calls for a fresh list. */
+  /** Start version of the next watch. Undefined requires a new list. */
   #version: string | undefined;
 
   constructor(kind: Kind<T>, source: CacheSource) {
@@ -80,7 +82,7 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
     this.#remove(object);
   }
 
-  /** Until the source's signal aborts. */
+  /** Runs until the source's signal aborts. */
   async run(): Promise<void> {
     const { clock, signal } = this.#source;
     while (!signal.aborted) {
@@ -88,12 +90,12 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
         if (this.#version === undefined) this.#version = await this.#relist();
         else {
           await this.#follow(this.#version);
-          // A server that ends watches at once must not be asked in a tight loop.
+          // Prevents a tight loop if a server ends watches immediately.
           await clock.sleep(RECONNECT_MS, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
-        // An answer that is an error (410 above all) means the version is of no use; a broken connection does not.
+        // An error response (mostly 410) invalidates the version, but a broken connection does not.
         if (error instanceof ApiError) this.#version = undefined;
         if (error instanceof ApiError && error.status === 410) continue;
         this.#source.log(`watch of ${this.#kind.plural}: ${String(error)}`);
@@ -143,7 +145,7 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
   #remove(object: T): void {
     const key = keyOf(object.metadata);
     const before = this.#objects.at(key);
-    // A successor of the same name stays.
+    // A successor with the same name is kept.
     if (!before || before.metadata.uid !== object.metadata.uid) return;
     this.#objects.delete(key);
     this.#tell(undefined, before);

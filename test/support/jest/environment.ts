@@ -3,7 +3,7 @@ import type { EnvironmentContext, JestEnvironment, JestEnvironmentConfig } from 
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
 
-/** State that jest-circus keeps between the modules that it consists of. */
+/** State that jest-circus shares between its modules. */
 const CIRCUS = ['EVENT_HANDLERS', 'JEST_STATE_SYMBOL'];
 
 export default class SharedEnvironment implements JestEnvironment {

@@ -1,10 +1,10 @@
 /**
- * Jest runtime that imports test files with Node's own module loader. Node keeps the modules of src and of npm packages for
- * the next test file of the worker, where Jest's loader would compile and evaluate them again. `npm test` needs 40 % less
- * CPU time with this runtime.
+ * Jest runtime that imports test files with Node's own module loader. Node keeps the modules of src and of npm packages
+ * for the next test file of the worker, while Jest's loader would compile and evaluate them again. `npm test` needs 40
+ * % less CPU time with this runtime.
  *
  * Test files therefore share the state of modules with other test files, in any order. They cannot replace modules
- * (`jest.mock`), and changes of a file show only in a new process, so there is no watch mode.
+ * (`jest.mock`), and changes of a file apply only in a new process, so there is no watch mode.
  */
 import { createRequire, registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -47,7 +47,7 @@ class SharedRuntime extends JestRuntime {
     return await import(earlier === 0 ? href : `${href}?${earlier}`);
   }
 
-  /** Loads jest-circus, which has to be evaluated again for each test file because it has no function that resets it. */
+  /** Loads jest-circus, which must be evaluated again for each test file because it has no function that resets it. */
   override requireInternalModule<T>(from: string): T {
     const require = createRequire(from);
     delete require.cache[from];

@@ -1,8 +1,8 @@
-/** What the operator's process and the one that started it say to each other. */
+/** Messages between the operator's process and its parent. */
 
 export type ToOperator =
   | { readonly kind: 'time'; readonly nowMs: number }
-  /** Collects garbage, and answers what is left. */
+  /** Requests a garbage collection and the remaining memory. */
   | { readonly kind: 'memory' }
   | { readonly kind: 'stop' };
 
@@ -13,6 +13,6 @@ export type FromOperator =
       readonly kind: 'memory';
       readonly rss: number;
       readonly heapUsed: number;
-      /** Of each engine thread, with what is not collected yet. */
+      /** Heap of each engine thread, including garbage. */
       readonly threads: readonly number[];
     };

@@ -1,4 +1,4 @@
-/** The operator in a process of its own, with its engine threads, on the time of the process that started it. */
+/** The operator in a separate process with its engine threads, on the clock of its parent. */
 import type { Worker } from 'node:worker_threads';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import { Suspects } from '../../../src/engine-worker/supervision.ts';
@@ -38,10 +38,10 @@ process.on('message', (message: ToOperator) => {
   }
   return void operator?.stop();
 });
-// without the process that leads the time, there is none
+// Without its parent, the process has no clock.
 process.once('disconnect', () => process.exit(2));
 
-/** As `main` in src/main.ts, but that time runs no faster than it can while an engine thread works. */
+/** Like `main` in src/main.ts, except that time runs no faster than real time while an engine thread computes. */
 async function start(): Promise<Operator> {
   const argv = process.argv.slice(2);
   const { workerLimits, start: report } = watchProcess(parseSettings(argv, process.env).memoryLimit);

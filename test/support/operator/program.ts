@@ -1,4 +1,4 @@
-/** Runs the program of the operator as its image does, and reads every line that comes out of it. */
+/** Runs the operator's program like the image, and reads every line of its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,18 +15,18 @@ export interface Ended {
 export interface RunningProgram {
   /** Lines of standard output and standard error that are JSON. */
   readonly log: readonly LogLine[];
-  /** Lines that are not. */
+  /** Other lines. */
   readonly noise: readonly string[];
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the first line that fits. @throws Error if the process ends before */
+  /** Resolves with the first matching line. @throws Error if the process exits before */
   untilLine(fits: (line: LogLine) => boolean): Promise<LogLine>;
 }
 
 export interface ProgramOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly nodeOptions?: readonly string[];
-  /** As process 1 of a PID namespace, which needs the right to make one. */
+  /** Runs as process 1 of a PID namespace, which requires the permission to create one. */
   readonly isPid1?: boolean;
 }
 
@@ -83,7 +83,7 @@ export function runProgram({ env, nodeOptions = [], isPid1 = false }: ProgramOpt
   };
 }
 
-/** The only child of `unshare`. @throws Error if there is none */
+/** Returns the only child of `unshare`. @throws Error if there is none */
 function childOf({ pid }: ChildProcess): number {
   const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
   if (!(child > 0)) throw new Error('unshare has started no process yet');

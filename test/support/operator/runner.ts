@@ -1,4 +1,4 @@
-/** Starts operators in processes of their own and sees all that comes out of them. */
+/** Starts operators in separate processes and reads all their output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import type { LogLine } from '../../operator/harness.ts';
 import type { LeadingClock } from '../paced-clock.ts';
 import type { FromOperator, ToOperator } from './messages.ts';
 
-/** What runs in the process: `process.ts` with Node's default options, unless told otherwise. */
+/** Program of the process. The default is `process.ts` with Node's default options. */
 export interface Program {
   readonly file: string;
   readonly nodeOptions: readonly string[];
@@ -20,7 +20,7 @@ const SOURCES: Program = {
 export interface Memory {
   readonly rssMiB: number;
   readonly heapMiB: number;
-  /** Of each engine thread, with what is not collected yet. */
+  /** Heap of each engine thread, including garbage. */
   readonly threadsMiB: readonly number[];
 }
 
@@ -30,22 +30,22 @@ export interface OperatorProcess {
   readonly healthUrl: string;
   /** Log lines, oldest first. */
   readonly log: readonly LogLine[];
-  /** What came out that is no log line. */
+  /** Output that is not a log line. */
   readonly noise: readonly string[];
-  /** How the process ended; undefined while it runs. */
+  /** Reason of the exit. Undefined while the process runs. */
   readonly end: string | undefined;
-  /** Of the main thread, after a garbage collection; the resident size is that of all threads. */
+  /** Returns the heap of the main thread after a garbage collection, and the resident size of all threads. */
   memory(): Promise<Memory>;
   stop(): Promise<void>;
-  /** Ends it without giving it a chance to finish anything. */
+  /** Kills the process without cleanup. */
   kill(): Promise<void>;
 }
 
-/** How long a process may take for what should be done at once, on a machine that is three times slower. */
+/** Time limit for short operations on a machine that is three times slower. */
 const PATIENCE_MS = 60_000;
 const MIB = 2 ** 20;
 
-/** @throws Error with what the operator said when it does not start */
+/** @throws Error with the operator's output if it does not start */
 export async function runOperator(
   clock: LeadingClock,
   env: Readonly<Record<string, string>>,
