@@ -1,4 +1,4 @@
-/** The least that housing pods can cost if nodes could be bought in fractions: a linear programme. */
+/** Lower bound of the price of a plan if nodes could be launched in fractions: a linear programme. */
 import highsModule from 'highs';
 import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instance-types.ts';
 import type { InstanceType, Resources, Snapshot } from '../../src/engine/model.ts';
@@ -11,10 +11,10 @@ interface Sort {
   count: number;
 }
 
-/** Its types speak of a default export, which the CommonJS module itself is. */
+/** The types declare a default export, but the CommonJS module exports the function itself. */
 const loadHighs = highsModule as unknown as typeof highsModule.default;
 
-/** Amounts near one another, so that the solver's tolerances are harmless. */
+/** Scales amounts to similar sizes, so that the solver's tolerances are negligible. */
 const scaled = (name: string, amount: number): number => (name === 'memory' ? amount / 2 ** 20 : amount);
 
 const sum = (terms: readonly string[]): string => (terms.length === 0 ? '0' : terms.join(' + '));
@@ -54,7 +54,7 @@ function programme(sorts: readonly Sort[], types: readonly InstanceType[], requi
   return `Minimize\n price: ${sum(prices)}\nSubject To\n${constraints}\nEnd`;
 }
 
-/** USD per hour, for snapshots with a single pool and pods that ask for nothing but resources. */
+/** Lower bound in USD per hour for snapshots with a single NodePool and pods with only resource requests. */
 export async function lowerBound(snapshot: Snapshot): Promise<number> {
   const [pool] = snapshot.pools;
   if (pool === undefined || snapshot.pools.length > 1 || snapshot.daemonPods.length > 0)

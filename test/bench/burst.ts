@@ -1,6 +1,7 @@
 /**
- * A thousand NodeClaims at once through the AWS provider, on the local AWS with EC2's published rate limits:
- * `node test/bench/burst.ts`, one JSON line for their launch and one for their end. CPU time is that of both sides.
+ * A thousand NodeClaims through the AWS provider, on the local AWS with EC2's published rate limits: `node
+ * test/bench/burst.ts` prints one JSON line for the launches and one for the terminations. CPU time includes both
+ * sides.
  */
 import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
 import { Account, only } from '../unit/aws/support/account.ts';

@@ -1,6 +1,6 @@
 /**
- * Clusters in which the smallest burstable types look cheapest: one unrestricted on-demand NodePool, 1,025 ordinary pods of 30
- * Deployments, and AWS's own catalogue.
+ * Clusters in which the smallest burstable types look cheapest: one unrestricted on-demand NodePool, 1,025 ordinary
+ * pods of 30 Deployments, and the AWS catalogue.
  */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
@@ -25,7 +25,7 @@ export interface BurstableCluster {
 
 interface ClusterOptions {
   readonly nodeHourlyFee?: number;
-  /** Default: the utilization that the catalogue has, which is the default of the setting. */
+  /** The default is the utilization of the catalogue, which is the default of the setting. */
   readonly cpuUtilization?: number;
   /** False excludes burstable types. */
   readonly burstable?: boolean;
@@ -45,7 +45,10 @@ export function burstableCluster(seed: number, withDaemonSets: boolean): Burstab
   };
 }
 
-/** Returns the price of a plan in USD per hour if its pods use this part of the requested CPU: instances and surplus credits. */
+/**
+ * Returns the price of a plan in USD per hour if its pods use this fraction of the requested CPU: instances and surplus
+ * credits.
+ */
 export const priceAt = (plan: Plan, { typeOf }: BurstableCluster, utilization: number): number =>
   plan.claims.reduce((sum, { cheapest, requests, usdPerHour }) => {
     const credits = typeOf(cheapest)?.cpuCredits;
@@ -58,7 +61,7 @@ export interface BurstableLine {
   readonly scenarios: string;
   readonly way: string;
   readonly nodes: number;
-  /** Instances and surplus credits in USD per hour, by the part of the requested CPU that pods use. */
+  /** Instances and surplus credits in USD per hour, by the fraction of the requested CPU that pods use. */
   readonly usdAt: Readonly<Record<'0.3' | '0.7' | '1', number>>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * One pass of disruption's methods over 2,000 nodes and some 20,000 pods, as the operator makes it: candidates in the
- * main thread, searches in the engine worker's. And what consolidation finds in small clusters until it has nothing more to
- * say, against what it finds when it is to be compatible with Karpenter.
+ * Measures one pass of the disruption methods over 2,000 nodes and about 20,000 pods: candidates in the main thread,
+ * searches in the engine worker's thread. Also compares the savings of consolidation in small clusters, until no
+ * command is found, with those of mode compatible.
  */
 import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
@@ -47,7 +47,7 @@ const SHAPES = {
   },
   packed: {
     ...SIZE,
-    // memory in proportion to CPU: a full node is never dearer than another
+    // Memory in proportion to CPU, so that the price of full nodes is proportional to their size.
     offered: /^(?![crt])/,
     bought: /^m6i\.(x|2x|4x)large$/,
     fill: [1, 1],
@@ -84,7 +84,7 @@ const DAEMONS: DaemonSet = {
   spec: { selector: {}, template: { metadata: { labels: { app: 'agent' } }, spec: DAEMON_SPEC } },
 };
 
-/** What controllers are built from, with a cluster that nothing happens in. */
+/** Dependencies of controllers with a cluster without changes. */
 function depsOn({ snapshot, pools }: Cluster): Deps {
   const { nodes, namespaces, podDisruptionBudgets } = snapshot;
   const informers = storesWith({
@@ -98,7 +98,7 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
   });
   const clock = {
     ...{ now: () => NOW_MS, sleep: async () => undefined, after: () => () => undefined },
-    // others have their turn by the time that passes
+    // Other tasks run after an elapsed time.
     monotonic: () => performance.now(),
   };
   const refuse = (): never => {
@@ -128,7 +128,7 @@ export interface MethodLine extends Blocks {
   readonly found: readonly string[];
 }
 
-/** One line per shape. Every method is asked, as if none before it had found anything. */
+/** Yields one line per shape. Every method runs, even if an earlier one found a command. */
 export async function* disruptionLines(): AsyncGenerator<object> {
   for (const [name, shape] of Object.entries(SHAPES)) yield* passLines(name, shape);
 }
@@ -138,7 +138,7 @@ export const quietPassLines = (size: Pick<ClusterShape, 'nodes' | 'podsPerNode'>
   passLines('vain', { ...SHAPES.vain, ...size });
 
 async function* passLines(name: string, shape: ClusterShape): AsyncGenerator<object> {
-  // the watch of the event loop takes a processor of its own, so CPU time is that of passes without a watch
+  // Watching the event loop uses CPU time, so CPU time is measured in passes without a watch.
   const unwatched = await Array.fromAsync(
     passesOver(clusterOf(shape), async (work) => ({ ...NO_BLOCKS, ...(await work()) })),
   );
@@ -175,7 +175,7 @@ interface Pass {
   readonly cpuMs: number;
 }
 
-/** @param run carries out the work of one method */
+/** @param run executes one method */
 async function* passesOver(
   cluster: Cluster,
   run: (work: () => Promise<Decided>) => Promise<Blocks & Decided>,
@@ -202,7 +202,7 @@ async function* passesOver(
     const milliseconds = rounded(performance.now() - startedMs);
     return { milliseconds, blockMs: rounded(blockMs), blockCpuMs: rounded(blockCpuMs), ...result };
   };
-  // the first pass after a start copies the whole cluster and warms up; those after it are what a cluster lives with
+  // The first pass after a start copies the whole cluster and warms up. Later passes are the steady state.
   for (const pass of ['first', 'next']) {
     const methods: Record<string, MethodLine> = {};
     const startedCpu = process.cpuUsage();
@@ -223,7 +223,7 @@ const onePool = (budget: string): Pick<ClusterShape, 'pools'> => ({
 const SOME_LEFT = { ...SMALL, fill: [0.5, 1], ruled: 0 } as const;
 const MOST_LEFT = { ...SMALL, fill: [0.2, 0.7], ruled: 0.2 } as const;
 
-/** Clusters whose workloads have changed since their nodes were bought. */
+/** Clusters whose workloads have changed since their nodes were launched. */
 const HISTORIES: Readonly<Record<string, Omit<ClusterShape, 'seed'>>> = {
   'some-left': { ...SOME_LEFT, ...onePool(BUDGET) },
   'most-left': { ...MOST_LEFT, ...onePool(BUDGET) },
@@ -259,7 +259,7 @@ async function outcomeOf(cluster: Cluster, consolidation: 'thorough' | 'compatib
   return { usdPerHour: Number(costOf(last).toFixed(3)), commands, podsMoved };
 }
 
-/** One line per history: sums over all seeds. */
+/** Yields one line per history, with sums over all seeds. */
 export async function* savingsLines(): AsyncGenerator<object> {
   for (const [name, history] of Object.entries(HISTORIES)) {
     const sums = { before: 0, compatible: 0, thorough: 0, commands: [0, 0], podsMoved: [0, 0] };

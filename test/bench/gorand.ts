@@ -1,16 +1,16 @@
 /**
- * The additive lagged Fibonacci generator (607, 273) that Go's `math/rand` v1 has, so that benchmark pods are the same
- * ones that other implementations are measured with.
+ * The additive lagged Fibonacci generator (607, 273) of Go's `math/rand` v1, so that benchmark pods equal those of
+ * other implementations.
  *
- * Go seeds it with a table of 607 numbers: the generator's own state after 7.8e12 steps from a simple start. Here the
- * table is not copied but worked out, by jumping ahead: the recurrence is linear, so a step count is a power of x modulo
- * its characteristic polynomial, over integers modulo 2^64.
+ * Go seeds it with a table of 607 numbers: the generator's state after 7.8e12 steps from a simple start. This code
+ * computes the table by jumping ahead: the recurrence is linear, so a step count is a power of x modulo its
+ * characteristic polynomial, over integers modulo 2^64.
  */
 const LENGTH = 607;
 const TAP = 273;
 const STEPS_OF_TABLE = 7_800_000_000_000n;
 
-/** Lehmer's generator modulo 2^31 - 1, which spreads a small seed. */
+/** Lehmer's generator modulo 2^31 - 1, which expands a small seed. */
 const lehmer = (x: number): number => Number((48271n * BigInt(x)) % 2147483647n);
 
 /** `LENGTH` numbers from three draws each, shifted as given. */
@@ -32,7 +32,10 @@ function spread(seed: number, high: bigint, middle: bigint): BigUint64Array {
 
 const at = (numbers: BigUint64Array, index: number): bigint => numbers[index] ?? 0n;
 
-/** Low and high 32 bits of products would overflow a double: 64-bit integers are multiplied as big ones, modulo 2^64. */
+/**
+ * Products of the low and high 32 bits would overflow a double, so 64-bit integers are multiplied as BigInt modulo
+ * 2^64.
+ */
 function multiply(a: BigUint64Array, b: BigUint64Array): BigUint64Array {
   const product = new BigUint64Array(2 * LENGTH - 1);
   for (let i = 0; i < LENGTH; i++) {
@@ -70,7 +73,7 @@ function powerOfX(power: bigint): BigUint64Array {
   return result;
 }
 
-/** Where the generator keeps its `k`-th output. */
+/** Index of the generator's `k`-th output. */
 const positionOf = (k: number): number => (((LENGTH - TAP - 1 - k) % LENGTH) + LENGTH) % LENGTH;
 
 function seedTable(): BigUint64Array {
@@ -88,7 +91,7 @@ function seedTable(): BigUint64Array {
   return table;
 }
 
-/** Draws whole numbers below `n`, as Go's `Intn` does after `rand.Seed(seed)`. */
+/** Draws integers below `n`, like Go's `Intn` after `rand.Seed(seed)`. */
 export function goRandom(seed: number): (n: number) => number {
   const table = seedTable();
   const state = spread(seed, 40n, 20n).map((value, index) => value ^ at(table, index));

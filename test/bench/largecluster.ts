@@ -1,4 +1,4 @@
-/** Objects of a large cluster as an API server shows them: with all that kubelets and controllers write into them. */
+/** Objects of a large cluster as an API server returns them, with all fields of kubelets and controllers. */
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 
@@ -19,7 +19,7 @@ const digits = (index: number): string => String(index).padStart(6, '0');
 const nodeName = (index: number): string => `ip-10-${index >> 8}-${index & 255}.us-west-2.compute.internal`;
 const providerId = (index: number): string => `aws:///test-zone-1/i-${String(index).padStart(17, '0')}`;
 
-/** What the API server notes about who set which field. */
+/** Managed fields of the API server. */
 const managedFields = (manager: string, fields: readonly string[]): Json => ({
   manager,
   operation: 'Update',
@@ -136,7 +136,9 @@ export const claimAt = (index: number): NodeClaim => ({
   },
 });
 
-/** A pod of one of many Deployments; every third workload spreads over zones, every tenth keeps to a host each. */
+/**
+ * A pod of one of many Deployments. Every third workload spreads over zones, and every tenth has host anti-affinity.
+ */
 export function podAt(index: number, { nodes }: ClusterSize): Json {
   const workload = index % WORKLOADS;
   const app = `app-${workload}`;
@@ -236,7 +238,7 @@ export function podAt(index: number, { nodes }: ClusterSize): Json {
   };
 }
 
-/** A pod that no node has room for. */
+/** A pod that fits no node. */
 export const pendingPod = (index: number): Json => ({
   apiVersion: 'v1',
   kind: 'Pod',

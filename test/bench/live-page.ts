@@ -1,7 +1,7 @@
 /**
- * Load of the live page on the main thread: `node test/bench/live-page.ts [nodes] [podsPerNode] [clients] [seconds]` prints
- * the utilization of the event loop, and the CPU time of the main thread per second. Clients connect again as soon as they have
- * the state, and search without a pause.
+ * Load of the live page on the main thread: `node test/bench/live-page.ts [nodes] [podsPerNode] [clients] [seconds]`
+ * prints the utilization of the event loop, and the CPU time of the main thread per second. Clients reconnect as soon
+ * as they have the state, and search without a pause.
  */
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
@@ -14,11 +14,11 @@ import { createMetrics } from '../../src/observe/metrics.ts';
 import { LiveCluster } from '../unit/live/live-cluster.ts';
 
 const [nodes = 5_000, podsPerNode = 20, clients = 19, seconds = 15] = process.argv.slice(2).map(Number);
-/** Pods that change their node in a second. */
+/** Pods that change their node per second. */
 const CHANGES = 20;
 const SETTLE_MS = 3_000;
 
-/** Runs in a thread of its own, so that the clients' work does not count. */
+/** Runs in a separate thread, so that the work of clients is not measured. */
 const CLIENT = `
 const { get } = require('node:http');
 const { parentPort, workerData: { url, path, clients, stays } } = require('node:worker_threads');

@@ -1,6 +1,6 @@
 /**
- * Price and number of nodes for Karpenter's way of packing, for a fee of 0 and for the default fee: over the recorded
- * scheduling cases, and over the local world's catalogue, where prices are nearly linear in size.
+ * Price and number of nodes relative to Karpenter's packing, for a fee of 0 and for the default fee: for the recorded
+ * scheduling cases, and for the local catalogue, whose prices are nearly linear in size.
  */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
@@ -21,11 +21,11 @@ interface NodeCostLine {
   readonly way: string;
   readonly pods: number;
   readonly nodes: number;
-  /** Of instances alone, USD per hour. */
+  /** Price of instances only, in USD per hour. */
   readonly usdInstances: number;
   readonly timesNodes: number;
   readonly timesPrice: number;
-  /** Where the linear-programming bound can be computed. */
+  /** Set if the linear-programming bound can be computed. */
   readonly overLeast?: number;
 }
 
@@ -90,7 +90,7 @@ const POOL: WithSpec = {
   },
 };
 
-/** From three to eight Deployments of up to 25 pods, of the sizes that the recorded cases have. */
+/** Three to eight Deployments of up to 25 pods, with the sizes of the recorded cases. */
 function catalogueScenarios(): readonly Scenario[] {
   return Array.from({ length: CATALOGUE_SCENARIOS }, (_, seed) => {
     const random = pseudoRandom(seed + 1);

@@ -1,6 +1,6 @@
 /**
- * The operator's provisioning on a large cluster, over HTTP: what it takes to hold it, and how long one new pod waits from
- * the end of its batch until its NodeClaim is asked for. The API server is another process.
+ * The operator's provisioning on a large cluster, over HTTP: memory, and the time from the end of a batch with one new
+ * pod until the request for its NodeClaim. The API server is another process.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,9 +25,9 @@ import type { ClusterSize } from './largecluster.ts';
 import type { Order, Report } from './servecluster.ts';
 
 const TYPES = 400;
-/** The first pod finds a cold thread, which is given its copy of the cluster then. */
+/** The first pod finds a cold thread, which then receives its copy of the cluster. */
 const PODS = 8;
-/** Windows close at once: waiting for more pods is no part of the answer. */
+/** Windows close immediately, because waiting for more pods is not measured. */
 const NO_WAIT = { idleMs: 0, maxMs: 0 };
 const LATER_MS = 20;
 
@@ -35,17 +35,17 @@ export interface OperatorLine {
   readonly workload: string;
   readonly nodes: number;
   readonly pods: number;
-  /** Of the whole process with all its threads, after garbage has been collected if it can be (`--expose-gc`). */
+  /** Resident size of the process with all threads, after a garbage collection if `--expose-gc` is set. */
   readonly rssMb: number;
   readonly heapMb: number;
-  /** Until all objects have been listed, and the processor time of the main thread until then. */
+  /** Time and main-thread CPU time until all objects have been listed. */
   readonly listedMs: number;
   readonly listedCpuMs: number;
   readonly firstAnswerMs: number;
-  /** Of the pods after the first: the median and the longest. */
+  /** Median and maximum for the pods after the first. */
   readonly answerMs: number;
   readonly longestAnswerMs: number;
-  /** How long the event loop of the main thread was held up, while listing and after. */
+  /** Longest block of the event loop, during and after the lists. */
   readonly listingBlockMs: BlockMs;
   readonly blockMs: BlockMs;
 }
@@ -140,7 +140,7 @@ interface Stage {
   readonly signal: AbortSignal;
 }
 
-/** From the end of the batch until the API server is asked to create a NodeClaim. */
+/** Returns the time from the end of the batch until the request for a NodeClaim. */
 async function answerMs(pod: number, { deps, server, solver, launches, signal }: Stage): Promise<number> {
   const { pods } = deps.cluster.stores;
   const order = (type: Order['type']): void => void server.send({ type, pod } satisfies Order);

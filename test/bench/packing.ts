@@ -1,4 +1,4 @@
-/** Prices of the conformance suite's plain cases, packed both ways, against the bound of linear programming. */
+/** Prices of the conformance suite's plain cases with both packings, relative to the linear-programming bound. */
 import type { SolveOptions } from '../../src/engine/model.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { lowerBound } from './bound.ts';
@@ -13,13 +13,13 @@ export interface PackingLine {
   readonly usdPerHour: number;
   readonly usdCompatible: number;
   readonly usdBound: number;
-  /** Price over the bound, and over what compatible packing pays. */
+  /** Price relative to the bound, and relative to compatible packing. */
   readonly overBound: number;
   readonly overCompatible: number;
   readonly heapMb: number;
 }
 
-/** One line per case, and one for all of them together. */
+/** Yields one line per case, and one for all cases. */
 export async function* packingLines(options: SolveOptions): AsyncGenerator<PackingLine> {
   const lines: PackingLine[] = [];
   for (const scenario of recordedScenarios('-plain')) {

@@ -1,4 +1,7 @@
-/** Pods of the scheduling benchmark, drawn in a fixed order so that every run and every implementation has the same. */
+/**
+ * Pods of the scheduling benchmark, generated in a fixed order so that every run and every implementation has the same
+ * pods.
+ */
 import type { Affinity, LabelSelector, Pod, TopologySpreadConstraint } from '../../src/api/kubernetes.ts';
 import { HOSTNAME_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 
@@ -81,7 +84,9 @@ function hostAntiAffinity(draw: Draw): Shape {
   };
 }
 
-/** A fifth each without rules, spread over zones, over hosts, together in a zone, and one to a host. */
+/**
+ * A fifth each without rules, spread over zones, spread over hosts, with zone affinity, and with host anti-affinity.
+ */
 export function diversePods(count: number, draw: Draw): readonly Pod[] {
   const fifth = Math.floor(count / 5);
   const blocks: readonly (readonly [(draw: Draw) => Shape, number])[] = [
@@ -98,7 +103,7 @@ export function diversePods(count: number, draw: Draw): readonly Pod[] {
 export const genericPods = (count: number, draw: Draw): readonly Pod[] =>
   Array.from({ length: count }, () => generic(draw)).map(podOf);
 
-/** All alike: they would rather be in one zone, and rather not together there nor on a host. */
+/** Equal pods that prefer a common zone and prefer anti-affinity by zone and host. */
 export function preferencePods(count: number, draw: Draw): readonly Pod[] {
   const requests = requestsFrom(draw);
   const term = (topologyKey: string) => ({ topologyKey, labelSelector: selector(NGINX) });

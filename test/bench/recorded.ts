@@ -12,11 +12,11 @@ const CASES = join(import.meta.dirname, '../conformance/cases');
 
 export interface Scenario {
   readonly name: string;
-  /** With a fee of so many USD per hour for each node; prices of instances alone without one. */
+  /** Snapshot with a fee in USD per hour for each node. Without a fee, prices include only instances. */
   readonly snapshot: (nodeHourlyFee?: number) => Promise<Snapshot>;
 }
 
-/** Those whose name ends so. */
+/** Returns the cases whose names have this suffix. */
 export function recordedScenarios(suffix = ''): readonly Scenario[] {
   const catalogues = new Map<string, readonly InstanceType[]>();
   return readdirSync(CASES)
@@ -34,7 +34,7 @@ export function recordedScenarios(suffix = ''): readonly Scenario[] {
     });
 }
 
-/** They are kept compressed, and read from a file alone. */
+/** Catalogues are stored compressed, but the reader needs a file. */
 function catalogueOf(file: string): readonly InstanceType[] {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
@@ -46,5 +46,5 @@ function catalogueOf(file: string): readonly InstanceType[] {
   }
 }
 
-/** USD per hour of the instances that a plan buys. */
+/** Price of the instances of a plan, in USD per hour. */
 export const priceOf = ({ claims }: Plan): number => claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0);

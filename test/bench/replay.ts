@@ -1,4 +1,4 @@
-/** Replays as long and as large as they are required to be fast: a week of 500 nodes, and a month of 50. */
+/** Replays with required durations: a week of 500 nodes, and a month of 50 nodes. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { replay } from '../../src/replay/replay.ts';
 import { benchmarkWeek, month50 } from '../../src/replay/trace/generators/generate.ts';
@@ -9,7 +9,7 @@ import { nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
 const SEED = 7;
 const DAY_SECONDS = 86_400;
 
-/** Nodes of 16 CPUs at most: as many of them as the benchmark wants for its pods. */
+/** Nodes of at most 16 CPUs, which results in the number of nodes of the benchmark. */
 const OBJECTS: readonly KubeObject[] = [
   nodeClassOf('replay'),
   nodePoolOf(
@@ -24,7 +24,7 @@ const WORKLOADS: readonly { readonly name: string; readonly trace: () => Trace }
   { name: 'replay-week', trace: () => benchmarkWeek(SEED) },
 ];
 
-/** @param isWanted  by the name of a workload. @param days  at most so many days of each trace */
+/** @param isWanted selects workloads by name. @param days maximum number of days of each trace */
 export async function* replayLines(isWanted: (workload: string) => boolean, days = Number.POSITIVE_INFINITY) {
   for (const { name, trace: made } of WORKLOADS) {
     if (!isWanted(name)) continue;

@@ -1,8 +1,8 @@
 /**
- * The benchmarks: `npm run bench [-- WORKLOAD…]`, one JSON line per workload, on one thread but for the operator's and
- * disruption's. Names are beginnings: `diverse`, `packing`, `costs`, `operator`, `disruption`, `idle`, `day` (half an hour). Any
- * pod of a scheduling workload left pending fails the run. Replays are played when they are named: `replay-month`, `replay-week`, and
- * `days=2` for no more than two days of each.
+ * The benchmarks: `npm run bench [-- WORKLOAD…]` prints one JSON line per workload, on one thread except for the
+ * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `operator`, `disruption`, `idle`, `day`
+ * (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they are named:
+ * `replay-month`, `replay-week`, and `days=2` for at most two days of each.
  */
 const wanted = process.argv.slice(2);
 const isWanted = (workload: string): boolean => wanted.length === 0 || wanted.some((name) => workload.startsWith(name));
@@ -12,7 +12,7 @@ if (wanted.some((name) => name.startsWith('replay'))) await replays();
 else await others();
 process.exit(); // connections to the benchmark's API server may still be open
 
-/** By themselves, since the memory of the process counts, whatever is loaded into it. */
+/** Runs replays in separate processes, because memory is measured per process. */
 async function replays(): Promise<void> {
   const { replayLines } = await import('./replay.ts');
   const days = Number(

@@ -1,11 +1,12 @@
 /**
- * How what the operator does grows with the cluster: `npm run bench:scale [-- NODESxPODS…]`, by default up to 15,000 nodes with
- * 200,000 pods. One JSON line for each size and measurement, each of them in a process of its own:
+ * Growth of the operator's work with the cluster: `npm run bench:scale [-- NODESxPODS…]`, by default up to 15,000 nodes
+ * with 200,000 pods. Prints one JSON line for each size and measurement, each in a separate process:
  *
- * - `operator`: lists and watches the cluster over HTTP, then answers pods that come;
- * - `disruption`: makes a round over a cluster in which nothing is to be found;
+ *
+ * - `operator`: lists and watches the cluster over HTTP, then launches nodes for new pods;
+ * - `disruption`: runs a pass over a cluster without commands;
  * - `turns`: runs each path of the main thread alone, and measures its longest turn;
- * - `scrape`: writes the metrics in the default view, as the image's V8 collects garbage.
+ * - `scrape`: writes the metrics in the default view, with the garbage collection of the image's V8.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -39,7 +40,7 @@ async function scrapeLine(size: ClusterSize): Promise<object> {
     const turn = (): void => {
       const usedMs = cpuMs() - beganMs;
       turnCpuMs = Math.max(turnCpuMs, usedMs);
-      // in the others it waits for what it has written to be compressed
+      // Other turns wait for the compression of earlier output.
       if (read > before) scrapeCpuMs += usedMs;
       before = read;
       beganMs = cpuMs();

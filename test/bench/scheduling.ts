@@ -1,6 +1,6 @@
 /**
- * The reference's scheduling benchmark, and larger clusters. Each line times solves of fresh input and tells the best of a
- * few; compiling the snapshot is part of it. CPU time includes that of the garbage collector's threads.
+ * The reference's scheduling benchmark, and larger clusters. Each line has the best time of a few solves with new
+ * input, including the compilation of the snapshot. CPU time includes the garbage collector's threads.
  */
 import type { Pod } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
@@ -18,7 +18,7 @@ export interface Workload extends Partial<Pick<SolveOptions, 'preferencePolicy' 
   readonly name: string;
   readonly pods: (draw: Draw) => readonly Pod[];
   readonly nodes?: (draw: Draw) => readonly StateNode[];
-  /** Pods per second that the reference places on such a machine, as it was measured. */
+  /** Measured pods per second of the reference on a similar machine. */
   readonly reference?: number;
   readonly runs: number;
 }
@@ -70,7 +70,7 @@ const POOL: NodePool = {
   },
 };
 
-/** Nodes of 16 CPU and 64 GiB in turn in three zones. */
+/** Nodes of 16 CPU and 64 GiB, distributed over three zones. */
 function emptyNodes(count: number): readonly StateNode[] {
   return Array.from({ length: count }, (_, index): StateNode => {
     const name = `node-${String(index).padStart(6, '0')}`;
@@ -123,19 +123,19 @@ export const OPTIONS: SolveOptions = {
   minValuesPolicy: 'Strict',
   reservedMode: 'strict',
   ignoreDraRequests: true,
-  // the reference's node counts are those of its own way of packing
+  // The node counts of the reference are based on its own packing.
   packing: 'compatible',
 };
 
 export interface SchedulingLine {
   readonly workload: string;
   readonly pods: number;
-  /** Nodes bought. */
+  /** Number of launched nodes. */
   readonly nodes: number;
   readonly milliseconds: number;
   readonly cpuMilliseconds: number;
   readonly podsPerSecond: number;
-  /** Of what the reference does. */
+  /** Speed relative to the reference. */
   readonly timesReference?: number;
   readonly usdPerHour: number;
   readonly heapMb: number;
@@ -146,7 +146,7 @@ const placedBy = ({ claims, placements }: Plan): number =>
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
-/** The plan of the last run, and the line. */
+/** Returns the plan of the last run and the line. */
 export function measure(workload: Workload): {
   readonly plan: Plan;
   readonly line: SchedulingLine;

@@ -1,17 +1,17 @@
 /**
- * A process that shows a large cluster over HTTP, as an API server does: pages of lists, and watches in which nothing
- * happens but what its parent asks for. It makes objects up as they are asked for, and is told its size in its arguments.
+ * A process that serves a large cluster over HTTP like an API server: pages of lists, and watches with only the changes
+ * that its parent requests. It generates objects on demand, and its arguments contain the size.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { claimAt, NODE_POOL, nodeAt, pendingPod, podAt } from './largecluster.ts';
 
-/** What the parent may ask for: a pod to come, or to go. */
+/** Request of the parent to create or delete a pod. */
 export interface Order {
   readonly type: 'ADDED' | 'DELETED';
   readonly pod: number;
 }
 
-/** What the parent is told: the port, or that a NodeClaim has been created. */
+/** Report to the parent: the port, or the creation of a NodeClaim. */
 export type Report = { readonly port: number } | { readonly createdMs: number };
 
 interface Collection {
@@ -29,7 +29,7 @@ const COLLECTIONS: Readonly<Record<string, Collection>> = {
   nodepools: { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', size: 1, at: () => NODE_POOL },
 };
 let version = nodes + pods + 1;
-/** What happened, for watches that open later. */
+/** Events for watches that open later. */
 const history: { readonly name: string; readonly version: number; readonly line: string }[] = [];
 const watches = new Map<string, Set<ServerResponse>>();
 
@@ -74,7 +74,7 @@ async function create(request: IncomingMessage, response: ServerResponse, name: 
   answer(response, created, 201);
   if (name !== 'nodeclaims') return;
   report({ createdMs });
-  // gone again at once, so that the next pod finds the same cluster
+  // Deleted immediately, so that the next pod finds the same cluster.
   tell(name, 'ADDED', created);
   tell(name, 'DELETED', created);
 }

@@ -1,8 +1,8 @@
 /**
- * How long the operator takes from the start of its process until it is ready and until it asks for the first instance:
- * `node test/bench/startup.ts [SCRIPT…]`, one JSON line per script (default: the sources, and the bundle if it is
- * built). The work of the operator itself is its CPU time; the rest of the wall time it waits, for AWS, for Kubernetes,
- * and for more pods to come (BATCH_IDLE_DURATION, set to nothing here).
+ * Time from the start of the operator's process until it is ready and until it requests the first instance: `node
+ * test/bench/startup.ts [SCRIPT…]` prints one JSON line per script (default: the sources, and the bundle if it is
+ * built). CPU time is the operator's own work. The rest of the wall time is waiting for AWS, Kubernetes and more pods
+ * (BATCH_IDLE_DURATION is 0 here).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ interface Start {
   readonly launch: Moment;
 }
 
-/** CPU time of a process so far, user and system. */
+/** Returns the CPU time of a process so far, user and system. */
 function cpuMsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;

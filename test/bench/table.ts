@@ -1,7 +1,6 @@
 /**
- * Puts the benchmarks' lines into docs/performance.md, docs/cost.md and docs/scale.md as tables:
- * `npm run bench > lines && node test/bench/table.ts lines`.
- * Workloads that the lines do not tell of keep the tables that they have.
+ * Writes the benchmark lines as tables to docs/performance.md, docs/cost.md and docs/scale.md: `npm run bench > lines
+ * && node test/bench/table.ts lines`. Workloads without lines keep their tables.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, type } from 'node:os';
@@ -13,10 +12,10 @@ const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) =>
   join(import.meta.dirname, '../../docs', name),
 );
 
-/** Shorter turns are left out. */
+/** Shorter turns are omitted. */
 const SHOWN_TURN_MS = 10;
 
-/** Columns by section: heading, and the field that it shows. Lines with `scale` are for docs/scale.md. */
+/** Columns by section: heading and field. Lines with `scale` belong to docs/scale.md. */
 const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {
@@ -205,7 +204,7 @@ function tableOf(lines: readonly Line[], columns: Readonly<Record<string, string
 const machine = (): string => {
   const [processor] = cpus();
   const date = new Date().toISOString().slice(0, 10);
-  // a busy machine makes wall times long, and CPU times somewhat longer
+  // A busy machine increases wall times, and CPU times slightly.
   const load = `load average ${(loadavg()[2] ?? 0).toFixed(1)} over the last 15 minutes`;
   return `${date}, Node ${process.versions.node}, ${cpus().length} × ${processor?.model ?? 'CPU'}, ${type()} ${release()}, ${load}`;
 };

@@ -1,9 +1,9 @@
-/** Measures how long the main thread does not turn while something is under way. */
+/** Measures how long the main thread is blocked during an operation. */
 
 export interface Blocks {
-  /** The longest time, in milliseconds, that the main thread did not turn. */
+  /** Longest time in milliseconds for which the main thread was blocked. */
   readonly blockMs: number;
-  /** The most of its own CPU time, in milliseconds, that went by between two turns: what is left on an idle machine. */
+  /** Highest CPU time of the main thread between two turns, in milliseconds, which is the block on an idle machine. */
   readonly blockCpuMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Price of the default packing relative to `compatible` for clusters with many different rules or many NodePools, on AWS's
- * catalogue: Deployments with host anti-affinity, Deployments with a node affinity of their own, and many NodePools.
+ * Price of the default packing relative to `compatible` for clusters with many different rules or many NodePools, on
+ * the AWS catalogue: Deployments with host anti-affinity, Deployments with distinct node affinity, and many NodePools.
  */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';

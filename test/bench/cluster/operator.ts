@@ -1,4 +1,4 @@
-/** The operator as its image runs it, measured from outside. */
+/** The bundled operator in a separate process, measured from outside. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,23 +7,23 @@ import { type Cluster, ROOT } from '../../cluster/harness/cluster.ts';
 import { freePorts, type Process, startProcess } from '../../cluster/harness/processes.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
 
-/** As the chart's example has it. */
+/** The memory limit in the chart's example. */
 const LIMIT_BYTES = 2 ** 30;
 /** Linux counts the CPU time of processes in hundredths of a second. */
 const TICKS_A_SECOND = 100;
-/** Between two looks at the memory. */
+/** Interval between two memory samples. */
 const SAMPLE_MS = 100;
 
 export interface MeasuredOperator {
   readonly healthUrl: string;
-  /** User and system, of all threads since the start. */
+  /** User and system time of all threads since the start. */
   cpuSeconds(): number;
-  /** The highest resident size since the last call, MiB. */
+  /** Returns the highest resident size since the last call, in MiB. */
   highestMib(): number;
   stop(): Promise<void>;
 }
 
-/** The program of the image, from the sources as they are. */
+/** Bundles the current sources like the image and returns the path of the program. */
 export function bundle(folder: string): string {
   execFileSync(process.execPath, ['build.ts', folder], { cwd: ROOT });
   return join(folder, 'operator/main.js');
@@ -82,7 +82,7 @@ function cpuSecondsOf(operator: Process): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
 }
 
-/** Seconds until the operator says that it is ready. @throws Error after a minute */
+/** Returns the seconds until the operator is ready. @throws Error after a minute */
 export async function secondsUntilReady({ healthUrl }: MeasuredOperator): Promise<number> {
   const startedMs = performance.now();
   while (performance.now() - startedMs < 60_000) {

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:cluster [-- SCENARIO…]`: load on a real control plane with the local AWS, whose machines join at once.
- * One JSON line for each scenario: seconds until all pods are bound, nodes, USD per hour, CPU seconds and resident
- * memory of the operator. The scenarios share one operator: it starts with pods waiting (`start`), and between two
- * scenarios all nodes are removed (`…-zero`). `first` restarts the operator. Names are beginnings: `first`, `plain-20`, `plain`,
- * `mixed`, `interruption`.
+ * `npm run bench:cluster [-- SCENARIO…]`: load on a real control plane with the local AWS, whose instances join
+ * immediately. Prints one JSON line for each scenario: seconds until all pods are bound, nodes, USD per hour, CPU
+ * seconds and resident memory of the operator. The scenarios share one operator: it starts with pending pods (`start`),
+ * and between two scenarios all nodes are removed (`…-zero`). `first` restarts the operator. Names are prefixes:
+ * `first`, `plain-20`, `plain`, `mixed`, `interruption`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { startCaches } from '../../support/watched-caches.ts';
 import { bundle, type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 import { mixed, plain, type Workload } from './workloads.ts';
 
-/** Machines that are nodes as soon as they run: what is left is the operator's and the control plane's time. */
+/** Instances become Nodes as soon as they run, so that only the time of the operator and the control plane remains. */
 const AT_ONCE = {
   instances: { startDelayMs: 0, stopDelayMs: 100 },
   kubelets: { bootMs: 0, readyMs: 0, podStartMs: [0, 10], podStopMs: 10 },
@@ -48,7 +48,7 @@ class Bench {
     this.#claims = caches.of<NodeClaim>(NODE_CLAIM);
   }
 
-  /** With pods waiting from the start: until the operator is ready, and until the first NodeClaim. */
+  /** Measures the time until the operator is ready and until the first NodeClaim, with pending pods from the start. */
   async start(workload: Workload): Promise<void> {
     await this.#pods.synced;
     await this.#create(workload);
@@ -82,7 +82,7 @@ class Bench {
     await this.#zero(workload);
   }
 
-  /** One of the spot nodes is taken back: until as many pods are bound to other nodes. */
+  /** Interrupts one of the spot nodes, and measures the time until the same number of pods is bound to other nodes. */
   async interruption(workload: Workload): Promise<void> {
     await this.#create(workload);
     await this.#bound(workload);
@@ -108,7 +108,7 @@ class Bench {
     await this.#operator?.stop();
   }
 
-  /** The chart's own pods aside. */
+  /** Excludes the pods of the chart. */
   #waiting(): readonly Pod[] {
     return this.#pods.list().filter(({ metadata }) => metadata.namespace === 'default');
   }
@@ -158,7 +158,7 @@ class Bench {
     return phases;
   }
 
-  /** Everything is given back. */
+  /** Waits until all nodes are removed. */
   async #zero({ name, objects }: Workload): Promise<void> {
     const cpuS = this.#running.cpuSeconds();
     const startedMs = performance.now();
@@ -203,4 +203,4 @@ try {
   await cluster.stop();
   await rm(folder, { recursive: true, force: true });
 }
-process.exit(); // watches of the benchmark's own cache may still be open
+process.exit(); // watches of the benchmark's cache may still be open

@@ -1,4 +1,4 @@
-/** What is waited for in the load benchmark: Deployments of pods that ask for one CPU each. */
+/** Workloads of the load benchmark: Deployments of pods that request one CPU each. */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { deployment } from '../../operator/harness.ts';
 import { apart } from '../../operator/pools.ts';
@@ -25,7 +25,7 @@ const spread = (app: string, topologyKey: string, whenUnsatisfiable: string): Re
   labelSelector: { matchLabels: { app } },
 });
 
-/** Shares of a hundred pods, as the issue of such a mix is in clusters: most spread over zones, some over nodes as well. */
+/** Shares of a hundred pods as in real clusters: most spread over zones, some over nodes as well. */
 export function mixed(zone: string): Workload {
   const groups: readonly [name: string, pods: number, pod: Record<string, unknown>][] = [
     ['zone-spread', 40, { topologySpreadConstraints: [spread('zone-spread', ZONE, 'DoNotSchedule')] }],

@@ -1,7 +1,7 @@
 /**
- * What the operator takes of memory in the course of a scaled day: a process of its own with its threads, bundled and
- * started with the flags of its image. Fifteen times an hour the types that were bought last are sold out, for the
- * three minutes for which the operator remembers that, an overlay changes prices, and nodes come and go.
+ * Memory of the operator during a simulated day: a separate process with its threads, bundled and started with the
+ * flags of the image. Fifteen times an hour, the types that were launched last are sold out for the three minutes of
+ * the operator's cache, an overlay changes prices, and nodes are added and removed.
  */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,31 +20,31 @@ const HOUR_MS = 3_600_000;
 export interface Day {
   readonly nodes: number;
   readonly pods: number;
-  /** NodePools besides the first, with NodeClasses of their own. */
+  /** Additional NodePools with separate NodeClasses. */
   readonly morePools?: number;
   readonly hours: number;
-  /** What the operator takes for its container's limit: V8 keeps garbage for as long as it may. */
+  /** Memory limit that the operator assumes for its container. V8 keeps garbage up to its own limit. */
   readonly limitMb: number;
-  /** Seconds of the world in one of real time. */
+  /** Simulated seconds per second of real time. */
   readonly factor: number;
 }
 
 export interface DayLine extends Day {
   readonly workload: string;
-  /** Highest, once the nodes are there; while they are bought; on average in the second hour and in the last. */
+  /** Highest resident size after and during the launch of the nodes, and averages of the second and the last hour. */
   readonly rssMb: number;
   readonly setUpMb: number;
   readonly secondHourMb: number;
   readonly lastHourMb: number;
   readonly growth: number;
-  /** After a rest at the end of each. */
+  /** Resident size after a rest at the end of the second and the last hour. */
   readonly secondRestMb: number;
   readonly lastRestMb: number;
-  /** Processor time of the operator's process in an hour, on average of those after the first. */
+  /** CPU time of the operator's process per hour, averaged over the hours after the first. */
   readonly cpuSecondsPerHour: number;
-  /** Most that a scrape had. */
+  /** Highest number of series in a scrape. */
   readonly series: number;
-  /** Nodes that came in the course of the day. */
+  /** Nodes that were launched during the day. */
   readonly nodesBought: number;
   readonly realSeconds: number;
 }
@@ -61,13 +61,13 @@ export async function* dayLines(isWanted: (workload: string) => boolean): AsyncG
   if (isWanted('idle')) for (const day of IDLE) yield await idleLine(day);
 }
 
-/** As the image starts Node in a container with this limit. */
+/** Flags with which the image starts Node in a container with this limit. */
 const flagsFor = (limitMb: number): readonly string[] => [
   ...imageOptionsFor(limitMb * 2 ** 20),
   ...(process.env.DAY_FLAGS?.split(' ') ?? []),
 ];
 
-/** Bundled as the image's, because sources and their compiled forms stay in memory. */
+/** Bundled like the image, because sources and their compiled forms stay in memory. */
 async function bundled(outdir: string): Promise<string> {
   execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
   await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
@@ -79,7 +79,10 @@ async function rssMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s*(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Of all threads, as hundredths of a second in user and kernel mode are fields 14 and 15; the name before them may have spaces. */
+/**
+ * CPU time of all threads: fields 14 and 15 are hundredths of a second in user and kernel mode. The name before them
+ * may contain spaces.
+ */
 async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = stat
@@ -154,13 +157,13 @@ const idleLine = (day: Day): Promise<object> =>
     return { workload: `idle-${sizeOf(day)}`, cpuSecondsPerHour: hours };
   });
 
-/** Time of the world until the work of the launches has ended. */
+/** Simulated time until the work of the launches has ended. */
 const IDLE_AFTER_MS = 600_000;
 
 const sizeOf = ({ nodes, pods, morePools }: Day): string =>
   `${nodes}-${pods}${morePools ? `-${morePools + 1}-pools` : ''}`;
 
-/** Runs the work with an operator of its own, once all nodes of the day are there. */
+/** Runs the work with a new operator, after all nodes of the day exist. */
 async function inWorld<T>(
   day: Day,
   work: (world: DayWorld, watch: Watch & { readonly setUp: number }) => Promise<T>,
@@ -202,14 +205,14 @@ const OPERATOR_ENV = {
   HEALTH_PROBE_PORT: '0',
   FEATURE_GATES: 'NodeOverlay=true',
   LOG_LEVEL: process.env.DAY_LOG ?? 'error',
-  // time is short in this world
+  // Time runs fast in this world.
   KUBE_CLIENT_QPS: '2000',
   KUBE_CLIENT_BURST: '4000',
 };
 
 type Sampler = () => Promise<Reading>;
 
-/** Until all nodes are there, and the pods on them. */
+/** Waits until all nodes and their pods exist. */
 async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, sample: Sampler): Promise<number> {
   let most = 0;
   await world.addPools(morePools);
@@ -228,7 +231,7 @@ async function settle(world: DayWorld, { nodes, pods, morePools = 0 }: Day, samp
 }
 
 const REPORT_MS = 10_000;
-/** What a run of half an hour is doing. */
+/** Reports progress of a run of half an hour. */
 const report = (text: string): void => void process.stderr.write(`${text}\n`);
 
 interface Watch {
@@ -236,24 +239,21 @@ interface Watch {
   readonly sample: Sampler;
 }
 
-/** Times in an hour that nodes come and go. */
+/** Number of rounds per hour in which nodes are added and removed. */
 const ROUNDS = 15;
-/** Nodes that come, and go again, each time. */
+/** Number of nodes that are added and removed in each round. */
 const PASSING = 2;
-/** Rounds after which the operator rests: the last ones of the second hour and of the last. */
+/** Reports whether the operator rests after this round: the last one of the second and of the last hour. */
 const isBeforeRest = (round: number, hours: number): boolean => [2, hours].some((hour) => round === hour * ROUNDS - 1);
 /**
- * V8's clock runs no faster than real time. It keeps pages that it has emptied, and gives them back to the system after 100
- * seconds without a collection of the whole heap, thread by thread: minutes as an hour of such a cluster has many, and an
- * hour of this world none.
+ * V8 uses real time. It returns emptied pages to the system after 100 seconds without a full collection, for each
+ * thread. An hour of a real cluster has many such minutes, but an hour of this world has none.
  */
 const REST_MS = 300_000;
-/** Of the world's time. What is to happen happens within this, or never. */
+/** In simulated time. An event that does not occur within this time never occurs. */
 const PATIENCE_MS = HOUR_MS;
 
-/**
- * Hours are counted by what happens in them, so that a slow machine takes longer for a day and not less happens in it.
- */
+/** Counts hours by their events, so that on a slow machine a day takes longer, with the same number of events. */
 async function live(
   world: DayWorld,
   { hours }: Day,
@@ -296,8 +296,8 @@ async function live(
 }
 
 /**
- * Answers how many series there are. On a connection of its own: Node may be closing the last one just then. One that fails
- * on a busy machine is left out, and has none.
+ * Returns the number of series. Uses a new connection, because Node may close an idle one at the same time. A scrape
+ * that fails on a busy machine is skipped and returns no number.
  */
 async function scrape(url: string): Promise<number> {
   const request = get(`${url}/metrics`, { agent: false });
@@ -313,7 +313,7 @@ async function scrape(url: string): Promise<number> {
   }
 }
 
-/** @throws Error that names what has not happened */
+/** @throws Error that names the missing state */
 async function until(world: DayWorld, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const { clock } = world;
   const startedMs = clock.now();
@@ -324,7 +324,7 @@ async function until(world: DayWorld, what: string, holds: () => boolean | Promi
   }
 }
 
-/** Nothing is left of the types that were bought last. */
+/** Makes the types that were launched last unavailable. */
 function sellOut(aws: DayWorld['aws']): void {
   aws.faults.clear();
   const types = new Set(

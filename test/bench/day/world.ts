@@ -1,7 +1,7 @@
 /**
- * The world of a scaled day: a local API server and a local AWS, and in place of kubelets and kube-scheduler the least
- * that the operator needs of them, so that thousands of nodes and hours at many times real time are possible. Nodes join
- * 30 s after their instance runs and take the oldest pods that fit; heartbeats are left out.
+ * The world of a simulated day: a local API server, a local AWS, and minimal replacements of kubelets and
+ * kube-scheduler, which allow thousands of nodes at many times real time. Nodes join 30 s after their instance runs and
+ * take the oldest pods that fit. There are no heartbeats.
  */
 import { customResourceDefinitions } from '../../../src/api/crds.ts';
 import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
@@ -23,13 +23,13 @@ const CLUSTER = 'day';
 const BOOT_MS = 30_000;
 const MEMORY_OVERHEAD = 0.075;
 const NAMESPACE = 'default';
-/** Time between two looks for nodes that waiting pods could have. */
+/** Interval between two searches for nodes with room for pending pods. */
 const FILL_MS = 10_000;
 const DISRUPTED = 'karpenter.sh/disrupted';
-/** Requests to the API server at a time. */
+/** Concurrent requests to the API server. */
 const AT_ONCE = 50;
 
-/** What pods ask for, in CPUs: most of a node, or next to nothing. */
+/** CPU requests of pods: most of a node, or almost none. */
 const WHOLE_NODE_CPU = 3;
 const SMALL_CPU = 0.02;
 
@@ -37,16 +37,16 @@ export interface DayWorld {
   readonly clock: LeadingClock;
   readonly aws: LocalAws;
   readonly kube: KubeApi;
-  /** Nodes of NodePools that are Ready. */
+  /** Returns the number of nodes in Ready NodePools. */
   nodes(): number;
-  /** Creates pods that wait for a node each. */
+  /** Creates pending pods that need one node each. */
   wait(count: number): Promise<readonly string[]>;
-  /** Creates pods that run on the nodes that are there, shared out evenly. */
+  /** Creates running pods, distributed evenly over the existing nodes. */
   run(count: number): Promise<void>;
   end(pods: readonly string[]): Promise<void>;
-  /** NodePools besides `default`, each with a NodeClass of its own that sees types of its own. */
+  /** Adds NodePools besides `default`, each with a separate NodeClass and separate instance types. */
   addPools(count: number): Promise<void>;
-  /** A change of some prices, by an overlay. */
+  /** Changes some prices by an overlay. */
   reprice(step: number): Promise<void>;
   env(): Record<string, string>;
   kubeconfig(): string;
@@ -66,7 +66,7 @@ export async function startDay(factor: number): Promise<DayWorld> {
   return new World({ clock, server, aws, kube, owner: metadata.uid ?? '' });
 }
 
-/** Four CPUs, on demand or spot. Empty nodes go; others stay, so that the cluster keeps its size. */
+/** Four CPUs, on-demand or spot. Only empty nodes are consolidated, so that the cluster keeps its size. */
 const nodePool = (name: string): never =>
   ({
     apiVersion: 'karpenter.sh/v1',
@@ -96,7 +96,7 @@ interface Parts {
   readonly server: LocalApiServer;
   readonly aws: LocalAws;
   readonly kube: KubeApi;
-  /** Uid of the pods' owner. */
+  /** UID of the owner of pods. */
   readonly owner: string;
 }
 
@@ -106,11 +106,11 @@ class World implements DayWorld {
   readonly kube: KubeApi;
   readonly #server: LocalApiServer;
   readonly #nodes = new Map<string, string>();
-  /** CPUs by name of the pods that there are to be. */
+  /** CPU requests of the desired pods by name. */
   readonly #wanted = new Map<string, number>();
-  /** Names of pods that wait, the oldest first. */
+  /** Names of pending pods, oldest first. */
   readonly #waiting = new Set<string>();
-  /** Nodes by name of the pods on them. */
+  /** Nodes by name of their pods. */
   readonly #boundTo = new Map<string, string>();
   readonly #owner: string;
   readonly #life = new AbortController();
@@ -168,14 +168,14 @@ class World implements DayWorld {
     else this.#boundTo.set(name, nodeName);
     const bound = nodeName === undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName } };
     await this.kube.create(POD, bound).catch((error: unknown) => {
-      // who creates it and who replaces it may both have found it missing
+      // The creator and the replacement loop may both find the pod missing.
       if (!isConflict(error)) throw error;
     });
     const status = nodeName === undefined ? UNSCHEDULABLE : RUNNING;
     await this.kube.patch(POD, { name, namespace: NAMESPACE }, { status }, { subresource: 'status' });
   }
 
-  /** Makes pods anew that were evicted, as their ReplicaSet would. A busy machine may cost it a watch, and no pod. */
+  /** Recreates evicted pods like their ReplicaSet. A busy machine may lose a watch, but no pod. */
   async #replacePods(): Promise<void> {
     const { signal } = this.#life;
     while (!signal.aborted) {
@@ -197,20 +197,20 @@ class World implements DayWorld {
       await this.#create(name, cpu, cpu === SMALL_CPU ? await this.#openNode(() => true) : undefined);
   }
 
-  /** A node that takes pods: the one that was asked about longest ago. */
+  /** Returns a node with room, in round-robin order. */
   async #openNode(isFit: (name: string) => boolean): Promise<string | undefined> {
     for (const [name, id] of [...this.#nodes]) {
       if (!isFit(name)) continue;
       const node = await this.kube.find(NODE, { name });
       if (node === undefined || node.spec?.taints?.some(({ key }) => key === DISRUPTED)) continue;
-      // to the end, so that pods are shared out
+      // Moves the node to the end, so that pods are distributed.
       if (this.#nodes.delete(name)) this.#nodes.set(name, id);
       return name;
     }
     return undefined;
   }
 
-  /** Gives pods that wait the nodes that others have left: the operator counts on it, and buys none for them. */
+  /** Binds pending pods to nodes with free room, because the operator expects that and launches no nodes for them. */
   async #fillNodes(): Promise<void> {
     const { signal } = this.#life;
     for (; !signal.aborted; await this.clock.sleep(FILL_MS, signal)) {
@@ -253,7 +253,7 @@ class World implements DayWorld {
       });
   }
 
-  /** Registers the node of an instance, Ready at once, and gives it the pods that have waited longest. */
+  /** Registers a Ready node for an instance and binds the oldest pending pods to it. */
   async #join(instance: LocalInstance): Promise<void> {
     if (instance.state !== 'running') return;
     const config = decodeUserData(instance.userData);
@@ -263,7 +263,7 @@ class World implements DayWorld {
     const node = nodeObject({ instance, config, resources, region, kubeletVersion: 'v1.34.0', now });
     const { name } = node.metadata;
     await this.kube.create(NODE, node);
-    // first of all: a node that looks empty for a moment is given back
+    // First of all, because a node that is empty for a moment is deleted.
     const [pod] = this.#waiting;
     if (pod !== undefined) await this.#bind(pod, name);
     const conditions = stamped(nodeConditions(true, ''), now);
@@ -272,7 +272,7 @@ class World implements DayWorld {
     this.#nodes.set(name, instance.id);
   }
 
-  /** As the node lifecycle controller does it for a node that is Ready; again when somebody else wrote in between. */
+  /** Removes the taint like the node lifecycle controller for a Ready node, and retries after a conflict. */
   async #untaint(name: string): Promise<void> {
     const node = await this.kube.find(NODE, { name });
     if (node === undefined) return;
@@ -327,7 +327,7 @@ class World implements DayWorld {
   }
 }
 
-/** What is gone meanwhile needs no more. */
+/** Objects that were deleted meanwhile need no change. */
 const report = (error: unknown): void => {
   if (!isGone(error)) process.stderr.write(`day: ${String(error)}\n`);
 };

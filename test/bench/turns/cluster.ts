@@ -132,7 +132,7 @@ const bufferAt = (at: number) => ({
   spec: { podTemplateRef: { name: 'x' }, replicas: 100 },
 });
 
-/** Adds objects that are expensive to evaluate, each by a watch event of its own. */
+/** Adds objects that are expensive to evaluate, each in a separate watch event. */
 async function addHostile({ store }: Bench): Promise<void> {
   const put = async (kind: Kind, object: unknown): Promise<void> => {
     store(kind).put(trimmedObject(kind, object as KubeObject));
@@ -236,7 +236,7 @@ export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine>
   const solver = new WorkerSolver();
   const simulations = new WorkerSimulationRunner();
   const all = controllers(bench.deps, { solver: solver.solve, simulations, history });
-  // other controllers wait for these
+  // Other controllers depend on these.
   const list = [...all].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));
   fill(bench, size);
   for (const store of Object.values(bench.deps.cluster.stores)) markSynced(store);

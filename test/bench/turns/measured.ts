@@ -28,7 +28,7 @@ export async function measuredTurn({ path, input, run }: TurnPath): Promise<Turn
     try {
       await run();
     } catch {
-      // reading an invalid object is measured too
+      // Reading an invalid object is measured too.
     }
   });
   const used = process.threadCpuUsage({ user, system });
