@@ -1,4 +1,4 @@
-/** Puts the provider's parts together. */
+/** Constructs the parts of the provider and connects them. */
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis, ssmInvalidation } from './amis/amis.ts';
@@ -53,14 +53,14 @@ import { zonalShiftController } from './zonalshift/controller.ts';
 import { zonalShifts } from './zonalshift/start.ts';
 import { noShifts, type ZonalShifts } from './zonalshift/zonalshift.ts';
 
-/** What every part is made with. */
+/** Dependencies of every part. */
 interface Context extends Omit<AwsOptions, 'metrics'> {
   readonly clients: Clients;
   readonly metrics: AwsMetrics;
   readonly clusterUid: string | undefined;
 }
 
-/** Made before the cluster is known. */
+/** Parts that are constructed before the cluster is known. */
 interface Parts extends Offers, Selections, Launched {
   readonly version: ClusterVersion;
   readonly cidr: ClusterCidr;
@@ -69,8 +69,8 @@ interface Parts extends Offers, Selections, Launched {
 }
 
 /**
- * The provider on given clients.
- * @throws Error when the cluster's endpoint or version, or the instance types, cannot be found out
+ * Constructs the provider with the given clients.
+ * @throws Error if the endpoint or version of the cluster, or the instance types, cannot be discovered
  */
 export async function assemble(options: AwsOptions, clients: Clients): Promise<AwsProvider> {
   const { settings, clock, log } = options;
@@ -130,7 +130,7 @@ const findCluster = ({ settings, clients, client, clusterUid, apiServerCa, log }
     caBundle: settings.clusterCaBundle || apiServerCa,
   });
 
-/** What is known of the offerings of instance types: prices, shortages, reservations. */
+/** State of offerings: prices, unavailable offerings, reservations. */
 interface Offers {
   readonly unavailable: UnavailableOfferings;
   readonly spotRisk: SpotRisk;
@@ -144,7 +144,7 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
   const { ec2, region } = clients;
   return {
     unavailable: new UnavailableOfferings(clock, log),
-    // who wants nodes filled as Karpenter does wants them launched so as well
+    // Packing compatible with Karpenter implies launches compatible with Karpenter.
     spotRisk: new SpotRisk(settings.packing === 'compatible' ? 0 : settings.spotRisk, clock),
     pricing: new Pricing({ ec2, pricing: clients.pricing, region, isolatedVpc: settings.isolatedVpc, clock, log }),
     priceBook: new PriceBookFile({ path: settings.priceBook, region, clock, log }),
@@ -153,7 +153,7 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
   };
 }
 
-/** What the selectors of a NodeClass find: its network, identity and images. */
+/** Resources that the selectors of a NodeClass find: network, identity and images. */
 interface Selections {
   readonly parameters: SsmParameters;
   readonly subnets: Subnets;
@@ -191,7 +191,7 @@ function wireInstanceTypes(
     region: clients.region,
     memoryOverheadPercent: settings.vmMemoryOverheadPercent,
     reservedEnis: settings.reservedEnis,
-    // who wants nodes filled as Karpenter does wants its prices as well
+    // Packing compatible with Karpenter implies prices compatible with Karpenter.
     cpuUtilization: settings.packing === 'compatible' ? 0 : settings.expectedCpuUtilization,
     reservedCapacity: settings.featureGates.reservedCapacity,
     nodeClassCel: settings.awsFeatureGates.nodeClassCel,
@@ -209,7 +209,7 @@ function wireInstanceTypes(
   });
 }
 
-/** What launches leave behind in EC2. */
+/** Resources that launches create in EC2. */
 interface Launched {
   readonly templates: LaunchTemplates;
   readonly instances: Instances;
@@ -276,7 +276,7 @@ const scopeOf = ({ settings: { clusterName: cluster }, clients: { region }, clus
   ...{ region, cluster, clusterUid },
 });
 
-/** In the order in which a NodeClass goes through them. */
+/** Returns the steps of the NodeClass controller, in order. */
 function nodeClassSteps(
   context: Context,
   parts: Parts,
@@ -368,7 +368,7 @@ function offeringControllers(
   ];
 }
 
-/** They keep what has been looked up fresh. */
+/** Returns the controllers that refresh cached responses of AWS. */
 const refreshControllers = ({
   pricing,
   priceBook,
@@ -384,7 +384,7 @@ const refreshControllers = ({
   launchTemplatesController(templates),
 ];
 
-/** They act on what AWS says of instances that run. */
+/** Returns the controllers that handle interruptions and the status of running instances. */
 function noticeControllers(context: Context, parts: Parts): readonly Controller[] {
   const { settings, clients, client, informers, events, clock, metrics, interrupted } = context;
   const { unavailable, spotRisk, reservations, instances } = parts;

@@ -1,4 +1,4 @@
-/** SDK clients on the default credential chain. `AWS_ENDPOINT_URL` and `AWS_REGION` steer them as usual. */
+/** SDK clients with the default credential chain. `AWS_ENDPOINT_URL` and `AWS_REGION` apply as usual. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { EKSClient } from '@aws-sdk/client-eks';
 import { IAMClient } from '@aws-sdk/client-iam';
@@ -14,18 +14,21 @@ import { standardRetries } from './retries.ts';
 import type { AwsStart } from './start/aws-start.ts';
 import type { ShiftSource } from './zonalshift/client.ts';
 
-/** Longer than any answer takes, a long poll of the queue included. An AWS that never answers must not hold us up. */
+/**
+ * Longer than any response takes, including a long poll of the queue. Without it, a call without a response would block
+ * the operator.
+ */
 const ANSWER_MS = 60_000;
 const ATTEMPTS = 6;
 const METADATA_ENDPOINT = 'http://169.254.169.254';
-/** Where there is no instance nothing may answer at all, and someone waits for an error. */
+/** Outside EC2, the metadata endpoint may not respond at all, and a user waits for the error. */
 const METADATA_ANSWER_MS = 1_000;
-/** It becomes part of the names of hosts. */
+/** The region becomes part of host names. */
 const REGION = /^[a-z][a-z0-9-]{1,62}$/;
 
 export interface Clients {
   readonly ec2: EC2Client;
-  /** For dry runs, where a throttle is an answer rather than something to wait for. */
+  /** For dry runs, in which a throttled request is a result and is not retried. */
   readonly ec2Once: EC2Client;
   readonly sqs: SQSClient;
   readonly ssm: SSMClient;
@@ -33,11 +36,11 @@ export interface Clients {
   readonly eks: EKSClient;
   readonly pricing: PricingClient;
   readonly region: string;
-  /** Of zonal shifts, instead of Application Recovery Controller, which has no client here. */
+  /** Replaces Application Recovery Controller as the source of zonal shifts. It has no SDK client here. */
   readonly shifts?: ShiftSource;
 }
 
-/** The region whose Pricing API serves a region. */
+/** Returns the region whose Pricing API covers a region. */
 export function pricingRegion(region: string): string {
   if (region.startsWith('ap-')) return 'ap-south-1';
   if (region.startsWith('cn-')) return 'cn-northwest-1';
@@ -46,8 +49,8 @@ export function pricingRegion(region: string): string {
 }
 
 /**
- * The region of the SDK's configuration, else that of the instance.
- * @throws Error that says where a region can be set
+ * Returns the region of the SDK configuration, or else that of the instance.
+ * @throws Error that names the places where a region can be set
  */
 async function regionOf(configured: () => Promise<string>): Promise<string> {
   try {
@@ -63,7 +66,7 @@ async function regionOf(configured: () => Promise<string>): Promise<string> {
   }
 }
 
-/** The region of the instance that this process runs on; undefined elsewhere. */
+/** Returns the region of the instance that runs this process, or undefined outside EC2. */
 async function instanceRegion(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<string | undefined> {
@@ -94,25 +97,25 @@ export interface ServiceEndpoints {
 }
 
 export interface ClientOptions {
-  /** Permits calls that change anything. Default: the clients only read. */
+  /** Permits mutating calls. Default: the clients only read. */
   readonly fence?: Fence;
-  /** That pauses between attempts follow. Default: the machine's. */
+  /** Clock of the pauses between attempts. Default: the machine's clock. */
   readonly clock?: Clock;
-  /** How long each attempt waits for its answer, in real time. */
+  /** Timeout of each attempt, in real time. */
   readonly answerMs?: number;
-  /** Jitters those pauses, in [0, 1). Default: the machine's. */
+  /** Jitter of these pauses, in [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
-  /** Where services are. Default: what the SDK finds in the environment and in the shared config, else AWS. */
+  /** Endpoints of services. Default: those of the environment and the shared config, or else of AWS. */
   readonly endpoints?: ServiceEndpoints;
-  /** Whether the steps around a call are put together once for each kind of call. They must not be changed after that. */
+  /** Builds the middleware once per kind of call. It must not be changed afterwards. */
   readonly cacheMiddleware?: boolean;
-  /** Shortens attempts and lengthens retries until it is over. */
+  /** Shortens timeouts and extends retries until the start is over. */
   readonly start?: AwsStart | undefined;
 }
 
 /**
- * Throttling and transient errors are retried with jittered back-off, as in the SDK's standard mode.
- * @throws Error when neither the environment, the shared config nor the instance names a region
+ * Creates clients that retry throttling and transient errors with jittered back-off, like the SDK's standard mode.
+ * @throws Error if neither the environment, the shared config nor the instance has a region
  */
 export async function createClients(options: ClientOptions = {}): Promise<Clients> {
   const probe = new EC2Client({ maxAttempts: 1, requestHandler: requestLimits(options.answerMs) });
@@ -121,7 +124,7 @@ export async function createClients(options: ClientOptions = {}): Promise<Client
   return clientsIn(region, options);
 }
 
-/** The same in a region that is known. */
+/** Creates the clients for a known region. */
 export function clientsIn(
   region: string,
   {
@@ -142,7 +145,7 @@ export function clientsIn(
     ...endpoints,
   });
   const bounded = <C extends Bounded>(client: C): C => {
-    // It makes a copy of each input and output for a logger that nobody has given.
+    // This middleware copies each input and output for a logger, even if there is none.
     client.middlewareStack.remove('loggerMiddleware');
     renewCredentialsBy(clock, client);
     return fenced(
@@ -153,8 +156,8 @@ export function clientsIn(
   return {
     ec2: bounded(new EC2Client(trying(ATTEMPTS))),
     ec2Once: bounded(new EC2Client(trying(1))),
-    // A long poll holds its connection for 20 s, so the queue has a client of its own. The host of a queue's URL is not
-    // the endpoint: it would bypass AWS_ENDPOINT_URL, VPC endpoints, FIPS and dual-stack.
+    // A long poll holds its connection for 20 s, so the queue has a separate client. The host of a queue's URL is not
+    // used as endpoint, because it would bypass AWS_ENDPOINT_URL, VPC endpoints, FIPS and dual-stack.
     sqs: bounded(new SQSClient({ ...trying(ATTEMPTS), useQueueUrlAsEndpoint: false })),
     ssm: bounded(new SSMClient(trying(ATTEMPTS))),
     iam: bounded(new IAMClient(trying(ATTEMPTS))),
@@ -176,13 +179,13 @@ interface Bounded extends Stacked {
   readonly config: Pick<EC2Client['config'], 'requestHandler' | 'credentials'>;
 }
 
-/** The part of an open answer that can be given up. */
+/** The part of an open response that is needed to abort it. */
 interface Body {
   destroy?(error: Error): void;
   once?(event: 'close', listener: () => void): void;
 }
 
-/** Ends answers that take longer to come in whole: the SDK's own time-out is over with their first byte. */
+/** Aborts responses whose body takes longer than the timeout, because the SDK's timeout ends with the first byte. */
 function withDeadline<C extends Bounded>(client: C, longestMs: () => number): C {
   const { requestHandler } = client.config;
   const handle = requestHandler.handle.bind(requestHandler);

@@ -8,12 +8,12 @@ import type { Logger } from '../observe/logger.ts';
 
 export interface ClusterFacts {
   readonly name: string;
-  /** See `identity.ts`; undefined if the UID cannot be read. */
+  /** UID of the cluster, see `identity.ts`. Undefined if it cannot be read. */
   readonly uid?: string | undefined;
   readonly endpoint: string;
-  /** Base64; undefined when unknown. */
+  /** Base64. Undefined if unknown. */
   readonly caBundle: string | undefined;
-  /** Address of the cluster's DNS service; undefined when unknown, and the cluster is taken for IPv4. */
+  /** Address of the cluster's DNS service. If it is undefined, the cluster counts as an IPv4 cluster. */
   readonly dnsIp: string | undefined;
 }
 
@@ -25,12 +25,12 @@ interface FactsOptions {
   readonly log: Logger;
   readonly clusterName: string;
   readonly clusterUid: string | undefined;
-  /** Empty to ask EKS. */
+  /** If it is empty, EKS provides the endpoint. */
   readonly clusterEndpoint: string;
   readonly caBundle: string | undefined;
 }
 
-/** @throws Error when the endpoint cannot be found out */
+/** @throws Error if the endpoint cannot be discovered */
 export async function discoverCluster(options: FactsOptions): Promise<ClusterFacts> {
   const endpoint = options.clusterEndpoint === '' ? await endpointFromEks(options) : options.clusterEndpoint;
   options.log.debug('discovered cluster endpoint', { 'cluster-endpoint': endpoint });
@@ -69,14 +69,14 @@ async function dnsAddress(client: KubeReader, log: Logger): Promise<string | und
   }
 }
 
-/** @throws Error when EKS does not report it */
+/** @throws Error if EKS does not report the ARN */
 export async function clusterArn(eks: EKSClient, clusterName: string): Promise<string> {
   const { cluster } = await eks.send(new DescribeClusterCommand({ name: clusterName }));
   if (cluster?.arn === undefined) throw new Error(`EKS tells no ARN of cluster "${clusterName}"`);
   return cluster.arn;
 }
 
-/** The service CIDR, which AL2023 nodes need. Asked of EKS once, when first wanted. */
+/** The service CIDR, which AL2023 nodes need. It is requested from EKS once, on first use. */
 export class ClusterCidr {
   readonly #eks: EKSClient;
   readonly #clusterName: string;

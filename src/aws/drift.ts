@@ -1,6 +1,6 @@
 /**
- * Why a NodeClaim no longer matches its NodeClass. Only what AWS has answered counts: whatever could not be looked up is
- * neither drift nor the end of it, and throws.
+ * Detects NodeClaims that no longer match their NodeClass. Only facts from AWS count: if a fact cannot be requested,
+ * the check throws, and the drift status does not change.
  */
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import {
@@ -32,8 +32,8 @@ interface DriftFacts {
 }
 
 /**
- * Returns the first reason why a NodeClaim has drifted from its NodeClass.
- * @throws Error if a fact is not known; the remaining checks do not run
+ * Returns the reason that a NodeClaim has drifted from its NodeClass, from the first check that finds one.
+ * @throws Error if a fact is unknown, in which case the remaining checks do not run
  */
 export async function nodeClassDrift(
   claim: NodeClaim,
@@ -49,7 +49,10 @@ export async function nodeClassDrift(
   return placementGroup ? 'PlacementGroupDrift' : undefined;
 }
 
-/** The NodeClass's own settings changed. Hashes of different versions, or missing ones, say nothing. */
+/**
+ * Reports whether the settings of the NodeClass changed. Missing hashes and hashes of different versions are not
+ * compared.
+ */
 export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {
   const ours = claim.metadata.annotations ?? {};
   const wanted = nodeClass.metadata.annotations ?? {};
@@ -60,8 +63,9 @@ export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): 
 }
 
 /**
- * A type that no image of the NodeClass is for keeps its nodes: there is nothing to replace them with.
- * @throws Error when the claim's type or image is not known
+ * Reports whether the image has drifted. A node whose type no image of the NodeClass supports has not drifted, because
+ * it cannot be replaced.
+ * @throws Error if the type or the image of the claim is unknown
  */
 export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types: readonly InstanceType[]): boolean {
   const name = labelOf(claim, INSTANCE_TYPE_LABEL);
@@ -75,7 +79,7 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   return wanted !== undefined && wanted.id !== image;
 }
 
-/** @throws Error when the NodeClass has no security groups, or EC2 reports none of the instance */
+/** @throws Error if the NodeClass has no security groups, or EC2 reports none for the instance */
 export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = new Set((status?.securityGroups ?? []).map(({ id }) => id));
   if (wanted.size === 0) throw new Error('no security groups are present in the status');
@@ -84,7 +88,7 @@ export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeCl
   return wanted.symmetricDifference(actual).size > 0;
 }
 
-/** @throws Error when the NodeClass has no subnets, or EC2 reports none of the instance */
+/** @throws Error if the NodeClass has no subnets, or EC2 reports no subnet for the instance */
 export function isSubnetDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = (status?.subnets ?? []).map(({ id }) => id);
   if (wanted.length === 0) throw new Error('no subnets are discovered');
@@ -95,7 +99,7 @@ export function isSubnetDrifted(instance: Instance, { status }: EC2NodeClass): b
 export const isReservationDrifted = ({ reservation }: Instance, { status }: EC2NodeClass): boolean =>
   reservation !== undefined && !(status?.capacityReservations ?? []).some(({ id }) => id === reservation.id);
 
-/** `group` is undefined when EC2 has none that the NodeClass selects: its nodes have no other group to move to. */
+/** `group` is undefined if no placement group matches the NodeClass. Its nodes cannot move to another group then. */
 export function isPlacementGroupDrifted(
   claim: NodeClaim,
   { spec }: EC2NodeClass,

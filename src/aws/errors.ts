@@ -1,4 +1,4 @@
-/** What AWS error codes mean to the provider, and how failed launches are explained to the user. */
+/** Classifies AWS error codes, and explains failed launches to users. */
 
 import { CreateFailed } from '../cloud/errors.ts';
 import { messageOf } from '../lib/error-message.ts';
@@ -18,7 +18,7 @@ const NOT_FOUND = new Set([
   'ParameterNotFound',
 ]);
 
-/** Fleet errors that say an offering cannot be had now. */
+/** Fleet errors that mean that an offering is currently unavailable. */
 const NO_CAPACITY = new Set([
   'InsufficientInstanceCapacity',
   'MaxSpotInstanceCountExceeded',
@@ -34,7 +34,7 @@ export const SUBNET_FULL = 'InsufficientFreeAddressesInSubnet';
 export const SPOT_ROLE_MISSING = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';
 export const LAUNCH_TEMPLATE_NOT_FOUND = 'InvalidLaunchTemplateName.NotFoundException';
 
-/** The service's error code, looked for along the chain of causes. Empty when AWS did not answer. */
+/** Returns the error code of the service from the chain of causes, or an empty string if AWS did not respond. */
 export function codeOf(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ('Code' in at && typeof at.Code === 'string') return at.Code;
@@ -43,10 +43,10 @@ export function codeOf(error: unknown): string {
   return '';
 }
 
-/** Codes with which services refuse a caller whom they know, by policies. */
+/** Codes for authenticated callers without permission. */
 const DENIED = new Set(['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation']);
 
-/** Codes for credentials, or signatures, that are too old: nothing is said about what was asked. */
+/** Codes for expired credentials or signatures, which do not depend on the request. */
 const EXPIRED = new Set(['ExpiredToken', 'ExpiredTokenException', 'RequestExpired']);
 
 export const isNotFound = (error: unknown): boolean => NOT_FOUND.has(codeOf(error));
@@ -56,48 +56,48 @@ export const isExpired = (error: unknown): boolean => EXPIRED.has(codeOf(error))
 export const isThrottled = (error: unknown): boolean => isThrottle(codeOf(error));
 export const isNoCapacity = (code: string): boolean => NO_CAPACITY.has(code);
 
-/** True when the service itself failed: HTTP 5xx. */
+/** Returns true if the service itself failed with HTTP 5xx. */
 export function isServerFault(error: unknown): boolean {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
     if ('$fault' in at && at.$fault === 'server') return true;
   return false;
 }
 
-/** True when AWS has not said anything that holds: it was out of reach, busy, or its answer cannot be used. */
+/** Returns true if AWS gave no usable response: it was unreachable, busy, or its response was unusable. */
 export function isUnanswered(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return isServerFault(error) || isThrottled(error) || error instanceof UnusableAnswer || isOutOfReach(error);
 }
 
-/** Node's own codes, and the SDK's time-out. */
+/** Returns true for Node's error codes and the SDK's timeout. */
 const isOutOfReach = (error: Error): boolean =>
   error.name === 'TimeoutError' || ('code' in error && typeof error.code === 'string' && error.code.startsWith('E'));
 
-/** Whether AWS, asked again, may well answer: what failed, or something that it failed by, was no answer. */
+/** Returns true if a retry may succeed, because the error or one of its causes was no usable response. */
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];
   return isUnanswered(error) || inner.some(mayPass);
 }
 
-/** `code: message`, as AWS errors are quoted. */
+/** Returns `code: message`. */
 export function describeError(error: unknown): string {
   const code = codeOf(error);
   const message = messageOf(error);
   return code === '' || message.includes(code) ? message : `${code}: ${message}`;
 }
 
-/** EC2 adds what only the account may decode, and what differs each time. */
+/** EC2 appends an encoded message that differs for each response. */
 const ENCODED = 'Encoded authorization failure message:';
 
-/** What AWS said, for a text that is compared with what was written before. */
+/** Returns the stable part of an AWS error, for texts that are compared with earlier ones. */
 export function lastingText(error: unknown): string {
   const text = [describeError(error), ...firstOfSeveral(error)].join(': ');
   const end = text.indexOf(ENCODED);
   return (end < 0 ? text : text.slice(0, end)).trim();
 }
 
-/** What the first of several failures says, which the error over them does not repeat. */
+/** Returns the message of the first error in an AggregateError, which the outer error does not contain. */
 function firstOfSeveral(error: unknown): readonly string[] {
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof AggregateError) return at.errors.slice(0, 1).map(describeError);
@@ -113,7 +113,7 @@ interface Explanation {
   readonly message: string;
 }
 
-/** First match wins. Texts are what users see on the Launched condition. */
+/** The first match applies. The Launched condition contains these texts. */
 const EXPLANATIONS: readonly (readonly [(text: string) => boolean, string, string])[] = [
   [
     has(SPOT_ROLE_MISSING),
@@ -192,7 +192,7 @@ const EXPLANATIONS: readonly (readonly [(text: string) => boolean, string, strin
   [has(SUBNET_FULL), SUBNET_FULL, 'There are not enough free IP addresses to launch an instance in this subnet'],
 ];
 
-/** The reason and message that a failed launch shows on its NodeClaim. */
+/** Returns the reason and message of a failed launch for the conditions of its NodeClaim. */
 export function explainLaunchFailure(errorText: string): Explanation {
   const found = EXPLANATIONS.find(([matches]) => matches(errorText));
   return found === undefined
@@ -200,13 +200,16 @@ export function explainLaunchFailure(errorText: string): Explanation {
     : { reason: found[1], message: found[2] };
 }
 
-/** A CreateFailed whose condition message is `prefix: explanation`; the error text keeps AWS's own words. */
+/**
+ * Returns a CreateFailed whose condition message is `prefix: explanation`. The error text contains the original AWS
+ * error.
+ */
 export function launchFailure(prefix: string, error: unknown): CreateFailed {
   const { reason, message } = explainLaunchFailure(describeError(error));
   return new CreateFailed(reason, `${prefix}: ${message}`, { cause: error });
 }
 
-/** The message about a refused dry run. */
+/** Returns the message for a dry run that AWS rejected. */
 export function explainRefusal(error: unknown): string {
   const text = describeError(error);
   if (text.includes('with an explicit deny in a permissions boundary'))
@@ -217,7 +220,7 @@ export function explainRefusal(error: unknown): string {
   return 'User is not authorized to perform this operation because no identity-based policy allows it';
 }
 
-/** Several failures as one, said to have happened while doing something. */
+/** Combines several errors into one with a context. */
 export function combined(context: string, failures: readonly unknown[]): Error {
   const [only] = failures;
   if (failures.length === 1 && only instanceof Error) return new Error(`${context}, ${only.message}`, { cause: only });

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** JSON with sorted keys; members that are undefined are left out. */
+/** Returns JSON with sorted keys and without undefined members. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   return isFields(value) ? membersJson(value, canonicalJson) : (JSON.stringify(value) ?? 'null');
 }
 
-/** The same with every list sorted, so that values which differ in list order only get one text. */
+/** Returns canonical JSON with sorted lists, so that values that differ only in list order have the same text. */
 function orderlessJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(orderlessJson).sort().join(',')}]`;
   if (value instanceof Uint8Array) return canonicalJson(value);
@@ -26,12 +26,12 @@ function membersJson(fields: Record<string, unknown>, write: (value: unknown) =>
 
 const digest = (json: string): Buffer => createHash('sha256').update(json).digest();
 
-/** 32 hex digits that stand for a value; the order of lists counts. */
+/** Returns a hash of 32 hex digits. The order of lists matters. */
 export const fingerprint = (value: unknown): string => digest(canonicalJson(value)).toString('hex', 0, 16);
 
-/** As `fingerprint`, lists compared as sets. */
+/** Returns the same kind of hash, but the order of lists does not matter. */
 export const setFingerprint = (value: unknown): string => digest(orderlessJson(value)).toString('hex', 0, 16);
 
-/** Decimal unsigned 64-bit number that stands for a value, lists compared as sets. */
+/** Returns a hash as unsigned 64-bit decimal number. The order of lists does not matter. */
 export const decimalFingerprint = (value: unknown): string =>
   digest(orderlessJson(value)).readBigUInt64BE(0).toString();

@@ -1,6 +1,6 @@
 /**
- * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may have the same name, and then the same tags, but
- * never the same UID. Every resource that the provider creates in AWS has the UID as a tag.
+ * Identity of the cluster: the UID of its namespace `kube-system`. Clusters may have the same name, and then the same
+ * tags, but never the same UID. Every resource that the provider creates in AWS has the UID as a tag.
  */
 
 import { NAMESPACE } from '../api/kinds.ts';
@@ -19,8 +19,8 @@ const UID = /^[\w.:-]{1,128}$/;
 const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
 
 /**
- * Returns undefined and logs a warning if reading the namespace is forbidden, or if its UID is not usable.
- * @throws Error if the API server does not answer
+ * Reads the UID. Returns undefined and logs a warning if the namespace may not be read, or if its UID is invalid.
+ * @throws Error if the API server does not respond
  */
 export async function readClusterUid(client: KubeClient, log: Logger): Promise<string | undefined> {
   const unidentified = (error: unknown): undefined => {
@@ -39,7 +39,7 @@ export async function readClusterUid(client: KubeClient, log: Logger): Promise<s
   }
 }
 
-/** Reports whether the tags carry the UID of another cluster. Resources that Karpenter created carry no UID. */
+/** Reports whether the tags contain the UID of another cluster. Resources that Karpenter created have no such tag. */
 export function isOfAnotherCluster(tags: StringMap, clusterUid: string | undefined): boolean {
   const uid = own(tags, CLUSTER_UID_TAG);
   return clusterUid !== undefined && uid !== undefined && uid !== clusterUid;

@@ -1,4 +1,4 @@
-/** The AWS provider: discovers where it runs, then serves the cloud contract and its own controllers. */
+/** The AWS provider: discovers the cluster, then provides the cloud interface and its controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
 import type { Fence } from '../kube/fence.ts';
 import { StartError } from '../process/start-error.ts';
@@ -14,7 +14,7 @@ export type { Clients } from './clients.ts';
 export type { AwsOptions, AwsProvider, AwsSettings } from './options.ts';
 export { AwsStart } from './start/aws-start.ts';
 
-/** @throws Error when EC2 cannot be reached, or refuses the call */
+/** @throws Error if EC2 is unreachable or rejects the call */
 async function probe({ ec2 }: Clients): Promise<void> {
   try {
     await ec2.send(new DescribeInstanceTypesCommand({ DryRun: true }));
@@ -24,9 +24,9 @@ async function probe({ ec2 }: Clients): Promise<void> {
 }
 
 /**
- * Starts the provider. Region and credentials come from the SDK's default chain.
- * @param fence permits calls that change anything
- * @throws StartError when EC2 cannot be reached, or the cluster's endpoint or version cannot be found out
+ * Starts the provider with the region and credentials of the SDK's default chain.
+ * @param fence permits mutating calls
+ * @throws StartError if EC2 is unreachable, or if the endpoint or version of the cluster cannot be discovered
  */
 export async function awsProvider(options: AwsOptions, fence: Fence): Promise<AwsProvider> {
   const { start, clock, log, metrics, settings } = options;
@@ -42,7 +42,7 @@ export async function awsProvider(options: AwsOptions, fence: Fence): Promise<Aw
   const assembled = assemble(options, clients).catch(
     failedStart('failed discovering the cluster and its instance types', facts),
   );
-  // If EC2 is out of reach, the error of the probe is the clearest.
+  // If EC2 is unreachable, the error of the probe is the clearest.
   assembled.catch(() => undefined);
   await probe(clients).catch(failedStart('ec2 api connectivity check failed', facts));
   const provider = await assembled;

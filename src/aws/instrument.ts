@@ -1,4 +1,4 @@
-/** Counts and times the calls that SDK clients make. */
+/** Counts and measures the calls of SDK clients. */
 import {
   AWS_SDK_GO_REQUEST,
   AWS_SDK_GO_REQUEST_ATTEMPT,
@@ -18,7 +18,7 @@ interface At<Step, Priority> {
   readonly name: string;
 }
 
-/** What the middleware needs of any SDK client. */
+/** The part of an SDK client that the middleware needs. */
 interface Instrumented {
   readonly middlewareStack: {
     add(middleware: Middleware, options: At<'initialize', 'high'>): void;
@@ -42,7 +42,7 @@ function attemptsOf(answer: unknown): number {
   return attempts ?? 1;
 }
 
-/** Each call as its caller sees it, retries included. */
+/** Returns the middleware that measures each call of a client, including retries. */
 function ofCalls(metrics: Metrics): Middleware {
   const requests = metrics.counter(AWS_SDK_GO_REQUEST);
   const seconds = metrics.histogram(AWS_SDK_GO_REQUEST_DURATION_SECONDS);
@@ -69,7 +69,7 @@ function ofCalls(metrics: Metrics): Middleware {
   };
 }
 
-/** Each attempt with what became of it. */
+/** Returns the middleware that measures each attempt and its result. */
 function ofAttempts(metrics: Metrics): Middleware {
   const attempts = metrics.counter(AWS_SDK_GO_REQUEST_ATTEMPT);
   const seconds = metrics.histogram(AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS);
@@ -99,7 +99,7 @@ export function instrument(clients: readonly Instrumented[], metrics: Metrics): 
   const [calls, attempts] = [ofCalls(metrics), ofAttempts(metrics)];
   for (const { middlewareStack } of clients) {
     middlewareStack.add(calls, { step: 'initialize', name: 'instrument', priority: 'high' });
-    // Within the SDK's retries, which are of this step too, but come first.
+    // Runs within the SDK's retries, which are in the same step but have a higher priority.
     middlewareStack.add(attempts, { step: 'finalizeRequest', name: 'instrumentAttempts', priority: 'low' });
   }
 }

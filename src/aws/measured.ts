@@ -1,4 +1,4 @@
-/** Times the provider's methods and counts their failures. */
+/** Measures the provider's methods and counts their errors. */
 
 import type { NodePool } from '../api/nodepool.ts';
 import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';

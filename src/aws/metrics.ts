@@ -1,4 +1,4 @@
-/** The provider's metrics by what they measure. */
+/** Metrics of the provider. */
 import {
   CLOUDPROVIDER_BATCHER_BATCH_SIZE,
   CLOUDPROVIDER_BATCHER_BATCH_TIME_SECONDS,
@@ -26,7 +26,7 @@ import { OwnedSeries } from '../observe/owned-series.ts';
 
 export type AwsMetrics = ReturnType<typeof awsMetrics>;
 
-/** @param typesInUse instance types of the cluster's nodes: the default view serves the offerings of these alone */
+/** @param typesInUse instance types of the cluster's nodes. The default view contains only their offerings */
 export function awsMetrics(metrics: Metrics, typesInUse: () => ReadonlySet<string> = () => new Set()) {
   let inUse = typesInUse();
   metrics.beforeScrape(() => {
@@ -36,7 +36,7 @@ export function awsMetrics(metrics: Metrics, typesInUse: () => ReadonlySet<strin
     new OwnedSeries(metrics, declaration, (type) => !inUse.has(type));
   return {
     ...ofCalls(metrics),
-    /** Owned by instance types, by name. */
+    /** Series of instance types, by name. */
     instanceTypeCpu: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_CPU_CORES),
     instanceTypeMemory: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_MEMORY_BYTES),
     offeringAvailable: ofTypes(CLOUDPROVIDER_INSTANCE_TYPE_OFFERING_AVAILABLE),

@@ -1,7 +1,7 @@
 import type { NodePool } from '../api/nodepool.ts';
 import { Requirements } from '../engine/requirements.ts';
 
-/** What nodes of a NodePool must be like: its requirements, and the labels that it gives them. */
+/** Returns the requirements of a NodePool, including the labels of its template. */
 export const poolRequirements = ({ spec, metadata }: NodePool): Requirements =>
   Requirements.fromRequirements(spec.template.spec.requirements).intersect(
     Requirements.fromLabels({ ...spec.template.metadata?.labels, 'karpenter.sh/nodepool': metadata.name }),

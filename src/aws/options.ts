@@ -1,4 +1,4 @@
-/** What the AWS provider needs from its surroundings, and what it hands back. */
+/** Options and interface of the AWS provider. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
@@ -12,31 +12,31 @@ import type { StepTraces } from '../observe/traces/tracer.ts';
 import type { PoolOfferings } from './offerings/report.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
-/** The settings that the provider reads; the process's settings satisfy it. */
+/** Settings of the provider, which the process's settings satisfy. */
 export interface AwsSettings {
   readonly clusterName: string;
-  /** Empty: read from EKS. */
+  /** If it is empty, the endpoint is read from EKS. */
   readonly clusterEndpoint: string;
-  /** Base64. Empty: the CA of the operator's own connection. */
+  /** Base64. If it is empty, the CA of the operator's API connection is used. */
   readonly clusterCaBundle: string;
   readonly isolatedVpc: boolean;
   readonly eksControlPlane: boolean;
-  /** A fraction: 0.075 removes 7.5 % of an instance's memory. */
+  /** Fraction of an instance's memory that is subtracted: 0.075 means 7.5 %. */
   readonly vmMemoryOverheadPercent: number;
-  /** Queue name. Empty: no interruption handling. */
+  /** Name of the queue. If it is empty, interruptions are not handled. */
   readonly interruptionQueue: string;
   readonly reservedEnis: number;
   readonly disableDryRun: boolean;
   readonly amiRefreshIntervalMs: number;
   readonly subnetRefreshIntervalMs: number;
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
-  /** Keep away from zones that the cluster has been shifted away from. */
+  /** Avoid zones with an active zonal shift of the cluster. */
   readonly enableZonalShift: boolean;
-  /** Path of the price book. Empty: there is none. */
+  /** Path of the price book. If it is empty, there is no price book. */
   readonly priceBook: string;
-  /** Weight of the expected cost of spot interruptions. 0: none is remembered. */
+  /** Weight of the expected cost of spot interruptions. If it is 0, interruptions are not recorded. */
   readonly spotRisk: number;
-  /** Expected part of the requested CPU that pods use. 0: surplus CPU credits do not count. */
+  /** Expected fraction of the requested CPU that pods use. If it is 0, surplus CPU credits are ignored. */
   readonly expectedCpuUtilization: number;
   readonly packing: 'cheapest' | 'compatible';
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
@@ -51,25 +51,25 @@ export interface AwsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Undefined: nobody wants traces. */
+  /** Undefined if tracing is disabled. */
   readonly traces?: StepTraces | undefined;
-  /** Base64 CA certificates of the operator's API connection, used when no setting gives the bundle. */
+  /** Base64 CA certificates of the operator's API connection, used if no setting contains a bundle. */
   readonly apiServerCa?: string;
-  /** Namespace of the operator. Undefined: nothing survives restarts. */
+  /** Namespace of the operator. If it is undefined, no state is kept across restarts. */
   readonly namespace?: string | undefined;
-  /** `major.minor` as the API server's /version reports it. */
+  /** Returns `major.minor` from the API server's /version. */
   readonly kubernetesVersion: () => Promise<string>;
-  /** Called for each NodeClaim that is deleted because AWS takes its instance, with the kind of message. */
+  /** Called for each NodeClaim that is deleted because AWS reclaims its instance, with the kind of message. */
   readonly interrupted?: ((claim: NodeClaim, kind: string) => void) | undefined;
-  /** Undefined: calls at the start wait and are repeated as later ones. */
+  /** If it is undefined, calls during the start have the usual timeouts and retries. */
   readonly start?: AwsStart | undefined;
 }
 
 export interface AwsProvider {
   readonly provider: CloudProvider;
   readonly controllers: () => readonly Controller[];
-  /** Keeps what is remembered of spot pools over restarts. */
+  /** Persists the state of spot pools across restarts. */
   readonly keeper?: DocumentKeeper | undefined;
-  /** Which offerings of each NodePool are out, why, and until when. */
+  /** Returns the unavailable offerings of each NodePool, with reason and end. */
   readonly offerings: () => Promise<readonly PoolOfferings[]>;
 }

@@ -1,18 +1,18 @@
-/** Bounds how much of a paged answer is read. */
+/** Limits the number of pages of a response. */
 
-/** Far more than an account of any size fills: a page has up to a thousand items. */
+/** Far more than any account has, because a page has up to a thousand items. */
 const MOST_PAGES = 500;
 
-/** The token that requests the page after this one. */
+/** Returns the token of the next page. */
 function nextToken(page: unknown): string | undefined {
   const { NextToken, Marker } = page as { readonly NextToken?: string; readonly Marker?: string };
   return NextToken || Marker || undefined;
 }
 
 /**
- * The pages of an answer, as long as there is an end to them.
- * @param call for the error, such as `DescribeImages`
- * @throws Error when there are more pages than can be
+ * Yields the pages of a response up to a limit.
+ * @param call name in the error, such as `DescribeImages`
+ * @throws Error if there are more pages than the limit
  */
 export async function* pagesOf<Page>(
   call: string,

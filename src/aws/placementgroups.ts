@@ -1,4 +1,4 @@
-/** The placement group that a NodeClass selects. */
+/** Resolves the placement group of a NodeClass. */
 import { DescribePlacementGroupsCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -9,7 +9,7 @@ import { isNotFound } from './errors.ts';
 export interface PlacementGroup {
   readonly id: string;
   readonly name: string;
-  /** cluster, partition or spread. */
+  /** `cluster`, `partition` or `spread`. */
   readonly strategy: string;
   /** 0 unless the strategy is partition. */
   readonly partitions: number;
@@ -36,7 +36,7 @@ export class PlacementGroups {
     this.#lastGood = new TtlCache(clock, LAST_GOOD_TTL_MS);
   }
 
-  /** Undefined when there is no selector or no such group. @throws when the request fails */
+  /** Returns undefined if there is no selector or no matching group. @throws Error if the request fails */
   async resolve(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
     const selector = nodeClass.spec.placementGroupSelector;
     if (selector === undefined) return undefined;
@@ -47,8 +47,8 @@ export class PlacementGroups {
   }
 
   /**
-   * As `resolve`; when the request fails, the answer of the last day.
-   * @throws when there is none: an unknown group is not the same as no group
+   * Like `resolve`, but if the request fails, returns the response of the last day.
+   * @throws Error if there is no such response, because an unknown group is not an absent group
    */
   async current(nodeClass: EC2NodeClass): Promise<PlacementGroup | undefined> {
     try {

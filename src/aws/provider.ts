@@ -1,4 +1,4 @@
-/** Karpenter's cloud, played by EC2. */
+/** Implements the cloud interface with EC2. */
 import { getCondition } from '../api/conditions.ts';
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
@@ -54,7 +54,7 @@ import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
 
 const MINUTE_MS = 60_000;
-/** How long a bought instance may take to appear in its claim's status before garbage collection looks at it. */
+/** Time until a launched instance must be in the status of its claim. Until then, garbage collection ignores it. */
 const HELD_MS = 5 * MINUTE_MS;
 const MAX_LAUNCH_TRIES = 3;
 
@@ -95,7 +95,7 @@ export class Ec2Provider implements CloudProvider {
   readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;
   readonly #orphans: Orphans;
-  /** UID of the NodeClaim, by the id of the instance that was launched for it. */
+  /** UID of the NodeClaim by ID of its launched instance. */
   readonly #held: TtlCache<string, string>;
 
   constructor(options: Ec2ProviderOptions) {
@@ -109,20 +109,20 @@ export class Ec2Provider implements CloudProvider {
     );
   }
 
-  /** Ids of the instances that NodeClaims name. */
+  /** Returns the IDs of the instances in the status of NodeClaims. */
   ownedIds(): ReadonlySet<string> {
     const claims = this.#options.informers.store(NODE_CLAIM).list();
     return new Set(claims.flatMap((claim) => instanceIdOfClaim(claim) ?? []));
   }
 
-  /** Whether the instance was bought a moment ago for a claim whose status may not name it yet. */
+  /** Reports whether the instance was just launched for a claim whose status may not contain it yet. */
   isHeld(instanceId: string): boolean {
     return this.#held.has(instanceId);
   }
 
   /**
-   * Starts the hold unless the NodeClaim was deleted during the launch. Returns false if the instance belongs to another
-   * NodeClaim.
+   * Starts the hold unless the NodeClaim was deleted during the launch. Returns false if the instance belongs to
+   * another NodeClaim.
    */
   #hold({ id }: Instance, { metadata }: NodeClaim): boolean {
     this.#held.sweep();
@@ -134,7 +134,7 @@ export class Ec2Provider implements CloudProvider {
     return true;
   }
 
-  /** Ends the hold when the NodeClaim names the instance or is deleted. */
+  /** Ends the hold when the status of the NodeClaim contains the instance, or when the NodeClaim is deleted. */
   #release(event: Parameters<StoreListener<NodeClaim>>[0], claim: NodeClaim): void {
     const id = instanceIdOfClaim(claim);
     if (id !== undefined) this.#held.forget(id);
@@ -161,7 +161,7 @@ export class Ec2Provider implements CloudProvider {
     return nodeCharges(nodeClass, familyOf(nodeClass), this.#options.subnets.publicShare(nodeClass));
   }
 
-  /** Undefined when it does not exist or is being deleted. */
+  /** Returns undefined if the NodeClass does not exist or is being deleted. */
   #findNodeClass(name: string): EC2NodeClass | undefined {
     const nodeClass = this.#options.informers.store(EC2_NODE_CLASS).get({ name });
     return nodeClass?.metadata.deletionTimestamp === undefined ? nodeClass : undefined;
@@ -184,7 +184,7 @@ export class Ec2Provider implements CloudProvider {
     types = await adjust(types);
     const instance = await this.#obtain(nodeClass, claim, types);
     if (instance.reservation !== undefined) this.#options.reservations.launched(instance.reservation.id);
-    // The launch has just requested the group. After the purchase nothing may fail any more.
+    // The launch has just requested the group. After the launch, no step may fail.
     const group = this.#options.placementGroups.remembered(nodeClass);
     const type = types.find((each) => each.name === instance.type);
     const labels = instanceLabels(instance, {
@@ -205,14 +205,14 @@ export class Ec2Provider implements CloudProvider {
     };
   }
 
-  /** Returns an instance that an earlier process bought, else a new one. */
+  /** Returns an instance that an earlier process launched, or else a new one. */
   async #obtain(nodeClass: EC2NodeClass, claim: NodeClaim, types: readonly InstanceType[]): Promise<Instance> {
     const { instances, launcher } = this.#options;
     try {
       const adopted = await this.#orphans.take(claim, types);
       if (adopted !== undefined && this.#hold(adopted, claim)) return adopted;
-      // An earlier process may have sent the same request with the same token. EC2 then answers with the instance it
-      // bought at that time, and another NodeClaim may have adopted it since. The next request has another token.
+      // An earlier process may have sent the same request with the same token. EC2 then returns the instance of that
+      // request, and another NodeClaim may have adopted it since. The next request has another token.
       for (let tries = 1; tries <= MAX_LAUNCH_TRIES; tries += 1) {
         const instance = await launcher.launch(nodeClass, claim, types);
         if (this.#hold(instance, claim)) return instances.remember(instance);
@@ -234,7 +234,9 @@ export class Ec2Provider implements CloudProvider {
     };
   }
 
-  /** @throws InsufficientCapacity, NodeClassNotReady, CreateFailed while the claim's NodeClass cannot be launched */
+  /**
+   * @throws InsufficientCapacity, NodeClassNotReady, CreateFailed if no launch with the claim's NodeClass is possible
+   */
   #readyNodeClass(claim: NodeClaim): EC2NodeClass {
     const { name } = claim.spec.nodeClassRef;
     const nodeClass = this.#findNodeClass(name);
@@ -276,7 +278,7 @@ export class Ec2Provider implements CloudProvider {
     return Promise.all(instances.map((instance) => this.#describe(instance, typesByPool)));
   }
 
-  /** With the type's labels and capacity, as long as these can be found out by the instance's NodePool and NodeClass. */
+  /** Adds the labels and capacity of the type if the NodePool and NodeClass of the instance can be resolved. */
   async #describe(
     instance: Instance,
     typesByPool: Map<string, Promise<ReadonlyMap<string, InstanceType>>>,
@@ -293,7 +295,7 @@ export class Ec2Provider implements CloudProvider {
       typesByPool.get(key) ??
       types.list(nodeClass).then(
         (list) => new Map(list.map((type) => [type.name, type])),
-        // One NodeClass that cannot be resolved must not hide the instances of the others.
+        // A NodeClass that cannot be resolved must not hide the instances of other NodeClasses.
         () => new Map(),
       );
     typesByPool.set(key, listing);
@@ -337,15 +339,11 @@ export class Ec2Provider implements CloudProvider {
 const zoneIdOf = ({ status }: EC2NodeClass, zone: string): string | undefined =>
   (status?.subnets ?? []).find((subnet) => subnet.zone === zone)?.zoneID;
 
-/**
- * Holds the registration of a node of a partition placement group back until EC2 reports its partition, when the launch
- * requested none: pods that spread over partitions must not be bound before the label is there.
- */
 const PARTITION_RETRY_MS = 5_000;
 
 /**
- * Holds the registration of a node of a partition placement group back until EC2 reports its partition, when the launch
- * requested none: pods that spread over partitions must not be bound before the label is there.
+ * Delays the registration of a node in a partition placement group until EC2 reports its partition, if the launch
+ * requested none. Pods that spread over partitions must not be bound before the node has the label.
  */
 export const partitionHook = (instances: Pick<Instances, 'get'>): RegistrationHook => ({
   name: 'PlacementGroupPartition',

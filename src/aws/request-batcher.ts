@@ -1,4 +1,4 @@
-/** Joins calls that arrive close together into one request to AWS, and finds the ids that make such a request fail. */
+/** Batches concurrent calls into one AWS request, and isolates the IDs that make such a request fail. */
 import { type Clock, monotonicMs } from '../lib/clock.ts';
 import { codeOf, isExpired, isThrottled } from './errors.ts';
 import type { AwsMetrics } from './metrics.ts';
@@ -83,12 +83,12 @@ export class RequestBatcher<I, O> {
   }
 }
 
-/** Returns results by instance id. Ids that EC2 does not mention are missing. */
+/** Returns results by instance ID. IDs that EC2 does not mention are missing. */
 type Call<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
 
 type Answer<T> = { readonly value: T } | { readonly error: unknown };
 
-/** Returns false if the error concerns all ids: EC2 throttles, does not respond, or refuses the caller. */
+/** Returns false if the error concerns all IDs: EC2 throttles, does not respond, or rejects the caller. */
 function isAboutSomeIds(error: unknown): boolean {
   if (isThrottled(error) || isExpired(error) || codeOf(error) === 'AuthFailure') return false;
   return error instanceof Error && '$fault' in error && error.$fault === 'client';
@@ -106,15 +106,15 @@ async function ask<T>(ids: readonly string[], call: Call<T>, answers: Map<string
     const rest = ids.filter((id) => !answers.has(id));
     if (rest.length === 0) return;
     if (blamed.length > 0) return ask(rest, call, answers);
-    // The error names no id, so each half is requested separately.
+    // The error contains no ID, so each half is requested separately.
     const half = rest.length >> 1;
     await Promise.all([ask(rest.slice(0, half), call, answers), ask(rest.slice(half), call, answers)]);
   }
 }
 
 /**
- * Requests many instances, although one instance can fail the request for all of them. Returns a result for each id, in order:
- * its value, its error, or undefined if EC2 does not mention the id even in a second request.
+ * Requests many instances, although one instance can fail the request for all of them. Returns a result for each ID, in
+ * order: its value, its error, or undefined if EC2 does not mention the ID even in a second request.
  */
 export async function forMany<T>(
   ids: readonly string[],

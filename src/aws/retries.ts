@@ -1,12 +1,12 @@
 /**
- * The SDK's standard retries, by the operator's clock: the SDK's own pauses follow the machine's timers, so that wherever
- * time runs faster than those a call would seem to take minutes.
+ * The SDK's standard retries on the operator's clock. The SDK uses the machine's timers, so on an accelerated clock a
+ * call would seem to take minutes.
  */
 import type { EC2ClientConfig } from '@aws-sdk/client-ec2';
 import type { Clock } from '../lib/clock.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
-/** What a client is given as its `retryStrategy`. */
+/** Type of a client's `retryStrategy`. */
 export type Retries = Extract<
   NonNullable<EC2ClientConfig['retryStrategy']>,
   { readonly refreshRetryTokenForRetry: unknown }
@@ -16,18 +16,18 @@ type Kind = Parameters<Retries['refreshRetryTokenForRetry']>[1]['errorType'];
 
 const FIRST_PAUSE_MS: Readonly<Record<'TRANSIENT' | 'THROTTLING', number>> = { TRANSIENT: 50, THROTTLING: 1_000 };
 const LONGEST_PAUSE_MS = 20_000;
-/** During the start, when a replica is not ready for as long as AWS is out of reach. */
+/** Shorter pauses during the start, because the replica is not ready while AWS is unreachable. */
 const LONGEST_START_PAUSE_MS = 5_000;
-/** How much longer than by itself a client waits where the service says when to come back. */
+/** Maximum extension of a pause by the Retry-After header. */
 const MOST_MORE_MS = 5_000;
-/** What a client may spend on retries. Successes bring it back, so that an outage is not made worse by retries. */
+/** Retry budget of a client. Successful calls refill it, so that retries do not make an outage worse. */
 const CAPACITY = 500;
 const COST: Readonly<Record<'TRANSIENT' | 'THROTTLING', number>> = { TRANSIENT: 14, THROTTLING: 5 };
 
 const isWorthRetrying = (kind: Kind): kind is 'TRANSIENT' | 'THROTTLING' =>
   kind === 'TRANSIENT' || kind === 'THROTTLING';
 
-/** Whether the SDK has corrected the time that it signs with since it sent the request. */
+/** Reports whether the SDK has corrected its signing time since the request. */
 const isClockCorrected = (error: unknown): boolean =>
   (error as { $metadata?: { clockSkewCorrected?: boolean } } | undefined)?.$metadata?.clockSkewCorrected === true;
 
@@ -38,7 +38,7 @@ interface Attempt extends Token {
 const attempt = (count: number, cost: number): Attempt => ({
   cost,
   getRetryCount: () => count,
-  // the pause is over when the token is handed out
+  // The pause is over when the token is returned.
   getRetryDelay: () => 0,
 });
 
@@ -46,11 +46,14 @@ interface RetryOptions {
   readonly clock: Clock;
   readonly maxAttempts: number;
   readonly random?: () => number;
-  /** Repeats calls without a bound of their own until the start is over; its signal ends that. */
+  /** Retries calls without a limit until the start is over. Its signal ends the retries. */
   readonly start?: Pick<AwsStart, 'isOver' | 'signal'> | undefined;
 }
 
-/** Of one client. @throws when a call is not to be tried again; the SDK then reports the call's own error */
+/**
+ * Returns the retry strategy of one client. @throws Error if a call must not be retried, and the SDK then reports the
+ * error of the call
+ */
 export function standardRetries({ clock, maxAttempts, random = Math.random, start }: RetryOptions): Retries {
   let capacity = CAPACITY;
   const isSpent = (cost: number, count: number): boolean => count + 1 >= maxAttempts || capacity < cost;
@@ -58,7 +61,7 @@ export function standardRetries({ clock, maxAttempts, random = Math.random, star
     acquireInitialRetryToken: async () => attempt(0, 0),
     async refreshRetryTokenForRetry(token, { error, errorType, retryAfterHint }) {
       const count = token.getRetryCount();
-      // a request that was signed with a wrong time is signed anew, also by clients that try once
+      // A request with a wrong signing time is signed again, even by clients without retries.
       if (count === 0 && isClockCorrected(error)) return attempt(1, 0);
       const isStarting = start?.isOver === false;
       if (!isWorthRetrying(errorType) || (!isStarting && isSpent(COST[errorType], count)))
@@ -66,7 +69,7 @@ export function standardRetries({ clock, maxAttempts, random = Math.random, star
       if (!isStarting) capacity -= COST[errorType];
       const longestMs = isStarting ? LONGEST_START_PAUSE_MS : LONGEST_PAUSE_MS;
       const ownMs = random() * Math.min(FIRST_PAUSE_MS[errorType] * 2 ** count, longestMs);
-      // the header's moment is one of the machine's time
+      // The header contains a time of the machine's clock.
       const hintMs = retryAfterHint === undefined ? 0 : retryAfterHint.getTime() - Date.now();
       await clock.sleep(Math.max(ownMs, Math.min(hintMs, ownMs + MOST_MORE_MS)), isStarting ? start.signal : undefined);
       if (isStarting) start.signal.throwIfAborted();

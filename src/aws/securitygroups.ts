@@ -1,4 +1,4 @@
-/** The security groups that a NodeClass selects. */
+/** Resolves the security groups of a NodeClass. */
 import { type EC2Client, paginateDescribeSecurityGroups } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '../api/ec2-nodeclass.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -13,7 +13,10 @@ interface AwsFilter {
 
 const TTL_MS = 60_000;
 
-/** One set of filters per call: each term with tags, then all ids, then all names. Of one term, the id counts first. */
+/**
+ * Returns one set of filters per call: each term with tags, then all IDs, then all names. The ID of a term takes
+ * precedence.
+ */
 export function securityGroupQueries(terms: readonly SecurityGroupSelectorTerm[]): readonly AwsFilter[][] {
   const ids: string[] = [];
   const names: string[] = [];
@@ -30,7 +33,7 @@ export function securityGroupQueries(terms: readonly SecurityGroupSelectorTerm[]
 
 export class SecurityGroups {
   readonly #ec2: EC2Client;
-  /** Security groups by queries, so that NodeClasses with the same selectors share the requests. */
+  /** Security groups by query, so that NodeClasses with the same selectors share the requests. */
   readonly #cache: LoadingCache<readonly SecurityGroupStatus[]>;
 
   constructor(ec2: EC2Client, clock: Clock) {
@@ -38,7 +41,7 @@ export class SecurityGroups {
     this.#cache = new LoadingCache(clock, TTL_MS);
   }
 
-  /** By id. */
+  /** Returns the security groups sorted by ID. */
   list(nodeClass: EC2NodeClass, { anew = false }: Freshness = {}): Promise<readonly SecurityGroupStatus[]> {
     const queries = securityGroupQueries(nodeClass.spec.securityGroupSelectorTerms);
     const key = JSON.stringify(queries);

@@ -1,6 +1,6 @@
 /**
- * Requests to AWS services that are used too little for a client of their own: plain HTTPS with the signer and the
- * credentials of an SDK client.
+ * Requests to AWS services that are used too rarely for an SDK client: plain HTTPS with the signer and the credentials
+ * of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
 import { defined } from '../lib/defined.ts';
@@ -10,19 +10,19 @@ const TIMEOUT_MS = 10_000;
 const MAX_TEXT = 300;
 
 interface SignedRequest {
-  /** As in the service's endpoint and in the scope of its signatures: `arc-zonal-shift`, `events`. */
+  /** Name in the endpoint and in the scope of signatures: `arc-zonal-shift`, `events`. */
   readonly service: string;
   readonly region: string;
-  /** The body: POST, else GET. */
+  /** Body of a POST request. Without a body, the request is a GET. */
   readonly body?: string;
-  /** Encoded. */
+  /** URL-encoded. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where a service is: as the SDK's clients find it, in the environment or by region. */
+/** Returns the endpoint of a service from the environment or by region, like SDK clients. */
 function endpoint({ service, region }: SignedRequest, env: Environment): URL {
   const own = `AWS_ENDPOINT_URL_${service.toUpperCase().replaceAll('-', '_')}`;
   const configured = env[own] || env.AWS_ENDPOINT_URL;
@@ -30,7 +30,7 @@ function endpoint({ service, region }: SignedRequest, env: Environment): URL {
   return new URL(`https://${service}.${region}.${region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'}`);
 }
 
-/** The answer's text. @throws Error with the service's code where it gives one */
+/** Returns the text of the response. @throws Error with the error code of the service, if there is one */
 export async function signedRequest(
   { config }: EKSClient,
   request: SignedRequest,
@@ -71,7 +71,7 @@ export async function signedRequest(
   throw Object.assign(error, { Code: errorCode(response, text) });
 }
 
-/** The message of an error in JSON or XML; of anything else the beginning. */
+/** Returns the message of an error in JSON or XML, or else the beginning of the text. */
 function errorMessage(text: string): string {
   const json = /"[Mm]essage"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
   const xml = /<Message>([^<]*)<\/Message>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
@@ -86,7 +86,10 @@ function unescaped(json: string | undefined): string | undefined {
   }
 }
 
-/** `AccessDeniedException` of `com.amazonaws.events#AccessDeniedException:…`; empty when the answer names none. */
+/**
+ * Returns `AccessDeniedException` for `com.amazonaws.events#AccessDeniedException:…`, or an empty string if there is no
+ * code.
+ */
 function errorCode(response: Response, text: string): string {
   const named = response.headers.get('x-amzn-errortype') ?? /"__type"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? '';
   return named.split(':')[0]?.split('#').at(-1) ?? '';

@@ -1,4 +1,4 @@
-/** Image ids kept in SSM parameters. */
+/** Resolves image IDs in SSM parameters. */
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/error-message.ts';
@@ -8,9 +8,9 @@ import { UnusableAnswer } from './answers/unusable.ts';
 
 export interface Parameter {
   readonly name: string;
-  /** Whether AWS changes the value over time, as it does for `latest`. */
+  /** True if AWS changes the value over time, as for `latest`. */
   readonly mutable: boolean;
-  /** Given by the user rather than derived from an alias. */
+  /** True if the user set the parameter, instead of an alias. */
   readonly custom: boolean;
 }
 
@@ -30,7 +30,7 @@ export class SsmParameters {
     this.#cache = new TtlCache(clock, ALIAS_TTL_MS);
   }
 
-  /** @throws when the parameter cannot be read; failures are not remembered */
+  /** @throws Error if the parameter cannot be read. Errors are not cached */
   async get(parameter: Parameter): Promise<string> {
     const known = this.#cache.get(parameter.name);
     if (known !== undefined) return known.value;
@@ -39,7 +39,7 @@ export class SsmParameters {
       const answer = await this.#ssm.send(new GetParameterCommand({ Name: parameter.name }));
       value = answer.Parameter?.Value;
       if (value === undefined) throw new Error('SSM tells no value');
-      // EC2 would report an invalid image id as an image that does not exist
+      // EC2 would report an invalid image ID as an image that does not exist.
       if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is no image id');
     } catch (error) {
       const text = messageOf(error);
@@ -50,7 +50,7 @@ export class SsmParameters {
     return value;
   }
 
-  /** Remembered parameters whose value AWS may have changed since, by name. */
+  /** Returns cached parameters whose value AWS may have changed, by name. */
   mutable(): ReadonlyMap<string, string> {
     const found = new Map<string, string>();
     for (const name of this.#cache.keys()) {

@@ -1,4 +1,4 @@
-/** Tags on everything that the provider creates in AWS. */
+/** Tags of all resources that the provider creates in AWS. */
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import type { StringMap } from '../api/kubernetes.ts';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
@@ -22,20 +22,23 @@ const RESTRICTED = new Set<string>([
 /** Values of the tags that identify the cluster. */
 interface TaggedCluster {
   readonly name: string;
-  /** Undefined if the UID cannot be read: the tag is left out. */
+  /** If the UID cannot be read, it is undefined and the tag is omitted. */
   readonly uid?: string | undefined;
 }
 
 export const identityTags = ({ uid }: TaggedCluster): StringMap =>
   uid === undefined ? {} : { [CLUSTER_UID_TAG]: uid };
 
-/** Keys of the NodeClass's own tags that only the provider may set, sorted. */
+/** Returns the keys of the NodeClass's tags that only the provider may set, sorted. */
 export const restrictedTags = (tags: StringMap | undefined): readonly string[] =>
   Object.keys(tags ?? {})
     .filter((key) => OWNER_KEY.test(key) || RESTRICTED.has(key))
     .sort();
 
-/** Tags of instances, volumes, network interfaces, fleets and launch templates. Ours win over the NodeClass's. */
+/**
+ * Returns the tags of instances, volumes, network interfaces, fleets and launch templates. The provider's tags take
+ * precedence over those of the NodeClass.
+ */
 export function launchTags(nodeClass: EC2NodeClass, cluster: TaggedCluster, nodePool: string): StringMap {
   return {
     ...nodeClass.spec.tags,
@@ -56,7 +59,7 @@ export const tagMap = (
   tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] = [],
 ): StringMap => Object.fromEntries(tags.map(({ Key = '', Value = '' }) => [Key, Value]));
 
-/** Filters for a tag selector; `*` as a value asks for the key alone. */
+/** Returns the filters of a tag selector. The value `*` matches any value of the key. */
 export const tagFilters = (tags: StringMap | undefined): { Name: string; Values: string[] }[] =>
   Object.entries(tags ?? {}).map(([key, value]) =>
     value === '*' ? { Name: 'tag-key', Values: [key] } : { Name: `tag:${key}`, Values: [value] },

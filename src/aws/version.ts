@@ -1,4 +1,4 @@
-/** The cluster's Kubernetes version, which image aliases depend on. */
+/** The Kubernetes version of the cluster, which determines the images of aliases. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
 import { after, type Singleton } from '../kube/reconciler.ts';
 import { messageOf } from '../lib/error-message.ts';
@@ -12,7 +12,7 @@ const NEWEST_MINOR = 36;
 interface VersionOptions {
   readonly eks: EKSClient;
   readonly clusterName: string;
-  /** Ask EKS rather than the API server. */
+  /** If true, the version is requested from EKS instead of the API server. */
   readonly eksControlPlane: boolean;
   readonly apiServerVersion: () => Promise<string>;
   readonly log: Logger;
@@ -34,7 +34,7 @@ export class ClusterVersion {
   async refresh(): Promise<void> {
     const version = await this.#read();
     if (version === this.#version) return;
-    // images and drift depend on the version, so an invalid text must not replace it
+    // Images and drift depend on the version, so an invalid text must not replace it.
     if (!/^\d+\.\d+$/.test(version)) throw new Error(`reading the version of the cluster: ${quoted(version)} is none`);
     this.#version = version;
     this.#options.log.debug('discovered kubernetes version', { version });

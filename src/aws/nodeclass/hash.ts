@@ -23,7 +23,10 @@ export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonl
 
 /** @param caBundle part of the hash, so that nodes are replaced if the certificate authority of the cluster changes */
 export function nodeClassHash(client: KubeClient, informers: Informers, caBundle: string): Reconciler<EC2NodeClass> {
-  /** Reports whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Only version v5 can be compared. */
+  /**
+   * Reports whether the EC2NodeClass was edited since Karpenter wrote the NodeClaim's hash. Only hashes of version v5
+   * can be compared.
+   */
   function isEditedSince({ metadata: { annotations = {} } }: NodeClaim, nodeClass: EC2NodeClass): boolean {
     const hash = annotations[EC2_NODECLASS_HASH_ANNOTATION];
     if (annotations[EC2_NODECLASS_HASH_VERSION_ANNOTATION] !== EC2_NODECLASS_HASH_V5 || hash === undefined)
@@ -31,7 +34,9 @@ export function nodeClassHash(client: KubeClient, informers: Informers, caBundle
     return !matchesV5Hash(nodeClass, caBundle, hash);
   }
 
-  /** Writes the present hash on a NodeClaim. A drifted NodeClaim keeps its hash, which differs from every present hash. */
+  /**
+   * Writes the current hash to a NodeClaim. A drifted NodeClaim keeps its hash, which differs from every current hash.
+   */
   async function migrate(claim: NodeClaim, nodeClass: EC2NodeClass, hash: string): Promise<void> {
     const isDrifted = getCondition(claim, 'Drifted') !== undefined || isEditedSince(claim, nodeClass);
     const annotations = {

@@ -1,4 +1,4 @@
-/** Multipart archives, in which cloud-init and nodeadm find several documents. */
+/** Multipart archives, with which cloud-init and nodeadm receive several documents. */
 
 import { put } from '../../lib/own.ts';
 
@@ -9,19 +9,19 @@ export interface MimePart {
 
 const BOUNDARY = '//';
 
-/** Whether a text claims to be a multipart archive. */
+/** Reports whether a text begins like a multipart archive. */
 export const isMime = (text: string): boolean => /^\s*(MIME-Version|Content-Type):/.test(text);
 
-/** `content-type` and `CONTENT-TYPE` are both `Content-Type`. */
+/** Converts `content-type` and `CONTENT-TYPE` to `Content-Type`. */
 const canonicalName = (name: string): string =>
   name.toLowerCase().replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
 
-/** A header block, up to the first empty line, and the text that follows it. */
+/** Parses the headers up to the first empty line, and returns them with the remaining text. */
 function readHeaders(text: string): { headers: Record<string, string>; rest: string } {
   const end = text.startsWith('\n') ? 0 : text.indexOf('\n\n');
   if (end < 0) throw new Error('no empty line after the headers');
   const headers: Record<string, string> = {};
-  // A line that starts with white space goes on with the header before it.
+  // A line that starts with white space continues the previous header.
   for (const line of text
     .slice(0, end)
     .replace(/\n[ \t]+/g, ' ')
@@ -41,7 +41,7 @@ export const contentType = (part: MimePart): string | undefined => header(part.h
 
 const ENCODING = 'Content-Transfer-Encoding';
 
-/** Text in which `=3D` stands for a byte and `=` at the end of a line for no break. */
+/** Decodes quoted-printable text, in which `=3D` encodes a byte and `=` at the end of a line joins lines. */
 const quotedPrintable = (text: string): string =>
   Buffer.from(
     text
@@ -51,7 +51,7 @@ const quotedPrintable = (text: string): string =>
     'latin1',
   ).toString();
 
-/** A part as it is meant: of the encodings, quoted-printable alone is undone. */
+/** Decodes a part with the encoding quoted-printable. Other encodings are unchanged. */
 function decodedPart({ headers, content }: MimePart): MimePart {
   const { [ENCODING]: encoding, ...rest } = headers;
   return encoding?.toLowerCase() === 'quoted-printable'
@@ -60,8 +60,8 @@ function decodedPart({ headers, content }: MimePart): MimePart {
 }
 
 /**
- * The parts of an archive. A last delimiter without its closing dashes is accepted.
- * @throws Error when there are no boundary, headers or delimiters
+ * Returns the parts of an archive. A final delimiter without closing dashes is accepted.
+ * @throws Error if the archive has no boundary, headers or delimiters
  */
 export function parseMime(archive: string): readonly MimePart[] {
   const { headers, rest } = readHeaders(archive.replaceAll('\r', '').trimStart());
@@ -80,7 +80,7 @@ export function parseMime(archive: string): readonly MimePart[] {
   return parts;
 }
 
-/** Writes an archive; headers in name order. */
+/** Returns the text of an archive with headers sorted by name. */
 export function writeMime(parts: readonly MimePart[]): string {
   const written = parts.map(({ headers, content }) => {
     const lines = Object.keys(headers)

@@ -1,17 +1,17 @@
 /**
- * TOML in the form that Karpenter gives Bottlerocket's settings: literal strings, a table's values before the tables in it,
- * a blank line before each table that follows values. Nodes read any form; people compare text.
+ * TOML in the format that Karpenter uses for Bottlerocket: literal strings, values of a table before its subtables, and
+ * an empty line before each table that follows values. Nodes accept any format, but users compare the text.
  */
 import { stringify, type TomlTable } from 'smol-toml';
 import { InvalidUserData } from './input.ts';
 
 type Value = TomlTable[string];
 
-/** Deeper tables are nobody's settings, and would end the stack. */
+/** Settings are never nested deeper, and deeper tables would overflow the stack. */
 const MAX_DEPTH = 100;
 
 const BARE_KEY = /^[A-Za-z0-9_-]+$/;
-/** Nothing in a literal string is escaped: it holds neither its own quote nor control characters. */
+/** A literal string has no escapes, so it must not contain its quote or control characters. */
 const LITERAL = /^[^'\p{Cc}]*$/u;
 
 const isTable = (value: Value): value is TomlTable =>
@@ -21,14 +21,14 @@ const isTables = (value: Value): value is TomlTable[] =>
   Array.isArray(value) && value.length > 0 && value.every(isTable);
 
 /**
- * The text of a table and of all tables in it.
- * @param order  of the keys of the table under a path such as `settings.kubernetes`; others are in order of their names
- * @throws InvalidUserData when tables are nested too deep
+ * Returns the text of a table and all its subtables.
+ * @param order returns the order of keys for a path such as `settings.kubernetes`; other keys are sorted by name
+ * @throws InvalidUserData if tables are nested too deeply
  */
 export function tomlText(root: TomlTable, order: (path: string) => readonly string[] | undefined): string {
   const lines: string[] = [];
   const header = (line: string): void => {
-    // After values, that is, and not after the header of the table that this one is in.
+    // Only after values, and not after the header of the parent table.
     if (lines.length > 0 && !lines.at(-1)?.startsWith('[')) lines.push('');
     lines.push(line);
   };
@@ -68,5 +68,5 @@ function valueText(value: Value): string {
   return `{ ${members.join(', ')} }`;
 }
 
-/** The library's form of it, with escapes where it is a string. */
+/** Uses the format of the library, with escapes if it is a string. */
 const scalarText = (value: Value): string => stringify({ value }).trim().slice('value = '.length);

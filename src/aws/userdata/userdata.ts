@@ -1,4 +1,4 @@
-/** Renders what a node runs when it first boots. */
+/** Renders the user data that a node runs at its first boot. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type AmiFamily, aliasOf } from '../amis/families.ts';
@@ -8,11 +8,11 @@ import { bottlerocketUserData } from './bottlerocket.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { kubeletArguments } from './kubeletargs.ts';
 
-/** EC2 takes 16 KiB. What is far beyond that is not even parsed. */
+/** EC2 accepts 16 KiB. Much longer texts are not parsed at all. */
 const MAX_CUSTOM = 65_536;
 
 /**
- * Plain text; EC2 wants it in base64.
+ * Returns plain text, which EC2 requires in base64.
  * @throws InvalidUserData, NodeClassNotReady
  */
 export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Logger): string {
@@ -37,7 +37,7 @@ export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Log
 const versionIn = (name: string): string | undefined =>
   name.split('-').find((piece) => piece.startsWith('v') && piece.includes('.'));
 
-/** The Bottlerocket version that a NodeClass's images have, as far as their names show it. */
+/** Returns the Bottlerocket version of a NodeClass's images, if their names contain it. */
 export function bottlerocketVersion(nodeClass: EC2NodeClass): string | undefined {
   const alias = aliasOf(nodeClass);
   if (alias !== undefined) return alias.version;
@@ -48,7 +48,7 @@ export function bottlerocketVersion(nodeClass: EC2NodeClass): string | undefined
   return names.map((name) => versionIn(name ?? '')).find((version) => version !== undefined);
 }
 
-/** User data of Windows: EKS's bootstrap script in PowerShell, after the user's own commands. */
+/** Returns the user data of Windows: the PowerShell bootstrap script of EKS, after the custom commands. */
 function windowsUserData({ cluster, kubelet, labels, taints, custom }: Bootstrap): string {
   const dns = kubelet.clusterDNS?.[0];
   const call = [
