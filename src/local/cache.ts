@@ -1,36 +1,39 @@
-/** Caches of the API server's objects for the world's own parts. */
+/** Caches of API server objects for the parts of the local world. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import type { Filing } from './indexed-objects.ts';
 
-/** Called with the state after and before a change; one of them is missing when the object came or went. */
+/**
+ * Called with the new and the old state. The new state is undefined after a deletion, the old state after a creation.
+ */
 export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
 
 export interface Cache<T extends KubeObject> {
   get(ref: Ref): T | undefined;
   list(): readonly T[];
   /**
-   * The objects of which `filing` answers this value, in the order of `list`. The function is the name of an index that
-   * is kept from its first use on: hand over the same one each time, and one that looks at the object alone.
+   * Returns the objects for which `filing` returns this value, in the order of `list`. The function identifies an index
+   * that is maintained from its first use, so callers must pass the same function each time, and it must depend only on
+   * the object.
    */
   by(filing: Filing<T>, value: string): readonly T[];
   /** Resolves after the first complete list. */
   readonly synced: Promise<void>;
-  /** Calls the listener for what is there already, then for every change. */
+  /** Calls the listener for existing objects, then for every change. */
   subscribe(listener: Listener<T>): void;
-  /** Takes in the answer of an own write, so that the next look sees it. */
+  /** Stores the response of an own write, so that the next read contains it. */
   wrote(object: T): void;
-  /** Forgets an object that an own request removed. */
+  /** Removes an object that an own request deleted. */
   removed(object: T): void;
 }
 
-/** One cache per kind, started on first use. */
+/** Caches by kind, created on first use. */
 export interface Caches {
   of<T extends KubeObject>(kind: Kind<T>): Cache<T>;
 }
 
-/** Makes the cache of each kind when it is first asked for. */
+/** Returns caches that `make` creates on first use of a kind. */
 export function cachesOf(make: <T extends KubeObject>(kind: Kind<T>) => Cache<T>): Caches {
   const open = new Map<string, Cache<KubeObject>>();
   return {

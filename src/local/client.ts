@@ -1,4 +1,4 @@
-/** What the world's own parts ask of an API server. An object that is gone or in the way is found out by the status alone. */
+/** API client of the parts of the local world. Missing and conflicting objects are detected by status only. */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import { ApiError, type Ref } from '../kube/client.ts';
@@ -19,14 +19,14 @@ export interface DeleteOptions {
 export const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === 409;
 
-/** Requests that the world's own parts make. */
+/** Requests of the parts of the local world. */
 export interface ObjectClient {
-  /** Answers undefined when it does not exist. */
+  /** Returns undefined if the object does not exist. */
   find<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T | undefined>;
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
-  /** Posts `body` to a subresource, as a pod's binding. */
+  /** Posts `body` to a subresource, such as the binding of a pod. */
   post(kind: Kind, ref: Ref, subresource: string, body: unknown): Promise<unknown>;
   patch<T extends KubeObject>(kind: Kind<T>, ref: Ref, patch: unknown, options?: PatchOptions): Promise<T>;
-  /** Answers what the server says: the object while it is still terminating, else its last state or a Status. */
+  /** Returns the response of the server: the object while it is terminating, or else its last state or a Status. */
   delete<T extends KubeObject>(kind: Kind<T>, ref: Ref, options?: DeleteOptions): Promise<T | undefined>;
 }

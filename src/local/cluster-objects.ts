@@ -1,4 +1,4 @@
-/** What an EKS cluster usually holds from the start, beside what its API server makes itself. */
+/** Objects of a new EKS cluster that the API server does not create itself. */
 import { STORAGE_CLASS } from '../api/kinds.ts';
 import type { StorageClass } from '../api/kubernetes.ts';
 import { isConflict, type ObjectClient } from './client.ts';
@@ -12,7 +12,7 @@ const GP3: StorageClass & { readonly reclaimPolicy: string } = {
   volumeBindingMode: 'WaitForFirstConsumer',
 };
 
-/** Creates the default storage class unless there is one of its name. */
+/** Creates the default storage class unless it exists. */
 export async function createClusterObjects(client: ObjectClient): Promise<void> {
   try {
     await client.create(STORAGE_CLASS, GP3);

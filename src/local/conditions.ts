@@ -1,12 +1,12 @@
 /**
- * Writes conditions of built-in objects. Those of api/conditions.ts do not fit them: there Ready sums up other conditions,
- * every condition has an observed generation, and what has not changed is told by the object staying the same.
+ * Conditions of built-in objects. They differ from those in api/conditions.ts, which have a summary in Ready and an
+ * observed generation, and which keep the identity of an unchanged object.
  */
 import type { Condition } from '../api/kubernetes.ts';
 
 type NewCondition = Omit<Condition, 'lastTransitionTime'>;
 
-/** Sets conditions by type; a condition that keeps its status keeps its transition time. */
+/** Sets conditions by type. A condition with an unchanged status keeps its transition time. */
 export function withConditions(
   present: readonly Condition[] | undefined,
   changes: readonly NewCondition[],

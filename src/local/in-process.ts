@@ -1,6 +1,6 @@
 /**
- * The world's own parts on an API server in the same process: without HTTP, JSON or watches. What is written is seen by
- * everybody before its answer comes.
+ * Client and caches for an API server in the same process, without HTTP, JSON or watches. All caches contain a write
+ * before its response is returned.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
@@ -17,7 +17,9 @@ import { StatusError } from './kubernetes/apiserver/status.ts';
 export const nameOf = (kind: Kind): KindName => ({ apiVersion: apiVersionOf(kind), kind: kind.kind });
 export const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...nameOf(kind), namespace, name });
 
-/** Runs a request in a turn of its own, as if it had gone over a wire: never inside the write that led to it. */
+/**
+ * Runs a request in a separate turn, like a request over HTTP, so that it never runs inside the write that caused it.
+ */
 export async function answered<T>(request: () => T, delayMs = 0): Promise<T> {
   await (delayMs > 0 ? sleep(delayMs) : null);
   try {
@@ -57,7 +59,7 @@ export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0)
   };
 }
 
-/** Caches that are the API server's own objects. */
+/** Returns caches that use the API server's own objects. */
 export const cachesInProcess = ({ objects }: Pick<Api, 'objects'>): Caches =>
   cachesOf((kind) => new ServedCache(kind, objects));
 
@@ -95,7 +97,7 @@ class ServedCache<T extends KubeObject> implements Cache<T> {
     for (const object of this.#objects.list()) listener(object, undefined);
   }
 
-  /** Everything that was written is here already. */
+  /** The caches already contain every write. */
   wrote(): void {}
   removed(): void {}
 }

@@ -1,21 +1,21 @@
-/** The objects of a cache by name and by whatever else they are looked for. Lists are made once for each change. */
+/** Objects of a cache with indexes. Lists are built once per change. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
 
-/** What an index files an object under; undefined leaves it out. */
+/** Returns the index value of an object. Undefined excludes the object. */
 export type Filing<T extends KubeObject> = (object: T) => string | undefined;
 
 interface Held<T> {
   readonly object: T;
-  /** Its place in the list: of its arrival, whatever it went through since. */
+  /** Position in the list by order of creation. Updates do not change it. */
   readonly serial: number;
 }
 
-/** The objects under one value of an index. */
+/** Objects with one value of an index. */
 interface Files<T> {
   readonly held: Map<string, Held<T>>;
-  /** The serial of the last one in `held`; undefined when they are not in the order of their serials. */
+  /** Serial of the last object in `held`. Undefined if the objects are not sorted by serial. */
   last: number | undefined;
   list: readonly T[] | undefined;
 }
@@ -36,13 +36,13 @@ export class IndexedObjects<T extends KubeObject> {
     return this.#held.get(key)?.object;
   }
 
-  /** In the order in which they came. */
+  /** Returns the objects in order of creation. */
   list(): readonly T[] {
     this.#list ??= Array.from(this.#held.values(), ({ object }) => object);
     return this.#list;
   }
 
-  /** Those that the function files under this value, in the order of the list. Its first call makes the index. */
+  /** Returns the objects with this index value, in the order of the list. The first call creates the index. */
   by(filing: Filing<T>, value: string): readonly T[] {
     const files = this.#index(filing).get(value);
     if (files === undefined) return NOTHING;
@@ -50,7 +50,7 @@ export class IndexedObjects<T extends KubeObject> {
     return files.list;
   }
 
-  /** Takes in an object's new state; answers the one before. */
+  /** Stores a new state and returns the previous one. */
   put(key: string, object: T): T | undefined {
     const before = this.#held.get(key);
     if (before === undefined) this.#serial += 1;
@@ -66,7 +66,7 @@ export class IndexedObjects<T extends KubeObject> {
     return before?.object;
   }
 
-  /** Takes an object out; answers its last state. */
+  /** Removes an object and returns its last state. */
   delete(key: string): T | undefined {
     const before = this.#held.get(key);
     if (before === undefined) return undefined;

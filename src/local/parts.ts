@@ -1,4 +1,4 @@
-/** What every part of the local control plane gets. */
+/** Dependencies of every part of the local control plane. */
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,11 +12,11 @@ export interface Parts {
   readonly signal: AbortSignal;
   log(message: string): void;
   readonly caches: Caches;
-  /** Nobody reads events, so that none are made. */
+  /** If true, no events are created, because no client reads them. */
   readonly silent?: boolean;
 }
 
-/** Reports events of one component; a repeated event counts up instead of piling up. */
+/** Publishes an event of one component. A repeated event increases the count. */
 export type Report = (about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
 export function eventReporter(
@@ -43,7 +43,7 @@ export function eventReporter(
         await client.patch(EVENT, { namespace, name: before.name }, patch);
         return;
       } catch (error) {
-        // It may have expired; then it starts again.
+        // The event may have expired, and is then created again.
         if (!isGone(error)) throw error;
       }
     }

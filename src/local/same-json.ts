@@ -1,3 +1,3 @@
-/** Whether two values are written alike. The world shares what it does not change, so that most of them are the same one. */
+/** Returns true if two values have the same JSON. Unchanged values are shared, so most comparisons end at identity. */
 export const sameJson = (one: unknown, other: unknown): boolean =>
   one === other || JSON.stringify(one) === JSON.stringify(other);

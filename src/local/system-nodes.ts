@@ -1,4 +1,4 @@
-/** Machines that belong to nobody's autoscaler, as a managed node group would run them. */
+/** Nodes that no autoscaler manages, like those of a managed node group. */
 
 import { standardZones } from './aws/open-account.ts';
 import type { LocalAws } from './aws/server.ts';
@@ -6,7 +6,7 @@ import type { LocalInstance } from './aws/types.ts';
 
 const TYPE = 'm5.large';
 
-/** Instances that EC2 does not list; kubelets on them join at once. */
+/** Returns instances that EC2 does not list. Their kubelets join immediately. */
 export function systemInstances(
   count: number,
   aws: LocalAws,
@@ -46,7 +46,7 @@ export function systemInstances(
       tags: {},
       usdPerHour: 0,
       joins: true,
-      // They were up before the world began.
+      // The instances ran before the world started.
       bootDelayMs: Number.NEGATIVE_INFINITY,
     };
   });

@@ -1,4 +1,4 @@
-/** A cluster on a laptop: a Kubernetes API server with its controllers, AWS endpoints, and kubelets for the instances. */
+/** A local cluster: a Kubernetes API server with its controllers, AWS endpoints, and kubelets for the instances. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,59 +21,59 @@ import type { Parts } from './parts.ts';
 import { systemInstances } from './system-nodes.ts';
 
 export interface WorldOptions {
-  /** How many seconds of the world pass in one real second. Default 1. */
+  /** Seconds of the world per real second. Default 1. */
   readonly timeScale?: number;
-  /** Used instead of a scaled real clock. */
+  /** Replaces the scaled real clock. */
   readonly clock?: Clock;
   readonly kubePort?: number;
   readonly awsPort?: number;
   readonly region?: string;
   /** Default `local`. */
   readonly clusterName?: string;
-  /** Nodes that are there from the start and belong to nobody, for the operator's own pods. Default 0. */
+  /** Number of initial nodes that no autoscaler manages, for the operator's pods. Default 0. */
   readonly systemNodes?: number;
-  /** Delays of EC2's machines, in the world's time. */
+  /** Delays of EC2 instances, in the world's time. */
   readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'consistencyDelayMs' | 'terminatedVisibleMs'>;
-  /** Anything else of the AWS account. */
+  /** Further options of the AWS account. */
   readonly aws?: Partial<Omit<AwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
   /** Delays of the kubelets, in the world's time. */
   readonly kubelets?: Partial<KubeletOptions>;
-  /** Where the world's parts report what went wrong; silent by default. */
+  /** Receives errors of the parts. Default: no output. */
   readonly log?: (message: string) => void;
 }
 
-/** A cluster that runs already, with an API server, a scheduler and controllers of its own. */
+/** A running cluster with an API server, a scheduler and controllers. */
 export interface ExistingCluster {
-  /** Of its API server. */
+  /** URL of the API server. */
   readonly url: string;
   /** Client of the kubelets. It needs all permissions. */
   readonly client: ObjectClient;
   /** PEM. */
   readonly certificateAuthority?: string | undefined;
   readonly version: ServerVersion;
-  /** The text of the kubeconfig that the operator gets. */
+  /** Kubeconfig of the operator. */
   readonly kubeconfig: string;
 }
 
-/** AWS and kubelets around some cluster. */
+/** AWS and kubelets for a cluster. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly clusterName: string;
   readonly kube: {
     readonly url: string;
-    /** The text of a kubeconfig for this cluster. */
+    /** Returns the text of a kubeconfig for this cluster. */
     kubeconfig(): string;
     readonly client: ObjectClient;
   };
   readonly aws: LocalAws;
-  /** Faults of single kubelets. */
+  /** Controls faults of single kubelets. */
   readonly kubelets: Kubelets;
   /**
-   * Environment of an operator for this world: KUBECONFIG (a file that `stop` removes), AWS_*, CLUSTER_NAME,
-   * CLUSTER_ENDPOINT, INTERRUPTION_QUEUE, SYSTEM_NAMESPACE.
+   * Returns the environment of an operator for this world: KUBECONFIG (a file that `stop` removes), AWS_*,
+   * CLUSTER_NAME, CLUSTER_ENDPOINT, INTERRUPTION_QUEUE, SYSTEM_NAMESPACE.
    */
   env(): Record<string, string>;
-  /** Ends everything; resolves when the ports are free. */
+  /** Stops all parts, and resolves when the ports are free. */
   stop(): Promise<void>;
 }
 
@@ -82,12 +82,12 @@ export interface World extends Surroundings {
 }
 
 /**
- * Duration of a request of the world's own parts, in real milliseconds, as long as one over HTTP. Without it, each evicted pod would
- * be created and bound before the next eviction arrives.
+ * Duration of a request of the world's own parts in real milliseconds, which equals that of a request over HTTP.
+ * Without it, each evicted pod would be created and bound before the next eviction arrives.
  */
 const REQUEST_MS = 4;
 
-/** Starts a world on loopback addresses. @throws Error when a port is taken */
+/** Starts a world on loopback addresses. @throws Error if a port is in use */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? steadyClock(options.timeScale);
   const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
@@ -111,7 +111,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   return { ...surroundings, kube: { ...surroundings.kube, server } };
 }
 
-/** As if the chart karpenter-crd had brought it: helm then installs that chart over what is there. */
+/** Adds Helm's ownership metadata of the chart karpenter-crd, so that helm can install it over the existing CRDs. */
 const adoptable = (crd: ReturnType<typeof customResourceDefinitions>[number]): unknown => ({
   ...crd,
   metadata: {
@@ -130,20 +130,20 @@ export interface ServerVersion {
   readonly gitVersion?: string;
 }
 
-/** `1.36`, as EKS names versions; EKS itself reports a minor of `36+`. */
+/** Returns a version such as `1.36` in the format of EKS, which itself reports a minor version of `36+`. */
 const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${major}.${Number.parseInt(minor, 10)}`;
 
-/** Differences between an API server of the world and one that runs already. */
+/** The differences between the API server of the world and an existing cluster. */
 export interface Inside {
-  /** What DescribeCluster says of the cluster's network, where it is known. */
+  /** Network configuration in the response of DescribeCluster, if it is known. */
   readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
-  /** Connects the world's parts, and starts those that the cluster does not bring itself. */
+  /** Connects the parts of the world, and starts those that the cluster does not provide. */
   connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
-  /** Called when everything around the cluster has ended. */
+  /** Called after all parts around the cluster have stopped. */
   stopped(): Promise<void>;
 }
 
-/** Puts AWS and kubelets around a cluster. */
+/** Starts AWS and kubelets for a cluster. */
 export async function surround(
   cluster: ExistingCluster,
   options: WorldOptions & { readonly clock: Clock },
@@ -212,7 +212,7 @@ const withResidents = (instances: LocalInstances, residents: readonly LocalInsta
   subscribe: (listener) => instances.subscribe(listener),
 });
 
-/** What DescribeCluster says of the API server's certificate. */
+/** Returns the certificate of the API server for the response of DescribeCluster. */
 const caOf = ({ certificateAuthority }: ExistingCluster): { readonly clusterCaBase64?: string } =>
   certificateAuthority === undefined ? {} : { clusterCaBase64: Buffer.from(certificateAuthority).toString('base64') };
 

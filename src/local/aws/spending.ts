@@ -1,4 +1,4 @@
-/** What the machines cost: by the second from `running` until they stop, a minute at least, at the price of their launch. */
+/** Costs of instances: per second from `running` until they stop, at least for a minute, at the launch price. */
 import type { Clock } from '../../lib/clock.ts';
 import { isAlive, type Machine, type Machines } from './state/machines.ts';
 import type { Spending } from './types.ts';
@@ -8,7 +8,7 @@ const MINIMUM_MS = 60_000;
 
 export function spending(machines: Machines, clock: Clock): Spending {
   const running = new Map<string, Machine>();
-  // machines fade from the account after a while, their bills do not
+  // Instances are removed from the account after a while, but their costs are kept.
   const bills = new Map<string, number>();
   let billedUsd = 0;
   const bill = (machine: Machine): number => {
@@ -19,7 +19,7 @@ export function spending(machines: Machines, clock: Clock): Spending {
   machines.subscribe((instance) => {
     const machine = machines.machine(instance.id);
     if (!machine || bills.has(machine.id)) return;
-    // nothing is added to the bill of a machine that has ended, whether it is stopped or terminated
+    // The cost of a stopped or terminated instance does not increase.
     if (machine.endedAt === undefined) {
       running.set(machine.id, machine);
       return;

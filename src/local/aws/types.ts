@@ -1,4 +1,4 @@
-/** What the local AWS shows to the rest of the local world: instances, faults, queue, calls, money. */
+/** Interface of the local AWS for the rest of the local world: instances, faults, queue, calls, costs. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { FaultRule } from './fault-rules.ts';
 
@@ -15,11 +15,11 @@ export interface Volume {
   readonly volumeType: string;
 }
 
-/** One machine, as a kubelet on it or a test sees it. Fields that change over its life do so in place. */
+/** An instance for kubelets and tests. Fields that change are mutated in place. */
 export interface LocalInstance {
   readonly id: string;
   readonly type: string;
-  /** The type's entry in the catalogue: vCPU, memory, GPUs, network. */
+  /** Catalogue entry of the type: vCPU, memory, GPUs, network. */
   readonly hardware: InstanceTypeInfo;
   readonly zone: string;
   readonly zoneId: string;
@@ -31,16 +31,16 @@ export interface LocalInstance {
   readonly imageName: string;
   readonly architecture: 'x86_64' | 'arm64';
   readonly platform: 'linux' | 'windows';
-  /** User data, decoded from base64; empty when none was given. */
+  /** User data, decoded from base64. Empty if there is none. */
   readonly userData: string;
   readonly subnetId: string;
   readonly vpcId: string;
   readonly privateIp: string;
-  /** `ip-10-0-0-5.us-west-2.compute.internal`, the node name under default EKS settings. */
+  /** `ip-10-0-0-5.us-west-2.compute.internal`, the node name with default EKS settings. */
   readonly privateDnsName: string;
   readonly publicIp?: string;
   readonly securityGroupIds: readonly string[];
-  /** Name of the instance profile; empty when none was given. */
+  /** Name of the instance profile. Empty if there is none. */
   readonly instanceProfile: string;
   readonly volumes: readonly Volume[];
   /** Network interfaces: `interface`, `efa` or `efa-only`. */
@@ -50,26 +50,26 @@ export interface LocalInstance {
   readonly launchTemplateName?: string;
   readonly capacityReservationId?: string;
   readonly partition?: number;
-  /** Dollars an hour at launch. */
+  /** USD per hour at launch. */
   readonly usdPerHour: number;
-  /** False when a fault says that the machine boots but its kubelet never joins the cluster. */
+  /** False if a fault prevents the kubelet from joining the cluster. */
   readonly joins: boolean;
-  /** Extra delay, in milliseconds, between `running` and the kubelet's first sign of life. */
+  /** Additional delay in milliseconds between `running` and the start of the kubelet. */
   readonly bootDelayMs: number;
 }
 
-/** Called after an instance was created (`previous` undefined) and after each change of its state. */
+/** Called after the creation of an instance (`previous` is undefined) and after each change of its state. */
 export type InstanceListener = (instance: LocalInstance, previous: InstanceState | undefined) => void;
 
 export interface LocalInstances {
-  /** Every instance still known, terminated ones included until they fade from DescribeInstances. */
+  /** Returns all known instances, including terminated ones until DescribeInstances no longer returns them. */
   list(): readonly LocalInstance[];
   get(id: string): LocalInstance | undefined;
-  /** Answers a function that ends the subscription. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: InstanceListener): () => void;
 }
 
-/** Capacity of one kind in one place. */
+/** A capacity pool: type, zone and capacity type. */
 export interface Pool {
   readonly instanceType: string;
   readonly zone: string;
@@ -77,42 +77,45 @@ export interface Pool {
 }
 
 export interface Faults {
-  /** Switches a fault on and answers its id. Throws a RangeError that names the field when the rule makes no sense. */
+  /** Adds a fault and returns its ID. @throws RangeError that names the field of an invalid rule */
   add(rule: FaultRule): string;
-  /** Switches one fault off, or all. */
+  /** Removes one fault, or all faults. */
   clear(id?: string): void;
   list(): readonly { readonly id: string; readonly rule: FaultRule; readonly left?: number }[];
 
-  /** Warns of a spot interruption now and terminates the instance two minutes later. */
+  /** Sends a spot interruption warning and terminates the instance two minutes later. */
   interrupt(instanceId: string): void;
-  /** Recommends to rebalance: the instance is at elevated risk of interruption. */
+  /** Sends a rebalance recommendation, because the instance has an elevated risk of interruption. */
   recommendRebalance(instanceId: string): void;
-  /** AWS Health announces maintenance; DescribeInstanceStatus shows it, too. */
+  /** Announces maintenance by AWS Health and in DescribeInstanceStatus. */
   scheduleChange(instanceId: string, code?: string): void;
-  /** Stops the instance from outside, as an operator in the console would. */
+  /** Stops the instance like a user in the console. */
   stop(instanceId: string): void;
-  /** Terminates the instance from outside. */
+  /** Terminates the instance like a user in the console. */
   terminate(instanceId: string): void;
-  /** Fails an instance or system status check from now on. */
+  /** Makes an instance or system status check fail from now on. */
   impair(instanceId: string, check?: 'instance' | 'system'): void;
-  /** Ends impairment and scheduled changes. */
+  /** Removes failed status checks and scheduled changes. */
   recover(instanceId: string): void;
 }
 
 export interface RecordedCall {
   readonly service: string;
   readonly action: string;
-  /** The request, in the SDK's member names. */
+  /** The request with the member names of the SDK. */
   readonly input: Readonly<Record<string, unknown>>;
   readonly atMs: number;
-  /** Absent while the call is under way and when it succeeded; `unheard`, `unanswered` or `cut` for broken ones. */
+  /**
+   * Undefined while the call is in progress and after it succeeded. `unheard`, `unanswered` or `cut` for a broken
+   * exchange.
+   */
   readonly errorCode?: string;
 }
 
 export interface CallLog {
-  /** Calls per action, in order of first use. */
+  /** Returns the number of calls per action, in order of first use. */
   counts(): Readonly<Record<string, number>>;
-  /** The latest calls, oldest first; of one action when given. */
+  /** Returns the latest calls, oldest first, of one action or of all. */
   recorded(action?: string): readonly RecordedCall[];
   clear(): void;
 }
@@ -120,15 +123,15 @@ export interface CallLog {
 export interface InterruptionQueue {
   readonly name: string;
   readonly url: string;
-  /** Puts a message body on the queue: text as it is, anything else as JSON. */
+  /** Sends a message body to the queue: a string unchanged, other values as JSON. */
   send(body: unknown): void;
-  /** Messages on the queue, in flight or not. */
+  /** Returns the number of messages in the queue, including those in flight. */
   size(): number;
 }
 
 export interface Spending {
-  /** Dollars spent so far on one instance, or on all that ever ran. */
+  /** Returns the cost so far of one instance, or of all, in USD. */
   usd(instanceId?: string): number;
-  /** What the instances now pending or running cost in an hour. */
+  /** Returns the current cost per hour of pending and running instances. */
   usdPerHour(): number;
 }

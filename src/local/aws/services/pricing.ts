@@ -1,4 +1,6 @@
-/** The price list of EC2, as GetProducts tells it: one product per type, operating system, tenancy and capacity status. */
+/**
+ * Price list of EC2 in the format of GetProducts: one product per type, operating system, tenancy and capacity status.
+ */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Filter, GetProductsRequest, GetProductsResponse } from '@aws-sdk/client-pricing';
 import { own } from '../../../lib/own.ts';
@@ -14,7 +16,7 @@ interface Product {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Factors over the Linux price: Windows pays its licence, dedicated tenancy a surcharge. */
+/** Factors relative to the Linux price: Windows includes its license, and dedicated tenancy a surcharge. */
 const SYSTEMS = [
   { operatingSystem: 'Linux', preInstalledSw: 'NA', factor: 1 },
   { operatingSystem: 'Linux', preInstalledSw: 'SQL Std', factor: 2.4 },
@@ -25,7 +27,7 @@ const STATUSES = ['Used', 'UnusedCapacityReservation'] as const;
 
 export function pricingHandlers(account: Account): Handlers {
   let products: readonly Product[] | undefined;
-  // list prices never change, and are asked for page by page
+  // List prices never change, and clients request them in pages.
   const answers = new Map<string, readonly string[]>();
   const matching = (filters: readonly Filter[]): readonly string[] => {
     const key = JSON.stringify(filters);
@@ -56,7 +58,7 @@ function productsOf(account: Account, info: InstanceTypeInfo): Product[] {
   const usd = account.catalogue.onDemandUsd(type);
   if (usd === undefined) return [];
   const family = info.BareMetal ? 'Compute Instance (bare metal)' : 'Compute Instance';
-  // bare metal is sold as dedicated machines only
+  // Bare metal instances exist only with dedicated tenancy.
   const tenancies = info.BareMetal ? ['Dedicated'] : ['Shared', 'Dedicated'];
   return tenancies.flatMap((tenancy) =>
     SYSTEMS.flatMap(({ operatingSystem, preInstalledSw, factor }) =>
@@ -86,13 +88,13 @@ function productsOf(account: Account, info: InstanceTypeInfo): Product[] {
   );
 }
 
-/** Filter fields name attributes, whatever their case; `productFamily` stands beside them. */
+/** Returns the predicate of a filter. Its field is the case-insensitive name of an attribute, or `productFamily`. */
 function filterTest({ Type: type, Field: field = '', Value: value = '' }: Filter): (product: Product) => boolean {
   const key = field.toLowerCase();
   let name: string | undefined;
   const read = (product: Product): string | undefined => {
     if (key === 'productfamily') return product.family;
-    // every product has the same attributes
+    // Every product has the same attributes.
     name ??= Object.keys(product.attributes).find((each) => each.toLowerCase() === key) ?? '';
     return own(product.attributes, name);
   };

@@ -9,10 +9,10 @@ import { sqsHandlers } from './sqs.ts';
 import { ssmHandlers } from './ssm.ts';
 import { stsHandlers } from './sts.ts';
 
-/** Services whose requests may be signed for another region than the server's. */
+/** Services whose requests may be signed for another region. */
 export const GLOBAL_SERVICES: ReadonlySet<string> = new Set(['iam', 'sts', 'pricing']);
 
-/** By the name in the credential scope of a signature. */
+/** Returns the services by the name in the credential scope of a signature. */
 export function services(account: Account, queueUrl: (name: string) => string): ReadonlyMap<string, Service> {
   const all: readonly Service[] = [
     {

@@ -1,4 +1,4 @@
-/** SQS: the calls of a queue's consumer, and enough of its administration to set one up. */
+/** SQS: the calls of a consumer, and the administration calls that create a queue. */
 import type {
   BatchResultErrorEntry,
   ChangeMessageVisibilityRequest,
@@ -40,7 +40,7 @@ function named(account: Account, name: string | undefined): Queue {
 
 const queueAt = (account: Account, url: string | undefined): Queue => named(account, url?.split('/').at(-1));
 
-/** Queues themselves. */
+/** Handlers of queues. */
 const queueHandlers = (account: Account, urlOf: (name: string) => string): Handlers => ({
   GetQueueUrl: ({ QueueName: name }: GetQueueUrlRequest) => ({ QueueUrl: urlOf(named(account, name).name) }),
 
@@ -83,7 +83,7 @@ const queueHandlers = (account: Account, urlOf: (name: string) => string): Handl
   },
 });
 
-/** Messages on their way in and out. */
+/** Handlers that send and receive messages. */
 const messageHandlers = (account: Account): Handlers => ({
   SendMessage: ({
     QueueUrl: url,
@@ -107,7 +107,7 @@ const messageHandlers = (account: Account): Handlers => ({
     receive(queueAt(account, input.QueueUrl), input, call.signal),
 });
 
-/** Messages that somebody has received. */
+/** Handlers of received messages. */
 const receivedHandlers = (account: Account): Handlers => ({
   DeleteMessage: ({ QueueUrl: url, ReceiptHandle: handle }: DeleteMessageRequest) => {
     const queue = queueAt(account, url);
@@ -199,7 +199,7 @@ function queueAttributes(account: Account, queue: Queue): Record<string, string>
   const inFlight = messages.filter((message) => message.visibleAt > now && message.receiveCount > 0).length;
   const delayed = messages.filter((message) => message.visibleAt > now && message.receiveCount === 0).length;
   return {
-    // EventBridge of this world sends to every queue; a policy that the caller set says otherwise.
+    // EventBridge in the local AWS sends to every queue. A policy that the caller sets replaces this one.
     Policy: EVENT_POLICY,
     ...Object.fromEntries(queue.attributes),
     QueueArn: `arn:aws:sqs:${account.region}:${account.id}:${queue.name}`,
@@ -211,7 +211,7 @@ function queueAttributes(account: Account, queue: Queue): Record<string, string>
   };
 }
 
-/** A handle of a message that is already gone is fine, one that never was a handle is not. */
+/** Accepts the handle of a deleted message, but rejects text that is not a handle. */
 function findMessage(queue: Queue, handle: string | undefined): StoredMessage | undefined {
   const isHandle = /^[0-9a-f-]{36}#\d+$/.test(Buffer.from(handle ?? '', 'base64').toString());
   if (!isHandle) throw new AwsError('ReceiptHandleIsInvalid', `The input receipt handle "${handle}" is not valid.`);

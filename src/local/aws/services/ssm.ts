@@ -1,4 +1,4 @@
-/** SSM Parameter Store, as far as finding images goes. */
+/** SSM Parameter Store, with the calls that resolve images. */
 import type {
   GetParameterRequest,
   GetParameterResult,
@@ -15,7 +15,7 @@ import type { Handlers } from '../wire/service.ts';
 
 export function ssmHandlers(account: Account): Handlers {
   const find = (asked: string): Parameter | undefined => {
-    // a parameter may be named by its ARN, too
+    // A parameter may be identified by its ARN, too.
     const name = asked.startsWith('arn:') ? asked.slice(asked.indexOf(':parameter') + ':parameter'.length) : asked;
     const stored = account.parameters.get(name);
     if (!stored) return undefined;

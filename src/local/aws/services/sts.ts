@@ -1,4 +1,4 @@
-/** STS: who am I, and a role for a service account. */
+/** STS: identity of the caller, and roles for service accounts. */
 import type {
   AssumeRoleRequest,
   AssumeRoleResponse,

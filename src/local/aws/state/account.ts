@@ -1,4 +1,4 @@
-/** The state of the local AWS: one account in one region. Services read and change it; nothing else holds state. */
+/** State of the local AWS: one account in one region. Services read and change it, and hold no other state. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Cluster } from '@aws-sdk/client-eks';
 import type { Clock } from '../../../lib/clock.ts';
@@ -20,7 +20,7 @@ import type {
   StoredTemplate,
 } from './stored.ts';
 
-/** A remembered answer to a request with a client token. */
+/** Stored response to a request with a client token. */
 export interface RememberedAnswer {
   readonly fingerprint: string;
   readonly answer: unknown;
@@ -41,7 +41,7 @@ export interface Account {
   readonly images: Map<string, StoredImage>;
   /** SSM parameters: value, version and date of the last change. */
   readonly parameters: Map<string, { readonly value: string; readonly version: number; readonly changedAt: number }>;
-  /** By id. */
+  /** Templates by ID. */
   readonly templates: Map<string, StoredTemplate>;
   readonly machines: Machines;
   readonly reservations: Map<string, StoredReservation>;
@@ -54,9 +54,9 @@ export interface Account {
   readonly faults: FaultBook;
   readonly calls: CallBook;
   readonly answers: Map<string, RememberedAnswer>;
-  /** Releases of public images since the account was opened. */
+  /** Number of releases of public images since the account was opened. */
   imageReleases: number;
-  /** Machines that were launched so far. */
+  /** Number of launched instances. */
   launches: number;
   /** Pools that fleets try before all others. */
   preferred: readonly PoolMatch[];

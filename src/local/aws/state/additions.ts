@@ -1,4 +1,4 @@
-/** Puts images, capacity reservations and placement groups into the account; each function answers the id. */
+/** Adds images, capacity reservations and placement groups to the account. Each function returns the ID. */
 import type { ImageSeed, PlacementGroupSeed, ReservationSeed } from '../options.ts';
 import { type Account, zoneId } from './account.ts';
 import type { StoredReservation } from './stored.ts';

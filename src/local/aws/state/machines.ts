@@ -1,4 +1,4 @@
-/** The machines of the account and their life: pending → running → (stopping → stopped) → shutting-down → terminated. */
+/** Instances of the account and their states: pending → running → (stopping → stopped) → shutting-down → terminated. */
 import type {
   ConnectionTrackingConfiguration,
   InstanceStatusEvent,
@@ -19,21 +19,21 @@ export interface MachineInterface {
   /** Empty for `efa-only`, which has no address. */
   readonly privateIp: string;
   readonly securityGroupIds: readonly string[];
-  /** Idle time-outs of its connections; absent where the launch says nothing of them. */
+  /** Idle timeouts of connections. Undefined if the launch does not set them. */
   readonly connectionTracking?: ConnectionTrackingConfiguration;
   tags: Tags;
 }
 
 type Changing = 'state' | 'tags' | 'publicIp' | 'capacityType' | 'capacityReservationId';
 
-/** A machine as EC2 knows it: what the world sees, and what only the API shows. */
+/** An instance with the fields of the local world and the fields that only the API returns. */
 export interface Machine extends Omit<LocalInstance, Changing> {
   state: InstanceState;
   tags: Tags;
   publicIp?: string;
   capacityType: CapacityType;
   capacityReservationId?: string;
-  /** Groups machines that were launched by one request. */
+  /** Identifies instances that were launched by one request. */
   readonly reservationId: string;
   readonly data: RequestLaunchTemplateData;
   readonly interfaces: readonly MachineInterface[];
@@ -46,16 +46,16 @@ export interface Machine extends Omit<LocalInstance, Changing> {
   readonly clientToken: string;
   readonly rootDeviceName: string;
   readonly volumeTags: Map<string, Tags>;
-  /** `spot`, `capacity-block`, `interruptible-capacity-reservation`; undefined for on-demand. */
+  /** `spot`, `capacity-block`, `interruptible-capacity-reservation`. Undefined for on-demand. */
   lifecycle: string | undefined;
-  /** Before then the machine is unknown to reads and to tagging. */
+  /** Time from which read and tagging requests find the instance. */
   readonly visibleAt: number;
-  /** Before then reads show no tags of it. */
+  /** Time from which read requests return its tags. */
   readonly taggedAt: number;
   runningAt: number | undefined;
   endedAt: number | undefined;
   stateReason: StateReason | undefined;
-  /** Since when a status check fails. */
+  /** Start times of failed status checks. */
   impairedSince: { instance?: number; system?: number };
   scheduledEvents: readonly InstanceStatusEvent[];
 }
@@ -63,11 +63,11 @@ export interface Machine extends Omit<LocalInstance, Changing> {
 export interface Machines extends LocalInstances {
   all(): readonly Machine[];
   machine(id: string): Machine | undefined;
-  /** Takes a new machine in and starts it. */
+  /** Adds a new instance and starts it. */
   add(machine: Machine): void;
   stop(machine: Machine, reason: StateReason): void;
   terminate(machine: Machine, reason: StateReason): void;
-  /** Ends all timers. */
+  /** Cancels all timers. */
   close(): void;
 }
 
@@ -76,16 +76,16 @@ export interface MachinesOptions {
   readonly startDelayMs: number;
   readonly stopDelayMs: number;
   readonly terminatedVisibleMs: number;
-  /** Called before the listeners, so that they find addresses and reservations already given back. */
+  /** Called before the listeners, so that addresses and reservations are already released for them. */
   readonly onState: (machine: Machine) => void;
 }
 
-/** The tags that reads show at a time. */
+/** Returns the tags that read requests return at a time. */
 export const tagsAt = ({ taggedAt, tags }: Machine, nowMs: number): Tags => (taggedAt <= nowMs ? tags : NO_TAGS);
 
 const NO_TAGS: Tags = {};
 
-/** States in which a machine holds capacity, quota and money. */
+/** Returns true in states in which an instance uses capacity and quota and is charged. */
 export const isAlive = ({ state }: { readonly state: InstanceState }): boolean =>
   state === 'pending' || state === 'running' || state === 'stopping';
 

@@ -34,14 +34,15 @@ export interface AddressPool {
   release(address: string): void;
 }
 
-/** EC2 keeps the first four addresses of a subnet and its last. */
+/** EC2 reserves the first four addresses of a subnet and the last one. */
 const RESERVED_LOW = 4;
 const RESERVED = 5;
 
 /**
- * Hands out the addresses of a CIDR from the lowest up; freed ones are used again after the others.
- * @param limit  at most so many addresses, for subnets that others have filled
- * @throws RangeError when the CIDR cannot be read
+ * Creates a pool that assigns the addresses of a CIDR in ascending order. Released addresses are assigned after the
+ * others.
+ * @param limit maximum number of addresses, for subnets that other accounts use
+ * @throws RangeError if the CIDR cannot be parsed
  */
 export function addressPool(subnetId: string, cidr: string, limit = Number.POSITIVE_INFINITY): AddressPool {
   const { base, size } = parseCidr(cidr);

@@ -1,4 +1,4 @@
-/** SQS queues: messages with visibility time-outs, receive counts, retention, and waiting receivers. */
+/** SQS queues: messages with visibility timeouts, receive counts, retention, and long polling. */
 import { createHash } from 'node:crypto';
 import type { MessageAttributeValue } from '@aws-sdk/client-sqs';
 import type { Clock } from '../../../lib/clock.ts';
@@ -10,11 +10,11 @@ export interface StoredMessage {
   readonly body: string;
   readonly attributes: Readonly<Record<string, MessageAttributeValue>>;
   readonly sentAt: number;
-  /** Hidden until then: in flight, or sent with a delay. */
+  /** Time until which the message is hidden, because it is in flight or delayed. */
   visibleAt: number;
   receiveCount: number;
   firstReceivedAt: number | undefined;
-  /** Handle of the latest receipt. */
+  /** Handle of the latest receive. */
   receipt: string | undefined;
 }
 
@@ -30,14 +30,14 @@ export interface Queue {
   readonly attributes: Map<string, string>;
   tags: Tags;
   send(body: string, attributes?: Readonly<Record<string, MessageAttributeValue>>, delayMs?: number): StoredMessage;
-  /** Waits for a first message up to `waitMs`; answers early when `signal` aborts. */
+  /** Waits for a message for up to `waitMs`. Returns early if `signal` aborts. */
   receive(request: ReceiveRequest, signal?: AbortSignal): Promise<readonly StoredMessage[]>;
-  /** The message of a receipt handle, also when it is visible again. */
+  /** Returns the message of a receipt handle, even if the message is visible again. */
   find(receipt: string): StoredMessage | undefined;
   remove(message: StoredMessage): void;
   purge(): void;
   messages(): readonly StoredMessage[];
-  /** Tells waiting receivers that a message may have become visible. */
+  /** Wakes waiting receivers, because a message may have become visible. */
   wake(): void;
 }
 
@@ -81,7 +81,7 @@ class MessageQueue implements Queue {
   readonly #clock: Clock;
   readonly #random: Random;
   #messages: StoredMessage[] = [];
-  /** Wakes of receivers that wait. */
+  /** Wake functions of waiting receivers. */
   readonly #waiting = new Set<() => void>();
 
   constructor(name: string, attributes: Readonly<Record<string, string>>, clock: Clock, random: Random) {
@@ -123,7 +123,7 @@ class MessageQueue implements Queue {
       const taken = this.#take(request);
       const now = this.#clock.now();
       if (taken.length > 0 || now >= deadline || signal?.aborted) return taken;
-      // a hidden message may become visible before the wait is over
+      // A hidden message may become visible before the end of the wait.
       const next = Math.min(deadline, ...this.#messages.map((message) => message.visibleAt));
       await pause(this.#clock, Math.max(1, next - now), this.#waiting, signal);
     }
@@ -166,7 +166,7 @@ class MessageQueue implements Queue {
   }
 }
 
-/** Resolves when the time is over, when a message arrives, or when the receiver is gone. */
+/** Resolves when the time is over, when a message arrives, or when the client disconnects. */
 function pause(clock: Clock, ms: number, waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -181,5 +181,5 @@ function pause(clock: Clock, ms: number, waiting: Set<() => void>, signal: Abort
   });
 }
 
-/** SQS proves what it stored with an MD5 of the body. */
+/** SQS confirms a stored message with the MD5 of its body. */
 export const md5 = (data: string | Uint8Array): string => createHash('md5').update(data).digest('hex');

@@ -1,4 +1,4 @@
-/** What the account keeps of the things that its calls make. */
+/** Objects that API calls create in the account. */
 import type {
   CapacityReservation,
   LaunchTemplate,
@@ -47,7 +47,7 @@ export interface StoredPlacementGroup {
 
 export interface RolePolicy {
   readonly document: string;
-  /** Ids of the faults by which what it denies fails. */
+  /** IDs of the faults that make denied actions fail. */
   readonly faults: readonly string[];
 }
 
@@ -62,9 +62,9 @@ export interface StoredProfile {
 }
 
 export interface StoredRole {
-  /** Policies that stand in the role itself, by name. */
+  /** Inline policies of the role, by name. */
   readonly policies: Map<string, RolePolicy>;
-  /** ARNs of managed policies. */
+  /** ARNs of attached managed policies. */
   readonly attached: Set<string>;
   readonly name: string;
   readonly id: string;

@@ -1,8 +1,8 @@
-/** A failure that goes to the client under its AWS error code. Anything else that is thrown becomes InternalError. */
+/** An error that is returned to the client with its AWS error code. Other errors become InternalError. */
 export class AwsError extends Error {
   readonly code: string;
   readonly status: number;
-  /** Further members of the error, where the service's model has some. */
+  /** Further members of the error in the service's model. */
   readonly details: Readonly<Record<string, string>>;
 
   constructor(code: string, message: string, status = 400, details: Readonly<Record<string, string>> = {}) {
@@ -14,7 +14,7 @@ export class AwsError extends Error {
   }
 }
 
-/** The three shapes in which EC2 complains about a parameter. */
+/** EC2's three errors for an invalid parameter. */
 export const missingParameter = (name: string): AwsError =>
   new AwsError('MissingParameter', `The request must contain the parameter ${name}`);
 

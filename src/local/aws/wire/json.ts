@@ -1,10 +1,10 @@
-/** Reads and writes the JSON of SQS, SSM, Pricing and EKS. */
+/** Decodes and encodes the JSON of SQS, SSM, Pricing and EKS. */
 import { AwsError } from './error.ts';
 import type { Shape } from './shape.ts';
 
 /**
- * Turns parsed JSON into the SDK's types: dates from epoch seconds, bytes from base64. Unknown members are dropped,
- * as these services do.
+ * Converts parsed JSON to the SDK's types: dates from epoch seconds, bytes from base64. Unknown members are removed, as
+ * these services do.
  * @throws AwsError SerializationException, ValidationException
  */
 export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
@@ -48,7 +48,7 @@ function decodeStructure(shape: Extract<Shape, { kind: 'structure' }>, value: un
   return answer;
 }
 
-/** The reverse of `decodeJson`, ready for `JSON.stringify`. */
+/** Converts the SDK's types to JSON values, the inverse of `decodeJson`. */
 export function encodeJson(shape: Shape, value: unknown): unknown {
   if (value === undefined || value === null) return undefined;
   switch (shape.kind) {

@@ -1,4 +1,6 @@
-/** Reads the form-encoded requests of EC2 (`Filter.1.Value.2=x`) and of the older query services (`Tags.member.1.Key`). */
+/**
+ * Decodes the form-encoded requests of EC2 (`Filter.1.Value.2=x`) and of older query services (`Tags.member.1.Key`).
+ */
 import { put } from '../../../lib/own.ts';
 import { AwsError, missingParameter } from './error.ts';
 import type { Member, Shape } from './shape.ts';
@@ -13,7 +15,7 @@ interface Node {
 const PROTOCOL_PARAMETERS = new Set(['Action', 'Version']);
 
 /**
- * Decodes parameters into the SDK's member names and types.
+ * Converts parameters to the SDK's member names and types.
  * @throws AwsError UnknownParameter, MissingParameter, InvalidParameterValue
  */
 export function decodeQuery(shape: Shape, parameters: URLSearchParams, dialect: Dialect): Record<string, unknown> {

@@ -1,4 +1,4 @@
-/** A service: its protocol, its handlers, and how a call goes through it. */
+/** A service: its protocol and handlers, and the decoding and encoding of calls. */
 import { own, put } from '../../../lib/own.ts';
 import { AwsError } from './error.ts';
 import { decodeJson, encodeJson } from './json.ts';
@@ -6,14 +6,14 @@ import { decodeQuery } from './query.ts';
 import { type OperationShape, operationShape } from './shape.ts';
 import { encodeXml, escapeXml } from './xml.ts';
 
-/** What a handler may want to know beside its input. */
+/** Context of a call besides its input. */
 export interface Call {
   readonly requestId: string;
-  /** Aborts when the client hangs up or the server closes. */
+  /** Aborts when the client disconnects or the server closes. */
   readonly signal: AbortSignal;
 }
 
-/** One function per action, input and answer in the SDK's types. */
+/** One function per action, with input and output in the SDK's types. */
 // biome-ignore lint/suspicious/noExplicitAny: the shapes of the wire decide what arrives; each handler names its own type
 export type Handlers = Readonly<Record<string, (input: any, call: Call) => unknown>>;
 
@@ -25,9 +25,9 @@ export interface Service {
   /** XML namespace, or the prefix of `X-Amz-Target`. */
   readonly namespace: string;
   readonly handlers: Handlers;
-  /** Loads the SDK client whose schemas describe the wire. Called at the first request, for clients are large. */
+  /** Loads the SDK client whose schemas describe the wire format, on the first request, because clients are large. */
   readonly load: () => Promise<object>;
-  /** Codes under which the same error travels in the older query protocol, where they differ. */
+  /** Error codes of the older query protocol, if they differ. */
   readonly queryCodes?: Readonly<Record<string, string>>;
 }
 
@@ -42,11 +42,11 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The connection is reset instead. */
+  /** If true, the connection is reset without a response. */
   readonly reset?: true;
 }
 
-/** A request that is understood: which action, with which input. */
+/** Action and input of a decoded request. */
 export interface Decoded {
   readonly shape: OperationShape;
   readonly input: Record<string, unknown>;
@@ -55,7 +55,7 @@ export interface Decoded {
 const modules = new Map<string, Promise<Record<string, unknown>>>();
 const shapes = new WeakMap<object, OperationShape>();
 
-/** @throws AwsError InvalidAction, and what decoding throws */
+/** @throws AwsError InvalidAction, or a decoding error */
 export async function decode(service: Service, request: HttpRequest): Promise<Decoded> {
   const { protocol } = service;
   if (protocol === 'rest-json') return decodeRest(service, request);
@@ -68,7 +68,7 @@ export async function decode(service: Service, request: HttpRequest): Promise<De
   return { shape, input: decodeJson(shape.input, parseJson(request.body)) as Record<string, unknown> };
 }
 
-/** The action that a request names, as far as it can be told without understanding it; empty when it cannot. */
+/** Returns the action of a request without decoding its input, or an empty string. */
 export function actionOf(service: Service, request: HttpRequest): string {
   if (service.protocol === 'rest-json') return '';
   if (service.protocol === 'ec2' || service.protocol === 'query') {
@@ -95,7 +95,7 @@ async function decodeRest(service: Service, { method, path, body }: HttpRequest)
   );
 }
 
-/** `/clusters/{name}` against `/clusters/demo`; undefined when they differ. */
+/** Matches `/clusters/{name}` with `/clusters/demo`. Returns undefined if they differ. */
 function matchPath(pattern: string, path: string): Record<string, string> | undefined {
   const [wanted, given] = [pattern.split('/'), path.split('/')];
   if (wanted.length !== given.length) return undefined;
@@ -122,7 +122,7 @@ export async function operationOf(service: Service, action: string): Promise<Ope
     modules.set(service.name, loading);
   }
   const loaded = await loading;
-  // A bundle hands a CommonJS package over as its default export alone.
+  // In a bundle, a CommonJS package has only a default export.
   const exported = (loaded.default ?? loaded) as Record<string, unknown>;
   const schema = exported[`${action}$`] as object;
   const known = shapes.get(schema);
@@ -170,7 +170,7 @@ const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const contentType = (protocol: Protocol): string =>
   protocol === 'rest-json' ? 'application/json' : `application/x-amz-${protocol}`;
 
-/** Writes an error as the service's protocol has it. */
+/** Encodes an error in the service's protocol. */
 export function encodeError(service: Service, error: AwsError, requestId: string): HttpAnswer {
   const { code, message, status } = error;
   const headers = { 'x-amzn-requestid': requestId };

@@ -1,10 +1,10 @@
 /**
- * The shapes of requests and answers, read from the schemas that the AWS SDK ships with each client. They are what
- * makes every member, list name and type on the wire right without a second declaration of them here.
+ * Shapes of requests and responses, read from the schemas in the AWS SDK clients. They define all members, list names
+ * and types of the wire format, so no second declaration is needed.
  *
  * A static schema is an array: `[1, ns, name, traits, item]` a list, `[2, …, key, value]` a map, `[3, …, names,
  * members, required]` a structure (4 a union), `[9, …, input, output]` an operation, `[0, …, target]` a named simple
- * type; a member is `[schema, traits]`; numbers are the simple types.
+ * type. A member is `[schema, traits]`, and numbers are the simple types.
  */
 
 export type Shape =
@@ -16,12 +16,12 @@ export type Shape =
 export interface Member {
   readonly name: string;
   readonly required: boolean;
-  /** Element name in XML; also the base of the EC2 parameter name. */
+  /** Element name in XML, which is also the base of the EC2 parameter name. */
   readonly xmlName: string | undefined;
   readonly queryName: string | undefined;
   readonly flattened: boolean;
   readonly isToken: boolean;
-  /** Resolved when first read: shapes may contain themselves. */
+  /** Resolved on first read, because shapes may contain themselves. */
   readonly shape: Shape;
 }
 
@@ -43,7 +43,7 @@ const MAP_BIT = 128;
 
 const known = new WeakMap<readonly unknown[], Shape>();
 
-/** Reads an operation from its static schema. Throws when the SDK's format is not the one described above. */
+/** Parses an operation from its static schema. @throws Error if the SDK's format differs from the description above */
 export function operationShape(schema: unknown): OperationShape {
   const [kind, , name, traits, input, output] = schema as readonly unknown[];
   if (kind !== 9 || typeof name !== 'string') throw new TypeError('Cannot read an operation schema of the AWS SDK');

@@ -1,4 +1,4 @@
-/** Writes the XML answers of EC2 and of the query services. */
+/** Encodes the XML responses of EC2 and of the query services. */
 import type { Member, Shape } from './shape.ts';
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 export const escapeXml = (text: string): string => text.replace(/[&<>"'\r]/g, (character) => ENTITIES[character] ?? '');
 
-/** Writes the members of a structure, without an element around them. */
+/** Encodes the members of a structure without a surrounding element. */
 export function encodeXml(shape: Shape, value: unknown): string {
   if (shape.kind !== 'structure') return '';
   return shape.members.map((member) => element(member, (value as Record<string, unknown>)[member.name])).join('');
