@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// special are the types that protobuf and JSON write in forms of their own, with the letters that stand for them.
+// special are the types with separate formats in protobuf and JSON, with their letters in the table.
 var special = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():                            "q",
 	reflect.TypeFor[metav1.Time]():                                  "T",
@@ -28,8 +28,8 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](): "S",
 }
 
-// fields lists the messages that objects of the kinds consist of, one a line, as
-// src/local/kubernetes/apiserver/http/protobuf-fields.ts explains.
+// fields prints the messages in objects of the kinds, one per line, in the format that
+// src/local/kubernetes/apiserver/http/protobuf-fields.ts describes.
 func fields(scheme *runtime.Scheme, kinds []schema.GroupVersionKind) ([]string, error) {
 	messages := map[string]string{}
 	for _, kind := range kinds {
@@ -58,7 +58,7 @@ func describe(message reflect.Type, messages map[string]string) {
 		field := message.Field(i)
 		tag := strings.Split(field.Tag.Get("protobuf"), ",")
 		if len(tag) < 2 {
-			continue // the type's own name, which the envelope has
+			continue // the name of the type, which is in the envelope
 		}
 		json, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		form := formOf(field.Type, packageOf(message), messages)
@@ -106,7 +106,7 @@ func formOf(kind reflect.Type, within string, messages map[string]string) string
 
 func nameOf(kind reflect.Type) string { return packageOf(kind) + "." + kind.Name() }
 
-// packageOf answers the last two elements of a package's path, such as core/v1.
+// packageOf returns the last two elements of a package's path, such as core/v1.
 func packageOf(kind reflect.Type) string {
 	path := strings.Split(kind.PkgPath(), "/")
 	return strings.Join(path[len(path)-2:], "/")

@@ -1,9 +1,9 @@
-// Command client is a controller written in Go, as most are: it reads, watches and writes an object of every kind with
-// controller-runtime's client and caches. It also knows the protobuf messages that such clients send.
+// Command client is a controller in Go, like most controllers: it reads, watches and writes an object of every kind with
+// controller-runtime's client and caches. It also prints the protobuf messages that such clients send.
 //
 //	client fields GROUP/VERSION/KIND…             prints the fields of these kinds' messages
-//	client play KUBECONFIG OBJECTS FORM           plays the lives of the objects in a file of YAML, and prints what
-//	                                              happened as JSON; FORM is typed (protobuf) or unstructured (JSON)
+//	client play KUBECONFIG OBJECTS FORM           creates, changes and deletes the objects in a YAML file, and
+//	                                              prints the results as JSON; FORM is typed (protobuf) or unstructured (JSON)
 package main
 
 import (

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// result is what became of one step of one object's life.
+// result is the result of one step with one object.
 type result struct {
 	Object string `json:"object"`
 	Step   string `json:"step"`
@@ -33,7 +33,7 @@ type report struct {
 	Results []result `json:"results"`
 	// Bodies counts the media types of the bodies that were sent.
 	Bodies map[string]int `json:"bodies"`
-	// Watches lists what went wrong with watches.
+	// Watches lists the errors of watches.
 	Watches []string `json:"watches"`
 }
 
@@ -46,8 +46,8 @@ type player struct {
 	report report
 }
 
-// play creates the objects in their order, changes each in every way there is, and deletes them in the opposite order,
-// while caches of whole objects and of their metadata follow.
+// play creates the objects in order, changes each in every way, and deletes them in reverse order, while caches of
+// whole objects and of their metadata follow.
 func play(ctx context.Context, scheme *runtime.Scheme, kubeconfig, file string, typed bool) (*report, error) {
 	lives, err := readObjects(file)
 	if err != nil {
@@ -98,7 +98,7 @@ func readObjects(file string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// connect makes the client and the caches, and waits until the caches have seen what is there.
+// connect creates the client and the caches, and waits until the caches are synced.
 func (p *player) connect(ctx context.Context, config *rest.Config, lives []*unstructured.Unstructured) error {
 	var err error
 	if p.client, err = client.New(config, client.Options{Scheme: p.scheme}); err != nil {
@@ -141,7 +141,7 @@ func (p *player) note(one *unstructured.Unstructured, step string, err error) {
 	p.report.Results = append(p.report.Results, noted)
 }
 
-// counting counts the media types of bodies on their way.
+// counting counts the media types of request bodies.
 type counting struct {
 	next   http.RoundTripper
 	player *player

@@ -17,12 +17,12 @@ import (
 const (
 	mark  = "example.com/played"
 	owner = client.FieldOwner("go-client")
-	// patience is how long a cache may need to see a change: longer than client-go ever pauses between two lists, which
-	// is 30 s and up to as much again by chance.
+	// patience is the time limit for a cache to contain a change. It is longer than the maximum pause of client-go
+	// between two lists, which is 30 s with up to 100 % jitter.
 	patience = 75 * time.Second
 )
 
-// form answers an empty object of the kind, in the Go type that the player uses.
+// form returns an empty object of the kind in the Go type of this run.
 func (p *player) form(one *unstructured.Unstructured) client.Object {
 	kind := one.GroupVersionKind()
 	if p.typed && p.scheme.Recognizes(kind) {
@@ -51,12 +51,12 @@ func (p *player) create(ctx context.Context, one *unstructured.Unstructured) err
 	}
 	err := p.client.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) {
-		return nil // a namespace that every cluster has
+		return nil // a namespace that exists in every cluster
 	}
 	return err
 }
 
-// change plays everything that a controller does with an object that is there.
+// change runs all operations of a controller on an existing object.
 func (p *player) change(ctx context.Context, one *unstructured.Unstructured) {
 	key := client.ObjectKeyFromObject(one)
 	object := p.form(one)
@@ -95,7 +95,7 @@ func (p *player) change(ctx context.Context, one *unstructured.Unstructured) {
 	}
 }
 
-// retried does what a controller does about a conflict: read the object, and do it again.
+// retried handles a conflict like a controller: it reads the object and retries.
 func (p *player) retried(ctx context.Context, key client.ObjectKey, object client.Object, do func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := do()
@@ -120,7 +120,7 @@ func (p *player) patch(ctx context.Context, object client.Object, from func(clie
 	return p.client.Patch(ctx, object, from(before))
 }
 
-// status writes the status of kinds that have it apart, as it is.
+// status writes the unchanged status of kinds with a status subresource.
 func (p *player) status(ctx context.Context, key client.ObjectKey, object client.Object) error {
 	err := p.client.Get(ctx, key, object)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *player) status(ctx context.Context, key client.ObjectKey, object client
 	return err
 }
 
-// listed looks for the object in a list of whole objects and in one of metadata.
+// listed searches for the object in a list of whole objects and in a list of metadata.
 func (p *player) listed(ctx context.Context, one *unstructured.Unstructured) error {
 	kind := one.GroupVersionKind()
 	kind.Kind += "List"
@@ -160,7 +160,7 @@ func (p *player) listed(ctx context.Context, one *unstructured.Unstructured) err
 	return fmt.Errorf("%s is not in the list", one.GetName())
 }
 
-// followed waits until both caches hold the object as the server has it.
+// followed waits until both caches contain the state of the server.
 func (p *player) followed(ctx context.Context, one *unstructured.Unstructured, key client.ObjectKey) error {
 	return eventually(ctx, func() error {
 		live, whole, partial := p.form(one), p.form(one), metadataOf(one)
@@ -185,7 +185,7 @@ func (p *player) followed(ctx context.Context, one *unstructured.Unstructured, k
 	})
 }
 
-// remove deletes the object, and waits until both caches know that it is gone or going.
+// remove deletes the object, and waits until both caches contain the deletion.
 func (p *player) remove(ctx context.Context, one *unstructured.Unstructured) error {
 	key := client.ObjectKeyFromObject(one)
 	object := p.form(one)

@@ -82,7 +82,7 @@ it('kOps: v1 manifests stay unchanged byte by byte', () => {
   for (const object of result.objects) expect(rejections(object)).toEqual([]);
 });
 
-it("Flux: the HelmRelease's values are those of today, the rest is as it was", () => {
+it('Flux: the HelmRelease has the current values, and its other parts are unchanged', () => {
   const { objects, notes } = convertText(fixture('flux/release.yaml'));
   const { values, chart } = (objects[0] as unknown as { spec: { values: object; chart: object } }).spec;
   expect(values).toMatchObject({

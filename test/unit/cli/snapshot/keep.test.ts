@@ -1,4 +1,4 @@
-/** Rules of a snapshot, none of which keeps an object with arbitrary keys. */
+/** Rules of a snapshot. They keep no object with arbitrary keys. */
 import { describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../src/api/crds.ts';
 import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';

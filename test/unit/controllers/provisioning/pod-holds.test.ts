@@ -34,7 +34,7 @@ describe('PodHolds', () => {
     expect(holds.heldNow(pod('a'))).toBeUndefined();
   });
 
-  it('starts again if nothing was held for the duration of the longest hold', () => {
+  it('starts again after a time without holds that equals the longest hold', () => {
     let nowMs = 0;
     const holds = new PodHolds({ now: () => nowMs });
     holds.hold(pod('a'), CAUSE);
