@@ -94,7 +94,7 @@ describe('a consolidation', () => {
     expect(events('DisruptionUndone')).toEqual([]);
   });
 
-  it('that is reverted repeatedly must save more for each repetition', async () => {
+  it('that is undone repeatedly must save more for each repetition', async () => {
     await packed();
     keepTheOther();
     await comeAndGo();
@@ -103,14 +103,14 @@ describe('a consolidation', () => {
         /^Undone after .*: delete: \[.*\], NodeClaim default-\w+ was bought again for its pods; until .* worth more$/,
       ),
     ]);
-    // After one revert, the move is repeated because its share of savings exceeds its share of disruption.
+    // After it was undone once, the move is repeated because its share of savings exceeds its share of disruption.
     expect(world.nodes).toHaveLength(1);
     expect(views().map(({ state, undoneBefore }) => [state, undoneBefore])).toEqual([
       ['watched', 1],
       ['undone', 0],
     ]);
 
-    // After two reverts, the move is not repeated.
+    // After it was undone twice, the move is not repeated.
     await comeAndGo();
     expect(views()[0]).toMatchObject({ state: 'undone', undoneBefore: 1 });
     expect(world.nodes).toHaveLength(2);
@@ -144,7 +144,7 @@ describe('a consolidation', () => {
     expect(Math.abs(views().at(-1)?.realisedUsd ?? 1)).toBeLessThan(PRICE / 20);
   });
 
-  it('is not reverted by a node that is replaced for another reason', async () => {
+  it('is not undone by a node that is replaced for another reason', async () => {
     await packed();
     world.cloud.drifted = 'AMIDrift';
     await world.pass(340);
@@ -162,8 +162,8 @@ describe('a consolidation', () => {
   });
 
   it.each([
-    ['is reverted when its replacement is removed', 'undone'],
-    ['is not reverted when its replacement is removed because its pods ended', 'watched'],
+    ['is undone when its replacement is removed', 'undone'],
+    ['is not undone when its replacement is removed because its pods ended', 'watched'],
   ])('%s', async (_, state) => {
     const seed = world.nodePool('seed');
     world.kube.delete(NODE_POOL, seed.metadata);

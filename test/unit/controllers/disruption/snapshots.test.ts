@@ -363,7 +363,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are renewed when the record of a reverted move expires, because its repetition may be allowed then', async () => {
+  it('are renewed when the record of an undone move expires, because its repetition may be allowed then', async () => {
     const workloads = new Set([workloadOf(world.pod('a', {}))]);
     world.undone = [{ nodePools: new Set(['default']), workloads, level: 1, untilMs: NOW + MINUTE }];
     const first = await snapshots.current(silent);

@@ -54,7 +54,7 @@ describe('nextChangeMs', () => {
     ['a window of a budget ends', { nodePools: budgets('30 11 * * *', '1h') }, 30 * MINUTE],
     ['one window ends before the next begins', { nodePools: budgets('*/20 * * * *', '1m') }, MINUTE],
     ['a budget cannot be parsed', { nodePools: budgets('never', '1m') }, Number.POSITIVE_INFINITY],
-    ['the record of a reverted move expires', { undone: [undone(MINUTE), undone(2 * MINUTE)] }, MINUTE],
+    ['the record of an undone move expires', { undone: [undone(MINUTE), undone(2 * MINUTE)] }, MINUTE],
     ['several times are possible', { nodes: [nominated(3 * MINUTE), withPod('3m')] }, 2 * MINUTE],
   ])('returns the time when %s', (_, cluster, ms) => {
     expect(next(cluster)).toBe(ms);

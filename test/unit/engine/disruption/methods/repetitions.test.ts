@@ -1,4 +1,4 @@
-/** Repeats a reverted move only if the nodes that would be launched save enough. */
+/** Repeats an undone move only if the nodes that would be launched save enough. */
 import { describe, expect, it } from '@jest/globals';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../../src/engine/disruption/method.ts';
@@ -13,7 +13,7 @@ import { asking, candidate, planned, pools, solved } from './consolidation-input
 /** Each node costs 0.20 USD per hour. */
 const nodes = ['a', 'b', 'c', 'd'].map((name) => candidate(name));
 
-/** A move of the pods of these nodes was reverted once, so a repetition must save more. */
+/** A move of the pods of these nodes was undone once, so a repetition must save more. */
 const undone: Undone = {
   nodePools: new Set(['default']),
   workloads: workloadsOf(nodes.flatMap(({ reschedulablePods }) => reschedulablePods)),
@@ -53,7 +53,7 @@ async function commandsOf({ method, candidates, replacements }: Case, more: Part
   );
 }
 
-describe('a move that was reverted', () => {
+describe('a move that was undone', () => {
   it.each(CASES)('is repeated by $name only if the savings after its replacements are sufficient', async (the) => {
     const found = async (more: Partial<MethodInput>) => (await commandsOf(the, more)).commands.length;
     // At most three quarters of the price is saved: enough for half of the usual disruption, but not for all of it.

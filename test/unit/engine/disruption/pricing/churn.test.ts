@@ -65,7 +65,7 @@ describe('repeated', () => {
     expect(repeated(candidate(pods), [move], NOW)).toBe(found ? move : undefined);
   });
 
-  it('returns the move that was reverted most often', () => {
+  it('returns the move that was undone most often', () => {
     const moves = [undone(), undone({ level: 3 }), undone({ level: 2 })];
     expect(repeated(candidate([web('a')]), moves, NOW)?.level).toBe(3);
   });
@@ -86,7 +86,7 @@ describe('notWorthRepeating', () => {
     [1.99, 2, false],
     [4, 3, true],
     [3.9, 3, false],
-  ])('with a score of %d after %d reverts allows the move: %s', (score, level, passes) => {
+  ])('with a score of %d after %d undone moves allows the move: %s', (score, level, passes) => {
     expect(asked(score, level)?.code).toBe(passes ? undefined : 'churn');
   });
 
@@ -99,7 +99,7 @@ describe('notWorthRepeating', () => {
     expect(asked(0.5, 2)?.text).toContain('undone 2 times');
   });
 
-  it('allows moves that were never reverted, and nodes without a price', () => {
+  it('allows moves that were never undone, and nodes without a price', () => {
     expect(notWorthRepeating(one, { totals: totals(0.1), undone: [], nowMs: NOW })).toBeUndefined();
     const free = new Map([['default', { usdPerHour: 0, disruption: 5 }]]);
     expect(notWorthRepeating(one, { totals: free, undone: [undone()], nowMs: NOW })).toBeUndefined();
