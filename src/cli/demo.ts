@@ -31,11 +31,11 @@ const INTERRUPTED = 130;
 
 export function demoCommand(): Command {
   return withExamples(new Command('demo'), [
-    { what: 'a minute, then all is gone', command: 'karpenter demo' },
-    { what: 'stay up for your own kubectl and aws', command: 'karpenter demo --keep' },
+    { what: 'run for about a minute, then stop', command: 'karpenter demo' },
+    { what: 'keep running for your own kubectl and aws', command: 'karpenter demo --keep' },
   ])
-    .description('run the whole product on this machine: local cluster, local AWS, the operator, a workload')
-    .option('--keep', 'stay up at the end, for your own kubectl', false)
+    .description('run everything on this machine: a local cluster, local AWS endpoints, the operator and a workload')
+    .option('--keep', 'keep running after the demo, for your own kubectl', false)
     .addOption(machineSpeedOption(DEFAULT_MACHINE_SPEED))
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
@@ -52,7 +52,7 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'karpenter-demo-'));
 
   view.plain(
-    'Karpenter demo: a local cluster, a local AWS and the operator itself. No cloud account, nothing to clean up.',
+    'Karpenter demo: a local cluster, local AWS endpoints and the operator. It needs no cloud account and leaves nothing to clean up.',
   );
   const world = await startWorld({ clusterName: 'local', ...machinesAt(machineSpeed) });
   try {
@@ -60,7 +60,7 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
     return 0;
   } catch (error) {
     if (stop.signal.aborted) {
-      view.plain('\nInterrupted: the operator and the local world stop.');
+      view.plain('\nInterrupted: stopping the operator and the local cluster.');
       return INTERRUPTED;
     }
     view.plain(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -81,7 +81,7 @@ interface Run {
 
 async function run(world: World, output: Screen, { stop, folder, keep }: Run): Promise<void> {
   const env = world.env();
-  output.stage('Start the local world and the operator');
+  output.stage('Start the local cluster, the local AWS endpoints and the operator');
   output.line(`kubernetes  ${world.kube.url}`);
   output.line(`aws         ${world.aws.url} (${world.aws.region}, ${world.aws.catalogue.types.length} instance types)`);
 
@@ -122,7 +122,7 @@ export const clientEnvironment = (env: Readonly<Record<string, string>>): Readon
 
 /** Prints commands for exploring the cluster, and waits for Ctrl-C. */
 async function stay(output: Screen, { env, metricsPort, livePage, signal, failed }: Stay): Promise<void> {
-  output.stage('Still running: look around, then press Ctrl-C');
+  output.stage('Still running: explore the cluster, then press Ctrl-C');
   for (const line of exportLines(clientEnvironment(env))) output.plain(line);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
   output.plain('kubectl scale deployment inflate --replicas=5');

@@ -34,7 +34,7 @@ export function narrate(view: View, world: World, screen: Screen): Narrator {
 
   view.claims.subscribe((claim, before) => {
     if (claim === undefined) {
-      if (before) once(before, 'gone', () => `gone        ${before.metadata.name}: node drained, instance terminated`);
+      if (before) once(before, 'gone', () => `terminated  ${before.metadata.name}: node drained, instance terminated`);
       return;
     }
     const { labels, name } = claim.metadata;
@@ -42,12 +42,12 @@ export function narrate(view: View, world: World, screen: Screen): Narrator {
       once(claim, 'launched', () => {
         bought += 1;
         const price = world.aws.instances.get(instanceIdOf(claim))?.usdPerHour ?? 0;
-        return `bought      ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usd(price)} an hour`;
+        return `launched    ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usd(price)} an hour`;
       });
     if (isTrue(claim, 'Registered'))
-      once(claim, 'registered', () => `joined      ${name}: node ${claim.status?.nodeName}`);
+      once(claim, 'registered', () => `registered  ${name}: node ${claim.status?.nodeName}`);
     if (claim.metadata.deletionTimestamp)
-      once(claim, 'deleting', () => `draining    ${name}: node ${claim.status?.nodeName ?? 'not joined'}`);
+      once(claim, 'deleting', () => `draining    ${name}: node ${claim.status?.nodeName ?? 'not registered'}`);
   });
 
   const seePod = (pod: Pod): void => {

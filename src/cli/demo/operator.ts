@@ -42,7 +42,9 @@ export function startOperatorProcess(env: Readonly<Record<string, string>>, logF
     child.once('exit', (code, signal) => {
       if (!stopping)
         reject(
-          new Error(`the operator ended with ${signal ?? `code ${code}`}; ${logFile} ends:\n${lastLines(logFile, 8)}`),
+          new Error(
+            `the operator exited with ${signal ?? `code ${code}`}; last lines of ${logFile}:\n${lastLines(logFile, 8)}`,
+          ),
         );
     });
   });

@@ -50,7 +50,7 @@ export async function applyExamples({ world, view, screen }: DemoStage): Promise
     'Ready EC2NodeClass',
     () => isReady(EC2_NODE_CLASS),
     LIMIT_MS,
-    () => screen.progress('the EC2NodeClass finds its subnets, security groups, AMIs and instance profile'),
+    () => screen.progress('waiting for subnets, security groups, AMIs and the instance profile of the EC2NodeClass'),
   );
   await view.until('Ready NodePool', () => isReady(NODE_POOL), LIMIT_MS);
   screen.line('ready       EC2NodeClass default and NodePool default');
@@ -81,13 +81,13 @@ const isAlive = (instance: LocalInstance): boolean => instance.state === 'pendin
 export async function interruptSpot({ world, view, screen, narrator }: DemoStage): Promise<void> {
   const victim = world.aws.instances.list().find((instance) => instance.capacityType === 'spot' && isAlive(instance));
   if (victim === undefined) {
-    screen.stage('No spot instance to interrupt: the cheapest offerings were on-demand');
+    screen.stage('No spot instance to interrupt, because the cheapest offerings were on-demand');
     return;
   }
-  screen.stage(`EC2 takes back spot instance ${victim.id} in two minutes`);
+  screen.stage(`EC2 interrupts spot instance ${victim.id} in two minutes`);
   narrator.startTiming();
   world.aws.faults.interrupt(victim.id);
-  screen.line(`warning     ${victim.type} in ${victim.zone}, sent to queue ${world.aws.queue.name}`);
+  screen.line(`warning     ${victim.type} in ${victim.zone}, message sent to queue ${world.aws.queue.name}`);
   const isGone = (): boolean => !view.claims.list().some((claim) => claim.status?.providerID?.endsWith(victim.id));
   await view.until(
     'replacement of the interrupted node',
@@ -96,7 +96,7 @@ export async function interruptSpot({ world, view, screen, narrator }: DemoStage
     () => screen.progress(`${view.running().length} of ${REPLICAS} pods running`),
   );
   screen.line(
-    `replaced    all ${REPLICAS} pods run again; the slowest took ${(narrator.slowestStartMs() / 1000).toFixed(1)} s`,
+    `replaced    all ${REPLICAS} pods are running again; the slowest took ${(narrator.slowestStartMs() / 1000).toFixed(1)} s`,
   );
 }
 
@@ -111,8 +111,8 @@ export async function scaleToZero({ world, view, screen }: DemoStage): Promise<v
     LIMIT_MS,
     () =>
       screen.progress(
-        `${view.claims.list().length} nodes left; empty nodes are checked again after 15 s before they go`,
+        `${view.claims.list().length} nodes left; empty nodes are validated again after 15 s before they are removed`,
       ),
   );
-  screen.line(`given back  every node: ${usd(before)} an hour before, ${usd(world.aws.spending.usdPerHour())} now`);
+  screen.line(`removed     every node: ${usd(before)} an hour before, ${usd(world.aws.spending.usdPerHour())} now`);
 }

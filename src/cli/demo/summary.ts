@@ -23,13 +23,13 @@ export function summaryLines(world: World, narrator: Narrator): string[] {
   const total = calls.reduce((sum, [, count]) => sum + count, 0);
   return [
     ...columns([
-      ['instances bought', `${instances.length}`, `${left} still running`],
+      ['instances launched', `${instances.length}`, `${left} still running`],
       ['pods started', `${narrator.podsStarted}`, ''],
       ['spent', usd(spent, MINUTE_USD_DIGITS), 'at the local list and spot prices'],
       [
         'saved by spot',
         usd(onDemandUsd(world, instances) - spent, MINUTE_USD_DIGITS),
-        'against the same instances on demand',
+        'compared with the same instances on demand',
       ],
       ['AWS calls', `${total}`, ''],
     ]),

@@ -65,7 +65,7 @@ export function watchWorld(world: World, signal: AbortSignal): View {
         if (signal.aborted) throw new Error(`interrupted while waiting for ${what}`);
         if (performance.now() - started > limitMs)
           throw new Error(
-            `no ${what} after ${limitMs / 1000} s${this.lastWarning() ? `; last warning: ${this.lastWarning()}` : ''}`,
+            `timed out after ${limitMs / 1000} s while waiting for ${what}${this.lastWarning() ? `; last warning: ${this.lastWarning()}` : ''}`,
           );
         during?.();
         await new Promise((resolve) => setTimeout(resolve, TICK_MS));
