@@ -10,79 +10,79 @@ import { VERSION } from './version.ts';
 /** Verbs, each with a summary for the help and a loader of its command. */
 export const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
   demo: [
-    'run the whole product on this machine: local cluster, local AWS, the operator, a workload',
+    'run everything on this machine: a local cluster, local AWS endpoints, the operator and a workload',
     async () => (await import('./cli/demo.ts')).demoCommand(),
   ],
   local: [
-    'run a local cluster and a local AWS, for your own kubectl, aws and operator',
+    'run a local cluster and local AWS endpoints for your own kubectl, aws and operator',
     async () => (await import('./cli/local.ts')).localCommand(),
   ],
   explain: [
-    'say why nodes are not given back or replaced, and why pods stay pending',
+    'explain why nodes are not disrupted and why pods stay pending',
     async () => (await import('./cli/explain.ts')).explainCommand(),
   ],
   blockers: [
-    'say what keeps nodes from being drained or disrupted now, and what the wait costs',
+    'list the objects that block drains and disruption now, and the cost of the wait',
     async () => (await import('./cli/blockers.ts')).blockersCommand(),
   ],
   budgets: [
-    'say how many nodes the disruption budgets let go, from when to when',
+    'show how many nodes the disruption budgets allow to be disrupted, by time',
     async () => (await import('./cli/budgets.ts')).budgetsCommand(),
   ],
   completion: [
-    'print a script with which bash, zsh or fish completes what you type',
+    'print a completion script for bash, zsh or fish',
     async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
   ],
   moves: [
-    'say what was consolidated, whether it lasted, and what it saved',
+    'list consolidations, their savings, and which of them were undone',
     async () => (await import('./cli/moves.ts')).movesCommand(),
   ],
   cost: [
-    'say what the nodes cost now and who it is spent on, or what was spent',
+    'show the current cost of nodes by NodePool, zone, namespace or workload, or past costs',
     async () => (await import('./cli/cost.ts')).costCommand(VERSION),
   ],
   report: [
-    'say what the operator did in the last days, what it saved, and which nodes are idle',
+    'report decisions, savings and idle nodes of the last days',
     async () => (await import('./cli/report.ts')).reportCommand(),
   ],
   offerings: [
-    'say which instance types, zones and capacity types are out, why, and until when',
+    'list unavailable offerings (instance type, zone, capacity type), with reason and time',
     async () => (await import('./cli/offerings.ts')).offeringsCommand(),
   ],
   prices: [
-    'make a price book of the Savings Plans and reserved instances that AWS lists',
+    'create a price book from your Savings Plans and reserved instances',
     async () => (await import('./cli/prices.ts')).pricesCommand(),
   ],
   doctor: [
-    'check an AWS account and a cluster for what the operator needs',
+    'check an AWS account and a cluster against the requirements of the operator',
     async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
   ],
   migrate: [
-    'say where a cluster is on its way from older versions or other autoscalers, and what the way is',
+    'show the status and the plan of a migration from older versions or other autoscalers',
     async () => (await import('./cli/migrate.ts')).migrateCommand(VERSION),
   ],
   snapshot: [
-    'write the objects of a live cluster as one file for the verbs that take -f, without secrets',
+    'write the objects of a live cluster to one file for commands that accept -f, without secrets',
     async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
   ],
   record: [
-    'watch a live cluster, and write what happened as a trace for replay, without secrets',
+    'record the changes of a live cluster as a trace for replay, without secrets',
     async () => (await import('./cli/record.ts')).recordCommand(VERSION),
   ],
   trace: [
-    'make traces of the life of a cluster, from a seed, audit logs or CSV, and look at them',
+    'create traces from a seed, audit logs or CSV, and check them',
     async () => (await import('./cli/trace.ts')).traceCommand(),
   ],
   simulate: [
-    'say which nodes would be bought for the pods in your manifests, and why',
+    'show which nodes would be launched for the pods in your manifests, and why',
     async () => (await import('./cli/simulate.ts')).simulateCommand(),
   ],
   replay: [
-    "play a cluster's life in virtual time, and say what it would have cost under other settings",
+    'replay a trace in virtual time and compare the costs of different settings',
     async () => (await import('./cli/replay.ts')).replayCommand(),
   ],
   convert: [
-    'convert older manifests, values and policies to v1, and groups of other autoscalers to NodePools',
+    'convert older manifests, Helm values and IAM policies to v1, and node groups to NodePools',
     async () => (await import('./cli/convert.ts')).convertCommand(),
   ],
 };
@@ -92,7 +92,7 @@ const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'repl
 
 const named = (): Command =>
   new Command('karpenter')
-    .description('Buys the nodes that your pending pods need, and gives back those that they no longer need.')
+    .description('Launches nodes for pending pods and removes nodes that are no longer needed.')
     .version(VERSION)
     // options after a nested verb belong to this verb
     .enablePositionalOptions();

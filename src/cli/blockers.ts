@@ -103,25 +103,28 @@ async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'what the operator waits for now', command: 'karpenter blockers' },
+  { what: 'current blockers, from the operator', command: 'karpenter blockers' },
   {
-    what: 'the same over a dump; events and volumeattachments tell more',
+    what: 'from a file; events and volumeattachments add details',
     command:
       'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,pdb,pvc,volumeattachments,events -A -o yaml | karpenter blockers -f -',
   },
-  { what: 'what would be in the way of nodes that nobody wants to take yet', command: 'karpenter blockers --all' },
   {
-    what: 'the PodDisruptionBudgets that hold up drains',
+    what: 'including nodes that are not being drained, drifted or consolidatable',
+    command: 'karpenter blockers --all',
+  },
+  {
+    what: 'PodDisruptionBudgets that delay drains',
     command: `karpenter blockers -o json | jq '.[] | select(.waitsFor == "drain") | .blockers[] | select(.code == "pdb") | .object'`,
   },
 ];
 
 export function blockersCommand(): Command {
   const command = new Command('blockers').description(
-    'Say what keeps nodes from being drained or disrupted now, since when, and what the wait costs',
+    'List the objects that block drains and disruption of nodes now, since when, and the cost of the wait',
   );
   return withExamples(withSource(command), EXAMPLES)
-    .option('--all', 'list those nodes too that nobody wants to take')
+    .option('--all', 'include nodes that are not being drained, drifted or consolidatable')
     .addOption(instanceTypesOption())
     .addOption(nowOption())
     .addOption(outputOption())

@@ -36,7 +36,7 @@ export function period(text: string): number {
   const days = /^(\d{1,3})d$/.exec(text)?.[1];
   const ms = days === undefined ? readDuration(text) : Number(days) * DAY_MS;
   if (ms === undefined || !(ms > 0) || ms > MOST_DAYS * DAY_MS)
-    throw new InvalidArgumentError(`Expected a duration such as 7d or 36h, of at most ${MOST_DAYS}d.`);
+    throw new InvalidArgumentError(`Expected a duration of at most ${MOST_DAYS}d, for example 7d or 36h.`);
   return ms;
 }
 
@@ -53,7 +53,7 @@ function timeZone(text: string): string {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    throw new InvalidArgumentError('Expected the name of a time zone such as UTC or Europe/Berlin.');
+    throw new InvalidArgumentError('Expected the name of a time zone, for example UTC or Europe/Berlin.');
   }
 }
 
@@ -96,33 +96,33 @@ function chosen(name: string | undefined, pools: readonly PoolBudgets[], where: 
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'the next week of every NodePool, as the operator knows them', command: 'karpenter budgets' },
+  { what: 'the next week for every NodePool, from the operator', command: 'karpenter budgets' },
   {
-    what: 'a fortnight of one NodePool in local time, over a dump',
+    what: 'the next two weeks for one NodePool, in local time, from a file',
     command: 'karpenter budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
   },
   {
-    what: 'and if the budgets were others',
+    what: 'with changed budgets',
     command: 'karpenter budgets -f now.yaml --what-if nodepool.yaml',
   },
   {
-    what: 'when drifted nodes may go again',
+    what: 'next time at which drifted nodes can be disrupted',
     command: `karpenter budgets -o json | jq '.nodePools[].reasons[] | select(.reason == "Drifted") | .nextOpening'`,
   },
 ];
 
 export function budgetsCommand(): Command {
   const command = new Command('budgets')
-    .description("Say how many nodes the NodePools' disruption budgets let go, from when to when, for which reasons")
-    .argument('[nodepool]', 'name of the NodePool; all of them when left out');
+    .description('Show how many nodes the disruption budgets of NodePools allow to be disrupted, by time and reason')
+    .argument('[nodepool]', 'name of the NodePool (default: all NodePools)');
   return withExamples(withSource(command), EXAMPLES)
     .addOption(
-      new Option('--next <duration>', 'how far to look ahead, such as 7d or 36h')
+      new Option('--next <duration>', 'period to show, for example 7d or 36h')
         .argParser(period)
         .default(7 * DAY_MS, '7d'),
     )
     .addOption(
-      new Option('--time-zone <name>', 'time zone of the table, such as Europe/Berlin; schedules are always in UTC')
+      new Option('--time-zone <name>', 'time zone of the table, for example Europe/Berlin; schedules are always in UTC')
         .argParser(timeZone)
         .default('UTC'),
     )
@@ -132,7 +132,7 @@ export function budgetsCommand(): Command {
     .action(async (name: string | undefined, flags: Flags) => {
       refuseTwoSources(command, flags);
       if (flags.whatIf !== undefined && flags.filename.length === 0)
-        command.error('error: --what-if goes with -f: name manifests to change');
+        command.error('error: --what-if needs -f with the manifests to change');
       const fromMs = flags.now ?? Date.now();
       const toMs = fromMs + flags.next;
       const pools = chosen(name, await poolsFor(flags, fromMs), sourceOf(flags));

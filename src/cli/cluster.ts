@@ -11,8 +11,8 @@ export interface ClusterFlags {
 /** Adds the options that select the cluster. */
 export const withCluster = (command: Command): Command =>
   command
-    .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
-    .option('--context <name>', 'context of the kubeconfig; default: its current one');
+    .addOption(new Option('--kubeconfig <file>', 'default: same as kubectl').env('KUBECONFIG'))
+    .option('--context <name>', 'context of the kubeconfig (default: the current context)');
 
 /**
  * Opens a connection for the duration of `read`.

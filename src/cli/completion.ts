@@ -18,13 +18,13 @@ const SCRIPTS: Readonly<Record<string, (root: CommandDescription) => string>> = 
 export const completionCommand = (program: () => Promise<Command>): Command =>
   withExamples(
     new Command('completion')
-      .description('Print a script with which a shell completes verbs, options, their choices, and files')
-      .addArgument(new Argument('<shell>', 'the shell that reads it').choices(Object.keys(SCRIPTS)))
+      .description('Print a script for shell completion of commands, options, values and files')
+      .addArgument(new Argument('<shell>', 'name of the shell').choices(Object.keys(SCRIPTS)))
       .action(async (shell: string) => {
         process.stdout.write(SCRIPTS[shell]?.(describeCommand(await program())) ?? '');
       }),
     [
-      { what: 'bash: in this shell, or in ~/.bashrc', command: 'source <(karpenter completion bash)' },
+      { what: 'bash: in the current shell, or in ~/.bashrc', command: 'source <(karpenter completion bash)' },
       { what: 'zsh: in ~/.zshrc, after compinit', command: 'source <(karpenter completion zsh)' },
       { what: 'fish', command: 'karpenter completion fish > ~/.config/fish/completions/karpenter.fish' },
     ],

@@ -27,8 +27,8 @@ function run(flags: Flags): void {
 }
 
 const EXAMPLES = `
-What is guessed, lost or changed is said in a comment at the field and in a line on standard error. The command ends
-with 1 when an object or a file could not be converted; it stays as it was.
+Assumptions, losses and changes are reported in a comment at the field and in a line on standard error. The command exits
+with 1 if an object or a file cannot be converted. Such an object is left unchanged.
 
 Examples:
   karpenter convert -f provisioner.yaml -f template.yaml --role KarpenterNodeRole-dev -o v1.yaml
@@ -39,13 +39,13 @@ Examples:
 /** Creates the command. Its subcommands convert other input than manifests. */
 export function convertCommand(): Command {
   const command = new Command('convert')
-    .description('Convert manifests of older Karpenter APIs to karpenter.sh/v1 and karpenter.k8s.aws/v1')
+    .description('Convert manifests of older Karpenter API versions to karpenter.sh/v1 and karpenter.k8s.aws/v1')
     // options after a subcommand belong to the subcommand
     .enablePositionalOptions()
     .addHelpText('after', EXAMPLES);
   for (const subcommand of [valuesCommand(), iamCommand(), ...groupCommands()]) command.addCommand(subcommand);
   withOutput(withInput(command, 'manifests'))
-    .option('--role <name>', "name of the nodes' IAM role, where the input does not name it")
-    .option('--ignore-defaults', 'leave out the requirements that Karpenter added to Provisioners without them');
+    .option('--role <name>', 'name of the IAM role of the nodes, if the input does not contain it')
+    .option('--ignore-defaults', 'omit the default requirements that Karpenter added to Provisioners');
   return onFiles<Flags>(command, run);
 }

@@ -74,58 +74,66 @@ async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory>
 
 const EXAMPLES: readonly Example[] = [
   {
-    what: 'what each NodePool costs now, by the operator through kubectl port-forward -n kube-system deployment/karpenter 8080',
+    what: 'the current cost of each NodePool, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
     command: 'karpenter cost',
   },
-  { what: 'which workloads it is spent on', command: 'karpenter cost --by workload' },
+  { what: 'the cost of each workload', command: 'karpenter cost --by workload' },
   {
-    what: 'the cluster of a kubeconfig, without its operator',
+    what: 'a cluster, without querying its operator',
     command: 'karpenter cost --by namespace --context staging',
   },
   { what: 'over a dump', command: 'karpenter cost --by zone -f now.yaml' },
-  { what: 'what was spent in the last week, day by day', command: 'karpenter cost --history --since 7d' },
+  { what: 'the cost of each day of the last week', command: 'karpenter cost --history --since 7d' },
   {
-    what: 'how much of it is idle, in percent',
+    what: 'the idle part of the cost, in percent',
     command: `karpenter cost -o json | jq '.total | 100 * .idleUsdPerHour / .usdPerHour'`,
   },
 ];
 
 const HELP = `
-A node costs what its instance, surplus CPU credits, volumes, public address and fee cost, less what commitments cover. It is shared among
-its pods by what they request: the price is split over CPU, memory and accelerators as OpenCost does, and of each a pod
-pays its part. What nobody requests is IDLE. LIST is the same at AWS's list prices. docs/cost.md has the formula.`;
+The cost of a node consists of its instance, surplus CPU credits, volumes, public address and fee, minus commitments. It is
+divided among the pods of the node by their requests for CPU, memory and accelerators, with the weights of OpenCost. The part
+that no pod requests is IDLE. LIST is the cost at the list prices of AWS. See docs/cost.md for the formula.`;
 
 /** Exits if options contradict each other, because otherwise one of them would be ignored silently. */
 function refuse(command: Command, flags: Flags): void {
   refuseTwoSources(command, flags);
   if (isCluster(flags) && (flags.filename.length > 0 || flags.server !== undefined))
-    command.error('error: --kubeconfig and --context name a cluster: say neither -f nor --server with them');
+    command.error('error: --kubeconfig and --context cannot be combined with -f or --server');
   if (!flags.history && (flags.per !== undefined || command.getOptionValueSource('since') === 'cli'))
-    command.error('error: --since and --per go with --history');
+    command.error('error: --since and --per need --history');
   if (flags.history && flags.filename.length > 0)
-    command.error('error: manifests have no history: ask the operator, or name a cluster with --context');
+    command.error(
+      'error: --history cannot be combined with -f, because manifests have no history; use the operator or --context',
+    );
   if (flags.history && command.getOptionValueSource('by') === 'cli')
-    command.error('error: a history knows NodePools alone: --by goes without --history');
+    command.error('error: --by cannot be combined with --history, because the history is kept by NodePool only');
 }
 
 const withOptions = (command: Command): Command =>
   withSource(command)
-    .option('--kubeconfig <file>', 'read the cluster of this kubeconfig, without its operator')
-    .option('--context <name>', 'read the cluster of this context of the kubeconfig, without its operator')
-    .addOption(new Option('--by <what>', 'what to group by').choices(Object.keys(DIMENSIONS)).default('nodepool'))
-    .option('--history', 'say what was spent, in place of what is spent now')
+    .option('--kubeconfig <file>', 'read the cluster of this kubeconfig instead of querying the operator')
+    .option('--context <name>', 'read the cluster of this context of the kubeconfig instead of querying the operator')
     .addOption(
-      new Option('--since <duration>', 'with --history: how far to look back, such as 7d or 36h')
+      new Option('--by <what>', 'property to group the cost by').choices(Object.keys(DIMENSIONS)).default('nodepool'),
+    )
+    .option('--history', 'show past costs instead of current costs')
+    .addOption(
+      new Option('--since <duration>', 'with --history: period to show, for example 7d or 36h')
         .argParser(period)
         .default(7 * DAY_MS, '7d'),
     )
     .addOption(
-      new Option('--per <step>', 'with --history: a row for each (default: "hour" up to 2d, else "day")').choices([
+      new Option('--per <step>', 'with --history: length of a row (default: "hour" up to 2d, else "day")').choices([
         'hour',
         'day',
       ]),
     )
-    .option('-n, --namespace <name>', 'with --history and --context: where the operator keeps it', 'kube-system')
+    .option(
+      '-n, --namespace <name>',
+      'with --history and --context: namespace in which the operator stores the history',
+      'kube-system',
+    )
     .addOption(instanceTypesOption())
     .addOption(priceBookOption())
     .addOption(nodeFeeOption())
@@ -138,7 +146,7 @@ const withOptions = (command: Command): Command =>
 export function costCommand(version: string): Command {
   const userAgent = `karpenter-cost/${version}`;
   const command = new Command('cost').description(
-    'Say what the nodes cost now, by NodePool, zone, namespace or workload, idle and DaemonSets apart; or what was spent',
+    'Show the current cost of nodes by NodePool, zone, namespace or workload, with idle and DaemonSet costs; or past costs',
   );
   return withExamples(withOptions(command), EXAMPLES).action(async (flags: Flags) => {
     refuse(command, flags);

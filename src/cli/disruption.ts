@@ -46,7 +46,7 @@ const CASE_OPTIONS: readonly (keyof CaseOptions)[] = ['now', 'featureGates', 'pr
 const unknownOptions = (file: string, options: CaseOptions): readonly string[] =>
   Object.keys(options)
     .filter((name) => !CASE_OPTIONS.some((known) => known === name))
-    .map((name) => `${file}: ${name}: unknown option, it has no effect; known are ${CASE_OPTIONS.join(', ')}`);
+    .map((name) => `${file}: ${name}: unknown option is ignored; use one of ${CASE_OPTIONS.join(', ')}`);
 
 /** @throws InputError with the field */
 export function readCaseOptions(file: string): CaseOptions {
@@ -59,7 +59,7 @@ export function readCaseOptions(file: string): CaseOptions {
   options.at('now').given?.text();
   const { now, featureGates = {} } = parsed as CaseOptions;
   if (now !== undefined && Number.isNaN(Date.parse(now)))
-    options.at('now').fail(`"${now}" is not a time such as 2026-06-03T10:30:00Z`);
+    options.at('now').fail(`"${now}" is not a valid time; use RFC 3339, for example 2026-06-03T10:30:00Z`);
   for (const [gate, value] of Object.entries(featureGates))
     if (typeof value !== 'boolean') options.at('featureGates').at(gate).fail('must be true or false');
   return parsed as CaseOptions;
@@ -120,7 +120,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
     elapsedMs: () => performance.now(),
   };
   const unread = budgetErrors(nodePools, nowMs).map(
-    (text) => `${text}; until it is corrected, none of its nodes may go`,
+    (text) => `${text}; none of its nodes can be disrupted until this is corrected`,
   );
   const methods = enabledMethods(consolidation, staticCapacity);
   return { pass, methods, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
@@ -161,7 +161,7 @@ const leftAlone = (pools: readonly PoolInput[]): readonly string[] =>
     .filter(({ nodePool }) => nodePool.spec.replicas !== undefined)
     .map(
       ({ nodePool }) =>
-        `NodePool ${nodePool.metadata.name}: spec.replicas has no effect without the feature gate StaticCapacity; if the operator has it, say --feature-gates StaticCapacity=true`,
+        `NodePool ${nodePool.metadata.name}: spec.replicas has no effect without the feature gate StaticCapacity; if the operator enables it, add --feature-gates StaticCapacity=true`,
     );
 
 /** Runs the methods in order until one has a command, or all methods if `everyMethod` is true. */
@@ -196,7 +196,7 @@ export async function simulateDisruption(options: DisruptionOptions): Promise<Di
   const { notes, unknown, ...scene } = await sceneOf(options);
   const reviews = await reviewsOf(scene, everyMethod);
   const disruption = disruptionOf(reviews, { everyMethod, unknown: [...unknown, ...(options.unknown ?? [])] });
-  return { disruption, notes: [...notes, ...noneOf('Node to look at', scene.pass.nodes)] };
+  return { disruption, notes: [...notes, ...noneOf('Node', scene.pass.nodes)] };
 }
 
 /** Options of the command line. */

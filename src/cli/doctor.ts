@@ -31,28 +31,26 @@ interface Flags {
 /** @param version version of the product */
 export function doctorCommand(version: string): Command {
   return withExamples(new Command('doctor'), [
-    { what: 'the installation of the current context', command: 'karpenter doctor' },
+    { what: 'check the installation in the current context', command: 'karpenter doctor' },
     {
-      what: 'before the installation',
+      what: 'check before the installation',
       command: 'karpenter doctor --cluster-name my-cluster --interruption-queue my-cluster',
     },
   ])
     .description(
-      'Checks an AWS account and a cluster for what the operator needs. Reads and dry runs only: nothing is changed.\n' +
-        'Region and credentials are those of the AWS SDK: calls are tried with them, not with the role of the operator.\n' +
-        'Rights that cannot be tried are simulated for the role that its service account names, where it names one.',
+      'Check an AWS account and a cluster against the requirements of the operator. Only reads and dry runs; nothing is changed.\n' +
+        'Region and credentials come from the AWS SDK. Calls are tried with them, not with the role of the operator.\n' +
+        'Permissions that cannot be tried are simulated for the role in the annotation of the service account, if it has one.',
     )
+    .addOption(new Option('--cluster-name <name>', 'default: from the installation in the cluster').env('CLUSTER_NAME'))
     .addOption(
-      new Option('--cluster-name <name>', 'default: that of the installation in the cluster').env('CLUSTER_NAME'),
-    )
-    .addOption(
-      new Option('--interruption-queue <name>', 'default: that of the installation in the cluster').env(
+      new Option('--interruption-queue <name>', 'default: from the installation in the cluster').env(
         'INTERRUPTION_QUEUE',
       ),
     )
-    .addOption(new Option('--kubeconfig <file>', 'default: as kubectl finds it').env('KUBECONFIG'))
+    .addOption(new Option('--kubeconfig <file>', 'default: same as kubectl').env('KUBECONFIG'))
     .addOption(outputOption())
-    .addHelpText('after', '\nEnds with 1 when something is wrong that keeps nodes from being bought.')
+    .addHelpText('after', '\nExits with 1 if an error prevents launches.')
     .action(async ({ output, ...flags }: Flags) => {
       const findings = await examine({ ...flags, version });
       await printAs(output, findings, findingsText);

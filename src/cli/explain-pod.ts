@@ -43,56 +43,57 @@ function podVerdict(
   const idle = waiting.find(({ metadata }) => nameOf(metadata) === pod);
   if (idle) return { pod, code: 'waiting', text: waitingText(idle) };
   const host = snapshot.nodes.find(({ pods }) => pods.some(({ metadata }) => nameOf(metadata) === pod));
-  if (host) return { pod, code: 'running', text: `it is on node ${host.name}` };
+  if (host) return { pod, code: 'running', text: `the pod is on node ${host.name}` };
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
-  if (place) return { pod, code: 'fits', text: `it fits on node ${place.name}` };
+  if (place) return { pod, code: 'fits', text: `the pod fits on node ${place.name}` };
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
   if (claim) {
     const { nodePool, cheapest, price, effectivePrice, spotRisk, surplusCredits, pods } = claim;
     const effective = effectivePrice === undefined ? '' : `, effectively ${usdPerHour(effectivePrice)}`;
-    const risk = spotRisk === undefined ? '' : `, its spot risk counts as ${usdPerHour(spotRisk)} more`;
+    const risk = spotRisk === undefined ? '' : `, including ${usdPerHour(spotRisk)} for spot risk`;
     const credits = surplusCredits === undefined ? '' : `, plus ${usdPerHour(surplusCredits)} of surplus CPU credits`;
-    const shared = pods.length > 1 ? `, with ${pods.length - 1} more` : '';
+    const shared = pods.length > 1 ? ` and ${pods.length - 1} more` : '';
     return {
       pod,
       code: 'bought',
-      text: `NodePool ${nodePool} buys a node for it${shared}: ${cheapest} for ${usdPerHour(price)}${effective}${risk}${credits}`,
+      text: `NodePool ${nodePool} launches a node for the pod${shared}: ${cheapest} for ${usdPerHour(price)}${effective}${risk}${credits}`,
     };
   }
   const refusal = simulation.explanations?.[pod];
   if (refusal === undefined)
-    return { pod, code: 'unknown', text: 'it is neither pending nor on a node that is among the manifests' };
+    return { pod, code: 'unknown', text: 'the pod is not pending, and its node is not in the manifests' };
   if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: refusal.text };
   const nodePools = refusal.pools.map(({ nodePool, misfit }) => ({
     nodePool,
     code: misfit.code,
     text: misfitText(misfit),
   }));
-  return { pod, code: 'unschedulable', text: 'no NodePool can buy a node for it', nodePools };
+  return { pod, code: 'unschedulable', text: 'no NodePool can launch a node for the pod', nodePools };
 }
 
 /** Returns the reason why the operator ignores a pod without a node. */
 function waitingText({ spec, status, metadata }: Pod): string {
-  if (status?.nominatedNodeName) return `kube-scheduler makes room for it on node ${status.nominatedNodeName}`;
+  if (status?.nominatedNodeName)
+    return `kube-scheduler preempts pods on node ${status.nominatedNodeName} to make room for the pod`;
   const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
-  if (owner) return `no nodes are bought for pods of a ${owner.kind}`;
+  if (owner) return `no nodes are launched for pods of a ${owner.kind}`;
   const { schedulingGates: gates = [] } = spec;
   return gates.length > 0
-    ? `its scheduling gates keep kube-scheduler from looking at it: ${gates.map(({ name }) => name).join(', ')}`
-    : 'kube-scheduler has not found it unschedulable, and no node is bought for it before';
+    ? `the pod has scheduling gates: ${gates.map(({ name }) => name).join(', ')}`
+    : 'kube-scheduler has not marked the pod as unschedulable yet; nodes are launched only for unschedulable pods';
 }
 
 async function holdOn(pod: string, server: string): Promise<PodVerdict | undefined> {
   const hold = (await holdsAt(server)).get(pod);
   if (hold === undefined) return undefined;
   const { text, since, until } = hold;
-  return { pod, code: 'held', text: `no nodes are bought for it now: ${text}`, since, until };
+  return { pod, code: 'held', text: `no nodes are launched for the pod now: ${text}`, since, until };
 }
 
 const notHeld = (pod: string, server: string): PodVerdict => ({
   pod,
   code: 'not-held',
-  text: `the operator at ${server} holds back no pending pod of this name; name manifests with -f to see where it would go`,
+  text: `the operator at ${server} does not hold back a pending pod with this name; use -f to see where the pod would be scheduled`,
 });
 
 function podVerdictText({ pod, code, text, since, until, nodePools = [] }: PodVerdict): string {
@@ -116,22 +117,22 @@ interface Flags extends ScenarioOptions {
 
 export function explainPod(): Command {
   const command = new Command('pod')
-    .description('Say of a pod among some manifests which node it would get, and if none, why not')
-    .argument('<name>', 'name of the pod; pods of a workload are NAME-0, NAME-1 …')
-    .option('-n, --namespace <namespace>', 'its namespace', 'default')
+    .description('Explain on which node a pod in the manifests would be scheduled, or why it stays pending')
+    .argument('<name>', 'name of the pod; pods of a workload are called NAME-0, NAME-1 …')
+    .option('-n, --namespace <namespace>', 'namespace of the pod', 'default')
     .option(
       '--server <url>',
-      `the operator to ask, by its metrics port, whether it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
+      `metrics address of the operator, to check if it holds the pod back (default without -f: "${DEFAULT_SERVER}")`,
     );
   return withExamples(withScenario(command), [
-    { what: 'a pod of a dump', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
-    { what: 'whether the operator holds it back', command: 'karpenter explain pod web-0 -n shop' },
+    { what: 'a pod in a file', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
+    { what: 'check if the operator holds the pod back', command: 'karpenter explain pod web-0 -n shop' },
   ])
-    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as NodeOverlay=true")
+    .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example NodeOverlay=true')
     .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nWithout -f it only asks the operator whether it holds the pod back; with -f and --server that comes first.\nWhat the operator itself says of a pod is also in the events of kubectl describe pod.',
+      '\nWithout -f, the command only checks if the operator holds the pod back. With -f and --server it checks this first.\nThe operator also publishes its reasons as events of the pod; see kubectl describe pod.',
     )
     .action(async (name: string, { namespace, server, now, output, ...flags }: Flags) => {
       const pod = nameOf({ namespace, name });

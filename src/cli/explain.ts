@@ -64,16 +64,16 @@ function verdictOn(name: string, verdicts: readonly ExplainedVerdict[], where: s
 function explainNode(): Command {
   const command = new Command('node')
     .alias('nodeclaim')
-    .description('Say of a node, or of all, whether it would be given back or replaced, and if not, why not')
-    .argument('[name]', 'name of the Node or of its NodeClaim; all nodes when left out')
+    .description('Explain why a node, or each node, would be disrupted or not')
+    .argument('[name]', 'name of the Node or of its NodeClaim (default: all nodes)')
     .addOption(serverOption());
   return withExamples(withScenario(command), [
-    { what: 'every node, by the operator', command: 'karpenter explain node' },
-    { what: 'one node, over a dump', command: 'karpenter explain node ip-10-0-0-1 -f now.yaml' },
-    { what: 'and if spot were dearer', command: 'karpenter explain node -f now.yaml --what-if "spot+30%"' },
+    { what: 'all nodes, from the operator', command: 'karpenter explain node' },
+    { what: 'one node, from a file', command: 'karpenter explain node ip-10-0-0-1 -f now.yaml' },
+    { what: 'with higher spot prices', command: 'karpenter explain node -f now.yaml --what-if "spot+30%"' },
   ])
-    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
-    .option('--options <file>', 'JSON file with now, featureGates and policies')
+    .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example SpotToSpotConsolidation=true')
+    .option('--options <file>', 'JSON file with now, featureGates, preferencePolicy and minValuesPolicy')
     .addOption(outputOption())
     .action(async (name: string | undefined, flags: ExplainFlags & { readonly now?: number }) => {
       refuseTwoSources(command, flags);
@@ -86,6 +86,6 @@ function explainNode(): Command {
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Say why things are as they are')
+    .description('Explain the state of a node or pod')
     .addCommand(explainNode())
     .addCommand(explainPod());

@@ -23,7 +23,7 @@ export async function writeLocalKubeconfig(
   const other = await runningServer(first);
   if (other !== undefined && wanted !== undefined) {
     throw new Error(
-      `Cannot write ${wanted}: it is the kubeconfig of ${other}, which runs. Name another file with --kubeconfig.`,
+      `Cannot write ${wanted}: it is the kubeconfig of ${other}, which is running. Choose another file with --kubeconfig.`,
     );
   }
   const file = other === undefined ? first : resolve(`karpenter-local-${new URL(url).port}.kubeconfig`);
@@ -35,7 +35,7 @@ async function write(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { mode: 0o600 });
   } catch (error) {
-    const remedy = 'name a file in a folder that is there with --kubeconfig';
+    const remedy = 'choose a file in an existing folder with --kubeconfig';
     throw new Error(`the kubeconfig cannot be written to ${file} (${messageOf(error)}); ${remedy}`, { cause: error });
   }
 }

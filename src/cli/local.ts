@@ -24,30 +24,33 @@ interface LocalOptions {
 function whole(text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 0 || value > 65_535)
-    throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
+    throw new InvalidArgumentError('It must be an integer from 0 to 65535.');
   return value;
 }
 
 export function localCommand(): Command {
   return withExamples(new Command('local'), [
-    { what: 'until Ctrl-C; it says what to type in a second terminal', command: 'karpenter local' },
-    { what: 'with fast machines', command: 'karpenter local --machine-speed 5 --kube-port 6443' },
+    { what: 'run until Ctrl-C; prints commands for a second terminal', command: 'karpenter local' },
+    {
+      what: 'with instances that boot five times faster',
+      command: 'karpenter local --machine-speed 5 --kube-port 6443',
+    },
   ])
-    .description('run a local cluster and a local AWS, for your own kubectl, aws and operator')
+    .description('run a local cluster and local AWS endpoints for your own kubectl, aws and operator')
     .addOption(machineSpeedOption(1))
     .option(
       '--time-scale <factor>',
-      "seconds of the world's time per real second, for programs that live in its time",
+      'virtual seconds per real second, for programs that use the time of the local cluster',
       positive,
       1,
     )
-    .option('--kube-port <port>', 'port of the Kubernetes API; any free one by default', whole)
-    .option('--aws-port <port>', 'port of the AWS endpoints; any free one by default', whole)
-    .option('--kubeconfig <file>', 'where to write the kubeconfig; by default karpenter-local.kubeconfig')
+    .option('--kube-port <port>', 'port of the Kubernetes API (default: any free port)', whole)
+    .option('--aws-port <port>', 'port of the AWS endpoints (default: any free port)', whole)
+    .option('--kubeconfig <file>', 'file for the kubeconfig (default: karpenter-local.kubeconfig)')
     .option('--cluster-name <name>', 'name of the cluster', 'local')
     .option('--region <region>', 'AWS region')
-    .option('--system-nodes <count>', "nodes from the start, for the operator's own and other system pods", whole, 1)
-    .option('--quiet', 'print the exports only', false)
+    .option('--system-nodes <count>', 'initial nodes, for the operator and other system pods', whole, 1)
+    .option('--quiet', 'print only the export commands', false)
     .action(local);
 }
 
@@ -58,40 +61,40 @@ export function exportLines(environment: Readonly<Record<string, string>>): read
 
 /** Returns instructions with at most 80 columns, so that a terminal does not break words. */
 export const advice = ({ aws, kube }: Pick<World, 'aws' | 'kube'>, livePage: string): string => `
-The cluster answers at ${kube.url},
+The Kubernetes API is served at ${kube.url},
 AWS at ${aws.url}.
-In another terminal, copy the exports above, then:
+In another terminal, copy the export commands above. Then run:
 
-  kubectl get nodes                               look around
-  npm start                                       the operator (Ctrl-C stops it)
-  kubectl apply -f examples/                      a NodePool and a workload
-  kubectl scale deployment inflate --replicas 20  pods that need nodes
-  kubectl get nodeclaims,nodes,pods -w            watch them come
-  kubectl scale deployment inflate --replicas 3   nodes that are not needed
-  http://${livePage}/                         all of it in a browser
-  npx karpenter explain node                      why each node stays, or goes
-  npx karpenter moves                             what was given back, and saved
+  kubectl get nodes                               list the nodes
+  npm start                                       start the operator
+  kubectl apply -f examples/                      create NodePool and workload
+  kubectl scale deployment inflate --replicas 20  create pods that need nodes
+  kubectl get nodeclaims,nodes,pods -w            watch launches
+  kubectl scale deployment inflate --replicas 3   leave some nodes unused
+  http://${livePage}/                         live page
+  npx karpenter explain node                      why nodes are not disrupted
+  npx karpenter moves                             consolidations and savings
 
-Faults, switched on while it runs; each is posted:
+To inject a fault, post it:
 
   curl ${aws.url}/_local/faults -d 'FAULT'
 
   {"kind":"capacity","instanceType":"c5.*"}       no capacity for a type
   {"kind":"throttle","times":5}                   API throttling
-  {"kind":"never-joins","times":1}                an instance that never joins
+  {"kind":"never-joins","times":1}                a node that never registers
   {"kind":"slow-boot","ms":60000}                 slow boots
 
   curl -X DELETE ${aws.url}/_local/faults
-                                                  all faults off
+                                                  remove all faults
   curl -X POST ${aws.url}/_local/instances/ID/interrupt
                                                   spot interruption
 
-Ctrl-C ends it all.
+Press Ctrl-C to stop.
 `;
 
 const OUT_OF_STEP =
-  'the times in this cluster are not those of an operator started by npm start, which waits and counts in real time; ' +
-  'for fast machines in real time use --machine-speed';
+  'with --time-scale, timestamps in this cluster differ from the real time that an operator started by npm start uses; ' +
+  'use --machine-speed for faster instances in real time';
 
 async function local(options: LocalOptions): Promise<void> {
   const ended = new Promise<void>((end) => {

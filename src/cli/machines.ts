@@ -4,7 +4,7 @@ import type { WorldOptions } from '../local/world.ts';
 import { positive } from './number-arguments.ts';
 
 export const machineSpeedOption = (byDefault: number): Option =>
-  new Option('--machine-speed <factor>', 'how much faster than real ones instances boot, join and stop')
+  new Option('--machine-speed <factor>', 'factor by which instances boot, register and stop faster than real ones')
     .argParser(positive)
     .default(byDefault);
 

@@ -32,7 +32,7 @@ const withClusterOrFile = (command: Command): Command =>
   withCluster(command)
     .addOption(filenameOption())
     .addOption(
-      new Option('--cluster-name <name>', 'default: that of the installation in the cluster').env('CLUSTER_NAME'),
+      new Option('--cluster-name <name>', 'default: from the installation in the cluster').env('CLUSTER_NAME'),
     );
 
 async function status(flags: StatusFlags, version: string): Promise<Status> {
@@ -44,16 +44,16 @@ async function status(flags: StatusFlags, version: string): Promise<Status> {
 }
 
 const STATUS_HELP = `
-Reads with GETs, and asks AWS with reads and dry runs, as karpenter doctor does. Every finding is ok, to do, blocked (by
-something that comes before it) or not known, with the command to type next. What could not be asked is never ok.
+Only reads the cluster. AWS is checked with reads and dry runs, as in karpenter doctor. Each finding is ok, to do, blocked
+(by an earlier step) or unknown, and has the next command. A check that cannot be made is unknown, never ok.
 
-Ends with 0 when nothing is left, 2 while something is to do, blocked or not known, 1 on errors.`;
+Exits with 0 if no work is left, with 2 if findings are to do, blocked or unknown, and with 1 on errors.`;
 
 const STATUS_EXAMPLES: readonly Example[] = [
-  { what: 'where the cluster of the kubeconfig is', command: 'karpenter migrate status' },
-  { what: 'of a snapshot, as far as it shows it', command: 'karpenter migrate status -f now.yaml' },
+  { what: 'status of the cluster of the kubeconfig', command: 'karpenter migrate status' },
+  { what: 'status of a snapshot', command: 'karpenter migrate status -f now.yaml' },
   {
-    what: 'what can be done now',
+    what: 'findings that can be resolved now',
     command: `karpenter migrate status -o json | jq '.items[] | select(.state == "todo")'`,
   },
 ];
@@ -62,13 +62,13 @@ const statusCommand = (version: string): Command =>
   withExamples(
     withClusterOrFile(
       new Command('status').description(
-        'Say where a cluster is on its way from older versions or other autoscalers, and what comes next',
+        'Show the status of a migration from older versions or other autoscalers, and the next step',
       ),
     ),
     STATUS_EXAMPLES,
   )
     .addOption(
-      new Option('--interruption-queue <name>', 'default: that of the installation in the cluster').env(
+      new Option('--interruption-queue <name>', 'default: from the installation in the cluster').env(
         'INTERRUPTION_QUEUE',
       ),
     )
@@ -96,7 +96,7 @@ async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
     const { autoScalingGroups } = await import('../aws/doctor/upgrade.ts');
     return await autoScalingGroups(nodes.flatMap((node) => instanceIdOfNode(node) ?? []));
   } catch (error) {
-    writeNotes([`the Auto Scaling groups of ${nodes.length} nodes are not known: ${messageOf(error)}`]);
+    writeNotes([`the Auto Scaling groups of ${nodes.length} nodes are unknown: ${messageOf(error)}`]);
     return new Map();
   }
 }
@@ -112,28 +112,24 @@ async function plan(flags: PlanFlags, version: string): Promise<MigrationPlan> {
 }
 
 const PLAN_HELP = `
-The names in it are those of the cluster: node groups, Provisioners, NodePools, nodes, namespaces. Nothing is changed.
-Without --from it says which way it has guessed, and why.`;
+The plan contains the names of the cluster's node groups, Provisioners, NodePools, nodes and namespaces. Nothing is changed.
+Without --from, the command detects the source and prints the reason.`;
 
 const PLAN_EXAMPLES: readonly Example[] = [
-  { what: 'the way of this cluster, by what is found in it', command: 'karpenter migrate plan' },
-  { what: 'a runbook to read and to keep', command: 'karpenter migrate plan --from cluster-autoscaler > plan.md' },
-  { what: 'of a snapshot, as data', command: 'karpenter migrate plan -f now.yaml -o json' },
+  { what: 'plan for this cluster, with the detected source', command: 'karpenter migrate plan' },
+  { what: 'plan as Markdown file', command: 'karpenter migrate plan --from cluster-autoscaler > plan.md' },
+  { what: 'plan for a snapshot, as JSON', command: 'karpenter migrate plan -f now.yaml -o json' },
 ];
 
 const planCommand = (version: string): Command =>
   withExamples(
     withClusterOrFile(
-      new Command('plan').description(
-        'Write the runbook of a migration for this very cluster: steps, what to look at, how to go back',
-      ),
+      new Command('plan').description('Write a migration runbook for this cluster, with steps, checks and rollback'),
     ),
     PLAN_EXAMPLES,
   )
-    .addOption(
-      new Option('--from <source>', 'where the cluster comes from; default: by what is found').choices(SOURCES),
-    )
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['markdown', 'json']).default('markdown'))
+    .addOption(new Option('--from <source>', 'source of the migration (default: detected)').choices(SOURCES))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['markdown', 'json']).default('markdown'))
     .addHelpText('after', PLAN_HELP)
     .action(async (flags: PlanFlags) => {
       const found = await plan(flags, version);
@@ -144,6 +140,6 @@ const planCommand = (version: string): Command =>
 /** @param version version of the product */
 export const migrateCommand = (version: string): Command =>
   new Command('migrate')
-    .description('Say where a cluster is on its way to this operator, and what the way is; nothing is changed')
+    .description('Show the status and the plan of a migration to this operator; nothing is changed')
     .addCommand(statusCommand(version))
     .addCommand(planCommand(version));

@@ -38,18 +38,18 @@ const rowOf = (move: ToldMove): readonly string[] => [
 
 /** Note that the list contains only consolidations, with places to search for other disruptions. */
 const OTHERS =
-  'nodes that went for other reasons (drift, expiry, interruption, repair) are no moves and are not listed: ' +
-  'see the events of their NodeClaims, and the metric karpenter_nodeclaims_disrupted_total by its reason';
+  'nodes that were disrupted for other reasons (drift, expiration, interruption, repair) are not listed; ' +
+  'see the events of their NodeClaims and the metric karpenter_nodeclaims_disrupted_total by reason';
 
 export function movesText(moves: readonly ToldMove[]): string {
   const others = indented(OTHERS, '', terminalWidth());
-  if (moves.length === 0) return `nothing has been consolidated since this operator took the lease\n${others}\n`;
+  if (moves.length === 0) return `no node has been consolidated since this operator acquired the lease\n${others}\n`;
   const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
   const lasting = moves.filter(({ undone }) => undone === undefined);
   const promised = usdPerHour(sum(lasting.map(({ predictedUsdPerHour }) => predictedUsdPerHour)));
   const saved = usd(sum(moves.map(({ realisedUsd }) => realisedUsd)));
   const undone = moves.length - lasting.length;
-  const totals = `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} less to pay, ${saved} saved in the first 30 minutes of each`;
+  const totals = `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} predicted savings, ${saved} saved in the first 30 minutes of each`;
   return `${table(HEADINGS, moves.map(rowOf))}\n\n${totals}\n${others}\n`;
 }
 
@@ -60,17 +60,20 @@ interface Flags {
 
 export const movesCommand = (): Command =>
   withExamples(new Command('moves'), [
-    { what: 'through kubectl port-forward -n kube-system deployment/karpenter 8080', command: 'karpenter moves' },
-    { what: 'what they have saved', command: "karpenter moves -o json | jq 'map(.realisedUsd) | add'" },
+    {
+      what: 'consolidations, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
+      command: 'karpenter moves',
+    },
+    { what: 'total savings', command: "karpenter moves -o json | jq 'map(.realisedUsd) | add'" },
   ])
-    .description('Say what the operator has consolidated, latest first, whether it lasted, and what it saved')
-    .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
+    .description('List consolidations of the operator, latest first, with their savings and which of them were undone')
+    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nPROMISED is what the nodes cost less from then on; SAVED is in the 30 minutes for which a move is watched,\n' +
-        'or up to now, less the time in which old and new nodes both ran. The operator remembers its last 200 moves,\n' +
-        'none of them from before its start.',
+      '\nPROMISED is the predicted saving per hour. SAVED is the saving in the 30 minutes for which a move is observed,\n' +
+        'or until now, minus the cost of the time in which old and new nodes ran at the same time. The operator keeps\n' +
+        'its last 200 moves since its start.',
     )
     .action(async ({ server, output }: Flags) => {
       const moves = await askOperator<readonly ToldMove[]>(server, '/debug/moves');

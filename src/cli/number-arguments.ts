@@ -5,7 +5,7 @@ import { parseQuantity } from '../api/quantity.ts';
 /** Parses a factor greater than 0. */
 export function positive(text: string): number {
   const value = Number(text);
-  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number above 0.');
+  if (!(value > 0) || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number greater than 0.');
   return value;
 }
 
@@ -30,7 +30,7 @@ export function sizeFrom(least: string, most: string, example: string): (text: s
       // reported below
     }
     if (value >= from && value <= to) return value;
-    throw new InvalidArgumentError(`It must be a size from ${least} to ${most}, such as ${example}.`);
+    throw new InvalidArgumentError(`It must be a size from ${least} to ${most}, for example ${example}.`);
   };
 }
 
@@ -40,6 +40,6 @@ export const wholeFrom =
   (text) => {
     const value = text.trim() === '' ? Number.NaN : Number(text);
     if (!Number.isInteger(value) || value < least || value > most)
-      throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+      throw new InvalidArgumentError(`It must be an integer from ${least} to ${most}.`);
     return value;
   };

@@ -44,10 +44,11 @@ const riskRow = (pool: SpotPoolView): readonly string[] => [
 function poolText(offerings: PoolOfferings): string {
   const { nodePool, nodeClass, available, out, minValuesMissed = [], spotRisk = [], problem, notReady } = offerings;
   const title = `NodePool ${nodePool} (EC2NodeClass ${nodeClass})`;
-  if (notReady !== undefined) return `${title}: not Ready, nothing is bought: ${notReady}`;
-  if (problem !== undefined) return `${title}: not known, ${problem}`;
-  const missed = minValuesMissed.length === 0 ? '' : `, too few for its minValues of ${minValuesMissed.join(', ')}`;
-  const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} can be bought${missed}`;
+  if (notReady !== undefined) return `${title}: not Ready, no nodes are launched: ${notReady}`;
+  if (problem !== undefined) return `${title}: unknown, ${problem}`;
+  const missed =
+    minValuesMissed.length === 0 ? '' : `, which is too few for minValues of ${minValuesMissed.join(', ')}`;
+  const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} available${missed}`;
   const tables = [table(HEADINGS, rows(out)), table(RISK_HEADINGS, spotRisk.map(riskRow))];
   return [summary, ...tables.filter((text) => text !== '')].join('\n');
 }
@@ -62,21 +63,24 @@ interface Flags {
 
 export const offeringsCommand = (): Command =>
   withExamples(new Command('offerings'), [
-    { what: 'of every NodePool', command: 'karpenter offerings' },
-    { what: 'of one, at an operator elsewhere', command: 'karpenter offerings default --server http://127.0.0.1:9090' },
+    { what: 'unavailable offerings of every NodePool', command: 'karpenter offerings' },
+    {
+      what: 'of one NodePool, from another address',
+      command: 'karpenter offerings default --server http://127.0.0.1:9090',
+    },
   ])
     .description(
-      'Say which offerings (instance type, zone, capacity type) the NodePools allow and cannot buy now, why, and until when; and which spot pools were interrupted of late',
+      'List offerings (instance type, zone, capacity type) that NodePools allow but that are unavailable now, with reason and time; and spot pools with recent interruptions',
     )
-    .argument('[nodepool]', 'name of the NodePool; all of them when left out')
-    .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
+    .argument('[nodepool]', 'name of the NodePool (default: all NodePools)')
+    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(outputOption())
     .action(async (name: string | undefined, { server, output }: Flags) => {
       const all = await askOperator<readonly PoolOfferings[]>(server, '/debug/offerings');
       const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
       if (name !== undefined && chosen.length === 0) {
         const known = all.map(({ nodePool }) => nodePool);
-        throw new Error(notAmong('NodePool', name, { known, where: `known to the operator at ${server}` }));
+        throw new Error(notAmong('NodePool', name, { known, where: `by the operator at ${server}` }));
       }
       await printAs(output, chosen, offeringsText);
     });

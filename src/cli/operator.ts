@@ -17,16 +17,16 @@ export async function askOperator<T>(server: string, path: string): Promise<T> {
     response = await fetch(url);
   } catch (error) {
     throw new Error(
-      `${url} cannot be reached: does the operator run, and is its metrics port forwarded, as by ${FORWARD}?`,
+      `${url} cannot be reached; check that the operator is running and that its metrics port is forwarded, for example with ${FORWARD}`,
       { cause: error },
     );
   }
   const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${text.trim()}`);
+  if (!response.ok) throw new Error(`${url} returned HTTP status ${response.status}: ${text.trim()}`);
   try {
     return JSON.parse(text) as T;
   } catch (error) {
-    throw new Error(`${url} answers something else than JSON: is it the metrics port of the operator?`, {
+    throw new Error(`${url} did not return JSON; check that the address is the metrics port of the operator`, {
       cause: error,
     });
   }
@@ -41,8 +41,10 @@ function addressOf(server: string, path: string): URL {
   const host = isPort ? `127.0.0.1:${server}` : server;
   const url = URL.parse(path, /^https?:\/\//.test(host) ? host : `http://${host}`);
   if (url === null)
-    throw new Error(`--server: "${server}" is not ${isPort ? 'a port' : 'a URL or a port'} such as ${DEFAULT_SERVER}`);
+    throw new Error(
+      `--server: "${server}" is not a valid ${isPort ? 'port' : 'URL or port'}; use for example ${DEFAULT_SERVER}`,
+    );
   if (/^https?:\/\/\d+(?:[/:]|$)/.test(server))
-    throw new Error(`--server: "${server}" names no host; for a port of this machine say http://127.0.0.1:PORT`);
+    throw new Error(`--server: "${server}" has no host; for a port of this machine, use http://127.0.0.1:PORT`);
   return url;
 }

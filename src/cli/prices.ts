@@ -23,7 +23,7 @@ const EXAMPLES: readonly Example[] = [
     command:
       'aws ec2 describe-reserved-instances --output json | karpenter prices import - --region eu-central-1 --into price-book.yaml',
   },
-  { what: 'what would be written', command: 'karpenter prices import plans.json rates.json' },
+  { what: 'print the price book', command: 'karpenter prices import plans.json rates.json' },
 ];
 
 /** @throws InputError if a file cannot be read or is not valid */
@@ -39,14 +39,14 @@ export function pricesFrom(files: readonly string[], { into, region }: Flags): M
 const importCommand = (): Command =>
   withExamples(
     new Command('import')
-      .description("Write a price book from what AWS's own commands print as JSON")
+      .description('Create a price book from the JSON output of the AWS CLI')
       .argument('<file...>', 'output of aws savingsplans or aws ec2 describe-reserved-instances; - for stdin'),
     EXAMPLES,
   )
-    .option('--into <file>', 'price book to merge into and to write, made if it is not there; printed when left out')
+    .option('--into <file>', 'price book to update, created if it does not exist (default: print to standard output)')
     .option(
       '--region <region>',
-      'keep the rates of this region alone, and say of reserved instances that they are there',
+      'keep only the rates of this region, and add reserved instances as instances of this region',
     )
     .action((files: readonly string[], flags: Flags) => {
       const { text, notes } = pricesFrom(files, flags);
@@ -57,5 +57,5 @@ const importCommand = (): Command =>
 
 export const pricesCommand = (): Command =>
   new Command('prices')
-    .description('Work on the price book: discounts, Savings Plans and reserved instances')
+    .description('Manage the price book: discounts, Savings Plans and reserved instances')
     .addCommand(importCommand());

@@ -23,7 +23,7 @@ const startedMs = Date.now();
 const show = () => {
   if (Atomics.compareExchange(memory, ${STATE}, ${IDLE}, ${WRITING}) !== ${IDLE}) return;
   const seconds = Math.round((Date.now() - startedMs) / 1000);
-  writeSync(${STDERR}, '\\r\\x1b[K' + verb + ': working, ' + seconds + ' s');
+  writeSync(${STDERR}, '\\r\\x1b[K' + verb + ': running, ' + seconds + ' s');
   Atomics.store(memory, ${SHOWN}, 1);
   Atomics.store(memory, ${STATE}, ${IDLE});
 };

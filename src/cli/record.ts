@@ -21,22 +21,20 @@ interface Flags extends ClusterFlags {
 }
 
 const HELP = `
-It lists and watches, and changes nothing. The trace begins with what is there: NodePools, NodeClasses and workloads. From then
-on it has every change of them; pods of Jobs, and those that no workload of the trace makes, are in it one by one, with the time for
-which they ran. Ctrl-C ends it early and writes what was seen until then; every ten minutes the file is written as well.
+The command only lists and watches. The trace starts with the present NodePools, NodeClasses and workloads, and then contains
+each change of them. Pods of Jobs, and pods without a workload in the trace, are recorded one by one with their running time.
+The file is written every ten minutes. Ctrl-C stops the recording and writes the trace.
 
-Left out is what may be secret, as \`karpenter snapshot\` does it, and more: environments, commands, arguments, images, user data,
-labels that nothing selects by, and annotations that decide nothing. Names, requests and constraints stay.
+Fields that may be secret are omitted, as in \`karpenter snapshot\`: environments, commands, arguments, images, user data, labels
+that no selector uses, and annotations that do not influence decisions. Names, requests and constraints are kept.
 
-Rights that it needs: list and watch, in all namespaces, of the kinds that \`karpenter snapshot --help\` names. What is forbidden
-is said, and left out. It takes memory as the cluster has objects, and for the trace as much as --limit says.`;
+Required permissions: list and watch, in all namespaces, for the kinds listed by \`karpenter snapshot --help\`. Kinds without
+permission are reported and skipped. Memory grows with the number of objects, and for the trace up to --limit.`;
 
 export const recordCommand = (version: string): Command =>
   withExamples(
     withCluster(
-      new Command('record').description(
-        'Watch a live cluster, and write what happened as a trace for `karpenter replay`',
-      ),
+      new Command('record').description('Record the changes of a live cluster as a trace for `karpenter replay`'),
     ),
     [
       { what: 'a day', command: 'karpenter record --for 24h -o day.jsonl.gz' },
@@ -44,15 +42,19 @@ export const recordCommand = (version: string): Command =>
     ],
   )
     .addOption(
-      new Option('--for <duration>', 'how long, such as 7d or 36h').argParser(period).default(86_400_000, '24h'),
+      new Option('--for <duration>', 'duration of the recording, for example 7d or 36h')
+        .argParser(period)
+        .default(86_400_000, '24h'),
     )
     .addOption(
-      new Option('-n, --namespace <name>', 'namespaced objects of this namespace alone; repeatable').argParser(collect),
+      new Option('-n, --namespace <name>', 'record namespaced objects of this namespace only; repeatable').argParser(
+        collect,
+      ),
     )
     .addOption(limitOption())
-    .addOption(new Option('--name <name>', 'what the trace is called').default('recorded'))
+    .addOption(new Option('--name <name>', 'name of the trace').default('recorded'))
     .addOption(
-      new Option('-o, --output <file>', 'where to write; compressed when it ends in .gz').default('trace.jsonl'),
+      new Option('-o, --output <file>', 'output file; compressed if the name ends in .gz').default('trace.jsonl'),
     )
     .addHelpText('after', HELP)
     .action(async ({ for: forMs, namespace, limit, name, output, ...cluster }: Flags) => {
@@ -69,13 +71,15 @@ export const recordCommand = (version: string): Command =>
             name,
             path: output,
             signal: interrupted.signal,
-            onStarted: () => writeNotes([`recording to ${output}; Ctrl-C ends it and writes the trace`]),
+            onStarted: () => writeNotes([`recording to ${output}; press Ctrl-C to stop and write the trace`]),
             onProgress: (events, secondsLeft) =>
-              progress.at(`recording: ${counted(events, 'event')}, ${secondsLeft} s left; Ctrl-C writes the trace`),
+              progress.at(
+                `recording: ${counted(events, 'event')}, ${secondsLeft} s left; press Ctrl-C to stop and write the trace`,
+              ),
           }),
         );
         progress.done();
-        writeNotes([...notes, `the trace is in ${output}`]);
+        writeNotes([...notes, `trace written to ${output}`]);
       } finally {
         progress.done();
         process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

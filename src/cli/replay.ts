@@ -22,20 +22,20 @@ const MOST_LIVES = 100;
 
 const EXAMPLES: readonly Example[] = [
   {
-    what: 'what a week would have cost, and how long pods would have waited',
+    what: 'costs and waiting times of a week',
     command: 'karpenter replay -f examples/ --trace week.jsonl',
   },
   {
-    what: "Karpenter's way against this operator's, with a page of plots",
+    what: "comparison of Karpenter's packing and consolidation with the defaults, as an HTML page with plots",
     command:
       "karpenter replay -f examples/ --trace week.jsonl --compare compatible='--packing=compatible --consolidation=compatible --node-hourly-fee=0' --compare ours= -o html=replay.html",
   },
   {
-    what: 'without a trace of your own: a week of services that follow day and night',
+    what: 'a generated trace: a week of services whose load follows the time of day',
     command: 'karpenter replay -f examples/ --trace "generate:web-service?pods=500&duration=7d&seed=7"',
   },
   {
-    what: 'sets that differ in their NodePools as well, of docs/replay-sets.md',
+    what: 'sets with different NodePools; see docs/replay-sets.md',
     command: 'karpenter replay -f examples/ --trace week.jsonl --sets sets.yaml',
   },
   {
@@ -50,29 +50,32 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 const HELP = `
-Nothing is bought: the operator's own controllers run against a cluster and an AWS in this process, in virtual time. Runs are
-compared with the first. Ctrl-C stops, prints what was played until then, and ends with 130; a second one leaves at once.`;
+No instances are launched. The controllers of the operator run in this process against a simulated cluster and simulated AWS
+endpoints, in virtual time. Runs are compared with the first run. Ctrl-C stops the replay, prints the results so far, and exits
+with 130. A second Ctrl-C exits immediately.`;
 
 export const replayCommand = (parts: ReplayParts = PARTS): Command =>
   withExamples(new Command('replay'), EXAMPLES)
-    .description("Play a cluster's life in virtual time, and say what it would have cost under other settings")
+    .description('Replay a trace in virtual time and compare the costs of different settings')
     .addOption(filenameOption())
     .addOption(
       new Option(
         '--trace <source>',
-        'what happened to the workloads: a file of JSON lines, plain or gzip, - for standard input, or generate:KIND?pods=500&duration=7d&seed=1',
+        'trace of the workloads: a file of JSON lines, plain or gzip, - for standard input, or generate:KIND?pods=500&duration=7d&seed=1',
       ).makeOptionMandatory(),
     )
-    .addOption(new Option('--world <file>', 'how machines, prices and shortages behave, in place of the default'))
+    .addOption(
+      new Option('--world <file>', 'file that describes machines, prices and shortages, instead of the defaults'),
+    )
     .addOption(
       new Option(
         '--compare <set>',
-        "NAME=ARGS: a run with these arguments of the operator, such as compatible='--packing=compatible'; repeatable, and one alone is compared with the defaults",
+        "NAME=ARGS: run with these arguments of the operator, for example compatible='--packing=compatible'; repeatable; a single run is compared with the defaults",
       ).argParser(collect),
     )
-    .addOption(new Option('--sets <file>', 'YAML with sets of settings, which may differ in their objects as well'))
+    .addOption(new Option('--sets <file>', 'YAML file with sets of settings and objects'))
     .addOption(priceBookOption())
-    .addOption(new Option('--until <duration>', 'how much of the trace to play, such as 3d or 36h').argParser(period))
+    .addOption(new Option('--until <duration>', 'part of the trace to replay, for example 3d or 36h').argParser(period))
     .addOption(
       new Option(
         '--lives <number>',
@@ -115,7 +118,7 @@ async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayR
       () => {
         isStopped = true;
         progress.done();
-        process.stderr.write('stopping; Ctrl-C again leaves at once\n');
+        process.stderr.write('stopping; press Ctrl-C again to exit immediately\n');
       },
     );
     return { result, isStopped };
@@ -131,5 +134,5 @@ async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayR
 function leftText({ sets }: PlayableSet, result: ReplayResult): readonly string[] {
   const played = new Set(result.runs.map(({ name }) => name));
   const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);
-  return [...unfinished(result), ...(missing.length === 0 ? [] : [`not played at all: ${missing.join(', ')}`])];
+  return [...unfinished(result), ...(missing.length === 0 ? [] : [`not replayed: ${missing.join(', ')}`])];
 }

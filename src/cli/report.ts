@@ -34,33 +34,33 @@ async function reportFor({ server, since, now: untilMs = Date.now() }: Flags): P
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'through kubectl port-forward -n kube-system deployment/karpenter 8080', command: 'karpenter report' },
-  { what: 'a page about the last month', command: 'karpenter report --since 30d -o markdown > nodes.md' },
   {
-    what: 'the most idle nodes, and the codes of why they stay',
+    what: 'the last days, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
+    command: 'karpenter report',
+  },
+  { what: 'the last month, as Markdown', command: 'karpenter report --since 30d -o markdown > nodes.md' },
+  {
+    what: 'the most idle nodes, with their reason codes',
     command: `karpenter report -o json | jq -r '.wasteful[] | [.node, .idleUsdPerHour, .code] | @tsv'`,
   },
 ];
 
 const HELP = `
-The operator remembers its last 2,000 decisions, over restarts. PROMISED is what the nodes cost less from then on;
-PREDICTED and REALISED are of the 30 minutes for which a consolidation is watched, and are not known of moves whose watch
-a restart has ended.`;
+The operator stores its last 2,000 decisions across restarts. PROMISED is the predicted saving per hour. PREDICTED and REALISED
+are savings in the 30 minutes for which a consolidation is observed. They are unknown if the operator restarted in this time.`;
 
 export const reportCommand = (): Command =>
   withExamples(new Command('report'), EXAMPLES)
-    .description(
-      'Say what the operator did in the last days, what it saved, whom it disturbed, and which nodes are idle',
-    )
+    .description('Report decisions, savings, evicted pods and idle nodes of the last days')
     .addOption(
-      new Option('--since <duration>', 'how far to look back, such as 7d or 36h')
+      new Option('--since <duration>', 'period of the report, for example 7d or 36h')
         .argParser(period)
         .default(7 * DAY_MS, '7d'),
     )
-    .option('--server <url>', 'where the operator serves its metrics', DEFAULT_SERVER)
+    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(nowOption())
     .addOption(
-      new Option('-o, --output <format>', 'how to print')
+      new Option('-o, --output <format>', 'output format')
         .choices(['table', 'markdown', 'json', 'yaml'])
         .default('table'),
     )

@@ -70,7 +70,8 @@ export const collect = (value: string, before: readonly string[] = []): readonly
 /** Parses a time to milliseconds since the epoch. */
 export function time(text: string): number {
   const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-06-03T10:30:00Z.');
+  if (Number.isNaN(ms))
+    throw new InvalidArgumentError('Expected a time in RFC 3339, for example 2026-06-03T10:30:00Z.');
   return ms;
 }
 
@@ -82,31 +83,31 @@ export const filenameOption = (): Option =>
 export const whatIfOption = (): Option =>
   new Option(
     '--what-if <change>',
-    `manifests that take the place of those of the same name, or join them, or ${CHANGES}; repeatable`,
+    `manifests that replace those with the same name or are added to them, or ${CHANGES}; repeatable`,
   ).argParser(collect);
 
 export const instanceTypesOption = (): Option =>
   new Option(
     '--instance-types <source>',
-    'JSON file, or http://… of the operator to ask, in place of the built-in catalogue and prices',
+    'JSON file, or http://… address of the operator, used instead of the built-in catalogue and prices',
   );
 
-export const nowOption = (): Option => new Option('--now <time>', 'the time at which it plays').argParser(time);
+export const nowOption = (): Option => new Option('--now <time>', 'time of the simulation').argParser(time);
 
 export const nodeFeeOption = (): Option =>
   new Option(
     '--node-hourly-fee <usd>',
-    "the operator's NODE_HOURLY_FEE: what a node costs besides AWS's charges",
+    'NODE_HOURLY_FEE of the operator: hourly cost of a node in addition to the charges of AWS',
   ).argParser(usdPerHour);
 
 export const cpuUtilizationOption = (): Option =>
   new Option(
     '--expected-cpu-utilization <part>',
-    "the operator's EXPECTED_CPU_UTILIZATION: part of the requested CPU that pods use",
+    'EXPECTED_CPU_UTILIZATION of the operator: part of the requested CPU that pods use',
   ).argParser(partOfCpu);
 
 export const priceBookOption = (): Option =>
-  new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances, as the operator is given them');
+  new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances of the operator');
 
 /** Adds the options of {@link ScenarioOptions} to a command. `--now` is stored as `now`. */
 export const withScenario = (command: Command): Command =>
@@ -115,7 +116,7 @@ export const withScenario = (command: Command): Command =>
     .addOption(whatIfOption())
     .addOption(instanceTypesOption())
     .addOption(priceBookOption())
-    .option('--scheduler-config <config>', "the operator's SCHEDULER_CONFIG, or a file that holds it")
+    .option('--scheduler-config <config>', 'SCHEDULER_CONFIG of the operator, or a file with its content')
     .addOption(nowOption())
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption());
@@ -166,8 +167,8 @@ async function listedTypes(
 
 /** Note about the limits of the built-in catalogue for manifests of a cluster. */
 const SALES =
-  "what AWS sells now, and at which price: the built-in catalogue stands in for it; the operator's own knowledge, " +
-  'sold-out offerings, spot pools that were interrupted and pods that it holds back included, comes with --instance-types http://… (its metrics port)';
+  'current offerings and prices, because the built-in catalogue is used; use --instance-types http://… with the metrics port ' +
+  'of the operator to include its prices, unavailable offerings, interrupted spot pools and pods that it holds back';
 
 interface NotedTypes {
   readonly types: TypesFor;
@@ -216,11 +217,10 @@ export const CHANGES_EXIT_CODE = 2;
 
 /** Returns a note if the manifests contain no object of the command's kind. */
 export const noneOf = (what: string, found: readonly unknown[]): readonly string[] =>
-  found.length === 0 ? [`there is no ${what} among the manifests`] : [];
+  found.length === 0 ? [`the manifests contain no ${what}`] : [];
 
 /** Returns notes on unknown facts that affect a result. */
-export const notKnown = (unknown: readonly string[]): readonly string[] =>
-  unknown.map((text) => `not known here: ${text}`);
+export const notKnown = (unknown: readonly string[]): readonly string[] => unknown.map((text) => `unknown: ${text}`);
 
 export function writeNotes(notes: readonly string[]): void {
   const width = terminalWidth(process.stderr);

@@ -119,67 +119,72 @@ async function runDisruption(command: Command, parsed: Flags): Promise<void> {
 const spelled = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'what would be bought for these pods', command: 'karpenter simulate -f examples/ -f my-pods.yaml' },
+  { what: 'nodes that would be launched for these pods', command: 'karpenter simulate -f examples/ -f my-pods.yaml' },
   {
-    what: 'a dump of a cluster, for this and other verbs',
+    what: 'a file with the objects of a cluster, for this and other commands',
     command:
       'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,poddisruptionbudgets,daemonsets -A -o yaml > now.yaml',
   },
-  { what: 'what would be given back', command: 'karpenter simulate --disruption -f now.yaml' },
+  { what: 'nodes that would be disrupted', command: 'karpenter simulate --disruption -f now.yaml' },
   {
-    what: 'what a change would lead to: another NodePool, more pods, a node less, other prices',
+    what: 'the effect of a change: another NodePool, more pods, fewer nodes or other prices',
     command: 'karpenter simulate -f now.yaml --what-if nodepool.yaml --what-if "scale deploy/web=50"',
   },
   {
-    what: 'what it costs with the discounts and commitments of a price book',
+    what: 'costs with the discounts and commitments of a price book',
     command: 'karpenter simulate -f now.yaml --price-book price-book.yaml',
   },
-  { what: 'what a drain would buy', command: 'karpenter simulate -f now.yaml --what-if "drain ip-10-0-0-1"' },
   {
-    what: 'whether dearer spot would move nodes, for a script: 2 says that it would',
+    what: 'nodes that would be launched after a drain',
+    command: 'karpenter simulate -f now.yaml --what-if "drain ip-10-0-0-1"',
+  },
+  {
+    what: 'for a script: exit code 2 if higher spot prices would disrupt nodes',
     command: 'karpenter simulate --disruption -f now.yaml --what-if "spot+30%" --exit-code',
   },
 ];
 
 export function simulateCommand(): Command {
   const command = new Command('simulate').description(
-    'Show which nodes would be bought for the pods in some manifests, and why the rest stays pending',
+    'Show which nodes would be launched for the pods in the manifests, and why other pods stay pending',
   );
   return withExamples(withScenario(command), EXAMPLES)
     .addOption(outputOption())
-    .option('--explain', 'add the structured reason per pod and NodePool')
+    .option('--explain', 'add the structured reason for each pod and NodePool')
     .addOption(
-      new Option('--preference-policy <policy>', 'whether preferences of pods count')
+      new Option('--preference-policy <policy>', 'policy for preferences of pods')
         .choices(['Respect', 'Ignore'])
         .default('Respect'),
     )
     .addOption(
-      new Option('--min-values-policy <policy>', 'whether minValues may be missed')
+      new Option('--min-values-policy <policy>', 'policy for minValues')
         .choices(['Strict', 'BestEffort'])
         .default('Strict'),
     )
     .addOption(
-      new Option('--packing <mode>', 'whether to look for cheaper nodes than Karpenter would buy')
+      new Option('--packing <mode>', 'search for cheaper nodes than Karpenter, or pack like Karpenter')
         .choices(['cheapest', 'compatible'])
         .default('cheapest'),
     )
-    .option('--disruption', 'show which nodes would be given back or replaced instead')
+    .option('--disruption', 'show which nodes would be disrupted')
     .addOption(
-      new Option('--consolidation <mode>', 'whether to look for savings that Karpenter would not find')
+      new Option('--consolidation <mode>', 'search for more savings than Karpenter, or consolidate like Karpenter')
         .choices(['thorough', 'compatible'])
         .default('thorough'),
     )
-    .option('--feature-gates <gates>', "the operator's FEATURE_GATES, such as SpotToSpotConsolidation=true")
-    .option('--options <file>', 'JSON file with now, featureGates and policies for --disruption')
-    .option('--exit-code', 'end with 2 when a node would be bought, replaced or given back, and with 1 for every error')
+    .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example SpotToSpotConsolidation=true')
+    .option(
+      '--options <file>',
+      'JSON file with now, featureGates, preferencePolicy and minValuesPolicy, for --disruption',
+    )
+    .option('--exit-code', 'exit with 2 if a node would be launched, replaced or removed, and with 1 for errors')
     .action(async (flags: Flags) => {
       if (flags.filename.length === 0)
-        command.error('error: name at least one file or folder with -f, or - for standard input');
+        command.error('error: specify at least one file or folder with -f, or - for standard input');
       const { now } = flags;
       if (flags.disruption) return runDisruption(command, flags);
       for (const name of ['options', 'consolidation'])
-        if (command.getOptionValueSource(name) === 'cli')
-          command.error(`error: ${spelled(name)} goes with --disruption`);
+        if (command.getOptionValueSource(name) === 'cli') command.error(`error: ${spelled(name)} needs --disruption`);
       const { simulation, snapshot, leaving, notes } = await simulate({
         ...flags,
         ...(now === undefined ? {} : { nowMs: now }),

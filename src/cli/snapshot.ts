@@ -36,20 +36,23 @@ const rights = (): readonly string[] => {
 };
 
 const HELP = `
-It reads, page by page, and changes nothing. Secrets and ConfigMaps are never read. Of what it reads it leaves out all
-that may be secret and decides nothing: environments, commands, arguments, probes, volumes other than claims, images,
-annotations, messages of pods and nodes, user data. Names, labels, selectors, taints, requests, instance ids and the tags
-of NodeClasses stay. Annotations of NodePool templates and user data are replaced by a short digest; what takes part in a
-drift hash is hashed anew, so that the answers over the file are those over the cluster.
+The command only reads. Secrets and ConfigMaps are never read. Fields that may be secret and do not influence decisions are
+omitted: environments, commands, arguments, probes, volumes other than claims, images, annotations, and messages of pods and
+nodes. Names, labels, selectors, taints, requests, instance IDs and tags of NodeClasses are kept. Annotations of NodePool
+templates and user data are replaced by a short digest. Drift hashes are computed again, so that commands return the same
+results for the file as for the cluster.
 
-Rights that it needs (list, in all namespaces). What is forbidden is told, in the file as well, and the rest is read:
+Required permissions (list, in all namespaces). Kinds without permission are reported, also in the file, and skipped:
 ${rights().join('\n')}`;
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'the cluster of the kubeconfig', command: 'karpenter snapshot > now.yaml' },
-  { what: 'read fifty times faster: for thousands of pods', command: 'karpenter snapshot -o json > now.json' },
+  { what: 'cluster of the kubeconfig', command: 'karpenter snapshot > now.yaml' },
   {
-    what: 'pods of two namespaces alone; answers over it say that others are missing',
+    what: 'as JSON, which is read fifty times faster, for thousands of pods',
+    command: 'karpenter snapshot -o json > now.json',
+  },
+  {
+    what: 'pods of two namespaces only; commands that read the file report the missing pods',
     command: 'karpenter snapshot --context staging -n web -n jobs > part.yaml',
   },
 ];
@@ -66,13 +69,13 @@ export function snapshotNotes({
   const custom = info.notServed.filter((kind) => !['Provisioner', 'Machine', 'AWSNodeTemplate'].includes(kind));
   return [
     ...info.notRead.map(gapNote),
-    ...(custom.length === 0 ? [] : [`the cluster does not know ${custom.join(', ')}: it has none of them`]),
+    ...(custom.length === 0 ? [] : [`the cluster does not have the kinds ${custom.join(', ')}`]),
     ...(info.namespaces === undefined
       ? []
       : [
-          `confined to ${info.namespaces.join(', ')}: nodes seem emptier than they are, since pods elsewhere are missing`,
+          `limited to namespaces ${info.namespaces.join(', ')}: nodes appear emptier than they are, because pods in other namespaces are missing`,
         ]),
-    `${counted(total, 'object')}: ${of('Node')}, ${of('Pod')}, ${of('NodePool')}, ${of('NodeClaim')}${info.redacted ? '' : '; not redacted: it may hold secrets'}`,
+    `${counted(total, 'object')}: ${of('Node')}, ${of('Pod')}, ${of('NodePool')}, ${of('NodeClaim')}${info.redacted ? '' : '; not redacted: the file may contain secrets'}`,
   ];
 }
 
@@ -83,7 +86,7 @@ export const snapshotCommand = (version: string): Command =>
   withExamples(
     withCluster(
       new Command('snapshot').description(
-        'Write the objects of a live cluster that the other verbs look at as one List, without secrets',
+        'Write the objects of a live cluster that other commands use as one List, without secrets',
       ),
     ),
     EXAMPLES,
@@ -91,14 +94,11 @@ export const snapshotCommand = (version: string): Command =>
     .addOption(
       new Option(
         '-n, --namespace <name>',
-        'read namespaced objects here alone; repeatable; default: everywhere',
+        'read namespaced objects of this namespace only; repeatable (default: all namespaces)',
       ).argParser(collect),
     )
-    .addOption(new Option('-o, --output <format>', 'how to write').choices(['yaml', 'json']).default('yaml'))
-    .option(
-      '--no-redact',
-      'leave nothing out but managedFields; user data, commands and environments are in the file then',
-    )
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
+    .option('--no-redact', 'omit only managedFields; the file then contains user data, commands and environments')
     .addHelpText('after', HELP)
     .action(async ({ namespace, redact, output, ...cluster }: Flags) => {
       const progress = progressOn();

@@ -13,13 +13,13 @@ export interface SourceFlags {
 export const serverOption = (): Option =>
   new Option(
     '--server <url>',
-    `the operator to ask when there is no -f, by its metrics port (default: "${DEFAULT_SERVER}")`,
+    `metrics address of the operator, used if there is no -f (default: "${DEFAULT_SERVER}")`,
   );
 
 /** Exits if both sources are given, because otherwise one of them would be ignored silently. */
 export function refuseTwoSources(command: Command, { filename, server }: SourceFlags): void {
   if (filename.length > 0 && server !== undefined)
-    command.error('error: name either manifests with -f or an operator with --server');
+    command.error('error: specify either manifests with -f or an operator with --server');
 }
 
 /** Adds the options of {@link SourceFlags} to a command. */
@@ -27,4 +27,4 @@ export const withSource = (command: Command): Command => command.addOption(filen
 
 /** Describes the source in messages. */
 export const sourceOf = ({ filename, server = DEFAULT_SERVER }: SourceFlags): string =>
-  filename.length === 0 ? `known to the operator at ${server}` : `in ${filename.join(', ')}`;
+  filename.length === 0 ? `by the operator at ${server}` : `in ${filename.join(', ')}`;

@@ -23,9 +23,9 @@ import { traceSummaryText } from './trace/summary-text.ts';
 const MOST_PODS = 50_000;
 
 const toOption = (): Option =>
-  new Option('-o, --output <file>', 'where to write; compressed when it ends in .gz').default('-', 'standard output');
+  new Option('-o, --output <file>', 'output file; compressed if the name ends in .gz').default('-', 'standard output');
 
-const startOption = (): Option => new Option('--start <time>', 'when the trace begins, RFC 3339').argParser(time);
+const startOption = (): Option => new Option('--start <time>', 'start of the trace, in RFC 3339').argParser(time);
 
 const write = ({ header, events }: Trace, path: string): Promise<void> => writeTrace(header, events(), path);
 
@@ -45,32 +45,32 @@ ${Object.entries(GENERATORS)
   .map(([kind, [, says]]) => `  ${kind.padEnd(18)}${says}`)
   .join('\n')}
 
-The same kind, seed and options make the same trace, byte for byte. Load follows the hours of UTC from --start on, and is
-lower on weekends.`;
+The same kind, seed and options create the same trace, byte for byte. The load follows the time of day in UTC from --start,
+and is lower on weekends.`;
 
 const generateCommand = (): Command =>
   withExamples(
     new Command('generate')
-      .description('Write a trace that a seed makes')
-      .addArgument(new Argument('<kind>', 'kind of work').choices(Object.keys(GENERATORS))),
+      .description('Generate a trace from a seed')
+      .addArgument(new Argument('<kind>', 'kind of workload').choices(Object.keys(GENERATORS))),
     [
       { what: 'a week of web services', command: 'karpenter trace generate web-service --pods 300 -o week.jsonl' },
       {
-        what: 'a month of everything, another one for each seed',
+        what: 'a month of mixed workloads; each seed creates another trace',
         command: 'karpenter trace generate mix --seed 2 --duration 30d -o month.jsonl.gz',
       },
     ],
   )
-    .addOption(new Option('--seed <number>', 'which of many').argParser(wholeFrom(0, 2 ** 32 - 1)).default(1))
     .addOption(
-      new Option('--duration <duration>', 'how long it is, such as 7d or 36h')
+      new Option('--seed <number>', 'seed of the random numbers').argParser(wholeFrom(0, 2 ** 32 - 1)).default(1),
+    )
+    .addOption(
+      new Option('--duration <duration>', 'length of the trace, for example 7d or 36h')
         .argParser(period)
         .default(7 * 86_400_000, '7d'),
     )
     .addOption(
-      new Option('--pods <count>', 'pods that run at the same time, on average')
-        .argParser(wholeFrom(1, MOST_PODS))
-        .default(100),
+      new Option('--pods <count>', 'average number of running pods').argParser(wholeFrom(1, MOST_PODS)).default(100),
     )
     .addOption(startOption().default(undefined, DEFAULT_START))
     .addOption(toOption())
@@ -83,17 +83,17 @@ const generateCommand = (): Command =>
 const checkCommand = (): Command =>
   withExamples(
     new Command('check')
-      .description('Read a trace to its end, and say what it holds')
+      .description('Validate a trace and summarize its contents')
       .argument('<file>', 'trace, or - for standard input'),
     [
-      { what: 'what a trace holds', command: 'karpenter trace check week.jsonl' },
-      { what: 'one that was compressed, for scripts', command: 'karpenter trace check week.jsonl.gz -o json' },
+      { what: 'summary of a trace', command: 'karpenter trace check week.jsonl' },
+      { what: 'a compressed trace, as JSON', command: 'karpenter trace check week.jsonl.gz -o json' },
     ],
   )
     .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nThe numbers are those of the trace: as if each pod started at once. A line that cannot be read ends it with 1.',
+      '\nThe numbers assume that each pod starts immediately. The command exits with 1 if a line is invalid.',
     )
     .action(async (file: string, { output }: { readonly output: Format }) => {
       await printAs(output, await summaryOf(await readTrace(file)), traceSummaryText);
@@ -107,21 +107,22 @@ interface AuditFlags {
 }
 
 const AUDIT_NOTES = `
-The log must be JSON lines of audit.k8s.io/v1, earlier files first. Best is the level RequestResponse for the workloads and
-pods, and for pods/status: the whole objects are in it then. At the level Request patches are missing, but for those of replicas;
-at Metadata only deletions and times are known. What is missing is said, counted by reason. Objects that are never written
-while the log lasts are not in it: take a trace with \`karpenter record\` where that matters. What \`karpenter record\` leaves out
-is left out here too.`;
+The log must consist of JSON lines of audit.k8s.io/v1, with earlier files first. Use the level RequestResponse for workloads, pods
+and pods/status, because only this level contains whole objects. With the level Request, patches other than changes of replicas
+are missing. With Metadata, only deletions and times are known. Missing changes are counted and reported by reason. Objects that
+are not written during the log are missing; use \`karpenter record\` if you need them. Both commands omit the same fields.`;
 
 const fromAuditCommand = (): Command =>
   withExamples(
     new Command('from-audit')
-      .description('Make a trace of Kubernetes audit logs')
+      .description('Create a trace from Kubernetes audit logs')
       .argument('<file...>', 'logs of JSON lines, plain or .gz; - for standard input'),
-    [{ what: 'of a day', command: 'karpenter trace from-audit audit-*.log.gz -o day.jsonl' }],
+    [{ what: 'one day', command: 'karpenter trace from-audit audit-*.log.gz -o day.jsonl' }],
   )
-    .addOption(new Option('-n, --namespace <name>', 'objects of this namespace alone; repeatable').argParser(collect))
-    .addOption(new Option('--name <name>', 'what the trace is called').default('audit'))
+    .addOption(
+      new Option('-n, --namespace <name>', 'include objects of this namespace only; repeatable').argParser(collect),
+    )
+    .addOption(new Option('--name <name>', 'name of the trace').default('audit'))
     .addOption(limitOption())
     .addOption(toOption())
     .addHelpText('after', AUDIT_NOTES)
@@ -137,7 +138,7 @@ const fromAuditCommand = (): Command =>
         seconds: Math.max(1, Math.ceil((endMs - startMs) / 1000)),
         source: `audit log of ${lines} events`,
       };
-      writeNotes([`${changes} of ${lines} events changed what a trace holds`, ...historyNotes(history)]);
+      writeNotes([`${changes} of ${lines} events are relevant for a trace`, ...historyNotes(history)]);
       await writeTrace(header, history.until(endMs), output);
     });
 
@@ -189,7 +190,7 @@ const CSV_EXAMPLES: readonly Example[] = [
       'karpenter trace from-csv tasks.csv --submit submitted --runs seconds --cpu cores --memory bytes -o tasks.jsonl',
   },
   {
-    what: 'Alibaba’s batch_task of 2018, which has no header: hundredths of a core, and hundredths of 64 GiB',
+    what: 'batch_task of Alibaba from 2018, without header, in hundredths of a core and of 64 GiB',
     command:
       "awk -F, -v OFS=, '$6>0 {print $6,$7-$6,$8,$9,$2}' batch_task.csv | karpenter trace from-csv - --no-header --submit 1 --runs 2 --cpu 3 --memory 4 --count 5 --cpu-unit 0.01 --memory-unit 687194767 --sample 0.01 -o alibaba.jsonl",
   },
@@ -198,7 +199,7 @@ const CSV_EXAMPLES: readonly Example[] = [
 const fromCsvCommand = (): Command =>
   withExamples(
     new Command('from-csv')
-      .description('Make a trace of a CSV of tasks, such as public traces of clusters have')
+      .description('Create a trace from a CSV file of tasks, for example from a public cluster trace')
       .argument('<file>', 'CSV, plain or .gz; - for standard input'),
     CSV_EXAMPLES,
   )
@@ -218,12 +219,12 @@ const fromCsvCommand = (): Command =>
     .addOption(unit('--cpu-unit <cores>', 'cores in one unit of CPU', 1))
     .addOption(unit('--memory-unit <bytes>', 'bytes in one unit of memory', 1))
     .addOption(
-      new Option('--sample <share>', 'share of the tasks that are taken, evenly')
+      new Option('--sample <share>', 'share of the tasks to include, evenly distributed')
         .argParser(numberFrom(1e-9, 1))
         .default(1),
     )
     .addOption(startOption().default(undefined, DEFAULT_START))
-    .addOption(new Option('--name <name>', 'what the trace is called').default('csv'))
+    .addOption(new Option('--name <name>', 'name of the trace').default('csv'))
     .addOption(toOption())
     .action(async (file: string, { runs, header, start, output, ...flags }: CsvFlags) => {
       const options = {
@@ -235,14 +236,16 @@ const fromCsvCommand = (): Command =>
       const { trace, rows, incomplete } = await fromCsv(file, options);
       writeNotes([
         counted(rows, 'task'),
-        ...(incomplete === 0 ? [] : [`left out for want of a time or a duration: ${counted(incomplete, 'line')}`]),
+        ...(incomplete === 0
+          ? []
+          : [`skipped because the time or the duration is missing: ${counted(incomplete, 'line')}`]),
       ]);
       await write(trace, output);
     });
 
 export const traceCommand = (): Command =>
   new Command('trace')
-    .description('Make traces of the life of a cluster for `karpenter replay`, and look at them')
+    .description('Create and check traces for `karpenter replay`')
     .addCommand(generateCommand())
     .addCommand(checkCommand())
     .addCommand(fromAuditCommand())

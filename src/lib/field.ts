@@ -103,7 +103,7 @@ export class Field {
   }
 
   count(): number {
-    this.expect(Number.isInteger(this.value) && Number(this.value) >= 0, 'a whole number from 0 on');
+    this.expect(Number.isInteger(this.value) && Number(this.value) >= 0, 'an integer of at least 0');
     return this.value as number;
   }
 

@@ -115,7 +115,7 @@ describe('the replay page', () => {
     expect(await rows.count()).toBe(480);
     await page.getByRole('searchbox', { name: 'Search' }).fill('interrupted ours');
     expect(await rows.count()).toBe(5);
-    expect(await page.locator('#found').innerText()).toBe('5 of 5 events found among 480.');
+    expect(await page.locator('#found').innerText()).toBe('5 of 5 matching events, 480 in total.');
     await page.keyboard.press('Enter');
     expect(complaints).toEqual([]);
   });

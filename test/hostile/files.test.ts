@@ -27,9 +27,9 @@ const nested = (depth: number, open = '[', close = ']'): string => open.repeat(d
 
 const REFUSED: Readonly<Record<string, readonly [content: string | Buffer, message: RegExp]>> = {
   'aliases that multiply.yaml': [multiplied('abcdefghi'), /Excessive alias count/],
-  'an anchor that holds itself.yaml': [
+  'an anchor that contains itself.yaml': [
     'apiVersion: v1\nkind: Pod\nmetadata: &m\n  name: x\n  labels: *m\n',
-    /holds itself/,
+    /contains itself/,
   ],
   'an unknown anchor.yaml': [`${POD}spec: *nobody\n`, /Unresolved alias/],
   'nested and never closed.yaml': ['['.repeat(100_000), /not valid YAML/],
@@ -51,8 +51,8 @@ const REFUSED: Readonly<Record<string, readonly [content: string | Buffer, messa
   'UTF-16.yaml': [Buffer.from(`\ufeff${POD}`, 'utf16le'), /is UTF-16; save it as UTF-8/],
   'Latin-1.yaml': [Buffer.from(`# gr\u00fc\u00dfe\n${POD}`, 'latin1'), /is not UTF-8/],
   'half a character.yaml': [Buffer.from([0x61, 0x3a, 0x20, 0xf0, 0x9f]), /is not UTF-8/],
-  'NUL.yaml': [`${POD}\0`, /holds NUL bytes/],
-  'a program.yaml': [Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0]), /holds NUL bytes/],
+  'NUL.yaml': [`${POD}\0`, /contains NUL bytes/],
+  'a program.yaml': [Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0]), /contains NUL bytes/],
   'text.yaml': ['hello', /expected a Kubernetes object/],
   'a number.json': ['42', /expected a Kubernetes object/],
   'a list.yaml': ['- a\n- b\n', /expected a Kubernetes object/],
@@ -95,7 +95,7 @@ describe('a file of the command line:', () => {
     const inner = join(folder, 'in', 'folder.yaml');
     mkdirSync(inner, { recursive: true });
     expect(() => readManifests([join(folder, 'in')])).toThrow(`${inner}: is a folder`);
-    expect(() => readManifests([inner])).toThrow('holds no .yaml, .yml or .json file');
+    expect(() => readManifests([inner])).toThrow('contains no .yaml, .yml or .json file');
   });
 });
 

@@ -138,7 +138,7 @@ describe('a standby operator', () => {
       expect(await response.text()).toMatch(/^this replica stands by; find the one that works: kubectl get lease /);
     }
     await expect(explained('node', '--server', standby)).rejects.toThrow('answers 503: this replica stands by');
-    expect(await explained('node', '--server', leader)).toBe('there are no nodes to look at\n');
+    expect(await explained('node', '--server', leader)).toBe('no nodes found\n');
   }, 300_000);
 });
 

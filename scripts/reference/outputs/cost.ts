@@ -112,7 +112,7 @@ export const REPORT = Type.Object(
       pods: count('Pods on them'),
       reasons: Type.Array(Type.Object({ reason: text('Such as spot_interrupted'), nodes: count('How many') })),
     }),
-    podsDisturbed: count('Pods that had to move, whatever the reason'),
+    podsDisturbed: count('Pods that moved for any reason'),
     now: Type.Object({
       nodes: count('Nodes whose price is known'),
       usdPerHour: usd('What they cost'),

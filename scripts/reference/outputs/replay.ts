@@ -38,7 +38,7 @@ const NODES = Type.Object({
   givenBack: count('Nodes'),
   most: count('Nodes that ran at the same time, at most'),
   average: amount('Nodes that ran at the same time, on average'),
-  byReason: Type.Record(Type.String(), Type.Integer(), { description: 'Nodes given back, by reason' }),
+  byReason: Type.Record(Type.String(), Type.Integer(), { description: 'Removed nodes by reason' }),
   hoursByType: Type.Record(Type.String(), Type.Number(), { description: 'Hours of nodes, by instance type' }),
 });
 

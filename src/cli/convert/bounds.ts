@@ -34,7 +34,10 @@ class Measurement {
 
   sizeOf(node: unknown, depth: number): number {
     if (depth > MOST_LEVELS || this.#open.has(node))
-      throw new InputError(this.#where, `is nested more than ${MOST_LEVELS} levels deep, or holds itself by an alias`);
+      throw new InputError(
+        this.#where,
+        `is nested more than ${MOST_LEVELS} levels deep, or contains itself through an alias`,
+      );
     const known = this.#sizes.get(node);
     if (known !== undefined) return known;
     if (isNode(node) && !isAlias(node) && node.anchor) this.#anchors.set(node.anchor, node);
@@ -44,7 +47,7 @@ class Measurement {
     this.#open.delete(node);
     if (isNode(node)) this.#sizes.set(node, size);
     if (size > MOST_NODES_BY_ALIASES && this.#anchors.size > 0)
-      throw new InputError(this.#where, 'grows beyond measure by its aliases; write out what they stand for');
+      throw new InputError(this.#where, 'grows too large through its aliases; replace the aliases with their values');
     return size;
   }
 

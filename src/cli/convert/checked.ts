@@ -18,7 +18,7 @@ export function checkConverted(edit: ObjectEdit, { isPatch }: { readonly isPatch
     const path = pathOf(field, before);
     if (path === undefined || path[0] === 'metadata') continue;
     remove(edit, path);
-    edit.note('lost', path, 'is no field of v1', path.slice(0, -1));
+    edit.note('lost', path, 'is not a field of v1', path.slice(0, -1));
   }
   if (isPatch) return;
   const object = plain(edit.root) as KubeObject;
@@ -27,12 +27,12 @@ export function checkConverted(edit: ObjectEdit, { isPatch }: { readonly isPatch
     const isOpen = JSON.stringify(valueAt(object, path) ?? '')
       .split('"')
       .some(hasTemplate);
-    if (isOpen) edit.note('assumed', path, 'is a template, and cannot be checked before it is rendered');
+    if (isOpen) edit.note('assumed', path, 'is a template and cannot be checked before it is rendered');
     return !isOpen;
   });
   if (wrong.length === 0) return;
   const text = wrong.map(({ field, message }) => `${field}: ${message}`).join('; ');
-  throw new InputError(edit.where, `v1 would reject it: ${text}`);
+  throw new InputError(edit.where, `v1 rejects this value: ${text}`);
 }
 
 function remove(edit: ObjectEdit, path: Path): void {

@@ -78,8 +78,8 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
   if (!isFolder) return [path];
   const files = filesIn(path, recursive);
   if (files.length > 0) return files;
-  const deeper = recursive ? '' : '; -R reads the folders in it as well';
-  throw new InputError(path, `the folder holds no .yaml, .yml or .json file${deeper}`);
+  const deeper = recursive ? '' : '; use -R to include subfolders';
+  throw new InputError(path, `the folder contains no .yaml, .yml or .json file${deeper}`);
 }
 
 function filesIn(folder: string, recursive: boolean): readonly string[] {
@@ -144,7 +144,7 @@ function invalid(error: Error & { linePos?: readonly { line: number }[] }, text:
   const line = error.linePos?.[0]?.line;
   const where = line === undefined ? name : `${name}, line ${line}`;
   const [what = ''] = error.message.split('\n', 1);
-  const remedy = TEMPLATE.test(text) ? '; it looks like a template: render it and convert the result' : '';
+  const remedy = TEMPLATE.test(text) ? '; the file looks like a template; render it and convert the result' : '';
   const reason = what.replace(/:$/, '').replace(/ at line \d+, column \d+$/, '');
   return new InputError(where, `not valid YAML: ${reason}${remedy}`, { cause: error });
 }

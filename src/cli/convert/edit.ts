@@ -32,7 +32,7 @@ export class ObjectEdit {
 
   fail(path: Path, what: string): never {
     const isTemplate = hasTemplate(plain(this.#found(path)));
-    const remedy = isTemplate ? '; it is a template: render it and convert the result' : '';
+    const remedy = isTemplate ? '; the value is a template; render it and convert the result' : '';
     throw new InputError(this.where, `${fieldText(path)}: ${what}${remedy}`);
   }
 
@@ -87,7 +87,7 @@ export class ObjectEdit {
   text(path: Path): string | undefined {
     const value = plain(this.node(path));
     if (value === undefined || value === null) return undefined;
-    return typeof value === 'string' ? value : this.fail(path, `must be text, not ${shown(value)}`);
+    return typeof value === 'string' ? value : this.fail(path, `must be a string, not ${shown(value)}`);
   }
 
   /** Reads text, or a number as it is written in the source. */
@@ -111,7 +111,7 @@ export class ObjectEdit {
     if (value === undefined || value === null) return undefined;
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
       ? value
-      : this.fail(path, `must be a whole number from 0 on, not ${shown(value)}`);
+      : this.fail(path, `must be an integer of at least 0, not ${shown(value)}`);
   }
 
   /** Removes a field and returns it. */

@@ -19,15 +19,15 @@ const SUBCOMMANDS: readonly Subcommand[] = [
   {
     name: 'eksctl',
     wanted: 'clusters',
-    description: 'Convert the node groups in files of eksctl to NodePools and EC2NodeClasses',
-    input: 'ClusterConfigs of eksctl',
+    description: 'Convert the node groups in eksctl files to NodePools and EC2NodeClasses',
+    input: 'ClusterConfig files of eksctl',
     examples: [
       {
-        what: 'Convert the groups of a file of eksctl',
+        what: 'Convert the node groups of an eksctl file',
         command: 'karpenter convert eksctl -f cluster.yaml > nodepools.yaml',
       },
       {
-        what: 'Name the role of the nodes, and prove that the pods fit',
+        what: 'Set the role of the nodes, and check that the pods fit',
         command: 'karpenter convert eksctl -f cluster.yaml --role eksctl-dev-nodes --pods now.yaml',
       },
     ],
@@ -36,14 +36,14 @@ const SUBCOMMANDS: readonly Subcommand[] = [
     name: 'managed-node-groups',
     wanted: 'managed',
     description: 'Convert EKS managed node groups to NodePools and EC2NodeClasses',
-    input: 'what `aws eks describe-nodegroup` and `aws ec2 describe-launch-template-versions` print',
+    input: 'output of `aws eks describe-nodegroup` and `aws ec2 describe-launch-template-versions`',
     examples: [
       {
         what: 'Describe a group',
         command: 'aws eks describe-nodegroup --cluster-name dev --nodegroup-name web > web.json',
       },
       {
-        what: 'Convert several',
+        what: 'Convert several groups',
         command: 'karpenter convert managed-node-groups -f web.json -f batch.json -o nodepools.yaml',
       },
     ],
@@ -52,7 +52,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
     name: 'auto-scaling-groups',
     wanted: 'scaling',
     description: 'Convert self-managed groups to NodePools and EC2NodeClasses',
-    input: 'what `aws autoscaling describe-auto-scaling-groups` and `aws ec2 describe-launch-template-versions` print',
+    input: 'output of `aws autoscaling describe-auto-scaling-groups` and `aws ec2 describe-launch-template-versions`',
     examples: [
       {
         what: 'Describe the groups',
@@ -64,7 +64,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
         command: 'aws ec2 describe-launch-template-versions --launch-template-id lt-0abc > template.json',
       },
       {
-        what: 'Convert them',
+        what: 'Convert the groups',
         command: 'karpenter convert auto-scaling-groups -f groups.json -f template.json > nodepools.yaml',
       },
     ],
@@ -72,17 +72,16 @@ const SUBCOMMANDS: readonly Subcommand[] = [
   {
     name: 'cluster-autoscaler',
     wanted: 'autoscalers',
-    description:
-      'Say what becomes of the flags and priorities of cluster-autoscaler; with its groups, convert them as well',
-    input: 'the Deployment, the ConfigMap of the priority expander, and files of groups',
+    description: 'Report the counterparts of the flags and priorities of cluster-autoscaler, and convert its groups',
+    input: 'Deployment of cluster-autoscaler, ConfigMap of the priority expander, and files of groups',
     examples: [
       {
-        what: 'Convert the flags and priorities with the groups',
+        what: 'Convert flags, priorities and groups',
         command:
           'kubectl get deployment,configmap -n kube-system -o yaml | karpenter convert cluster-autoscaler -f - -f groups.json',
       },
       {
-        what: 'Prove that the pods fit',
+        what: 'Check that the pods fit',
         command:
           'karpenter convert cluster-autoscaler -f autoscaler.yaml -f web.json --pods now.yaml -o nodepools.yaml',
       },
@@ -91,7 +90,7 @@ const SUBCOMMANDS: readonly Subcommand[] = [
 ];
 
 const DUMP: Example = {
-  what: 'Write what --pods reads',
+  what: 'Write the file for --pods',
   command:
     'kubectl get nodes,pods,daemonsets,namespaces,persistentvolumes,persistentvolumeclaims,storageclasses -A -o yaml > now.yaml',
 };
@@ -99,19 +98,19 @@ const DUMP: Example = {
 function subcommand({ name, wanted, description, input, examples }: Subcommand): Command {
   const command = withInput(new Command(name).description(description), input)
     .option('-o, --output <file>', 'write to this file instead of standard output')
-    .option('--role <name>', 'role of the nodes, where the input does not name it')
+    .option('--role <name>', 'role of the nodes, if the input does not contain it')
     .addOption(
       new Option(
         '--pods <file>',
-        'a dump of the cluster: say whether its pods fit, and what the nodes cost now and then; exit code 2 if one does ' +
+        'file with the objects of the cluster: report if its pods fit, and the cost before and after; exit with 2 if a pod does ' +
           'not fit; repeatable',
       ).argParser(collect),
     )
     .option(
       '--instance-types <source>',
-      'for --pods: JSON file, or http://… of an operator, in place of the built-in catalogue',
+      'for --pods: JSON file, or http://… address of an operator, used instead of the built-in catalogue',
     )
-    .option('--now <time>', 'for --pods: the time at which it plays', time);
+    .option('--now <time>', 'for --pods: time of the simulation', time);
   withExamples(command, [...examples, DUMP]);
   return onFiles<GroupFlags>(command, async (flags) => {
     const { runGroups } = await import('./groups/run-groups.ts');

@@ -37,10 +37,10 @@ const SETTINGS = [
 ];
 
 const QUEUE_IGNORED =
-  'the chart has never read this name, so that interruptions were not handled; they are from now on, which needs the ' +
-  'rights of the interruption policy';
+  'the chart has never read this name, so interruptions were not handled; they are handled from now on, which needs the ' +
+  'permissions of the interruption policy';
 const MISPLACED =
-  'it had no effect in this place; from now on it decides where the controller runs: nodes that it allows must be there';
+  'it had no effect at this path; from now on it restricts where the controller runs, so matching nodes must exist';
 
 /**
  * Moved values in the order in which they are applied. If several values have the same new path, the first present
@@ -66,16 +66,14 @@ export const MOVED_VALUES: readonly MovedValue[] = [
 ];
 
 const NO_ASSUMED_ROLE =
-  'the controller does not assume a role of another account: give its service account a role of the account of the ' +
+  'the controller does not assume a role of another account; assign its service account a role of the account of the ' +
   'cluster (serviceAccount.annotations, or EKS Pod Identity)';
-const PROFILE =
-  'every EC2NodeClass names its own: spec.role (the name of the role, not of the profile), or spec.instanceProfile';
-const DRIFT =
-  'drift is always on; a budget of a NodePool with nodes: "0" and reasons: [Drifted] holds it back, where it was off';
+const PROFILE = 'set it in each EC2NodeClass: spec.role (name of the role, not of the profile) or spec.instanceProfile';
+const DRIFT = 'drift is always enabled; to disable it, use a NodePool budget with nodes: "0" and reasons: [Drifted]';
 const JSON_LOG = 'the log is always JSON';
 const WEBHOOK =
-  'there is no webhook: the CRDs check objects. Delete webhook configurations that are left, and let network policies ' +
-  'close its ports';
+  'there is no webhook, because the CRDs validate objects; delete remaining webhook configurations, and close its ' +
+  'ports in network policies';
 
 export const DROPPED_VALUES: readonly DroppedValue[] = [
   ...['settings.aws.assumeRoleARN', 'settings.aws.assumeRoleDuration'].map((path) => dropped(path, NO_ASSUMED_ROLE)),
@@ -85,17 +83,17 @@ export const DROPPED_VALUES: readonly DroppedValue[] = [
   dropped('aws.defaultInstanceProfile', PROFILE),
   dropped(
     'settings.aws.enablePodENI',
-    'instance types with branch interfaces offer vpc.amazonaws.com/pod-eni to pods that ask for it, without a setting',
+    'instance types with branch interfaces offer vpc.amazonaws.com/pod-eni to pods that request it; there is no setting',
   ),
   dropped(
     'settings.aws.enableENILimitedPodDensity',
-    'where it was false, EC2NodeClasses need spec.kubelet.maxPods: 110; true is how nodes count pods without it',
+    'if it was false, set spec.kubelet.maxPods: 110 in EC2NodeClasses; true is the default',
   ),
-  dropped('settings.aws.tags', 'tags are set per EC2NodeClass, in spec.tags'),
-  dropped('settings.aws.nodeNameConvention', 'the name of a node is that which its instance registers with'),
+  dropped('settings.aws.tags', 'set tags in spec.tags of each EC2NodeClass'),
+  dropped('settings.aws.nodeNameConvention', 'the kubelet of the instance sets the name of the node'),
   dropped('settings.featureGates.driftEnabled', DRIFT),
   dropped('settings.featureGates.drift', DRIFT),
-  dropped('logConfig.enabled', 'the log is set by logLevel, logOutputPaths and logErrorOutputPaths alone'),
+  dropped('logConfig.enabled', 'only logLevel, logOutputPaths and logErrorOutputPaths configure the log'),
   dropped('logConfig.logEncoding', JSON_LOG),
   dropped('logConfig.logLevel.webhook', WEBHOOK),
   dropped('logEncoding', JSON_LOG),

@@ -40,7 +40,7 @@ export function convertValues(values: YAMLMap, note: TakeNote): boolean {
   for (const rule of MOVED_VALUES) move(values, rule, note);
   const gone = DROPPED_VALUES.filter(({ path }) => remove(values, path) !== undefined);
   // notes are added after all removals, because removing a map would also remove comments in it
-  for (const { path, text } of gone) note('lost', path, `${path.join('.')} is left out: ${text}`);
+  for (const { path, text } of gone) note('lost', path, `${path.join('.')} is removed: ${text}`);
   correctLogLevel(values, note);
   dropImage(values, note);
   const isChanged = JSON.stringify(values) !== asGiven;
@@ -103,7 +103,7 @@ function move(values: YAMLMap, { from, to, text }: MovedValue, note: TakeNote): 
   const pair = remove(values, from);
   if (pair === undefined) return;
   if (has(values, to)) {
-    note('lost', from, `${from.join('.')} is left out: ${to.join('.')} is there as well, and counts`, to);
+    note('lost', from, `${from.join('.')} is removed, because ${to.join('.')} is also set and takes precedence`, to);
     return;
   }
   const key = new Scalar(nameIn(to));
@@ -111,7 +111,7 @@ function move(values: YAMLMap, { from, to, text }: MovedValue, note: TakeNote): 
   pair.key = key;
   const { items } = mapAt(values, to.slice(0, -1));
   items.splice(place ?? items.length, 0, pair);
-  note('changed', from, `${from.join('.')} is ${to.join('.')} today${text === undefined ? '' : `; ${text}`}`, to);
+  note('changed', from, `${from.join('.')} is now ${to.join('.')}${text === undefined ? '' : `; ${text}`}`, to);
 }
 
 /**
@@ -152,7 +152,7 @@ function correctLogLevel(values: YAMLMap, note: TakeNote): void {
   const today = level === undefined ? undefined : own(LOG_LEVELS, level.toLowerCase());
   if (today === undefined) return;
   values.set('logLevel', today);
-  note('changed', ['logLevel'], `${quoted(level ?? '')} is no level any more: the levels are debug, info and error`);
+  note('changed', ['logLevel'], `${quoted(level ?? '')} is not a level any more; the levels are debug, info and error`);
 }
 
 /** Removes an image of Karpenter's own controller, because the chart needs an image of this operator. */
@@ -167,7 +167,7 @@ function dropImage(values: YAMLMap, note: TakeNote): void {
   note(
     'lost',
     path,
-    'left out: it is an image of Karpenter; set controller.image.repository to the one that you built',
+    'removed, because it is an image of Karpenter; set controller.image.repository to the image that you built',
   );
 }
 
@@ -177,16 +177,16 @@ function noteNewDefaults(values: YAMLMap, note: TakeNote): void {
     note(
       'changed',
       ['controller', 'metrics', 'port'],
-      'metrics are served on port 8080, on 8000 before 1.0; check network policies and scrapers, or set it to 8000',
+      'metrics are served on port 8080, and on 8000 before 1.0; check network policies and scrapers, or set it to 8000',
     );
   if (!has(values, ['topologySpreadConstraints']))
     note(
       'changed',
       ['topologySpreadConstraints'],
-      'replicas must be spread over zones since 1.0, before they only should be: two of them need nodes in two zones',
+      'since 1.0, replicas must be spread over zones, so two replicas need nodes in two zones',
     );
   if (!has(values, ['settings', 'clusterName']))
-    note('assumed', ['settings', 'clusterName'], 'the chart requires it; set it, here or with --set');
+    note('assumed', ['settings', 'clusterName'], 'the chart requires this value; set it here or with --set');
 }
 
 interface Place {
@@ -205,14 +205,14 @@ function noteUnknown(map: YAMLMap, known: Known, { path, note }: Place): void {
     else if (allowed !== true) {
       if (isMap(value)) noteUnknown(value as YAMLMap, allowed as Known, { path: here, note });
       else if (isScalar(value) && value.value !== null && !isTemplated(value.value))
-        note('lost', here, `the chart needs a map here, not ${quoted(String(value.value))}; it is left as it is`);
+        note('lost', here, `the chart needs a map here, not ${quoted(String(value.value))}; the value is unchanged`);
     }
   }
 }
 
 function unknownText(name: string, known: Known): string {
   const near = nearestName(name, Object.keys(known));
-  return `the chart does not know it, and it has no effect${near === undefined ? '' : `; is ${near} meant?`}`;
+  return `the chart does not use this value${near === undefined ? '' : `; did you mean ${near}?`}`;
 }
 
 const isTemplated = (value: unknown): boolean => typeof value === 'string' && /\$\{|\{\{|\$\w/.test(value);
@@ -221,5 +221,5 @@ function noteRefused(value: unknown, allowed: readonly string[], { path, note }:
   const given = isScalar(value) ? value.value : undefined;
   if (given === undefined || given === null || isTemplated(given) || allowed.includes(String(given))) return;
   const texts = allowed.filter((text) => text !== '').join(', ');
-  note('lost', path, `the chart refuses ${quoted(String(given))}; it must be one of ${texts}`);
+  note('lost', path, `the chart rejects ${quoted(String(given))}; it must be one of ${texts}`);
 }

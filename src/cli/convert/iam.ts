@@ -85,12 +85,12 @@ function run(flags: Flags): void {
 
 const EXAMPLES: readonly Example[] = [
   {
-    what: 'Write a file per policy',
+    what: 'Write one file for each policy',
     command: 'aws iam get-policy-version --policy-arn "$ARN" --version-id v3 | karpenter convert iam -f - -o policies/',
   },
-  { what: 'Show what differs, and why', command: 'karpenter convert iam -f policy.json --diff' },
+  { what: 'Show the differences and reasons', command: 'karpenter convert iam -f policy.json --diff' },
   {
-    what: 'Name what the policy does not name',
+    what: 'Set values that the policy does not contain',
     command:
       'karpenter convert iam -f policy.json --cluster-name mine --node-role KarpenterNodeRole-mine > policies.json',
   },
@@ -98,20 +98,25 @@ const EXAMPLES: readonly Example[] = [
 
 export function iamCommand(): Command {
   const command = new Command('iam').description(
-    "Convert the controller's IAM policies of older releases to those of today, and show what differs and why",
+    "Convert the controller's IAM policies of older releases to the current policies, and show the differences and reasons",
   );
-  withInput(command, 'policies: documents, answers of `aws iam`, CloudFormation templates')
-    .option('-o, --output <folder>', 'write a file per policy into this folder, instead of all to standard output')
-    .addOption(
-      new Option('--single', 'one document with all statements, for an inline policy of a role').conflicts('output'),
+  withInput(command, 'policies: documents, output of `aws iam`, or CloudFormation templates')
+    .option(
+      '-o, --output <folder>',
+      'write one file for each policy into this folder, instead of all policies to standard output',
     )
-    .addOption(new Option('--diff', 'print what differs, and no policy').conflicts(['output', 'single']))
-    .option('--cluster-name <name>', 'name of the cluster, where the policy does not say it')
+    .addOption(
+      new Option('--single', 'write one document with all statements, for an inline policy of a role').conflicts(
+        'output',
+      ),
+    )
+    .addOption(new Option('--diff', 'print the differences and no policies').conflicts(['output', 'single']))
+    .option('--cluster-name <name>', 'name of the cluster, if the policy does not contain it')
     .option('--region <region>', 'region of the cluster')
     .option('--account-id <id>', 'account of the cluster')
-    .option('--partition <partition>', 'partition of the region, such as aws-cn')
+    .option('--partition <partition>', 'partition of the region, for example aws-cn')
     .option('--node-role <name>', 'name or ARN of the role of the nodes')
-    .option('--interruption-queue <name>', 'name or ARN of the queue of interruption messages');
+    .option('--interruption-queue <name>', 'name or ARN of the interruption queue');
   withExamples(command, EXAMPLES);
   return onFiles<Flags>(command, run);
 }

@@ -30,28 +30,24 @@ export function convertImages(edit: ObjectEdit, { isPatch }: { readonly isPatch:
   else if (family !== undefined && isPatch && !hasTerms) noteOnPatch(edit, family);
   else if (family !== undefined && ALIASED.has(family) && !hasTerms) addAlias(edit, family);
   else if (family === 'Custom' && !hasTerms && !isPatch)
-    edit.fail(TERMS, 'is required with amiFamily Custom; name the images');
+    edit.fail(TERMS, 'is required with amiFamily Custom; select the images');
   if (!edit.has(['spec', 'userData'])) return;
   if (family === 'Custom')
     edit.note(
       'changed',
       ['spec', 'userData'],
-      'has to register nodes with the taint karpenter.sh/unregistered:NoExecute',
+      'must register nodes with the taint karpenter.sh/unregistered:NoExecute',
     );
   if (family === 'AL2023')
-    edit.note(
-      'changed',
-      ['spec', 'userData'],
-      'where it differs from what Karpenter generates, the latter counts in v1',
-    );
+    edit.note('changed', ['spec', 'userData'], 'in v1, generated settings override different settings here');
 }
 
 function addAlias(edit: ObjectEdit, family: string): void {
   const alias = `${family.toLowerCase()}@latest`;
   edit.remove(TERMS);
   edit.set(TERMS, [{ alias }], keyAfter(edit, 'amiFamily'));
-  const end = family === 'AL2' ? '; AL2 has no images from Kubernetes 1.33 on, al2023@latest has' : '';
-  edit.note('assumed', TERMS, `amiFamily ${family} alone chooses no images in v1${end}`);
+  const end = family === 'AL2' ? '; AL2 has no images for Kubernetes 1.33 and later, so use al2023@latest' : '';
+  edit.note('assumed', TERMS, `amiFamily ${family} alone does not select images in v1${end}`);
 }
 
 /** Returns the key after a given key, so that a new field can be inserted between them. */
@@ -61,21 +57,25 @@ function keyAfter(edit: ObjectEdit, key: string): string | undefined {
 }
 
 function noteOnPatch(edit: ObjectEdit, family: string): void {
-  const text = `images are chosen by amiSelectorTerms in v1; see that they are of ${family}, by an alias for one`;
+  const text = `in v1, amiSelectorTerms select images; make sure that they are images of ${family}, for example with an alias`;
   edit.note('assumed', FAMILY, text);
 }
 
 /** Converts family Ubuntu to AL2, because Ubuntu images boot with the same user data. */
 function convertUbuntu(edit: ObjectEdit, { hasTerms, isPatch }: { hasTerms: boolean; isPatch: boolean }): void {
   edit.replaceValue(FAMILY, 'AL2');
-  edit.note('changed', FAMILY, 'v1 has no amiFamily Ubuntu; its images boot with the user data of AL2');
+  edit.note('changed', FAMILY, 'v1 has no amiFamily Ubuntu; Ubuntu images boot with the user data of AL2');
   if (isPatch) return;
   if (!hasTerms) {
     edit.remove(TERMS);
     edit.set(TERMS, UBUNTU_IMAGES, keyAfter(edit, 'amiFamily'));
-    edit.note('assumed', TERMS, 'v1 has no alias for Ubuntu; put the version of your cluster for $KUBERNETES_VERSION');
+    edit.note(
+      'assumed',
+      TERMS,
+      'v1 has no alias for Ubuntu; replace $KUBERNETES_VERSION with the version of your cluster',
+    );
   }
   if (edit.list(VOLUMES) !== undefined) return;
   edit.set(VOLUMES, [UBUNTU_VOLUME]);
-  edit.note('assumed', VOLUMES, 'the volume that amiFamily Ubuntu had by default');
+  edit.note('assumed', VOLUMES, 'the default volume of amiFamily Ubuntu');
 }

@@ -67,7 +67,7 @@ function useOf(user: ClassUser, notes: Notes): Use {
 
 function dropRuntime(edit: ObjectEdit, { value }: Pair, reference: Path): void {
   if (!isMap(value) || !value.delete('containerRuntime')) return;
-  edit.note('lost', ['spec', 'kubeletConfiguration', 'containerRuntime'], 'all nodes run containerd', reference);
+  edit.note('lost', ['spec', 'kubeletConfiguration', 'containerRuntime'], 'all nodes use containerd', reference);
 }
 
 /** Returns a text that is equal for equal blocks. */
@@ -84,7 +84,7 @@ function canonical(block: unknown): string {
 /** Writes the required settings as a comment, because the class is not in the input. */
 function writePatch({ user, edit, className, block }: Use): void {
   const { found, reference } = user;
-  const text = `goes into spec.kubelet of EC2NodeClass ${className}, which is not in the input: ${block}`;
+  const text = `moves to spec.kubelet of EC2NodeClass ${className}, which is not in the input: ${block}`;
   edit.note('lost', [...reference.slice(0, -1), 'kubelet'], text, [...reference, 'name']);
   const lines = [`EC2NodeClass ${className} needs:`, 'spec:', '  kubelet:'];
   const settings = Object.entries(plain(user.kubelet?.value) as object);
@@ -123,7 +123,7 @@ function setBlock(edit: ObjectEdit, uses: readonly Use[]): void {
   const kubelet = uses.find(({ user }) => user.kubelet !== undefined)?.user.kubelet;
   if (kubelet === undefined) return;
   edit.set(KUBELET, kubelet.value);
-  const text = `is that of ${names(uses)}; others that refer to this class and are not in the input get it as well`;
+  const text = `comes from ${names(uses)}; it also applies to objects outside of the input that refer to this EC2NodeClass`;
   edit.note('changed', KUBELET, text);
 }
 
@@ -132,7 +132,7 @@ function copyOf({ map, where }: FoundObject, name: string, uses: readonly Use[])
   const edit = new ObjectEdit(copy, where, () => undefined);
   edit.set(['metadata', 'name'], name);
   edit.set(KUBELET, uses[0]?.user.kubelet?.value);
-  placeComment(copy, KUBELET, ` changed: is that of ${names(uses)}`);
+  placeComment(copy, KUBELET, ` changed: comes from ${names(uses)}`);
   return copy;
 }
 
@@ -140,7 +140,7 @@ function refer({ user: { reference, found }, edit, className }: Use, name: strin
   const path = [...reference, 'name'];
   edit.replaceValue(path, name);
   found.source.isChanged = true;
-  const text = `is a copy of EC2NodeClass ${className} with this ${found.kind}'s settings of the kubelet`;
+  const text = `is a copy of EC2NodeClass ${className} with the kubelet settings of this ${found.kind}`;
   edit.note('changed', path, text);
 }
 

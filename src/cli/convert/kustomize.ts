@@ -68,7 +68,7 @@ const NEW_KINDS: ReadonlyMap<string, string> = new Map([
   ['AWSNodeTemplate', 'EC2NodeClass'],
 ]);
 
-const IN_CLASS = "the EC2NodeClass's /spec/kubelet";
+const IN_CLASS = '/spec/kubelet of the EC2NodeClass';
 /** Paths in JSON patches, most specific first. */
 const NEW_PATHS: Readonly<Record<string, readonly (readonly [old: string, now: string])[]>> = {
   Provisioner: [
@@ -79,17 +79,17 @@ const NEW_PATHS: Readonly<Record<string, readonly (readonly [old: string, now: s
     ['/spec/startupTaints', '/spec/template/spec/startupTaints'],
     ['/spec/kubeletConfiguration', IN_CLASS],
     ['/spec/providerRef', '/spec/template/spec/nodeClassRef'],
-    ['/spec/provider', "the EC2NodeClass's /spec"],
+    ['/spec/provider', '/spec of the EC2NodeClass'],
     ['/spec/limits/resources', '/spec/limits'],
-    ['/spec/ttlSecondsAfterEmpty', '/spec/disruption/consolidateAfter, a duration such as 30s'],
-    ['/spec/ttlSecondsUntilExpired', '/spec/template/spec/expireAfter, a duration such as 720h'],
+    ['/spec/ttlSecondsAfterEmpty', '/spec/disruption/consolidateAfter, a duration, for example 30s'],
+    ['/spec/ttlSecondsUntilExpired', '/spec/template/spec/expireAfter, a duration, for example 720h'],
     ['/spec/consolidation', '/spec/disruption'],
   ],
   AWSNodeTemplate: [
     ['/spec/subnetSelector', '/spec/subnetSelectorTerms, a list of terms'],
     ['/spec/securityGroupSelector', '/spec/securityGroupSelectorTerms, a list of terms'],
     ['/spec/amiSelector', '/spec/amiSelectorTerms, a list of terms'],
-    ['/spec/launchTemplate', 'nothing: v1 makes launch templates itself'],
+    ['/spec/launchTemplate', 'no field, because Karpenter creates launch templates in v1'],
   ],
   NodePool: [
     ['/spec/disruption/expireAfter', '/spec/template/spec/expireAfter'],
@@ -125,7 +125,7 @@ function notePatch(patch: unknown, { note, path, patched }: PatchPlace): void {
   const target = isObject(patch) ? patch.target : undefined;
   const kind = textIn(target, 'kind');
   const renamed = NEW_KINDS.get(kind);
-  if (renamed !== undefined) note('changed', [...path, 'target', 'kind'], `${kind} is ${renamed} of v1 now`);
+  if (renamed !== undefined) note('changed', [...path, 'target', 'kind'], `${kind} is now ${renamed} of v1`);
   const inline = textIn(patch, 'patch');
   const operations = inline === '' ? operationsOf(patched) : operationsIn(inline);
   if (operations === undefined) {
@@ -136,7 +136,7 @@ function notePatch(patch: unknown, { note, path, patched }: PatchPlace): void {
     const old = textIn(operation, 'path');
     const [, now] = (NEW_PATHS[kind] ?? []).find(([from]) => old === from || old.startsWith(`${from}/`)) ?? [];
     if (now !== undefined)
-      note('changed', [...path, ...(inline === '' ? [] : ['patch', index])], `${old} is ${now} now`);
+      note('changed', [...path, ...(inline === '' ? [] : ['patch', index])], `${old} is now ${now}`);
   }
 }
 
@@ -166,5 +166,5 @@ function noteInline(text: string, note: TakeNote, path: Path): void {
   const value = parsed(text);
   const [apiVersion, kind] = [textIn(value, 'apiVersion'), textIn(value, 'kind')];
   if (OLD_VERSION.test(apiVersion))
-    note('lost', path, `is a patch of ${apiVersion} ${kind} in text; put it into a file of its own and convert that`);
+    note('lost', path, `is an inline patch of ${apiVersion} ${kind}; move it to its own file and convert the file`);
 }

@@ -165,11 +165,11 @@ class Run {
     const isPatch = this.#patches.has(found.file.name);
     const newer = isPatch ? undefined : this.#newerThan(found, old);
     if (newer !== undefined) {
-      this.#leaveOut(found, `there is its successor already: ${newer.where}`);
+      this.#leaveOut(found, `the converted object already exists: ${newer.where}`);
       return;
     }
     if (isTemplate(found.source.document))
-      throw new InputError(found.where, 'is a template: render it and convert the result');
+      throw new InputError(found.where, 'is a template; render it and convert the result');
     const notes = new Notes();
     const copy = found.map.clone() as YAMLMap;
     const edit = new ObjectEdit(copy, found.where, notes.on(found.where, copy));

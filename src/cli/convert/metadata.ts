@@ -58,6 +58,6 @@ function renameKeys(edit: ObjectEdit, path: Path, names: ReadonlyMap<string, str
     if (name === undefined) continue;
     if (edit.keys(path).includes(name)) edit.remove([...path, key]);
     else edit.rename([...path, key], name);
-    edit.note('changed', [...path, key], `is called ${name} now`, [...path, name]);
+    edit.note('changed', [...path, key], `is now called ${name}`, [...path, name]);
   }
 }

@@ -9,9 +9,9 @@ import { LABELS, V1 } from './renames.ts';
 
 /** Note for Machines, which are omitted from the output. */
 export const MACHINE_LEFT_OUT =
-  'Machines are not converted: they end with their nodes, and NodePools create NodeClaims for the nodes that follow';
+  'Machines are not converted; they are deleted with their nodes, and NodePools create NodeClaims for new nodes';
 
-const CREATED = 'NodeClaims are created by Karpenter; apply only those that you wrote yourself';
+const CREATED = 'NodeClaims are created by Karpenter; apply only NodeClaims that you created yourself';
 
 /** @throws InputError with the field that cannot be converted */
 export function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolParts {
@@ -32,8 +32,8 @@ export function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions)
   edit.set(['spec', 'expireAfter'], pool === undefined ? 'Never' : BETA_EXPIRY);
   const text =
     pool === undefined
-      ? 'v1beta1 did not expire NodeClaims of no NodePool'
-      : `v1beta1 had it in NodePool ${pool} alone, by default ${BETA_EXPIRY}; write what is there`;
+      ? 'v1beta1 did not expire NodeClaims without a NodePool'
+      : `in v1beta1, only NodePool ${pool} had this field, with default ${BETA_EXPIRY}; use its value`;
   edit.note('assumed', ['spec', 'expireAfter'], text);
   edit.note('assumed', [], CREATED);
   return parts;

@@ -31,7 +31,7 @@ export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): vo
     if (edit.has(['spec', field]))
       edit.fail(
         ['spec', field],
-        'cannot be said in v1, which makes launch templates itself; write what it holds as subnetSelector, ' +
+        'is not supported in v1, because Karpenter creates launch templates; move its contents to subnetSelector, ' +
           'securityGroupSelector, amiSelector, userData and blockDeviceMappings, and remove it',
       );
   // an inline provider contains its own apiVersion and kind
@@ -42,7 +42,7 @@ export function convertNodeTemplate(edit: ObjectEdit, options: ClassOptions): vo
       if (!edit.has(['spec', terms])) edit.fail(['spec', field], 'is required; select by tags or aws-ids');
     if (!edit.has(['spec', 'amiFamily'])) {
       edit.set(['spec', 'amiFamily'], 'AL2', edit.keys(['spec'])[0]);
-      edit.note('assumed', ['spec', 'amiFamily'], 'AL2 was the default of AWSNodeTemplates');
+      edit.note('assumed', ['spec', 'amiFamily'], 'AL2 was the default in AWSNodeTemplates');
     }
   }
   convertVolumeSizes(edit);
@@ -75,7 +75,7 @@ function writeRole(edit: ObjectEdit, { role }: ClassOptions): void {
   if (edit.has(ROLE) || edit.has(PROFILE)) return;
   edit.set(ROLE, role ?? ROLE_PLACEHOLDER);
   if (role === undefined) {
-    const text = "name of the nodes' IAM role; give it by --role, or put it for the placeholder with envsubst";
+    const text = 'name of the IAM role of the nodes; set it with --role, or replace the placeholder with envsubst';
     edit.note('assumed', ROLE, text);
   }
 }
@@ -85,14 +85,23 @@ function takeGivenRole(edit: ObjectEdit, { role, isPatch }: ClassOptions): void 
   const profile = edit.text(PROFILE);
   if (role === undefined || profile === undefined || isPatch) return;
   edit.moveAs(PROFILE, ROLE, role);
-  edit.note('changed', PROFILE, `Karpenter makes profiles for role ${role} itself, in place of ${profile}`, ROLE);
+  edit.note(
+    'changed',
+    PROFILE,
+    `Karpenter creates an instance profile for role ${role}, which replaces ${profile}`,
+    ROLE,
+  );
 }
 
 function writeHopLimit(edit: ObjectEdit): void {
   const path: Path = ['spec', 'metadataOptions', 'httpPutResponseHopLimit'];
   if (edit.has(path)) return;
   edit.set(path, 2);
-  edit.note('assumed', path, 'was the default before v1, where it is 1 and pods reach no instance metadata');
+  edit.note(
+    'assumed',
+    path,
+    'was the default before v1; with the v1 default of 1, pods cannot reach the instance metadata',
+  );
 }
 
 const OWN_TAGS = new Set([
@@ -117,5 +126,5 @@ export function cleanConvertedClass(edit: ObjectEdit): void {
   const path: Path = ['metadata', 'annotations', COMPATIBILITY.ubuntu];
   edit.remove(path);
   edit.removeEmpty(path.slice(0, -1));
-  edit.note('changed', path, 'is of no use after Karpenter 1.0', ['metadata']);
+  edit.note('changed', path, 'is not used after Karpenter 1.0', ['metadata']);
 }

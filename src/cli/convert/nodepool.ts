@@ -33,7 +33,7 @@ export function convertBetaNodePool(edit: ObjectEdit, { isPatch }: PoolOptions):
   cleanRequirements(edit, [...TEMPLATE_SPEC, 'requirements'], [...TEMPLATE_SPEC, 'requirements']);
   if (edit.has([...TEMPLATE_SPEC, 'resources'])) {
     edit.remove([...TEMPLATE_SPEC, 'resources']);
-    edit.note('lost', [...TEMPLATE_SPEC, 'resources'], 'only NodeClaims have it', TEMPLATE_SPEC);
+    edit.note('lost', [...TEMPLATE_SPEC, 'resources'], 'exists only in NodeClaims', TEMPLATE_SPEC);
   }
   convertDisruption(edit, isPatch);
   return parts;
@@ -47,7 +47,7 @@ export function convertBetaNodePool(edit: ObjectEdit, { isPatch }: PoolOptions):
 export function convertBetaSpec(edit: ObjectEdit, path: Path, isPatch: boolean): PoolParts {
   const reference = [...path, 'nodeClassRef'];
   if (edit.map(reference) !== undefined) convertClassRef(edit, reference);
-  else if (!isPatch) edit.fail(reference, 'is required; name the EC2NodeClass of the nodes');
+  else if (!isPatch) edit.fail(reference, 'is required; set the name of the EC2NodeClass');
   if (!isPatch && !edit.has([...path, 'requirements'])) edit.set([...path, 'requirements'], []);
   for (const field of ['taints', 'startupTaints']) cleanTaints(edit, [...path, field], [...path, field]);
   const kubelet = edit.map([...path, 'kubelet']) && edit.remove([...path, 'kubelet']);
@@ -71,7 +71,7 @@ function convertDisruption(edit: ObjectEdit, isPatch: boolean): void {
   const isEmptyOnly = policy === 'WhenEmpty';
   edit.set([...disruption, 'consolidateAfter'], isEmptyOnly ? 'Never' : '0s');
   if (isEmptyOnly)
-    edit.note('assumed', [...disruption, 'consolidateAfter'], 'without it, v1beta1 removed no empty nodes');
+    edit.note('assumed', [...disruption, 'consolidateAfter'], 'without this field, v1beta1 did not remove empty nodes');
 }
 
 const ANNOTATIONS: Path = ['metadata', 'annotations'];
@@ -86,8 +86,8 @@ export function convertedKubelet(edit: ObjectEdit): PoolParts {
   if (text === undefined) return {};
   const block = jsonAt(edit, path, text);
   if (typeof block !== 'object' || block === null || Array.isArray(block))
-    return edit.fail(path, 'must be the JSON of a kubelet block');
-  edit.note('changed', path, 'Karpenter 1.1 and later ignore it; the EC2NodeClass has the block now', ['spec']);
+    return edit.fail(path, 'must be a kubelet block in JSON');
+  edit.note('changed', path, 'Karpenter 1.1 and later ignore it; the block is now in the EC2NodeClass', ['spec']);
   return { kubelet: new Pair(nodeOf('kubelet'), nodeOf(block)) };
 }
 

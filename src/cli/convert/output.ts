@@ -29,18 +29,15 @@ export const withInput = (command: Command, what: string): Command =>
         .argParser(collect)
         .default([], 'none'),
     )
-    .option('-R, --recursive', 'read the folders in a folder as well');
+    .option('-R, --recursive', 'include subfolders');
 
 /** Adds the options of {@link OutputFlags}. */
 export const withOutput = (command: Command): Command =>
   command
     .option('-o, --output <file>', 'write to this file instead of standard output')
-    .addOption(new Option('--in-place', 'write each file where it was read').conflicts(['output']))
+    .addOption(new Option('--in-place', 'overwrite the input files').conflicts(['output']))
     .addOption(
-      new Option('--diff', 'print what would change as a unified diff, and write nothing').conflicts([
-        'output',
-        'inPlace',
-      ]),
+      new Option('--diff', 'print the changes as a unified diff, and write no files').conflicts(['output', 'inPlace']),
     );
 
 /**
@@ -60,7 +57,7 @@ export function writeFiles(files: readonly SourceFile[], { output, inPlace, diff
 
 function writeInPlace(files: readonly SourceFile[]): void {
   if (files.some(({ name }) => name === STANDARD_INPUT))
-    throw new InputError(STANDARD_INPUT, 'cannot be written in place; leave out --in-place, or name a file with -f');
+    throw new InputError(STANDARD_INPUT, 'cannot be written in place; omit --in-place, or specify a file with -f');
   for (const file of files) {
     const text = renderFile(file);
     if (text === file.text) continue;

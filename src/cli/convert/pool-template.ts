@@ -18,7 +18,7 @@ export const TEMPLATE: Path = ['spec', 'template'];
 export const TEMPLATE_SPEC: Path = ['spec', 'template', 'spec'];
 const LABELS: Path = ['spec', 'template', 'metadata', 'labels'];
 
-const POOL_LABEL_SET = `Karpenter sets ${NODEPOOL_LABEL} itself, and a NodePool may not name it`;
+const POOL_LABEL_SET = `Karpenter sets ${NODEPOOL_LABEL}, and a NodePool must not contain it`;
 
 /**
  * Removes labels that a NodePool must not set.
@@ -72,7 +72,7 @@ export function cleanTaints(edit: ObjectEdit, path: Path, field: Path): void {
     if (edit.textOrNumber([...path, index, 'value']) === '') edit.remove([...path, index, 'value']);
     if (edit.text([...path, index, 'key']) !== LEGACY_TAINT) continue;
     edit.removeItem(path, index);
-    const text = `taint ${LEGACY_TAINT} kept pods off the old nodes; with it, none would run on the new ones`;
+    const text = `taint ${LEGACY_TAINT} kept pods off the old nodes; it is removed, because it would also keep pods off the new nodes`;
     edit.note('changed', [...field, index], text, path.slice(0, -1));
   }
   if (edit.list(path)?.items.length === 0) edit.remove(path);
@@ -86,7 +86,7 @@ interface Requirement {
 
 const INSTANCE_KEYS = /^karpenter\.k8s\.aws\/instance-/;
 
-const WHERE_NONE = 'was the default of Provisioners, where NodePools allow any';
+const WHERE_NONE = 'was the default of Provisioners; NodePools allow any value';
 
 /**
  * Writes the requirements that the webhook of the alpha API added to Provisioners.

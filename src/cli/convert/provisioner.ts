@@ -68,14 +68,15 @@ function moveClass(edit: ObjectEdit, isPatch: boolean): PoolParts {
   const reference = [...TEMPLATE_SPEC, 'nodeClassRef'];
   const provider = edit.map(['spec', 'provider']) && edit.remove(['spec', 'provider']);
   if (edit.has(['spec', 'providerRef'])) {
-    if (provider !== undefined) edit.fail(['spec', 'providerRef'], 'excludes spec.provider; remove one of them');
+    if (provider !== undefined)
+      edit.fail(['spec', 'providerRef'], 'cannot be combined with spec.provider; remove one of them');
     edit.map(['spec', 'providerRef']);
     edit.move(['spec', 'providerRef'], reference);
     convertClassRef(edit, reference);
   } else if (provider !== undefined) {
     const name = edit.text(['metadata', 'name']) ?? '';
     edit.set(reference, { group: AWS_GROUP, kind: 'EC2NodeClass', name });
-  } else if (!isPatch) edit.fail(['spec', 'providerRef'], 'is required; name the AWSNodeTemplate of the nodes');
+  } else if (!isPatch) edit.fail(['spec', 'providerRef'], 'is required; set the name of the AWSNodeTemplate');
   // manifests of the alpha API use both names
   const names = ['kubeletConfiguration', 'kubelet'].filter((name) => edit.map(['spec', name]) !== undefined);
   const [kubelet] = names.map((name) => edit.remove(['spec', name]));
@@ -86,7 +87,7 @@ function convertDisruption(edit: ObjectEdit, { isPatch }: PoolOptions): void {
   const after = edit.count(['spec', 'ttlSecondsAfterEmpty']);
   const consolidates = edit.flag(['spec', 'consolidation', 'enabled']);
   if (consolidates && after !== undefined)
-    edit.fail(['spec', 'consolidation'], 'excludes spec.ttlSecondsAfterEmpty; remove one of them');
+    edit.fail(['spec', 'consolidation'], 'cannot be combined with spec.ttlSecondsAfterEmpty; remove one of them');
   if (consolidates) {
     edit.rename(['spec', 'consolidation'], 'disruption');
     edit.moveInPlace(['spec', 'disruption', 'enabled'], 'consolidationPolicy', 'WhenEmptyOrUnderutilized');
@@ -101,7 +102,7 @@ function convertDisruption(edit: ObjectEdit, { isPatch }: PoolOptions): void {
   } else if (!isPatch || isOff) {
     edit.set(['spec', 'disruption'], { consolidationPolicy: 'WhenEmpty', consolidateAfter: 'Never' });
     const text =
-      'Provisioners with neither consolidation nor ttlSecondsAfterEmpty kept their nodes; NodePools would not';
+      'Provisioners without consolidation and ttlSecondsAfterEmpty did not remove nodes; NodePools do by default';
     edit.note('assumed', ['spec', 'disruption', 'consolidateAfter'], text);
   }
 }
@@ -112,7 +113,8 @@ function convertExpiry(edit: ObjectEdit, { isPatch }: PoolOptions): void {
   if (until !== undefined) edit.moveAs(['spec', 'ttlSecondsUntilExpired'], expireAfter, secondsText(until));
   else if (!isPatch) {
     edit.set(expireAfter, 'Never');
-    const text = 'Provisioners without ttlSecondsUntilExpired kept their nodes; those of NodePools expire after 720h';
+    const text =
+      'Provisioners without ttlSecondsUntilExpired did not expire nodes; nodes of NodePools expire after 720h by default';
     edit.note('assumed', expireAfter, text);
   }
 }

@@ -7,8 +7,8 @@ import type { FoundObject } from './objects.ts';
 
 const CHART = /(?:^|\/)karpenter$/;
 
-const VALUES_TEXT = 'holds values as text, which stays as it is; convert it with karpenter convert values -f FILE';
-const VERSION = 'is a release of Karpenter; this chart has versions of its own';
+const VALUES_TEXT = 'contains values as text, which are unchanged; convert them with karpenter convert values -f FILE';
+const VERSION = 'is a release of Karpenter; this chart has its own versions';
 
 /** @returns whether anything was changed */
 export function convertRelease(found: FoundObject, note: TakeNote): boolean {
@@ -24,7 +24,11 @@ function convertHelmRelease(found: FoundObject, note: TakeNote): boolean {
   const reference = memberAt(found, found.map, ['spec', 'chartRef', 'name']);
   if (!isKarpenter(memberAt(found, found.map, [...chart, 'chart'])) && !isKarpenter(reference)) return false;
   if (memberAt(found, found.map, ['spec', 'valuesFrom']) !== undefined)
-    note('changed', ['spec', 'valuesFrom'], 'is not read here; convert what it names with karpenter convert values');
+    note(
+      'changed',
+      ['spec', 'valuesFrom'],
+      'is not read; convert the values that it refers to with karpenter convert values',
+    );
   const values = memberAt(found, found.map, ['spec', 'values']);
   const isChanged = isMap(values) && convertValues(values, below(note, ['spec', 'values']));
   if (isChanged) noteVersion(found, found.map, { note, path: [...chart, 'version'] });

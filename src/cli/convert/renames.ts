@@ -8,7 +8,7 @@ export const LABELS: ReadonlyMap<string, string> = new Map([[OLD_POOL_LABEL, NOD
 
 /** Labels that nodes no longer have, with an explanation. */
 export const GONE_LABELS: ReadonlyMap<string, string> = new Map([
-  ['karpenter.k8s.aws/instance-pods', 'nodes have no such label since v1beta1; use instance-cpu or instance-size'],
+  ['karpenter.k8s.aws/instance-pods', 'nodes do not have this label since v1beta1; use instance-cpu or instance-size'],
 ]);
 
 export const ANNOTATIONS: ReadonlyMap<string, string> = new Map([

@@ -29,6 +29,6 @@ export const onFiles = <Flags extends InputFlags>(
 ): Command =>
   command.action(async (flags: Flags) => {
     if (flags.filename.length === 0)
-      command.error('error: name at least one file or folder with -f, or - for standard input');
+      command.error('error: specify at least one file or folder with -f, or - for standard input');
     await run(flags);
   });

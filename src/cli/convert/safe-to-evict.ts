@@ -20,7 +20,7 @@ export function addDoNotDisrupt(annotations: YAMLMap | undefined, path: Path, no
   note(
     'changed',
     [...path, SAFE_TO_EVICT],
-    `${DO_NOT_DISRUPT_ANNOTATION}: "true" says the same to Karpenter; it keeps the node from being given back, not from expiring`,
+    `${DO_NOT_DISRUPT_ANNOTATION}: "true" is the equivalent in Karpenter; it protects the node from disruption, but not from expiration`,
     [...path, DO_NOT_DISRUPT_ANNOTATION],
   );
   return true;

@@ -45,12 +45,15 @@ export function convertSelector(edit: ObjectEdit, selector: Selector): void {
   }
   const terms = termsOf(edit, path, selector);
   if (terms.length > MOST_TERMS)
-    edit.fail(path, `becomes ${terms.length} selector terms, and v1 takes ${MOST_TERMS}; select by fewer values`);
+    edit.fail(path, `becomes ${terms.length} selector terms, but v1 allows ${MOST_TERMS}; use fewer values`);
   const [only] = keys;
   edit.replaceValue(path, terms);
   edit.rename(path, selector.terms);
   if (terms.length > 1 && keys.length === 1 && only !== undefined && !IDS.includes(only))
-    edit.note('changed', [...path, only], 'lists in text are a term per value now', ['spec', selector.terms]);
+    edit.note('changed', [...path, only], 'each value of a comma-separated list is now a term', [
+      'spec',
+      selector.terms,
+    ]);
 }
 
 function termsOf(edit: ObjectEdit, path: Path, { isOfImages = false, terms }: Selector): readonly Term[] {
@@ -60,7 +63,7 @@ function termsOf(edit: ObjectEdit, path: Path, { isOfImages = false, terms }: Se
   if (idKeys.length > 0) {
     const others = keys.filter((key) => !IDS.includes(key));
     if (others.length > 0) {
-      const text = `${others.join(', ')}: terms with an id take nothing else; the ids alone are selected`;
+      const text = `${others.join(', ')}: terms with an ID cannot have other fields; only the IDs are kept`;
       edit.note('lost', path, text, ['spec', terms]);
     }
     return idKeys.flatMap(values).map((id) => ({ id }));
@@ -90,7 +93,7 @@ function valuesOf(edit: ObjectEdit, path: Path, at: Path): readonly string[] {
   const text = edit.textOrNumber(path) ?? '';
   if (hasTemplate(text)) {
     if (text.includes(','))
-      edit.note('assumed', path, 'the template is one value; a list with commas needs a term per value', at);
+      edit.note('assumed', path, 'the template is one value; a comma-separated list needs one term for each value', at);
     return [text];
   }
   const values = text

@@ -25,13 +25,12 @@ type Flags = InputFlags & OutputFlags;
 function convertValuesDocument(source: SourceDocument, notes: Notes): void {
   const { contents } = source.document;
   if (contents === null) return;
-  if (!isMap(contents))
-    throw new InputError(source.where, 'expected the values of a chart, a map such as `settings: {…}`');
+  if (!isMap(contents)) throw new InputError(source.where, 'expected chart values, a map such as `settings: {…}`');
   const values = contents as YAMLMap;
   if (values.has('apiVersion') && values.has('kind'))
     throw new InputError(
       source.where,
-      'is an object of Kubernetes, not the values of a chart; convert it without `values`',
+      'is a Kubernetes object and not a file of chart values; convert it without `values`',
     );
   source.isChanged = convertValues(values, notes.on(source.where, values));
 }
@@ -46,7 +45,7 @@ function run(flags: Flags): void {
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'Show what would change', command: 'karpenter convert values -f values.yaml --diff' },
+  { what: 'Show the changes', command: 'karpenter convert values -f values.yaml --diff' },
   { what: 'Change the file', command: 'karpenter convert values -f values.yaml --in-place' },
   {
     what: 'Convert the values of the installed release',
@@ -56,7 +55,7 @@ const EXAMPLES: readonly Example[] = [
 
 export function valuesCommand(): Command {
   const command = new Command('values').description(
-    "Convert Helm values of Karpenter's chart, of any release, to those of today",
+    'Convert Helm values of any release of the Karpenter chart to current values',
   );
   withExamples(withOutput(withInput(command, 'values')), EXAMPLES);
   return onFiles<Flags>(command, run);

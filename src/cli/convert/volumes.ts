@@ -22,7 +22,7 @@ export function convertVolumeSizes(edit: ObjectEdit): void {
     const written = sizeText(edit, path, size);
     if (written === size) continue;
     edit.replaceValue(path, written);
-    edit.note('changed', path, `was ${size}; v1 takes whole Gi, G, Ti and T`);
+    edit.note('changed', path, `was ${size}; v1 allows only integers with Gi, G, Ti or T`);
   }
 }
 
@@ -32,13 +32,13 @@ function sizeText(edit: ObjectEdit, path: Path, size: string): string {
   if (gib >= 1 && gib <= MOST_GIB) return `${gib}Gi`;
   const tb = Math.ceil(bytes / 1e12);
   if (tb >= 1 && tb <= MOST_TB) return `${tb}T`;
-  return edit.fail(path, `${size} is not between 1Gi and ${MOST_TB}T, which v1 can say`);
+  return edit.fail(path, `${size} is not between 1Gi and ${MOST_TB}T, the range of v1`);
 }
 
 function bytesOf(edit: ObjectEdit, path: Path, size: string): number {
   try {
     return parseQuantity(size);
   } catch {
-    return edit.fail(path, `${JSON.stringify(size)} is not a quantity such as 100Gi`);
+    return edit.fail(path, `${JSON.stringify(size)} is not a quantity, for example 100Gi`);
   }
 }

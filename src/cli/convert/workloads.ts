@@ -63,7 +63,7 @@ class PodTemplateEdit {
       const key = String(keyOf(pair));
       const name = ANNOTATIONS.get(key);
       if (name === undefined) continue;
-      const text = `has no effect as a label, and had none; the annotation ${name} of pods has`;
+      const text = `has never had an effect as a label; use the pod annotation ${name}`;
       this.#note('lost', ['metadata', 'labels', key], text);
     }
   }
@@ -109,7 +109,7 @@ class PodTemplateEdit {
       if (name === undefined || !isScalar(pair.key)) continue;
       if (map.has(name)) map.delete(key);
       else pair.key.value = name;
-      this.#changed([...path, key], `is called ${name} now`, [...path, name]);
+      this.#changed([...path, key], `is now called ${name}`, [...path, name]);
     }
   }
 
@@ -135,7 +135,7 @@ class PodTemplateEdit {
       toleration.delete('value');
       if (toleration.has('operator')) toleration.set('operator', nodeOf('Exists'));
       else toleration.add({ key: nodeOf('operator'), value: nodeOf('Exists') });
-      const text = `${OLD_DISRUPTION_TAINT} is ${DISRUPTED_TAINT.key} now, and has no value`;
+      const text = `${OLD_DISRUPTION_TAINT} is now ${DISRUPTED_TAINT.key}, without a value`;
       this.#changed(['spec', 'tolerations', index], text);
     }
   }
@@ -162,7 +162,7 @@ class PodTemplateEdit {
     if (name === undefined || pair === undefined) return;
     const old = this.#text(map, field);
     pair.value = nodeOf(name);
-    this.#changed([...path, field], `${old} is ${name} now`);
+    this.#changed([...path, field], `${old} is now ${name}`);
   }
 
   #convertAffinity(spec: YAMLMap): void {
@@ -194,12 +194,12 @@ class PodTemplateEdit {
           expression.set('key', nodeOf('kubernetes.io/os'));
           expression.set('operator', nodeOf('Exists'));
           expression.delete('values');
-          this.#note('lost', field, `${key}: ${reason}; any node matches in its place`);
+          this.#note('lost', field, `${key}: ${reason}; any node matches instead`);
         }
       } else if (key === OLD_POOL_LABEL) {
         this.#convertKey(expression, 'key', field);
         if (this.#text(expression, 'operator') === 'DoesNotExist')
-          this.#note('changed', field, 'nodes of Provisioners match as long as there are any', field);
+          this.#note('changed', field, 'nodes of Provisioners still match', field);
       }
     }
   }

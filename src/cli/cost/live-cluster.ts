@@ -33,7 +33,7 @@ export async function costManifests(
   const refused = gaps.notRead.filter(({ kind }) => KINDS.has(kind));
   const needed = refused.find(({ kind }) => kind === 'Node' || kind === 'NodePool');
   if (needed !== undefined)
-    throw new Error(`${needed.kind}s cannot be read: ${needed.why}; use a kubeconfig that may list them`);
+    throw new Error(`${needed.kind}s cannot be read: ${needed.why}; use a kubeconfig with the permission to list them`);
   return { manifests, unknown: refused.map(({ kind, why, effect }) => `${kind}s cannot be read (${why}): ${effect}`) };
 }
 
@@ -47,15 +47,18 @@ export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: s
   const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
   if (found === undefined)
     throw new Error(
-      `${where} is not there: does the operator run in another namespace (--namespace), or with COST_HISTORY=false?`,
+      `${where} does not exist; check the namespace of the operator (--namespace) and that COST_HISTORY is not false`,
     );
   const history = newHistory();
   try {
     restoreHistory(history, await textOf(found));
   } catch (error) {
-    throw new Error(`${where} holds no history: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new Error(
+      `${where} does not contain a valid history: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
   return history;
 }

@@ -58,7 +58,7 @@ export const costNow = (
 });
 
 /** Note about amounts that manifests do not contain but an operator would include. */
-const NO_BOOK = "discounts and commitments of the operator's price book: they count nothing here without --price-book";
+const NO_BOOK = "discounts and commitments in the operator's price book; --price-book includes them";
 
 interface CountingOptions {
   readonly types: TypesFor;

@@ -15,8 +15,8 @@ export const accountOfFile = (): readonly Item[] => [
   unknown(
     AREA,
     'AWS account',
-    'a file shows nothing of it',
-    'karpenter migrate status, on the cluster itself, or karpenter doctor',
+    'cannot be checked from a file',
+    'karpenter migrate status without -f, or karpenter doctor',
   ),
 ];
 
@@ -39,7 +39,7 @@ export async function accountItems(
       unknown(
         AREA,
         'AWS account',
-        'the name of the cluster is not known',
+        'the name of the cluster is unknown',
         'karpenter migrate status --cluster-name NAME',
       ),
     ];
@@ -59,8 +59,8 @@ export async function accountItems(
       unknown(
         AREA,
         'AWS account',
-        `cannot be asked: ${messageOf(error)}`,
-        'give a region and credentials: AWS_REGION, AWS_PROFILE',
+        `cannot be queried: ${messageOf(error)}`,
+        'set region and credentials, for example AWS_REGION and AWS_PROFILE',
       ),
     ];
   }

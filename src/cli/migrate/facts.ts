@@ -137,7 +137,7 @@ export function factsOfManifests(manifests: readonly Manifest[]): Facts {
     try {
       gathered.add(object);
     } catch (error) {
-      throw new InputError(where, `has not the form of a ${object.kind}: ${messageOf(error)}`, { cause: error });
+      throw new InputError(where, `is not a valid ${object.kind}: ${messageOf(error)}`, { cause: error });
     }
   }
   const infos = snapshotInfos(manifests);
@@ -145,9 +145,9 @@ export function factsOfManifests(manifests: readonly Manifest[]): Facts {
     const refused = infos.flatMap(({ notRead }) => notRead).find((each) => each.kind === kind);
     if (refused !== undefined) return refused.why;
     const [confined] = infos.flatMap(({ namespaces }) => (namespaces === undefined ? [] : [namespaces]));
-    if (confined !== undefined && isNamespaced(kind)) return `the snapshot is confined to ${confined.join(', ')}`;
+    if (confined !== undefined && isNamespaced(kind)) return `the snapshot is limited to ${confined.join(', ')}`;
     const isRead = infos.length > 0 && kind !== 'ConfigMap' && kind !== 'CronJob';
-    return isRead || gathered.of(kind).length > 0 ? undefined : 'the file does not say whether there are any';
+    return isRead || gathered.of(kind).length > 0 ? undefined : 'the file has no information about this kind';
   };
   return factsOf('file', gathered, why);
 }

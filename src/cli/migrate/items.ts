@@ -67,8 +67,8 @@ export function asked(facts: Facts, question: Question, check: () => readonly It
   });
   const next =
     facts.source === 'file'
-      ? 'karpenter migrate status, on the cluster itself'
-      : 'use a kubeconfig with the rights that karpenter snapshot --help names';
+      ? 'karpenter migrate status without -f'
+      : 'use a kubeconfig with the permissions listed by karpenter snapshot --help';
   if (missing.length === 0) return check();
   return [...check().filter(({ state }) => state !== 'ok'), unknown(area, subject, missing.join('; '), next)];
 }

@@ -42,9 +42,14 @@ function found(area: Area, check: () => readonly Item[]): readonly Item[] {
   try {
     return check();
   } catch (error) {
-    const next = 'take a snapshot of the cluster with karpenter snapshot, or leave the object out';
+    const next = 'create a new file with karpenter snapshot, or remove the object';
     return [
-      unknown(area, HEADINGS[area].toLowerCase(), `an object has not the form of its kind: ${messageOf(error)}`, next),
+      unknown(
+        area,
+        HEADINGS[area].toLowerCase(),
+        `an object does not match the schema of its kind: ${messageOf(error)}`,
+        next,
+      ),
     ];
   }
 }
@@ -75,7 +80,7 @@ const MARKS: Readonly<Record<State, string>> = {
   ok: 'ok       ',
   todo: 'TO DO    ',
   blocked: 'blocked  ',
-  unknown: 'not known',
+  unknown: 'unknown  ',
 };
 const INDENT = ' '.repeat(11);
 
@@ -93,7 +98,7 @@ const STAGES: Readonly<Record<ApiStage, string>> = {
   both: 'Karpenter 0.32: alpha and beta APIs side by side',
   beta: 'Karpenter with beta APIs',
   conversion: 'Karpenter 1.0: v1 is stored, v1beta1 is converted',
-  v1: 'v1 APIs alone',
+  v1: 'only v1 APIs',
 };
 
 function itemLines({ state, subject, message, next }: Item, width: number): readonly string[] {
@@ -109,9 +114,10 @@ export function statusText(status: Status, width: number = terminalWidth()): str
     return items.length === 0 ? [] : [[HEADINGS[area], ...items.flatMap((item) => itemLines(item, width))].join('\n')];
   });
   const { todo, blocked, unknown, ok } = status.counts;
-  const totals = `${todo} to do, ${blocked} blocked by others, ${unknown} not known, ${ok} ok`;
-  const stage = status.stage === null ? 'no Karpenter of a known version runs' : STAGES[status.stage];
+  const totals = `${todo} to do, ${blocked} blocked by others, ${unknown} unknown, ${ok} ok`;
+  const stage = status.stage === null ? 'no Karpenter of a known version is running' : STAGES[status.stage];
   const where = `${stage}; ${counted(status.controllers.length, 'controller')}`;
-  const next = status.next === null ? 'Nothing is left to do.' : `next: ${commandOrText(status.next, '      ', width)}`;
+  const next =
+    status.next === null ? 'The migration is complete.' : `next: ${commandOrText(status.next, '      ', width)}`;
   return `${[where, ...parts, `${totals}\n${next}`].join('\n\n')}\n`;
 }

@@ -31,7 +31,7 @@ export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffe
     if (!isActive(buffer)) continue;
     const target = targetIn(manifests, buffer);
     if (isProblem(target)) {
-      notes.push(`${manifest.where}: no room is kept: ${target.message}`);
+      notes.push(`${manifest.where}: no capacity is reserved: ${target.message}`);
       continue;
     }
     let replicas: number;
@@ -39,7 +39,7 @@ export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffe
       replicas = desiredReplicas(buffer.spec, target.template, target.current);
       expectRoomBeside(pods.length, replicas);
     } catch (error) {
-      notes.push(`${manifest.where}: no room is kept: ${error instanceof Error ? error.message : error}`);
+      notes.push(`${manifest.where}: no capacity is reserved: ${error instanceof Error ? error.message : error}`);
       continue;
     }
     pods.push(...virtualPods(buffer, target.template, replicas, nowMs));

@@ -152,8 +152,8 @@ export function pricesNote(manifests: readonly Manifest[]): readonly string[] {
   const { region } = placesOf(manifests);
   if (region === DEFAULT_REGION) return [];
   return [
-    `prices are those of ${DEFAULT_REGION} in the built-in catalogue, spot prices are made up; ` +
-      `let the operator tell those of ${region} by --instance-types http://127.0.0.1:8080`,
+    `prices are from ${DEFAULT_REGION} in the built-in catalogue, and spot prices are estimates; ` +
+      `for prices of ${region}, query the operator with --instance-types http://127.0.0.1:8080`,
   ];
 }
 
@@ -165,7 +165,7 @@ export function inventedClasses(manifests: readonly Manifest[]): readonly string
     const name = (object as Partial<NodePool>).spec?.template?.spec?.nodeClassRef?.name;
     return name === undefined || known.has(name)
       ? []
-      : [`${where}: EC2NodeClass ${name} is not among the manifests, a plain AL2023 one stands in for it`];
+      : [`${where}: EC2NodeClass ${name} is not in the manifests; a default AL2023 EC2NodeClass is used instead`];
   });
 }
 

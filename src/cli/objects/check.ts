@@ -7,7 +7,7 @@ import { InputError } from './errors.ts';
 const UNQUOTED: readonly string[] = ['an object', 'a list', 'a number'];
 
 const WORDING: Omit<Wording, 'error'> = {
-  text: 'text',
+  text: 'a string',
   object: 'an object',
   problem: (expected, value) => {
     if ((value === undefined || value === null) && expected !== 'a number') return 'is required';

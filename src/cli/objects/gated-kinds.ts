@@ -19,8 +19,8 @@ export function behindGates(
       .filter((kind) => gates[kind] === undefined)
       .map(
         (kind) =>
-          `${kind}s count here, but the operator reads them only with the feature gate ${kind}, which is closed by ` +
-          `default; say --feature-gates ${kind}=true or ${kind}=false, as it is there`,
+          `${kind}s are included, but the operator uses them only with the feature gate ${kind}, which is disabled by ` +
+          `default; add --feature-gates ${kind}=true or ${kind}=false, as in the settings of the operator`,
       ),
   };
 }

@@ -106,8 +106,8 @@ function changedSelectors({ object, replaced }: Manifest): readonly string[] {
   const fields = (Object.keys(SELECTORS) as (keyof typeof SELECTORS)[]).filter(isChanged);
   return fields.map(
     (field) =>
-      `EC2NodeClass ${object.metadata.name}: what its changed spec.${field} comes to only AWS knows; its ` +
-      `${SELECTORS[field]} are taken to stay those of its status, and nodes with others would drift`,
+      `EC2NodeClass ${object.metadata.name}: the changed spec.${field} can be resolved only by AWS; the ` +
+      `${SELECTORS[field]} of its status are used, and nodes with other ones would drift`,
   );
 }
 
@@ -115,5 +115,5 @@ const takenAsReady = (manifest: Manifest): readonly string[] =>
   isFromCluster(manifest) || isJudged(manifest)
     ? []
     : [
-        `EC2NodeClass ${manifest.object.metadata.name}: it has no status; it is taken as Ready, with subnets in every zone`,
+        `EC2NodeClass ${manifest.object.metadata.name}: it has no status; it is assumed to be Ready, with subnets in every zone`,
       ];

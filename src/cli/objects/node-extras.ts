@@ -28,7 +28,7 @@ export class ExtrasReader {
   of(nodePool: NodePool): Pick<PoolInput, 'extras'> {
     if (this.#fee === undefined) return {};
     const feeUsdPerHour = nodeHourlyFee(nodePool, this.#fee, (text) =>
-      this.notes.push(`NodePool ${nodePool.metadata.name}: ${text}; the operator uses its setting instead`),
+      this.notes.push(`NodePool ${nodePool.metadata.name}: ${text}; the operator uses its own setting instead`),
     );
     if (feeUsdPerHour === 0) return {};
     return { extras: { feeUsdPerHour, ...this.#chargesOf(nodePool) } };

@@ -7,7 +7,7 @@ import type { Manifest } from './read.ts';
 const SUCCESSORS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'karpenter.sh': {
     Provisioner: 'a NodePool of karpenter.sh/v1',
-    Machine: 'what NodePools of karpenter.sh/v1 create by themselves',
+    Machine: 'NodeClaims that NodePools of karpenter.sh/v1 create',
     NodePool: 'karpenter.sh/v1',
     NodeClaim: 'karpenter.sh/v1',
   },
@@ -28,10 +28,10 @@ export function refuseOldVersions(manifests: readonly Manifest[]): void {
   const [first] = old;
   if (first === undefined) return;
   const { apiVersion, kind } = first.object;
-  const more = old.length === 1 ? '' : ` (and ${old.length - 1} more of such versions)`;
+  const more = old.length === 1 ? '' : ` (and ${old.length - 1} more objects of old versions)`;
   throw new InputError(
     first.where,
-    `${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; convert it to ` +
-      `${successorOf(first.object)} first, by karpenter convert -f FILE${more}`,
+    `${apiVersion} ${kind} belongs to a Karpenter API before v1, which is not supported; convert it to ` +
+      `${successorOf(first.object)} first with karpenter convert -f FILE${more}`,
   );
 }

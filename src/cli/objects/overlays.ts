@@ -24,7 +24,7 @@ export function underOverlays(pools: readonly PoolInput[], manifests: readonly M
     pools: pools.map((pool) => ({ ...pool, instanceTypes: overlaid(pool, accepted) })),
     notes: overlays.flatMap(({ where, overlay }) => {
       const problem = problems.get(overlay.metadata.name);
-      return problem === undefined ? [] : [`${where}: not in force: ${problem.message}`];
+      return problem === undefined ? [] : [`${where}: not applied: ${problem.message}`];
     }),
   };
 }

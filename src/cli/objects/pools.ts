@@ -44,10 +44,10 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
       if (foreign === undefined) {
         notes.push(...limitNotes(manifest));
         pools.push({ given, nodePool: judged(given, nodeClasses, nowMs), isChanged: manifest.replaced !== undefined });
-      } else notes.push(`${manifest.where}: ${foreign}; the operator ignores it, and so it is left out here`);
+      } else notes.push(`${manifest.where}: ${foreign}; it is skipped, as the operator also ignores it`);
     } catch (error) {
       if (!(error instanceof InputError && isFromCluster(manifest))) throw error;
-      notes.push(`${messageOf(error)}; it is left out`);
+      notes.push(`${messageOf(error)}; it is skipped`);
       idle.push({ nodePool: name, misfit: { code: 'unreadable', text: messageOf(error) } });
     }
   }
@@ -76,7 +76,7 @@ function limitNotes(manifest: Manifest): readonly string[] {
 function foreignTo({ spec }: NodePool): string | undefined {
   const { group, kind } = spec.template.spec.nodeClassRef;
   if (group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind) return undefined;
-  return `spec.template.spec.nodeClassRef names a ${kind} of ${group}, not an EC2NodeClass of ${EC2_NODE_CLASS.group}`;
+  return `spec.template.spec.nodeClassRef refers to ${kind} of ${group}, not to EC2NodeClass of ${EC2_NODE_CLASS.group}`;
 }
 
 function judged(given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool {

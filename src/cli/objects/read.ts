@@ -48,7 +48,7 @@ function filesOf(path: string): readonly string[] {
   const files = readdirSync(path)
     .filter((name) => MANIFEST_FILE.test(name))
     .sort();
-  if (files.length === 0) throw new InputError(path, 'the folder holds no .yaml, .yml or .json file');
+  if (files.length === 0) throw new InputError(path, 'the folder contains no .yaml, .yml or .json file');
   return files.map((name) => join(path, name));
 }
 
@@ -73,7 +73,7 @@ function checkDepth(value: unknown, where: string): void {
   const known = new Set<unknown>();
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MOST_LEVELS)
-      throw new InputError(where, `is nested more than ${MOST_LEVELS} levels deep, or holds itself`);
+      throw new InputError(where, `is nested more than ${MOST_LEVELS} levels deep, or contains itself`);
     // values that several aliases share are visited once per level
     known.clear();
     level = level.flatMap((one) => {

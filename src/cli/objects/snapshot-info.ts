@@ -40,12 +40,12 @@ export const snapshotInfos = (manifests: readonly Manifest[]): readonly Snapshot
 export const notInSnapshot = (manifests: readonly Manifest[]): readonly string[] =>
   snapshotInfos(manifests).flatMap(({ notRead = [], namespaces }) => [
     ...notRead.map(
-      ({ kind, why, effect }) => `${pluralOf(kind)}, which the snapshot could not read (${why}): ${effect}`,
+      ({ kind, why, effect }) => `${pluralOf(kind)} could not be read by the snapshot (${why}): ${effect}`,
     ),
     ...(namespaces === undefined
       ? []
       : [
-          `pods and other objects outside of the namespaces ${namespaces.join(', ')}: the snapshot is confined to these, ` +
-            'and nodes seem emptier than they are',
+          `pods and other objects outside of the namespaces ${namespaces.join(', ')}: the snapshot is limited to these, ` +
+            'and nodes appear emptier than they are',
         ]),
   ]);

@@ -76,7 +76,7 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
   const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
   const ignored = manifests
     .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
-    .map(({ object, where }) => `${where}: kind ${object.kind} plays no part here and is ignored${meant(object.kind)}`);
+    .map(({ object, where }) => `${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const uids = uidsInOrder();
   const pods = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
@@ -192,7 +192,7 @@ function typesOf(
 /** Suggests the correct spelling of a kind. */
 function meant(kind: string): string {
   const known = [...KNOWN_KINDS].find((name) => name.toLowerCase() === kind.toLowerCase().replace(/s$/, ''));
-  return known === undefined ? '' : `; is ${known} meant?`;
+  return known === undefined ? '' : `; did you mean ${known}?`;
 }
 
 /** Rejects duplicate names, because the later object would silently replace the earlier one. */
@@ -201,7 +201,7 @@ function refuseDoubles(manifests: readonly Manifest[]): void {
   for (const { object, where } of manifests) {
     const id = identityOf(object);
     const before = seen.get(id);
-    if (before !== undefined) throw new InputError(where, `given twice; the first is in ${before}`);
+    if (before !== undefined) throw new InputError(where, `defined twice; the first definition is in ${before}`);
     seen.set(id, where);
   }
 }
@@ -281,12 +281,12 @@ function nodeNotes(manifests: readonly Manifest[]): readonly string[] {
     if (object.kind !== 'Node') return [];
     checkNode(fieldIn(where, object));
     if (providerIdOf(object) !== undefined) return [];
-    return [`${where}: ${missingIn(object as Node)}; the operator ignores such a Node, and so it is left out here`];
+    return [`${where}: ${missingIn(object as Node)}; the Node is skipped, as the operator also ignores it`];
   });
 }
 
 /** Describes the missing fields of an ignored Node. */
 const missingIn = ({ spec }: Node): string =>
   spec?.providerID
-    ? `it has the label ${NODEPOOL_LABEL}, but neither ${INSTANCE_TYPE_LABEL} nor ${INITIALIZED_LABEL}: "true"`
-    : `it has the label ${NODEPOOL_LABEL}, but no spec.providerID`;
+    ? `the Node has the label ${NODEPOOL_LABEL}, but neither ${INSTANCE_TYPE_LABEL} nor ${INITIALIZED_LABEL}: "true"`
+    : `the Node has the label ${NODEPOOL_LABEL}, but no spec.providerID`;

@@ -57,7 +57,10 @@ export function stored<T extends KubeObject>({ object, where }: Manifest): T {
   if (found === undefined) return object as T;
   const { apiVersion, schema } = found;
   if (object.apiVersion !== apiVersion)
-    throw new InputError(where, `apiVersion: ${object.apiVersion} is not served, ${object.kind}s are ${apiVersion}`);
+    throw new InputError(
+      where,
+      `apiVersion: ${object.apiVersion} is not served; use ${apiVersion} for ${object.kind}s`,
+    );
   const result = schema.applyDefaults(object);
   const causes = rejections(schema, result);
   if (causes.length === 0) return result as T;
@@ -69,5 +72,5 @@ export function stored<T extends KubeObject>({ object, where }: Manifest): T {
 export const unknownFields = (manifests: readonly Manifest[]): readonly string[] =>
   manifests.flatMap(({ object, where }) => {
     const unknown = rulesOf(object.kind)?.schema.prune(object).unknown ?? [];
-    return unknown.map((field) => `${where}: ${field}: unknown field, it has no effect`);
+    return unknown.map((field) => `${where}: ${field}: unknown field is ignored`);
   });

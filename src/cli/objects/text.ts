@@ -36,7 +36,7 @@ function read(source: string, open: () => number): Buffer {
     const descriptor = open();
     try {
       const wrong = descriptor === 0 ? undefined : wrongKind(fstatSync(descriptor));
-      if (wrong !== undefined) throw new InputError(source, `${wrong}; give a file of YAML or JSON`);
+      if (wrong !== undefined) throw new InputError(source, `${wrong}; use a YAML or JSON file`);
       return readAll(descriptor, source);
     } finally {
       if (descriptor !== 0) closeSync(descriptor);
@@ -69,7 +69,7 @@ function decoded(bytes: Buffer, source: string): string {
   const [first, second] = bytes;
   const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   if (isUtf16) throw new InputError(source, 'is UTF-16; save it as UTF-8');
-  if (bytes.includes(0)) throw new InputError(source, 'holds NUL bytes, it is not a text of UTF-8');
+  if (bytes.includes(0)) throw new InputError(source, 'contains NUL bytes and is not a UTF-8 text file');
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {

@@ -44,10 +44,10 @@ export function importedFrom(sources: readonly Source[], options: ImportOptions)
     else
       throw new InputError(
         where,
-        'is not what aws savingsplans describe-savings-plans, describe-savings-plan-rates or aws ec2 describe-reserved-instances print with --output json',
+        'is not the output of aws savingsplans describe-savings-plans, describe-savings-plan-rates or aws ec2 describe-reserved-instances with --output json',
       );
     if (maybe(answer, 'nextToken') !== undefined)
-      notes.push(`${where}: there is more to list; leave out --max-results and --max-items of the AWS command`);
+      notes.push(`${where}: the list is incomplete; run the AWS command without --max-results and --max-items`);
   }
   return { plans, rates, reserved, notes };
 }
@@ -67,7 +67,9 @@ function documentsIn({ where, text }: Source): readonly { readonly where: string
     try {
       document = JSON.parse(part);
     } catch (error) {
-      throw new InputError(name, `not valid JSON, ask AWS with --output json: ${messageOf(error)}`, { cause: error });
+      throw new InputError(name, `not valid JSON; run the AWS command with --output json: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
     if (!isObject(document)) throw new InputError(name, 'must be an object');
     return { where: name, document };
@@ -79,20 +81,20 @@ const maybe = (answer: Field, name: string): string | undefined => {
   return typeof value === 'string' && value !== '' ? value : undefined;
 };
 
-const text = (answer: Field, name: string): string => maybe(answer, name) ?? answer.at(name).fail('must be text');
+const text = (answer: Field, name: string): string => maybe(answer, name) ?? answer.at(name).fail('must be a string');
 
 /** Reads a number. AWS returns most numbers as text. */
 function number(answer: Field, name: string): number {
   const field = answer.at(name);
   const value = Number(field.value ?? Number.NaN);
-  return Number.isFinite(value) && value >= 0 ? value : field.fail('must be a number from 0 on');
+  return Number.isFinite(value) && value >= 0 ? value : field.fail('must be a number of at least 0');
 }
 
 function time(answer: Field, name: string): string | undefined {
   const value = maybe(answer, name);
   if (value === undefined) return undefined;
   const ms = Date.parse(value);
-  return Number.isNaN(ms) ? answer.at(name).fail('must be a time') : new Date(ms).toISOString();
+  return Number.isNaN(ms) ? answer.at(name).fail('must be a valid time') : new Date(ms).toISOString();
 }
 
 const list = (answer: Field, name: string): readonly Field[] => answer.at(name).required().items();
@@ -103,10 +105,10 @@ function planOf(plan: Field): PlanWithoutRates | string {
   const type = text(plan, 'savingsPlanType');
   const state = maybe(plan, 'state') ?? 'active';
   if (type !== 'Compute' && type !== 'EC2Instance')
-    return `Savings Plan ${id} is left out: it is for ${type}, not for EC2`;
-  if (state !== 'active' && state !== 'queued') return `Savings Plan ${id} is left out: its state is ${state}`;
+    return `Savings Plan ${id} is skipped: it is for ${type}, not for EC2`;
+  if (state !== 'active' && state !== 'queued') return `Savings Plan ${id} is skipped: its state is ${state}`;
   const currency = maybe(plan, 'currency') ?? 'USD';
-  if (currency !== 'USD') return `Savings Plan ${id} is left out: its currency is ${currency}, not USD`;
+  if (currency !== 'USD') return `Savings Plan ${id} is skipped: its currency is ${currency}, not USD`;
   return {
     id,
     type,
@@ -147,7 +149,7 @@ function reservedOf(entry: Field, { region }: ImportOptions): (ReservedInstances
   const state = maybe(entry, 'State') ?? 'active';
   const product = maybe(entry, 'ProductDescription') ?? 'Linux/UNIX';
   const tenancy = maybe(entry, 'InstanceTenancy') ?? 'default';
-  const leftOut = (why: string): string => `Reserved instances ${id} are left out: ${why}`;
+  const leftOut = (why: string): string => `Reserved instances ${id} are skipped: ${why}`;
   if (state !== 'active') return leftOut(`their state is ${state}`);
   if (!product.startsWith('Linux/UNIX')) return leftOut(`they are for ${product}, not for Linux/UNIX`);
   if (tenancy !== 'default') return leftOut(`their tenancy is ${tenancy}`);

@@ -32,8 +32,8 @@ export function mergeImported(imported: Imported, existing: string | undefined, 
 }
 
 const withoutRates = (id: string): string =>
-  `Savings Plan ${id} is left out, its rates are not known: import also what ` +
-  `aws savingsplans describe-savings-plan-rates --savings-plan-id ${id} prints`;
+  `Savings Plan ${id} is skipped because its rates are unknown; also import the output of ` +
+  `aws savingsplans describe-savings-plan-rates --savings-plan-id ${id}`;
 
 function documentOf(content: string, file: string): Document {
   readPriceBook(content, file);
@@ -48,14 +48,12 @@ function addRates(
   { plans }: Imported,
 ): readonly string[] {
   if (rates.length === 0)
-    return [
-      `Savings Plan ${id}: no rate is for Linux on shared hardware in the region; leave out --region, or correct it`,
-    ];
+    return [`Savings Plan ${id} has no rate for Linux on shared hardware in the region; omit or correct --region`];
   if (plans.some((plan) => plan.id === id)) return [];
   const known = entryOf(document, 'savingsPlans', id);
   if (known === undefined)
     return [
-      `Savings Plan ${id} has rates but is not listed: import also what aws savingsplans describe-savings-plans prints`,
+      `Savings Plan ${id} has rates but is not listed; also import the output of aws savingsplans describe-savings-plans`,
     ];
   known.set('rates', document.createNode(rates));
   return [];

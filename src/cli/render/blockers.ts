@@ -14,13 +14,13 @@ export function blockersText(nodes: readonly NodeBlockers[], { all }: { readonly
   const rest =
     hidden === 0
       ? ''
-      : `${counted(hidden, 'node')} could not be disrupted either, but nobody wants to take ${hidden === 1 ? 'it' : 'them'}: --all says why`;
+      : `${counted(hidden, 'other node')} cannot be disrupted, but ${hidden === 1 ? 'is' : 'are'} not being drained, drifted or consolidatable; use --all to see the reasons`;
   return `${[...shown.map(nodeText), totals(waiting), rest].filter((text) => text !== '').join('\n\n')}\n`;
 }
 
 /** Sums up the waiting nodes: the cost of each further hour, and the cost that is already paid. */
 function totals(waiting: readonly NodeBlockers[]): string {
-  if (waiting.length === 0) return 'nothing keeps a node that is drained, drifted or consolidatable';
+  if (waiting.length === 0) return 'no node that is being drained, drifted or consolidatable is blocked';
   const perHour = waiting.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
   const soFar = waiting.reduce((sum, node) => sum + (node.usdSoFar ?? 0), 0);
   return `${counted(waiting.length, 'node')} wait${waiting.length === 1 ? 's' : ''}: ${usdPerHour(perHour)}, ${usd(soFar)} so far`;
@@ -28,9 +28,9 @@ function totals(waiting: readonly NodeBlockers[]): string {
 
 const WAITS: Readonly<Record<NodeBlockers['waitsFor'], string>> = {
   drain: 'is being drained',
-  drift: 'is drifted, and waits to be replaced',
-  consolidation: 'may be consolidated',
-  nothing: 'could not be disrupted',
+  drift: 'is drifted and waits for its replacement',
+  consolidation: 'can be consolidated',
+  nothing: 'cannot be disrupted',
 };
 
 function nodeText(found: NodeBlockers): string {
@@ -65,11 +65,11 @@ function endText(
   grace: string | undefined,
 ): readonly string[] {
   if (waitsFor !== 'drain')
-    return grace === undefined ? [] : [`once it is drained, its terminationGracePeriod ends that after ${grace}`];
+    return grace === undefined ? [] : [`once the drain starts, terminationGracePeriod limits it to ${grace}`];
   return [
     endsAt === undefined
-      ? 'it waits for as long as they resist: it has no terminationGracePeriod'
-      : `its terminationGracePeriod ends that at ${endsAt}`,
+      ? 'the drain waits without limit, because the NodeClaim has no terminationGracePeriod'
+      : `terminationGracePeriod ends the drain at ${endsAt}`,
   ];
 }
 

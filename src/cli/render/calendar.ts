@@ -16,7 +16,7 @@ export function calendarText({ from, until, nodePools }: Calendar, timeZone: str
   const clock = clockOf(timeZone);
   const title = `From ${clock(from)} to ${clock(until)}, ${timeZone}; schedules of budgets are in UTC`;
   const pools = nodePools.map((pool) => poolText(pool, clock));
-  return `${[title, ...(pools.length === 0 ? ['there is no NodePool'] : pools)].join('\n\n')}\n`;
+  return `${[title, ...(pools.length === 0 ? ['no NodePools found'] : pools)].join('\n\n')}\n`;
 }
 
 type Clock = (time: string) => string;
@@ -42,7 +42,7 @@ function clockOf(timeZone: string): Clock {
 }
 
 function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalendar, clock: Clock): string {
-  const title = `NodePool ${nodePool}: ${counted(nodes, 'node')}, ${disrupting} away or going`;
+  const title = `NodePool ${nodePool}: ${counted(nodes, 'node')}, ${disrupting} not ready or being deleted`;
   const groups = [...Map.groupBy(reasons, ({ spans, nextOpening }) => JSON.stringify({ spans, nextOpening })).values()];
   const rows = groups.flatMap((group) => groupRows(group, groups.length === 1, clock));
   const openings = groups.flatMap((group) => openingText(group, groups.length === 1, clock));
@@ -69,6 +69,6 @@ function openingText(group: PoolCalendar['reasons'], isAll: boolean, clock: Cloc
   if (spans[0]?.allowed !== 0) return [];
   const reasons = isAll ? 'all reasons' : namesOf(group, isAll);
   return [
-    `closed now for ${reasons}; ${nextOpening === undefined ? 'no opening is in sight' : `opens ${clock(nextOpening)}`}`,
+    `no disruption allowed now for ${reasons}; ${nextOpening === undefined ? 'no later time is known' : `allowed again at ${clock(nextOpening)}`}`,
   ];
 }

@@ -138,7 +138,7 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
 
 const section = ({ method, commands }: MethodResult, standing = ''): string =>
   commands.length === 0
-    ? `${method}: nothing to do${standing}`
+    ? `${method}: no command${standing}`
     : `${method}${standing}\n${table(HEADINGS, commands.map(commandRow))}`;
 
 type InFull = NonNullable<DisruptionAnswer['methods']>[number];
@@ -148,7 +148,7 @@ function standingOf({ candidates, budgets }: InFull): string {
   const limits = Object.entries(budgets).map(
     ([pool, count]) => `${pool} ${count === UNLIMITED ? 'any number' : count}`,
   );
-  return ` (${counted(candidates.length, 'candidate')}; budgets let go: ${limits.join(', ') || 'none'})`;
+  return ` (${counted(candidates.length, 'candidate')}; allowed by budgets: ${limits.join(', ') || 'none'})`;
 }
 
 export function disruptionText({ first, methods, unknown = [] }: DisruptionAnswer): string {
@@ -158,7 +158,7 @@ export function disruptionText({ first, methods, unknown = [] }: DisruptionAnswe
 }
 
 function conclusion(first: MethodResult | null): string {
-  if (first === null) return 'no node would be disrupted; karpenter explain node tells of each why';
+  if (first === null) return 'no node would be disrupted; karpenter explain node shows the reasons';
   const saved = first.commands.reduce((sum, { savings }) => sum + savings, 0);
   return `${first.method} comes first: ${counted(first.commands.length, 'command')}, ${usdPerHour(saved)} saved`;
 }

@@ -55,7 +55,7 @@ export function costText(cost: CostNow): string {
   const rows = [...groups.map((group) => cells(group, group.name, columns)), cells(total, 'total', columns)];
   const found =
     groups.length === 0
-      ? 'there are no nodes of NodePools whose price is known'
+      ? 'no nodes of NodePools with a known price'
       : table([...headings, ...AMOUNTS, ...(columns.hasSurplus ? ['SURPLUS CREDITS'] : []), 'LIST'], rows);
   const lines = [priceText(cost), ...notCounted(cost)].map((line) => indented(line, '  ', terminalWidth()));
   const parts = [`At ${at}, per hour; a month has 730 hours`, found, lines.join('\n'), unknownText(cost.unknown)];
@@ -84,8 +84,10 @@ function notCounted({ unpriced, otherNodes }: CostNow): readonly string[] {
   return [
     ...(unpriced.nodes === 0
       ? []
-      : [`not counted, since nobody knows the price: ${counted(unpriced.nodes, 'node')}, ${names}${more}`]),
-    ...(otherNodes === 0 ? [] : [`not counted, since they are of no NodePool: ${counted(otherNodes, 'node')}`]),
+      : [`not counted, because the price is unknown: ${counted(unpriced.nodes, 'node')}, ${names}${more}`]),
+    ...(otherNodes === 0
+      ? []
+      : [`not counted, because they do not belong to a NodePool: ${counted(otherNodes, 'node')}`]),
   ];
 }
 
@@ -107,7 +109,7 @@ export function sparkline(
 
 export function historyText(history: CostHistory): string {
   const { per, points, total, nodePools, since, until } = history;
-  if (points.length === 0) return `nothing is known of the time from ${since} to ${until}\n`;
+  if (points.length === 0) return `no data for the time from ${since} to ${until}\n`;
   const missing = missingHours(history);
   const rows = points.map(({ at, hours, ...point }) => [
     per === 'day' ? at.slice(0, 10) : at.slice(0, 16).replace('T', ' '),
@@ -125,7 +127,7 @@ export function historyText(history: CostHistory): string {
     indented(spent, '  ', terminalWidth()),
     missing === 0
       ? ''
-      : `${counted(missing, 'hour')} between them ${missing === 1 ? 'is' : 'are'} missing: no operator worked then`,
+      : `${counted(missing, 'hour')} in this period ${missing === 1 ? 'is' : 'are'} missing, because no operator was running`,
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }

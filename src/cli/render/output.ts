@@ -4,7 +4,7 @@ import { Option } from 'commander';
 export type Format = 'table' | 'json' | 'yaml';
 
 export const outputOption = (): Option =>
-  new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'yaml']).default('table');
+  new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
 
 /** Prints a value as JSON or YAML, or as a table that `text` renders. */
 export async function printAs<T>(

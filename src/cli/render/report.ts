@@ -27,7 +27,7 @@ export function reportMarkdown(report: SupportReport): string {
       .filter((text) => text !== '')
       .join('\n\n'),
   );
-  return `${['# Nodes: what was done and what it is worth', periodText(report), ...sections].join('\n\n')}\n`;
+  return `${['# Nodes: decisions and savings', periodText(report), ...sections].join('\n\n')}\n`;
 }
 
 function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -38,7 +38,7 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
 }
 
 const periodText = ({ since, until, firstDecision }: SupportReport): string =>
-  `From ${since} to ${until}${firstDecision === undefined ? '; no decision is known of that time' : `; the first decision that is known is of ${firstDecision}`}`;
+  `From ${since} to ${until}${firstDecision === undefined ? '; no decisions are recorded in this period' : `; the first recorded decision is from ${firstDecision}`}`;
 
 const sectionsOf = (report: SupportReport): readonly Section[] => [
   moneySection(report),
@@ -54,17 +54,17 @@ function moneySection({ spent, now }: SupportReport): Section {
     title: 'Cost',
     lines: [
       `now ${usdPerHour(now.usdPerHour)} for ${counted(now.nodes, 'node')}${idle}${surplusPart(now.surplusCreditsUsdPerHour, usdPerHour)}`,
-      `${usd(spent.usd)} in the ${spent.hours} hours that are known: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets${surplusPart(spent.surplusCreditsUsd, usd)}; ${usd(spent.listUsd)} at list prices`,
+      `${usd(spent.usd)} in the ${spent.hours} recorded hours: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets${surplusPart(spent.surplusCreditsUsd, usd)}; ${usd(spent.listUsd)} at list prices`,
     ],
   };
 }
 
 function purchaseSection({ purchases: { nodes, pods, replacements, failed } }: SupportReport): Section {
-  const failures = failed === 0 ? '' : `; ${failed} could not be had or never joined`;
+  const failures = failed === 0 ? '' : `; ${failed} failed to launch or to register`;
   return {
-    title: 'Purchases',
+    title: 'Launches',
     lines: [
-      `${counted(nodes, 'node')} for ${counted(pods, 'pod')}, ${replacements} of them in place of others${failures}`,
+      `${counted(nodes, 'node')} for ${counted(pods, 'pod')}, ${replacements} of them as replacements${failures}`,
     ],
   };
 }
@@ -80,12 +80,12 @@ const moveRow = (name: string, moves: MoveSums): readonly string[] => [
 
 function moveSection({ moves: { byMethod, ...all } }: SupportReport): Section {
   if (all.moves === 0)
-    return { title: 'Disruption', lines: ['nothing was consolidated, and nothing that drifted was replaced'] };
+    return { title: 'Disruption', lines: ['no nodes were consolidated, and no drifted nodes were replaced'] };
   return {
     title: 'Disruption',
     lines: [
-      `${counted(all.moves, 'move')} of ${counted(all.nodes, 'node')}: ${usdPerHour(all.predictedUsdPerHour)} less to pay`,
-      `of ${counted(all.ended, 'consolidation')} it is known what the first 30 minutes brought: ${usd(all.realisedUsd)} of ${usd(all.predictedUsd)} predicted`,
+      `${counted(all.moves, 'move')} of ${counted(all.nodes, 'node')}: ${usdPerHour(all.predictedUsdPerHour)} predicted savings`,
+      `savings in the first 30 minutes are known for ${counted(all.ended, 'consolidation')}: ${usd(all.realisedUsd)} of ${usd(all.predictedUsd)} predicted`,
     ],
     headings: MOVE_HEADINGS,
     rows: [...byMethod.map((each) => moveRow(each.method, each)), moveRow('all', all)],
@@ -95,15 +95,15 @@ function moveSection({ moves: { byMethod, ...all } }: SupportReport): Section {
 function otherSection({ interruptions, deletions, podsDisturbed }: SupportReport): Section {
   const reasons = interruptions.reasons.map(({ reason, nodes }) => `${nodes} ${reason}`).join(', ');
   return {
-    title: 'Disturbance',
+    title: 'Evictions',
     lines: [
-      `${counted(podsDisturbed, 'pod')} had to move, whatever the reason`,
+      `${counted(podsDisturbed, 'pod')} moved for any reason`,
       interruptions.nodes === 0
-        ? 'AWS took no instance'
-        : `AWS took ${counted(interruptions.nodes, 'instance')} (${reasons}); ${counted(interruptions.pods, 'pod')} on them moved`,
+        ? 'AWS interrupted no instances'
+        : `AWS interrupted ${counted(interruptions.nodes, 'instance')} (${reasons}); ${counted(interruptions.pods, 'pod')} of these instances moved`,
       ...deletions.map(
         ({ reason, nodes, pods }) =>
-          `${counted(nodes, 'NodeClaim')} deleted as ${reason}, with ${counted(pods, 'pod')}`,
+          `${counted(nodes, 'NodeClaim')} with ${counted(pods, 'pod')} deleted for reason ${reason}`,
       ),
     ],
   };
@@ -126,7 +126,7 @@ const wasteRow = (node: WastefulNode, hasSurplus: boolean): readonly string[] =>
 ];
 
 function whyOf({ code, why = '', nearestMiss }: WastefulNode): string {
-  if (code === undefined) return 'disruption has not looked at it yet';
+  if (code === undefined) return 'not checked for disruption yet';
   return `${why}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
 }
 
@@ -134,7 +134,7 @@ function wasteSection({ wasteful }: SupportReport): Section {
   const hasSurplus = wasteful.some(({ surplusCreditsUsdPerHour }) => surplusCreditsUsdPerHour > 0);
   return {
     title: 'Most idle nodes now',
-    lines: wasteful.length === 0 ? ['none has idle cost'] : [],
+    lines: wasteful.length === 0 ? ['no node has idle cost'] : [],
     headings: wasteHeadings(hasSurplus),
     rows: wasteful.map((node) => wasteRow(node, hasSurplus)),
   };

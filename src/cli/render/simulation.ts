@@ -54,7 +54,7 @@ function grouped(pods: readonly (readonly [pod: string, reason: string])[]): rea
     const [[first, reason] = ['', '']] = group;
     const isSame = group.every((each) => each[1] === reason);
     const others = group.length > 1 ? ` and ${counted(group.length - 1, 'other')}` : '';
-    return [`${first}${others}${isSame ? '' : `, in the words for ${first}`}`, reason];
+    return [`${first}${others}${isSame ? '' : `; the text is for ${first}`}`, reason];
   });
 }
 

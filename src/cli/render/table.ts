@@ -63,4 +63,4 @@ export const inShort = (names: readonly string[]): string =>
 export const unknownText = (unknown: readonly string[] = []): string =>
   unknown.length === 0
     ? ''
-    : ['NOT KNOWN HERE', ...unknown.map((text) => `  ${indented(text, '  ', terminalWidth())}`)].join('\n');
+    : ['UNKNOWN', ...unknown.map((text) => `  ${indented(text, '  ', terminalWidth())}`)].join('\n');

@@ -13,7 +13,7 @@ const HEADINGS = ['NODE', 'NODEPOOL', 'VERDICT', 'IN THE WAY', 'NEAREST MISS'];
 
 /** Renders one line per node. */
 export function verdictsText(verdicts: readonly Verdict[]): string {
-  if (verdicts.length === 0) return 'there are no nodes to look at\n';
+  if (verdicts.length === 0) return 'no nodes found\n';
   const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '' }) => [
     node,
     nodePool,
@@ -33,7 +33,7 @@ export function verdictText({ node, nodePool, code, text, object, nearestMiss, c
     ['NodePool', nodePool ?? ''],
     ['verdict', code],
     ['because', text],
-    ['in the way', objectText(object)],
+    ['blocked by', objectText(object)],
     ['nearest miss', nearestMiss ?? ''],
     ['command', command === undefined ? '' : commandText(command)],
   ]

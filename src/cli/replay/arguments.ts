@@ -20,7 +20,7 @@ export function checkArguments(args: readonly string[], where: string): readonly
     return parseSettings(args, ENVIRONMENT).ignored.map((note) => `${where}: ${note}`);
   } catch (error) {
     if (error instanceof HelpRequested)
-      throw new InputError(where, `${helpOf(args)} is no setting; docs/reference/settings.md lists them`, {
+      throw new InputError(where, `${helpOf(args)} is not a setting; see docs/reference/settings.md`, {
         cause: error,
       });
     if (!(error instanceof SettingsError)) throw error;
@@ -36,7 +36,7 @@ function meant(args: readonly string[]): string {
     const flag = /^--?([^-=][^=]*)/.exec(argument)?.[1];
     if (flag === undefined || FLAGS.includes(flag)) continue;
     const near = nearestName(flag, FLAGS);
-    if (near !== undefined) return `; is ${quoted(`--${near}`)} meant?`;
+    if (near !== undefined) return `; did you mean ${quoted(`--${near}`)}?`;
   }
   return '';
 }

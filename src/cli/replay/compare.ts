@@ -38,7 +38,7 @@ export const unfinished = ({ runs, trace, lives }: ReplayResult): readonly strin
 
 function comparison(first: ReplayRun, other: ReplayRun): string {
   if (!isComparable(first, other))
-    return `${other.name} and ${first.name} cannot be compared: they played ${spanText(other.playedSeconds)} and ${spanText(first.playedSeconds)} of the trace.`;
+    return `${other.name} and ${first.name} cannot be compared, because they cover ${spanText(other.playedSeconds)} and ${spanText(first.playedSeconds)} of the trace.`;
   const clauses = [`${other.name} ${costClause(first, other)}`, evictionClause(first.evictions, other.evictions)];
   const waiting = waitingClause(first, other);
   return `${clauses.join(waiting === undefined ? ' and ' : ', ')}${waiting === undefined ? '' : ` and ${waiting}`}.`;
@@ -47,14 +47,14 @@ function comparison(first: ReplayRun, other: ReplayRun): string {
 function costClause(first: ReplayRun, other: ReplayRun): string {
   const difference = costDifference(first, other);
   if (difference === undefined)
-    return other.cost.effectiveUsd > 0 ? `costs money, unlike ${first.name}` : `costs nothing, like ${first.name}`;
+    return other.cost.effectiveUsd > 0 ? `costs money, unlike ${first.name}` : `costs $0, as ${first.name} does`;
   if (Math.abs(difference) < SAME_SHARE) return `costs the same as ${first.name}`;
   return `costs ${Math.abs(difference * 100).toFixed(1)} % ${difference < 0 ? 'less' : 'more'} than ${first.name}`;
 }
 
 function evictionClause(first: number, other: number): string {
-  if (first === other) return first === 0 ? 'evicts no pods, like it' : 'evicts as many pods';
-  if (first === 0) return `evicts ${other} ${other === 1 ? 'pod' : 'pods'}, where it evicts none`;
+  if (first === other) return first === 0 ? 'evicts no pods either' : 'evicts as many pods';
+  if (first === 0) return `evicts ${other} ${other === 1 ? 'pod' : 'pods'} instead of none`;
   if (other === 0) return 'evicts no pods';
   const ratio = other / first;
   const times = ratio >= 10 ? Math.round(ratio) : Number(ratio.toFixed(ratio < 0.1 ? 2 : 1));

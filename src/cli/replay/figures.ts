@@ -49,7 +49,7 @@ export const FIGURES: readonly FigureGroup[] = [
       { label: 'p50', of: waited('p50') },
       { label: 'p95', of: waited('p95') },
       { label: 'p99', of: waited('p99') },
-      { label: 'longest', of: waited('longest') },
+      { label: 'maximum', of: waited('longest') },
       { label: 'pods bound', of: ({ waiting }) => amount(waiting.pods) },
       { label: 'still waiting', of: ({ waiting }) => amount(waiting.stillWaiting) },
       { label: 'evictions', of: ({ evictions }) => amount(evictions) },
@@ -66,19 +66,19 @@ export const FIGURES: readonly FigureGroup[] = [
   {
     title: 'Nodes',
     figures: [
-      { label: 'bought', of: ({ nodes }) => amount(nodes.bought) },
-      { label: 'given back', of: ({ nodes }) => amount(nodes.givenBack) },
-      { label: 'most at a time', of: ({ nodes }) => amount(nodes.most) },
+      { label: 'launched', of: ({ nodes }) => amount(nodes.bought) },
+      { label: 'removed', of: ({ nodes }) => amount(nodes.givenBack) },
+      { label: 'maximum', of: ({ nodes }) => amount(nodes.most) },
       { label: 'average', of: ({ nodes }) => nodes.average.toFixed(1) },
       { label: 'idle CPU', of: ({ idle }) => percent(idle.cpu) },
       { label: 'idle memory', of: ({ idle }) => percent(idle.memory) },
     ],
   },
   {
-    title: 'Shortage',
+    title: 'Interruptions',
     figures: [
       { label: 'interruptions', of: ({ interruptions }) => amount(interruptions.count) },
-      { label: 'survived', of: ({ interruptions }) => amount(interruptions.survived) },
+      { label: 'drained in time', of: ({ interruptions }) => amount(interruptions.survived) },
       { label: 'capacity errors', of: ({ interruptions }) => amount(interruptions.capacityErrors) },
     ],
   },

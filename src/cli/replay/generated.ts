@@ -28,7 +28,7 @@ export function generated(source: string): Trace {
   const at = source.indexOf('?');
   const kind = source.slice(SCHEME.length, at < 0 ? undefined : at);
   if (!isKind(kind))
-    throw new InputError(where, `there is no generator ${quoted(kind)}${meant(kind, Object.keys(GENERATORS))}`);
+    throw new InputError(where, `unknown generator ${quoted(kind)}${meant(kind, Object.keys(GENERATORS))}`);
   return generateTrace(kind, optionsIn(new URLSearchParams(at < 0 ? '' : source.slice(at + 1)), where));
 }
 
@@ -36,18 +36,18 @@ const isKind = (kind: string): kind is GeneratorKind => Object.hasOwn(GENERATORS
 
 function meant(name: string, known: readonly string[]): string {
   const near = nearestName(name, known);
-  return near === undefined ? `; there are ${known.join(', ')}` : `, is ${quoted(near)} meant?`;
+  return near === undefined ? `; use one of ${known.join(', ')}` : `; did you mean ${quoted(near)}?`;
 }
 
 function optionsIn(given: URLSearchParams, where: string): GeneratorOptions {
   for (const name of given.keys())
-    if (!NAMES.includes(name)) throw new InputError(where, `there is no option ${quoted(name)}${meant(name, NAMES)}`);
+    if (!NAMES.includes(name)) throw new InputError(where, `unknown option ${quoted(name)}${meant(name, NAMES)}`);
   const number = (name: 'seed' | 'pods', most: number): number => {
     const text = given.get(name);
     if (text === null) return DEFAULTS[name];
     const value = Number(text);
     if (!/^\d+$/.test(text) || value > most || (name === 'pods' && value === 0))
-      throw new InputError(where, `${name} must be a whole number up to ${most}, not ${quoted(text)}`);
+      throw new InputError(where, `${name} must be an integer of at most ${most}, not ${quoted(text)}`);
     return value;
   };
   return {
@@ -63,7 +63,7 @@ function secondsIn(text: string | null, where: string): number {
   const days = /^(\d{1,3})d$/.exec(text)?.[1];
   const seconds = days === undefined ? durationSeconds(text) : Number(days) * DAY_SECONDS;
   if (!(seconds > 0 && seconds <= MOST_SECONDS))
-    throw new InputError(where, `duration must be such as 7d or 36h, and at most 366d, not ${quoted(text)}`);
+    throw new InputError(where, `duration must be at most 366d, for example 7d or 36h, not ${quoted(text)}`);
   return seconds;
 }
 
@@ -79,6 +79,6 @@ function startIn(text: string | null, where: string): number {
   if (text === null) return DEFAULTS.startMs;
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
-    throw new InputError(where, `start must be a time such as ${DEFAULT_START}, not ${quoted(text)}`);
+    throw new InputError(where, `start must be a time, for example ${DEFAULT_START}, not ${quoted(text)}`);
   return ms;
 }

@@ -49,7 +49,7 @@ export function givenObjects(manifests: readonly Manifest[]): Given {
     notes:
       made.length === 0
         ? []
-        : [`${counted(made.length, 'object')} of kinds that come of the replay itself are left out: ${inShort(kinds)}`],
+        : [`${counted(made.length, 'object')} of kinds that the replay creates itself are ignored: ${inShort(kinds)}`],
   };
 }
 
@@ -84,14 +84,14 @@ export function checkNodePools(manifests: readonly Manifest[], beginning: Beginn
   const of = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
   const pools = of('NodePool');
   if (pools.length === 0 && beginning.nodePools.size === 0)
-    throw new InputError(sources, 'there is no NodePool, so that no node could be bought; add one with -f');
+    throw new InputError(sources, 'no NodePool found, so no node can be launched; add one with -f');
   const classes = new Set([...of('EC2NodeClass').map(({ object }) => object.metadata.name), ...beginning.nodeClasses]);
   for (const { object, where } of pools) {
     const name = (object as Partial<NodePool>).spec?.template?.spec?.nodeClassRef?.name;
     if (name !== undefined && !classes.has(name))
       throw new InputError(
         where,
-        `spec.template.spec.nodeClassRef.name: EC2NodeClass ${JSON.stringify(name)} is not there; add its manifest with -f`,
+        `spec.template.spec.nodeClassRef.name: EC2NodeClass ${JSON.stringify(name)} not found; add its manifest with -f`,
       );
   }
 }

@@ -22,14 +22,14 @@ export function destination(text: string, before: readonly Destination[] = []): 
   const form = FORMS.find((each) => each === name);
   if (form === undefined || file === '')
     throw new InvalidArgumentError(
-      `Expected ${FORMS.join(', ')}, or one of them with a file such as html=replay.html.`,
+      `Expected ${FORMS.join(', ')}, or one of them with a file, for example html=replay.html.`,
     );
-  if (file === undefined && needsFile(form)) throw new InvalidArgumentError(`Name its file: ${form}=replay.${form}.`);
+  if (file === undefined && needsFile(form)) throw new InvalidArgumentError(`Add a file name: ${form}=replay.${form}.`);
   const given = { form, ...(file !== undefined && { file }) };
   const clash = before.find((each) => each.file === file);
   if (clash !== undefined)
     throw new InvalidArgumentError(
-      `${clash.form} goes to ${file === undefined ? 'standard output' : file} already; name another file.`,
+      `${clash.form} is already written to ${file === undefined ? 'standard output' : file}; choose another file.`,
     );
   return [...before, given];
 }
@@ -37,7 +37,7 @@ export function destination(text: string, before: readonly Destination[] = []): 
 export const destinationsOption = (): Option =>
   new Option(
     '-o, --output <form>',
-    'summary, json or yaml, each to a file with =FILE, or html=FILE for a page with plots; repeatable; the summary is printed unless another form is',
+    'summary, json or yaml, optionally with =FILE, or html=FILE for a page with plots; repeatable; the summary is printed unless another format is',
   ).argParser(destination);
 
 /** Adds the summary if standard output is not used otherwise. */
@@ -58,6 +58,6 @@ export function checkWritable(destinations: readonly Destination[]): void {
       throw new InputError(file, `cannot be written: ${messageOf(error)}`, { cause: error });
     }
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-      throw new InputError(file, 'is a folder; name a file');
+      throw new InputError(file, 'is a folder; use a file name');
   }
 }

@@ -36,7 +36,7 @@ const PATCH_FIELDS = ['kind', 'name', 'namespace', 'patch'];
 export function readSets(text: string, file: string): readonly DeclaredSet[] {
   const root = fieldIn(file, parsed(text, file), 'sets');
   if (!Array.isArray(root.value)) return root.fail('must be a list of sets, each with a name');
-  if (root.value.length === 0) return root.fail('is empty; name at least one set');
+  if (root.value.length === 0) return root.fail('is empty; add at least one set');
   const folder = resolve(file, '..');
   return root.items().map((item) => setOf(item, file, folder));
 }
@@ -81,7 +81,7 @@ function patchOf(item: Field): Patch {
 function textOf(item: Field): string {
   const { value } = item.required();
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return item.fail(`must be text, not ${JSON.stringify(value)}`);
+  return item.fail(`must be a string, not ${JSON.stringify(value)}`);
 }
 
 function nameOf(field: Field): string {
@@ -94,6 +94,8 @@ function onlyKnown(item: Field, known: readonly string[]): void {
     const near = nearestName(key, known);
     item
       .at(key)
-      .fail(`unknown field${near === undefined ? `; there are ${known.join(', ')}` : `, is ${quoted(near)} meant?`}`);
+      .fail(
+        `unknown field${near === undefined ? `; use one of ${known.join(', ')}` : `; did you mean ${quoted(near)}?`}`,
+      );
   }
 }

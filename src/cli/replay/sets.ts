@@ -79,7 +79,7 @@ function comparedSet(text: string): DeclaredSet {
   if (name === '' || name.startsWith('-'))
     throw new InputError(
       where,
-      "expected NAME=ARGS, such as compatible='--packing=compatible --consolidation=compatible'",
+      "expected NAME=ARGS, for example compatible='--packing=compatible --consolidation=compatible'",
     );
   return { name, args: wordsOf(text.slice(at + 1), where), objects: [], patch: [], where };
 }
@@ -88,7 +88,7 @@ function distinct(sets: readonly DeclaredSet[]): readonly DeclaredSet[] {
   const names = new Set<string>();
   for (const { name, where } of sets) {
     if (names.has(name))
-      throw new InputError(where, `there is another set named ${quoted(name)}; give it a name of its own`);
+      throw new InputError(where, `the name ${quoted(name)} is already used by another set; choose another name`);
     names.add(name);
   }
   return sets;
@@ -114,7 +114,7 @@ function patched(manifests: readonly Manifest[], change: Patch, where: string): 
     (namespace === undefined || (object.metadata.namespace ?? 'default') === namespace);
   if (!manifests.some(isMeant)) {
     const known = manifests.flatMap(({ object }) => (object.kind === kind ? [object.metadata.name] : []));
-    throw new InputError(where, notAmong(kind, name, { known, where: 'among the manifests' }));
+    throw new InputError(where, notAmong(kind, name, { known, where: 'in the manifests' }));
   }
   return manifests.map((manifest) => {
     if (!isMeant(manifest)) return manifest;

@@ -41,7 +41,7 @@ function wordAt(line: string, from: number, where: string): { readonly word: str
       word += line[at] ?? '';
     } else word += character;
   }
-  if (quote !== '') throw new InputError(where, `a quote ${quote} is not closed`);
+  if (quote !== '') throw new InputError(where, `unclosed quote ${quote}`);
   return { word, end: at };
 }
 

@@ -52,10 +52,10 @@ export const AWS_NODE_TEMPLATE = kind('karpenter.k8s.aws', 'v1alpha1', 'AWSNodeT
 
 const beta = (of: Kind): Kind => ({ ...of, version: 'v1beta1' });
 
-const BUYING = 'what would be bought for pods cannot be computed without them';
-const WORKLOADS = 'pods that it has not made yet are not counted, and capacity buffers may not find it';
+const BUYING = 'simulations cannot compute launches without them';
+const WORKLOADS = 'pods that do not exist yet are not counted, and capacity buffers may not find it';
 const SPREAD = 'default topology spread constraints may select other pods';
-const ALPHA = 'whether nodes of alpha versions are left cannot be said';
+const ALPHA = 'remaining nodes of alpha versions cannot be detected';
 
 const only = (of: Kind, effect: string): ReadKind => ({ versions: [of], effect });
 
@@ -65,29 +65,29 @@ export const READ_KINDS: readonly ReadKind[] = [
   { versions: [EC2_NODE_CLASS, beta(EC2_NODE_CLASS)], effect: BUYING },
   only(PROVISIONER, ALPHA),
   only(AWS_NODE_TEMPLATE, ALPHA),
-  only(NODE_OVERLAY, 'prices and capacities may be others'),
-  { versions: [NODE_CLAIM, beta(NODE_CLAIM)], effect: 'nodes seem to belong to nobody' },
+  only(NODE_OVERLAY, 'prices and capacities may differ'),
+  { versions: [NODE_CLAIM, beta(NODE_CLAIM)], effect: 'nodes appear to have no owner' },
   only(MACHINE, ALPHA),
-  only(NODE, 'pods seem to have no node to go to'),
-  only(CSI_NODE, 'nodes seem to take any number of volumes'),
-  only(NAMESPACE, 'namespace selectors of affinities match nothing'),
-  only(PRIORITY_CLASS, 'priorities of pods may be others'),
-  only(STORAGE_CLASS, 'volumes may be bound to other zones'),
-  only(PERSISTENT_VOLUME, 'pods may be placed in zones where their volumes are not'),
-  only(PERSISTENT_VOLUME_CLAIM, 'pods may be placed in zones where their volumes are not'),
-  only(VOLUME_ATTACHMENT, 'what a drain waits for cannot be said'),
-  only(POD_DISRUPTION_BUDGET, 'nodes seem free to go that a PodDisruptionBudget keeps'),
-  only(CAPACITY_BUFFER, 'room that is kept seems free'),
+  only(NODE, 'pods appear to have no node'),
+  only(CSI_NODE, 'nodes appear to accept any number of volumes'),
+  only(NAMESPACE, 'namespace selectors of affinities match no namespace'),
+  only(PRIORITY_CLASS, 'priorities of pods may differ'),
+  only(STORAGE_CLASS, 'zones of volumes may differ'),
+  only(PERSISTENT_VOLUME, 'pods may be placed in zones without their volumes'),
+  only(PERSISTENT_VOLUME_CLAIM, 'pods may be placed in zones without their volumes'),
+  only(VOLUME_ATTACHMENT, 'reasons for waiting drains are incomplete'),
+  only(POD_DISRUPTION_BUDGET, 'nodes appear disruptable although a PodDisruptionBudget blocks them'),
+  only(CAPACITY_BUFFER, 'reserved capacity appears to be free'),
   only(POD_TEMPLATE, 'capacity buffers may not find it'),
   only(SERVICE, SPREAD),
   only(REPLICATION_CONTROLLER, SPREAD),
-  only(DAEMON_SET, 'new nodes seem to have more room than they will'),
+  only(DAEMON_SET, 'new nodes appear to have more free capacity than they will have'),
   only(DEPLOYMENT, WORKLOADS),
   only(STATEFUL_SET, WORKLOADS),
   only(REPLICA_SET, WORKLOADS),
   only(JOB, WORKLOADS),
-  { ...only(EVENT, 'since when something blocks a node cannot be said'), fieldSelector: 'source=karpenter' },
-  only(POD, 'nodes seem empty, and nothing seems to wait'),
+  { ...only(EVENT, 'the time since when a node is blocked is unknown'), fieldSelector: 'source=karpenter' },
+  only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];
 
 /** API groups of custom resources, which the cluster may not serve. */

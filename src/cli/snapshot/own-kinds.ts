@@ -41,7 +41,7 @@ export function keepOf(schema: OpenApiSchema, path: string): Keep {
     );
   if (isObject(schema.additionalProperties) && keepOf(schema.additionalProperties, `${path}.*`) === true) return 'map';
   if (schema.type !== 'object' && schema.additionalProperties === undefined && !isOpen(schema)) return true;
-  throw new Error(`Cannot keep ${path} in a snapshot: its schema is open; list its fields in own-kinds.ts`);
+  throw new Error(`Cannot keep ${path} in a snapshot because its schema is open; list its fields in own-kinds.ts`);
 }
 
 const isOpen = (schema: OpenApiSchema): boolean => schema['x-kubernetes-preserve-unknown-fields'] === true;

@@ -42,7 +42,7 @@ const WEBHOOKS: readonly Kind[] = (['Mutating', 'Validating'] as const).map((typ
   namespaced: false,
 }));
 
-export const REFUSED = 'what older versions left behind cannot be said';
+export const REFUSED = 'objects of older versions cannot be detected';
 
 /** @throws Error if the API server cannot be reached, or the connection fails */
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {
@@ -73,7 +73,7 @@ interface GroupList {
  */
 async function servedKinds(client: Client): Promise<ReadonlySet<string>> {
   const { groups } = (await client.raw('/apis')) as GroupList;
-  if (!Array.isArray(groups)) throw new Error('the API server does not say which API groups it serves');
+  if (!Array.isArray(groups)) throw new Error('the API server does not list its API groups');
   const versions = groups.flatMap((group) => (CUSTOM_GROUPS.has(group.name) ? group.versions : []));
   const found = await Promise.all(
     versions.map(async ({ groupVersion }) => {

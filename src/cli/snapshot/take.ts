@@ -48,7 +48,9 @@ export async function takeSnapshot(
   }
   const refused = new Map(gaps.notRead.map(({ kind, why }) => [kind, why]));
   if (NEEDED.every((kind) => refused.has(kind)))
-    throw new Error(`nothing can be read: ${refused.get('Pod')}; use a kubeconfig with the rights that --help names`);
+    throw new Error(
+      `the cluster cannot be read: ${refused.get('Pod')}; use a kubeconfig with the permissions listed by --help`,
+    );
   const info: SnapshotInfo = {
     ...SNAPSHOT_INFO,
     metadata: { name: 'snapshot' },

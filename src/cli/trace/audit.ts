@@ -53,12 +53,12 @@ export async function fromAudit(paths: readonly string[], options: AuditOptions)
       const event = eventIn(text, `${source.name}, line ${number}`);
       const ms = timeOf(textAt(event, 'stageTimestamp') || textAt(event, 'requestReceivedTimestamp'));
       if (Number.isNaN(ms))
-        throw new InputError(`${source.name}, line ${number}`, 'stageTimestamp is missing or no time');
+        throw new InputError(`${source.name}, line ${number}`, 'stageTimestamp is missing or not a valid time');
       reading ??= new Reading(ms, options);
       reading.take(event, ms);
     }
   }
-  if (reading === undefined) throw new InputError(paths.join(', '), 'no audit event in it');
+  if (reading === undefined) throw new InputError(paths.join(', '), 'no audit events found');
   return { ...reading.result(), lines };
 }
 
@@ -67,12 +67,12 @@ function eventIn(text: string, where: string): JsonObject {
   try {
     event = parseJson(text);
   } catch (error) {
-    throw new InputError(where, `${(error as Error).message}; a log of JSON lines has one event a line`, {
+    throw new InputError(where, `${(error as Error).message}; the log must contain one JSON event per line`, {
       cause: error,
     });
   }
   if (!isObject(event) || event.kind !== 'Event' || !textAt(event, 'apiVersion').startsWith('audit.k8s.io/'))
-    throw new InputError(where, 'is no audit event: kind must be Event and apiVersion audit.k8s.io/v1');
+    throw new InputError(where, 'is not an audit event; kind must be Event and apiVersion audit.k8s.io/v1');
   return event;
 }
 
@@ -107,7 +107,7 @@ class Reading {
   #change(change: Change): void {
     const { event, ref, ms } = change;
     const [verb, subresource] = [textAt(event, 'verb'), textAt(ref, 'subresource')];
-    if (verb === 'deletecollection') this.#history.miss('deletecollection does not say which objects it deleted');
+    if (verb === 'deletecollection') this.#history.miss('deletecollection does not list the deleted objects');
     else if (subresource === 'scale') this.#scale(change);
     else if (verb === 'delete') this.#history.remove(nameOf(change), ms);
     else if (subresource === 'eviction') this.#history.evicted(nameOf(change));
@@ -127,8 +127,8 @@ class Reading {
     if (textAt(event, 'verb') === 'patch' && this.#patchedReplicas(change)) return;
     this.#history.miss(
       level === 'Metadata'
-        ? `${kind.kind} was written, and the log says no more at the level Metadata`
-        : `${kind.kind} was written, and the log does not hold it at the level ${level}`,
+        ? `${kind.kind} was written, but the level Metadata does not contain the object`
+        : `${kind.kind} was written, but the level ${level} does not contain the object`,
     );
   }
 
@@ -136,11 +136,11 @@ class Reading {
     const { event, kind, ms } = change;
     const replicas = replicasIn(fieldsAt(event, 'responseObject')) ?? replicasIn(fieldsAt(event, 'requestObject'));
     if (replicas === undefined) {
-      this.#history.miss(`${kind.kind} was scaled, and the log does not say to how many: use the level Request`);
+      this.#history.miss(`${kind.kind} was scaled, but the log does not contain the replicas; use the level Request`);
       return;
     }
     if (!this.#history.scale(nameOf(change), replicas, ms))
-      this.#history.miss(`${kind.kind} was scaled that the log does not describe: it was made before the log begins`);
+      this.#history.miss(`${kind.kind} was scaled, but it was created before the start of the log`);
   }
 
   #patchedReplicas(change: Change): boolean {

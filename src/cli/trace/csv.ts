@@ -30,7 +30,7 @@ export async function fromCsv(path: string, options: CsvOptions): Promise<FromCs
   const source = await openLines(path);
   const { rows, incomplete } = await rowsOf(source, options);
   if (rows.length === 0)
-    throw new InputError(source.name, 'no task in it; is --no-header missing, or are columns named wrongly?');
+    throw new InputError(source.name, 'no tasks found; check the column names, or add --no-header');
   rows.sort((a, b) => a.at - b.at);
   const firstAt = rows[0]?.at ?? 0;
   const seconds = rows.reduce((most, { at, runsFor }) => Math.max(most, at - firstAt + runsFor), 0);
@@ -63,7 +63,7 @@ async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: 
     if (row === undefined) incomplete += 1;
     else rows.push(row);
     if (rows.length > MOST_ROWS)
-      throw new InputError(source.name, `has more than ${MOST_ROWS} tasks; take a part with --sample`);
+      throw new InputError(source.name, `has more than ${MOST_ROWS} tasks; select a part with --sample`);
   }
   return { rows, incomplete };
 }

@@ -9,9 +9,9 @@ export function historyNotes(history: AuditHistory): readonly string[] {
   return [
     counted(history.events, 'event'),
     ...(history.isFull
-      ? ['the limit is reached: the trace ends there; raise --limit, or name namespaces with -n']
+      ? ['the trace ends early because it reached the limit; increase --limit, or select namespaces with -n']
       : []),
-    ...missed.slice(0, MOST).map(([reason, count]) => `left out ${counted(count, 'time')}: ${reason}`),
-    ...(missed.length > MOST ? [`left out for ${missed.length - MOST} more reasons`] : []),
+    ...missed.slice(0, MOST).map(([reason, count]) => `skipped ${counted(count, 'time')}: ${reason}`),
+    ...(missed.length > MOST ? [`skipped for ${missed.length - MOST} more reasons`] : []),
   ];
 }

@@ -50,9 +50,10 @@ export async function record(client: KubeReader, options: RecordOptions): Promis
     const informers = startInformers({ client, clock, log: collecting(trouble), signal: ended.signal });
     const stores = [...KINDS, NODE_CLAIM].map((kind) => informers.store(kind, {}, { optional: true }));
     await informers.synced(signal).catch((error: unknown) => {
-      throw signal.aborted ? new Error('interrupted before the cluster was read: nothing is written') : error;
+      throw signal.aborted ? new Error('interrupted before the cluster was read; no trace is written') : error;
     });
-    if (stores.every(({ synced }) => !synced)) throw new Error(`nothing can be read: ${[...trouble.values()][0]}`);
+    if (stores.every(({ synced }) => !synced))
+      throw new Error(`the cluster cannot be read: ${[...trouble.values()][0]}`);
     const recording = new Recording(stores, options, clock);
     onStarted?.();
     await recording.run();
@@ -121,7 +122,10 @@ class Recording {
 
   notes(): readonly string[] {
     const { bought, gone } = this.#claims;
-    return [...historyNotes(this.#history), `meanwhile the cluster made ${bought} NodeClaims and deleted ${gone}`];
+    return [
+      ...historyNotes(this.#history),
+      `during the recording, the cluster created ${bought} NodeClaims and deleted ${gone}`,
+    ];
   }
 
   async #save(): Promise<void> {

@@ -24,7 +24,7 @@ export function traceSummaryText(summary: TraceSummary): string {
   return `${[
     `${name}: ${lasting(seconds)} from ${start}${source === undefined ? '' : ` (${source})`}`,
     `${counted(events, 'event')}; ${kinds.join(', ')}`,
-    `${counted(podStarts, 'pod')} started, those of DaemonSets left out`,
+    `${counted(podStarts, 'pod')} started, not counting pods of DaemonSets`,
     '',
     table(
       ['RUNNING', 'AVERAGE', 'AT MOST'],

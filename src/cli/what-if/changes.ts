@@ -46,7 +46,7 @@ export function changed(
   const files = whatIf.filter((text) => changeOf(text) === undefined && priceChangeOf(text) === undefined);
   for (const file of files)
     if (file !== '-' && !existsSync(file))
-      throw new InputError(file, `no such file or folder, and no change such as ${CHANGES}`);
+      throw new InputError(file, `not a file, a folder or a change; changes are, for example, ${CHANGES}`);
   const added = readManifests(files);
   const changes = whatIf.flatMap((text) => changeOf(text) ?? []);
   return { added, manifests: changes.reduce((before, change) => change(before, nowMs), applied(manifests, added)) };

@@ -18,7 +18,7 @@ export function drained(manifests: readonly Manifest[], { node: name, nowMs, whe
   const named = manifests.find(({ object }) => isNamed(object, name));
   if (named === undefined) {
     const known = manifests.flatMap(({ object }) => (object.kind === 'Node' ? [object.metadata.name] : []));
-    throw new InputError(where, notAmong('node', name, { known, where: 'among the manifests' }));
+    throw new InputError(where, notAmong('node', name, { known, where: 'in the manifests' }));
   }
   const providerId = providerIdOf(named.object);
   const deletionTimestamp = timestamp(nowMs);

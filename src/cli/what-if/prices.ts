@@ -72,7 +72,7 @@ export function atOtherPrices(
       list.some((type) => type.offerings.some((offering) => isMeant(type, offering))),
     );
     if (seen.length > 0 && !isKnown)
-      throw new InputError(where, 'no NodePool among the manifests sees such an instance type');
+      throw new InputError(where, 'no NodePool in the manifests has a matching instance type');
   }
   const known = new Map<readonly InstanceType[], readonly InstanceType[]>();
   return (nodePool) => {

@@ -35,7 +35,7 @@ interface Scale {
 export function scaled(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
   const kind = Object.hasOwn(KINDS, scale.kind.toLowerCase()) ? KINDS[scale.kind.toLowerCase()] : undefined;
   if (kind === undefined)
-    throw new InputError(scale.where, `"${scale.kind}" cannot be scaled, only deploy, statefulset and replicaset`);
+    throw new InputError(scale.where, `"${scale.kind}" cannot be scaled; use deploy, statefulset or replicaset`);
   const target: Target = { ...scale, kind };
   const own = manifests.filter(({ object }) => isPodOf(object, target, manifests));
   const isThere = manifests.some(({ object }) => isWorkload(object, target));
@@ -75,7 +75,7 @@ function unknown(target: Target, manifests: readonly Manifest[]): InputError {
   const known = manifests.flatMap(({ object }) =>
     object.kind === kind ? [`${namespaceOf(object)}/${object.metadata.name}`] : [],
   );
-  return new InputError(where, notAmong(kind, `${namespace}/${name}`, { known, where: 'among the manifests' }));
+  return new InputError(where, notAmong(kind, `${namespace}/${name}`, { known, where: 'in the manifests' }));
 }
 
 /**

@@ -341,4 +341,4 @@ const withClosedBudgets = (object: KubeObject): KubeObject => {
 const isKnowable = ({ account, removedClasses }: RandomCluster, unknown: readonly string[]): boolean =>
   account.laterImages.length === 0 &&
   removedClasses.length === 0 &&
-  !unknown.some((text) => text.includes('only AWS knows'));
+  !unknown.some((text) => text.includes('can be resolved only by AWS'));

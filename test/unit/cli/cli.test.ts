@@ -60,8 +60,8 @@ describe('the command line', () => {
     ['an unknown option', ['local', '--nonsense'], /--nonsense/],
     ['an unknown option of a nested verb', ['explain', 'node', '--nonsense'], /--nonsense/],
     ['two sources', ['explain', 'node', '-f', 'a', '--server', 'b'], /either manifests with -f or an operator/],
-    ['a time scale of nothing', ['local', '--time-scale', '0'], /above 0/],
-    ['machines without speed', ['demo', '--machine-speed', '0'], /above 0/],
+    ['a time scale of nothing', ['local', '--time-scale', '0'], /greater than 0/],
+    ['machines without speed', ['demo', '--machine-speed', '0'], /greater than 0/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
   ])('rejects %s with exit code 2', async (_, args, message) => {
     const refused = run(...args);
@@ -99,7 +99,7 @@ describe('karpenter local', () => {
       expect(exported.get(name)).toBeTruthy();
     const version = await fetch(`${exported.get('CLUSTER_ENDPOINT')}/version`);
     expect(version.status).toBe(200);
-    expect(local.errors()).toMatch(/^note: the times in this cluster are not those of an operator/);
+    expect(local.errors()).toMatch(/^note: with --time-scale, timestamps in this cluster differ/);
     local.child.kill('SIGTERM');
     expect(await local.exit).toBe(0);
   });

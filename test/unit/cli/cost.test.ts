@@ -270,7 +270,7 @@ describe('karpenter cost', () => {
 
   it('prints the cost of a dump, and lists unknown parts', async () => {
     expect(await printed('cost', '-f', DUMP, '--now', '2026-06-03T10:30:00Z', '--by', 'workload')).toMatchSnapshot();
-    expect(notes).toMatch(/EC2NodeClass default is not among the manifests/);
+    expect(notes).toMatch(/EC2NodeClass default is not in the manifests/);
     written = '';
     const cost = JSON.parse(await printed('cost', '-f', DUMP, '-o', 'json'));
     expect(strictly(schemaOf('cost'), cost)).toEqual([]);
@@ -279,12 +279,12 @@ describe('karpenter cost', () => {
 
   it.each([
     { args: ['-f', DUMP, '--server', '8080'], error: /either manifests with -f or an operator/ },
-    { args: ['-f', DUMP, '--context', 'staging'], error: /say neither -f nor --server/ },
+    { args: ['-f', DUMP, '--context', 'staging'], error: /cannot be combined with -f or --server/ },
     { args: ['-f', DUMP, '--history'], error: /manifests have no history/ },
-    { args: ['--since', '3d'], error: /--since and --per go with --history/ },
-    { args: ['--per', 'day'], error: /--since and --per go with --history/ },
-    { args: ['--history', '--by', 'zone'], error: /--by goes without --history/ },
-    { args: ['--history', '--since', 'soon'], error: /Expected a duration such as 7d/ },
+    { args: ['--since', '3d'], error: /--since and --per need --history/ },
+    { args: ['--per', 'day'], error: /--since and --per need --history/ },
+    { args: ['--history', '--by', 'zone'], error: /--by cannot be combined with --history/ },
+    { args: ['--history', '--since', 'soon'], error: /Expected a duration of at most 366d/ },
     { args: ['--by', 'team'], error: /Allowed choices are nodepool/ },
   ])('rejects $args', async ({ args, error }) => {
     await expect(printed('cost', ...args)).rejects.toThrow();

@@ -132,8 +132,8 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: true };
     const text = disruptionText((await simulateDisruption(options)).disruption);
-    expect(text).toMatch(/^emptiness \(1 candidate; budgets let go: default 1\)$/m);
-    expect(text).toMatch(/^drift: nothing to do \(0 candidates; budgets let go: default 1\)$/m);
+    expect(text).toMatch(/^emptiness \(1 candidate; allowed by budgets: default 1\)$/m);
+    expect(text).toMatch(/^drift: no command \(0 candidates; allowed by budgets: default 1\)$/m);
   });
 
   it('simulates changed objects', async () => {
@@ -152,7 +152,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     });
     expect(disruption.first).toBeNull();
     expect(notes).toEqual([
-      'invalid disruption budgets in nodepool default, invalid cron schedule "/10 * * * *", expected a minute within 0-59, not "/10"; until it is corrected, none of its nodes may go',
+      'invalid disruption budgets in nodepool default, invalid cron schedule "/10 * * * *", expected a minute within 0-59, not "/10"; none of its nodes can be disrupted until this is corrected',
     ]);
   });
 
@@ -201,7 +201,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
       }
       const unknown = explainCommand().parseAsync(['node', 'node-b', '--server', url], { from: 'user' });
       await expect(unknown).rejects.toThrow(
-        `there is no node "node-b" known to the operator at ${url}, only node-a.internal`,
+        `node "node-b" not found by the operator at ${url}; existing names: node-a.internal`,
       );
     } finally {
       written.mockRestore();
@@ -237,7 +237,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
       everyMethod: false,
     });
     expect(disruption.first?.commands[0]?.savings).toBeGreaterThan(0);
-    expect(notes).toContainEqual(expect.stringMatching(/^prices are those of us-west-2 .* those of eu-central-1 /));
+    expect(notes).toContainEqual(expect.stringMatching(/^prices are from us-west-2 .* for prices of eu-central-1, /));
   });
 
   it('reports that no usable Node exists, with the errors of existing Nodes', async () => {
@@ -245,19 +245,19 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     const options = { ...sceneOptions(flagsFor(write('anonymous.yaml', anonymous)), builtIn), everyMethod: false };
     expect((await simulateDisruption(options)).notes).toEqual([
       expect.stringMatching(/ Node node-a: .* no spec.providerID; /),
-      'there is no Node to look at among the manifests',
+      'the manifests contain no Node',
     ]);
   });
 
   it('reports that a dump has no nodes', async () => {
     const filename = write('none.yaml', '');
     const asked = explainCommand().parseAsync(['node', 'node-a', '-f', filename], { from: 'user' });
-    await expect(asked).rejects.toThrow(`there is no node "node-a" in ${filename}, nor any other`);
+    await expect(asked).rejects.toThrow(`node "node-a" not found in ${filename}; none exist`);
   });
 
   it.each([
     ['not JSON', '{', /options.json: not valid JSON/],
-    ['a time that is none', '{"now":"noon"}', /now: "noon" is not a time/],
+    ['a time that is none', '{"now":"noon"}', /now: "noon" is not a valid time/],
     ['a gate that is neither on nor off', '{"featureGates":{"X":"yes"}}', /featureGates.X: must be true or false/],
     ['an unknown policy', '{"preferencePolicy":"Maybe"}', /preferencePolicy: must be one of Respect, Ignore/],
   ])('rejects options with %s', (_, text, message) => {

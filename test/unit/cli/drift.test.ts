@@ -191,8 +191,8 @@ describe('drift on the command line', () => {
     const found = await disruption({}, nodeClass({ alias: 'al2023@v20260101', status: false }));
     expect(found.first).toBeNull();
     expect(found.unknown).toEqual([
-      'EC2NodeClass default: what its changed spec.amiSelectorTerms comes to only AWS knows; its images are taken to stay those of its status, and nodes with others would drift',
+      'EC2NodeClass default: the changed spec.amiSelectorTerms can be resolved only by AWS; the images of its status are used, and nodes with other ones would drift',
     ]);
-    expect(disruptionText(found)).toMatch(/^NOT KNOWN HERE\n {2}EC2NodeClass default: what its changed /);
+    expect(disruptionText(found)).toMatch(/^UNKNOWN\n {2}EC2NodeClass default: the changed /);
   });
 });

@@ -58,10 +58,10 @@ describe('karpenter explain pod', () => {
   };
 
   it.each([
-    ['there', 'running', /it is on node node-a/],
-    ['small', 'fits', /it fits on node node-a/],
-    ['large', 'bought', /NodePool default buys a node for it: m7g\.xlarge for \$/],
-    ['huge', 'unschedulable', /no NodePool can buy a node for it/],
+    ['there', 'running', /the pod is on node node-a/],
+    ['small', 'fits', /the pod fits on node node-a/],
+    ['large', 'bought', /NodePool default launches a node for the pod: m7g\.xlarge for \$/],
+    ['huge', 'unschedulable', /no NodePool can launch a node for the pod/],
   ])('prints for %s: %s', async (name, code, because) => {
     const text = await explained(name);
     expect(text).toMatch(new RegExp(`^Pod default/${name}\n  verdict  ${code}\n  because  `));
@@ -106,7 +106,7 @@ describe('karpenter explain pod', () => {
 
     const HELD = `Pod default/large
   verdict  held
-  because  no nodes are bought for it now: ${hold.text}
+  because  no nodes are launched for the pod now: ${hold.text}
   since    2026-01-01T00:00:00Z
   until    2026-01-01T00:10:00Z
 `;
@@ -116,7 +116,7 @@ describe('karpenter explain pod', () => {
       expect(JSON.parse(await asked('large', '--server', url, '-o', 'json'))).toEqual({
         pod: 'default/large',
         code: 'held',
-        text: `no nodes are bought for it now: ${hold.text}`,
+        text: `no nodes are launched for the pod now: ${hold.text}`,
         since: hold.since,
         until: hold.until,
       });
@@ -124,7 +124,7 @@ describe('karpenter explain pod', () => {
 
     it('reports that other pods are not held', async () => {
       expect(await asked('small', '--server', url)).toContain(
-        `verdict  not-held\n  because  the operator at ${url} holds back no pending pod of this name; name manifests with -f`,
+        `verdict  not-held\n  because  the operator at ${url} does not hold back a pending pod with this name; use -f`,
       );
     });
 
@@ -137,7 +137,7 @@ describe('karpenter explain pod', () => {
 
   it('identifies pods by their namespace', async () => {
     await expect(explained('small', '-n', 'web')).rejects.toThrow(
-      `there is no pod "web/small" in ${file}, only default/huge, default/large, default/small, default/there`,
+      `pod "web/small" not found in ${file}; existing names: default/huge, default/large, default/small, default/there`,
     );
   });
 
@@ -157,8 +157,8 @@ describe('karpenter explain pod', () => {
     const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
     try {
       const asked = explainCommand().parseAsync(['pod', 'there', '-f', dump], { from: 'user' });
-      await expect(asked).rejects.toThrow('there is no pod "default/there"');
-      expect(written.mock.calls.join('')).toMatch(/node-a.*no spec\.providerID; the operator ignores such a Node/);
+      await expect(asked).rejects.toThrow('pod "default/there" not found');
+      expect(written.mock.calls.join('')).toMatch(/node-a.*no spec\.providerID; the Node is skipped/);
     } finally {
       written.mockRestore();
     }

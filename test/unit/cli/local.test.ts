@@ -46,14 +46,14 @@ describe('the kubeconfig of karpenter local', () => {
     const [one, other] = [await start(), await start()];
     const file = await writeLocalKubeconfig('mine', one);
     await expect(writeLocalKubeconfig('mine', other)).rejects.toThrow(
-      `Cannot write mine: it is the kubeconfig of ${one.url}, which runs. Name another file with --kubeconfig.`,
+      `Cannot write mine: it is the kubeconfig of ${one.url}, which is running. Choose another file with --kubeconfig.`,
     );
     expect(await readFile(file, 'utf8')).toContain(one.url);
   });
 
   it('in a missing folder is an error that names the folder', async () => {
     await expect(writeLocalKubeconfig('nowhere/mine', await start())).rejects.toThrow(
-      /^the kubeconfig cannot be written to .*nowhere\/mine \(.*ENOENT.*\); name a file/,
+      /^the kubeconfig cannot be written to .*nowhere\/mine \(.*ENOENT.*\); choose a file/,
     );
   });
 

@@ -36,11 +36,15 @@ describe('karpenter moves', () => {
       /single-node consolidation +undone by default-x \(bought-again\) +\$0.1000\/h +-\$0.0020 /,
     );
     expect(lines[2]).toMatch(/emptiness +kept +\$0.1000\/h +\$0.0450 +delete: \[node-a\]$/);
-    expect(lines[4]).toBe('2 moves, 1 undone: $0.1000/h less to pay, $0.0430 saved in the first 30 minutes of each');
-    expect(movesText([])).toMatch(
-      /^nothing has been consolidated since this operator took the lease\nnodes that went /,
+    expect(lines[4]).toBe(
+      '2 moves, 1 undone: $0.1000/h predicted savings, $0.0430 saved in the first 30 minutes of each',
     );
-    expect(movesText([move])).toMatch(/ for other reasons \(drift, expiry, interruption, repair\) are no moves .*\n$/);
+    expect(movesText([])).toMatch(
+      /^no node has been consolidated since this operator acquired the lease\nnodes that were disrupted /,
+    );
+    expect(movesText([move])).toMatch(
+      / for other reasons \(drift, expiration, interruption, repair\) are not listed; .*\n$/,
+    );
   });
 
   it.each([
@@ -67,9 +71,9 @@ describe('karpenter moves', () => {
 
 describe('a missing object', () => {
   it.each([
-    [[], 'there is no node "x" in now.yaml, nor any other'],
-    [['a', 'b'], 'there is no node "x" in now.yaml, only a, b'],
-    [[...'abcdefghijkl'], 'there is no node "x" in now.yaml, only a, b, c, d, e, f, g, h, i, j and 2 more'],
+    [[], 'node "x" not found in now.yaml; none exist'],
+    [['a', 'b'], 'node "x" not found in now.yaml; existing names: a, b'],
+    [[...'abcdefghijkl'], 'node "x" not found in now.yaml; existing names: a, b, c, d, e, f, g, h, i, j and 2 more'],
   ])('is reported with the existing objects: %j', (known, text) => {
     expect(notAmong('node', 'x', { known, where: 'in now.yaml' })).toBe(text);
   });

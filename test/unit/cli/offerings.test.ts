@@ -51,13 +51,13 @@ INSTANCE TYPE  CAPACITY       ZONES                  OUT BECAUSE OF             
 m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
 p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up
 
-NodePool full (EC2NodeClass linux): 1 of 1 offering can be bought
+NodePool full (EC2NodeClass linux): 1 of 1 offering available
 SPOT POOL  ZONE        INTERRUPTIONS  NO CAPACITY  INSTANCE HOURS  COUNTS AS DEARER BY
 m5.large   us-west-2a  6.5            0            12.25           20 %
 
-NodePool lost (EC2NodeClass none): not known, the NodeClass does not exist
+NodePool lost (EC2NodeClass none): unknown, the NodeClass does not exist
 
-NodePool unready (EC2NodeClass linux): not Ready, nothing is bought: EC2NodeClass linux: no subnets
+NodePool unready (EC2NodeClass linux): not Ready, no nodes are launched: EC2NodeClass linux: no subnets
 `);
     expect(offeringsText([])).toBe('there is no NodePool\n');
   });
@@ -102,17 +102,19 @@ describe('karpenter offerings', () => {
 
   it('reports the error of a failed request', async () => {
     await expect(run('--server', url, 'nothing')).rejects.toThrow(
-      `there is no NodePool "nothing" known to the operator at ${url}, only default, full, lost, unready`,
+      `NodePool "nothing" not found by the operator at ${url}; existing names: default, full, lost, unready`,
     );
     status = 503;
-    await expect(run('--server', url)).rejects.toThrow('/debug/offerings answers 503: stands by');
+    await expect(run('--server', url)).rejects.toThrow('/debug/offerings returned HTTP status 503: stands by');
     status = 200;
-    await expect(run('--server', 'http://127.0.0.1:1')).rejects.toThrow('is its metrics port forwarded');
-    await expect(run('--server', 'http://8080')).rejects.toThrow(
-      '--server: "http://8080" names no host; for a port of',
+    await expect(run('--server', 'http://127.0.0.1:1')).rejects.toThrow('that its metrics port is forwarded');
+    await expect(run('--server', 'http://8080')).rejects.toThrow('--server: "http://8080" has no host; for a port of');
+    await expect(run('--server', '80800')).rejects.toThrow(
+      '--server: "80800" is not a valid port; use for example http://127.0.0.1',
     );
-    await expect(run('--server', '80800')).rejects.toThrow('--server: "80800" is not a port such as http://127.0.0.1');
-    await expect(run('--server', 'http://[')).rejects.toThrow('--server: "http://[" is not a URL or a port such as');
+    await expect(run('--server', 'http://[')).rejects.toThrow(
+      '--server: "http://[" is not a valid URL or port; use for example',
+    );
   });
 
   it('accepts an address without scheme', async () => {

@@ -27,7 +27,7 @@ describe('progress', () => {
     const [before, ...lines] = inTerminal(6_000).split(CLEAR);
     const answer = lines.pop();
     expect([before, answer]).toEqual(['', 'answer\r\n']);
-    expect(lines[0]).toMatch(/^karpenter simulate: working, ([2-9]|\d\d+) s$/);
+    expect(lines[0]).toMatch(/^karpenter simulate: running, ([2-9]|\d\d+) s$/);
   });
 
   (hasTerminals ? it : it.skip)('does not show for a verb that is quick', () => {

@@ -214,7 +214,9 @@ describe('simulate', () => {
   it('reports its assumptions', async () => {
     const filename = [write('pool.yaml', POOL)];
     expect((await simulate({ filename, nowMs: 0 })).notes).toEqual([
-      expect.stringMatching(/NodePool default: EC2NodeClass default is not among the manifests, a plain AL2023 one /),
+      expect.stringMatching(
+        /NodePool default: EC2NodeClass default is not in the manifests; a default AL2023 EC2NodeClass /,
+      ),
     ]);
   });
 
@@ -252,9 +254,9 @@ describe('simulate', () => {
     expect(simulation.nodeClaims).toMatchObject([{ cheapest: 'm7g.4xlarge' }]);
     expect(simulation.totalPrice).toBeCloseTo(0.001, 6);
     expect(notes).toEqual([
-      expect.stringContaining('stands in'),
-      expect.stringMatching(/^NodeOverlays count here, .* say --feature-gates NodeOverlay=true or NodeOverlay=false/),
-      expect.stringMatching(/NodeOverlay also: not in force: conflict with another overlay$/),
+      expect.stringContaining('is used instead'),
+      expect.stringMatching(/^NodeOverlays are included, .* add --feature-gates NodeOverlay=true or NodeOverlay=false/),
+      expect.stringMatching(/NodeOverlay also: not applied: conflict with another overlay$/),
     ]);
 
     const wrong = write('wrong.yaml', overlay('wrong', '{requirements: [], price: "-1"}'));
@@ -275,9 +277,9 @@ describe('simulate', () => {
     const placed = simulation.nodeClaims.flatMap(({ pods }) => pods).filter((pod) => pod.includes('buffer'));
     expect(placed.sort()).toEqual(['default/capacity-buffer-spare-1', 'default/capacity-buffer-spare-2']);
     expect(notes).toEqual([
-      expect.stringContaining('stands in'),
-      expect.stringMatching(/^CapacityBuffers count here, /),
-      expect.stringMatching(/CapacityBuffer lost: no room is kept: PodTemplate "default\/gone" not found$/),
+      expect.stringContaining('is used instead'),
+      expect.stringMatching(/^CapacityBuffers are included, /),
+      expect.stringMatching(/CapacityBuffer lost: no capacity is reserved: PodTemplate "default\/gone" not found$/),
     ]);
   });
 });

@@ -16,7 +16,7 @@ describe('Field', () => {
       .at('spec')
       .at('ports')
       .items()[1];
-    expect(() => port?.at('port').count()).toThrow('spec.ports[1].port is "443", not a whole number from 0 on');
+    expect(() => port?.at('port').count()).toThrow('spec.ports[1].port is "443", not an integer of at least 0');
   });
 
   it.each(['constructor', 'toString', '__proto__'])('does not return the inherited member %s', (name) => {

@@ -50,7 +50,7 @@ export function autoScalingGroup(field: Field, place: Place, templates: FindTemp
     group.onClass(
       'lost',
       ['LaunchConfigurationName'],
-      'launch configurations are not read: describe the group by a launch template',
+      'launch configurations are not supported; use a launch template for the group',
     );
   for (const [index, tag] of tags.entries()) applyTag(group, tag, ['Tags', index]);
   applyRest(group, field);
@@ -63,7 +63,7 @@ export function needsRole(group: NodeGroup, field: Path = []): void {
   group.onClass(
     'assumed',
     field,
-    `${ROLE_PLACEHOLDER} stands for the role of the nodes, which is not known here; --role sets it`,
+    `${ROLE_PLACEHOLDER} is a placeholder, because the role of the nodes is unknown; set it with --role`,
     ['spec', 'role'],
   );
 }
@@ -86,7 +86,7 @@ function applyNetwork(group: NodeGroup, field: Field): void {
   group.zones = textsOf(field.at('AvailabilityZones'));
   if (subnets.length > 0) group.nodeClass.subnetSelectorTerms = subnets.map((id) => ({ id: id.trim() }));
   else
-    group.onClass('lost', ['VPCZoneIdentifier'], 'the group names no subnets: select them', [
+    group.onClass('lost', ['VPCZoneIdentifier'], 'the group has no subnets; select them', [
       'spec',
       'subnetSelectorTerms',
     ]);
@@ -115,7 +115,7 @@ function applyMixed(group: NodeGroup, policy: Field, templates: FindTemplate): v
     group.onPool(
       'lost',
       [...path, 'LaunchTemplate', 'Overrides'],
-      'weights of types: nodes are bought by the requests of pods and by price',
+      'weights of types: nodes are launched by the requests of pods and by price',
       REQUIREMENTS,
     );
   applyDistribution(
@@ -148,12 +148,12 @@ export function applyDistribution(
     group.onPool(
       'lost',
       path,
-      `${counted(base, 'node')} and ${percent} % of the others on demand: a NodePool buys spot where it may, and on demand when there ` +
-        'is none; a second NodePool of on-demand nodes with a limit and a larger weight keeps a base',
+      `${counted(base, 'node')} and ${percent} % of the other nodes on demand: a NodePool launches spot if allowed, and on-demand if spot is ` +
+        'unavailable; use a second NodePool of on-demand nodes with a limit and a higher weight for a base',
       REQUIREMENTS,
     );
   if (maxPrice !== undefined && maxPrice !== '')
-    group.onPool('lost', path, 'spot is bought at the market price, up to that of on demand', REQUIREMENTS);
+    group.onPool('lost', path, 'spot instances cost the market price, at most the on-demand price', REQUIREMENTS);
 }
 
 function applyTag(group: NodeGroup, { Key, Value = '', isPropagated }: Tag, path: Path): void {
@@ -174,11 +174,11 @@ function applyTag(group: NodeGroup, { Key, Value = '', isPropagated }: Tag, path
     group.onPool(
       'lost',
       path,
-      `${key.slice(`${HINTS}resources/`.length)}: ${value}: Karpenter knows what instance types have; a NodeOverlay adds resources of device plugins`,
+      `${key.slice(`${HINTS}resources/`.length)}: ${value}: Karpenter knows the resources of instance types; a NodeOverlay adds resources of device plugins`,
       REQUIREMENTS,
     );
   else if (key.startsWith(HINTS))
-    group.onPool('lost', path, 'options of cluster-autoscaler per group have no counterpart; see spec.disruption', [
+    group.onPool('lost', path, 'options of cluster-autoscaler for one group have no counterpart; see spec.disruption', [
       'spec',
       'disruption',
     ]);
@@ -186,10 +186,10 @@ function applyTag(group: NodeGroup, { Key, Value = '', isPropagated }: Tag, path
 }
 
 const REST: Readonly<Record<string, string>> = {
-  TargetGroupARNs: 'nodes are not registered with target groups: the AWS Load Balancer Controller does that',
-  LoadBalancerNames: 'nodes are not registered with load balancers: the AWS Load Balancer Controller does that',
+  TargetGroupARNs: 'nodes are not registered with target groups; use the AWS Load Balancer Controller',
+  LoadBalancerNames: 'nodes are not registered with load balancers; use the AWS Load Balancer Controller',
   MaxInstanceLifetime: '',
-  WarmPoolConfiguration: 'nodes are bought when pods need them; a CapacityBuffer keeps room for pods to come',
+  WarmPoolConfiguration: 'nodes are launched when pods need them; a CapacityBuffer reserves capacity for future pods',
   PlacementGroup: '',
 };
 

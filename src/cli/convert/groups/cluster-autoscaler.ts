@@ -22,19 +22,18 @@ const says =
 const nothing: Apply = () => [];
 
 const GRACE =
-  'pods get their own terminationGracePeriodSeconds; spec.template.spec.terminationGracePeriod bounds the whole drain';
-const PER_POOL = 'NodePools have limits of their own: set spec.limits of each so that they are this together';
-const BY_PRICE = 'nodes are bought where the pods cost least, whatever group is meant';
-const BLOCKING =
-  'what must not be moved gets the annotation karpenter.sh/do-not-disrupt: "true", or a PodDisruptionBudget';
+  'each pod has its own terminationGracePeriodSeconds; spec.template.spec.terminationGracePeriod limits the whole drain';
+const PER_POOL = 'each NodePool has its own limit; set spec.limits of all NodePools so that their sum is this value';
+const BY_PRICE = 'nodes are launched where the pods cost least, in any group';
+const BLOCKING = 'to protect pods, use the annotation karpenter.sh/do-not-disrupt: "true" or a PodDisruptionBudget';
 const LOGGING = 'the chart has logLevel, logOutputPaths and logErrorOutputPaths';
 const BY_COST =
-  'consolidation compares costs: a node goes when its pods fit on others, or on a cheaper one, however full it is';
+  'consolidation compares costs: a node is removed if its pods fit on other nodes or on a cheaper node, at any utilization';
 
 const FLAGS: Readonly<Record<string, Apply>> = {
   expander,
   'scale-down-enabled': (groups, value) => {
-    if (value !== 'false') return [['changed', 'spec.disruption says when nodes go']];
+    if (value !== 'false') return [['changed', 'spec.disruption sets when nodes are removed']];
     for (const group of groups) group.disruption.consolidateAfter = 'Never';
     return [['changed', 'spec.disruption.consolidateAfter: Never']];
   },
@@ -47,13 +46,13 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   'scale-down-gpu-utilization-threshold': says('lost', BY_COST),
   'scale-down-delay-after-add': says(
     'lost',
-    'consolidateAfter counts from the last pod that came or went, for each node',
+    'consolidateAfter of each node starts when a pod was last added or removed',
   ),
   'scale-down-delay-after-delete': says(
     'lost',
-    'consolidateAfter counts from the last pod that came or went, for each node',
+    'consolidateAfter of each node starts when a pod was last added or removed',
   ),
-  'scale-down-delay-after-failure': says('lost', 'a disruption that fails is tried again later, without a setting'),
+  'scale-down-delay-after-failure': says('lost', 'failed disruptions are retried later; there is no setting'),
   'scale-down-non-empty-candidates-count': nothing,
   'scale-down-candidates-pool-ratio': nothing,
   'scale-down-candidates-pool-min-count': nothing,
@@ -61,19 +60,19 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   'max-scale-down-parallelism': (groups, value) => budget(groups, value),
   'max-drain-parallelism': (groups, value) => budget(groups, value, ['Underutilized', 'Drifted']),
   'max-graceful-termination-sec': graceful,
-  'skip-nodes-with-local-storage': keeping('pods with emptyDir or hostPath do not keep a node'),
-  'skip-nodes-with-system-pods': keeping('pods of kube-system do not keep a node'),
+  'skip-nodes-with-local-storage': keeping('pods with emptyDir or hostPath do not block the removal of a node'),
+  'skip-nodes-with-system-pods': keeping('pods of kube-system do not block the removal of a node'),
   'skip-nodes-with-custom-controller-pods': says('lost', `pods of any controller can be moved; ${BLOCKING}`),
   'min-replica-count': says('lost', BLOCKING),
   'balance-similar-node-groups': says(
     'changed',
-    'groups that differ in zones alone became one NodePool; topologySpreadConstraints of pods, or SCHEDULER_CONFIG, spread them',
+    'groups that differ only in zones became one NodePool; topologySpreadConstraints of pods, or SCHEDULER_CONFIG, spread pods',
   ),
   'balancing-ignore-label': nothing,
   'balancing-label': nothing,
   'max-nodes-total': (groups, value) => {
     const [only, ...others] = groups;
-    if (only === undefined || others.length > 0) return [['lost', `at most ${value} nodes in all: ${PER_POOL}`]];
+    if (only === undefined || others.length > 0) return [['lost', `at most ${value} nodes in total: ${PER_POOL}`]];
     only.size.max = Math.min(only.size.max ?? Number.POSITIVE_INFINITY, Number(value));
     return [['changed', 'spec.limits']];
   },
@@ -83,41 +82,44 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   nodes: sizes,
   'node-group-auto-discovery': says(
     'changed',
-    'the groups are converted from what AWS prints of them; afterwards nothing looks for groups',
+    'the groups are converted from the output of the AWS CLI; there is no discovery of groups afterwards',
   ),
   'new-pod-scale-up-delay': says(
     'lost',
-    'settings.batchIdleDuration and batchMaxDuration of the chart collect pods for a while',
+    'settings.batchIdleDuration and batchMaxDuration of the chart set how long pods are collected',
   ),
-  'max-node-provision-time': says('lost', 'a node that has not joined after 15 minutes is given up, without a setting'),
+  'max-node-provision-time': says(
+    'lost',
+    'a node that has not registered after 15 minutes is terminated; there is no setting',
+  ),
   'max-pod-eviction-time': says('lost', GRACE),
-  'expendable-pods-priority-cutoff': says('lost', 'nodes are bought for pods of every priority'),
+  'expendable-pods-priority-cutoff': says('lost', 'nodes are launched for pods of every priority'),
   'ignore-taint': startupTaint,
   'startup-taint': startupTaint,
   'status-taint': nothing,
   'ignore-daemonsets-utilization': says('lost', BY_COST),
   'ignore-mirror-pods-utilization': says('lost', BY_COST),
-  'daemonset-eviction-for-empty-nodes': says('lost', 'pods of DaemonSets stay until the node ends'),
-  'daemonset-eviction-for-occupied-nodes': says('lost', 'pods of DaemonSets stay until the node ends'),
+  'daemonset-eviction-for-empty-nodes': says('lost', 'pods of DaemonSets stay until the node is terminated'),
+  'daemonset-eviction-for-occupied-nodes': says('lost', 'pods of DaemonSets stay until the node is terminated'),
   'scale-up-from-zero': nothing,
   estimator: nothing,
-  'scan-interval': says('lost', 'pods are seen when they come, and consolidation looks every ten seconds'),
-  'aws-use-static-instance-list': says(
-    'lost',
-    'settings.isolatedVPC of the chart, where the price API cannot be reached',
-  ),
+  'scan-interval': says('lost', 'new pods are watched, and consolidation runs every ten seconds'),
+  'aws-use-static-instance-list': says('lost', 'settings.isolatedVPC of the chart, if the price API cannot be reached'),
   'enforce-node-group-min-size': says(
     'lost',
-    'a NodePool has no smallest size; a CapacityBuffer, or replicas, keeps nodes',
+    'a NodePool has no minimum size; use a CapacityBuffer or replicas to keep nodes',
   ),
-  'emit-per-nodegroup-metrics': says('lost', 'karpenter_nodepools_usage, _limit and _cost_total are by NodePool'),
+  'emit-per-nodegroup-metrics': says(
+    'lost',
+    'the metrics karpenter_nodepools_usage, _limit and _cost_total have a label for the NodePool',
+  ),
   'write-status-configmap': says(
     'lost',
-    'conditions, events and metrics tell the state; `karpenter explain` why a node stays',
+    'see conditions, events and metrics for the state, and `karpenter explain` for the reasons',
   ),
   'priority-config-map': nothing,
   'cloud-provider': (_, value) =>
-    value === 'aws' ? [] : [['lost', `cloud provider ${value}: nodes are bought on AWS alone`]],
+    value === 'aws' ? [] : [['lost', `cloud provider ${value}: nodes are launched only on AWS`]],
   'cluster-name': nothing,
   namespace: nothing,
   kubernetes: nothing,
@@ -134,9 +136,9 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   'log-file': says('lost', LOGGING),
   regional: nothing,
   'unremovable-node-recheck-timeout': nothing,
-  'initial-node-group-backoff-duration': says('lost', 'an offering without capacity is left alone for three minutes'),
-  'max-node-group-backoff-duration': says('lost', 'an offering without capacity is left alone for three minutes'),
-  'node-group-backoff-reset-timeout': says('lost', 'an offering without capacity is left alone for three minutes'),
+  'initial-node-group-backoff-duration': says('lost', 'an offering without capacity is not used for three minutes'),
+  'max-node-group-backoff-duration': says('lost', 'an offering without capacity is not used for three minutes'),
+  'node-group-backoff-reset-timeout': says('lost', 'an offering without capacity is not used for three minutes'),
   'ok-total-unready-count': nothing,
   'max-total-unready-percentage': nothing,
   'cordon-node-before-terminating': says('changed', 'nodes are tainted karpenter.sh/disrupted before they are drained'),
@@ -153,7 +155,7 @@ export function applyFlags(groups: readonly NodeGroup[], { field }: DocumentPart
       const path = ['spec', 'template', 'spec', 'containers', index, list];
       for (const { name, value, position } of flagsIn(textsOf(container.at(list)))) {
         const apply = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
-        const said: readonly Said[] = apply?.(groups, value) ?? [['lost', 'no counterpart is known']];
+        const said: readonly Said[] = apply?.(groups, value) ?? [['lost', 'has no known counterpart']];
         for (const [level, text] of said) note(level, [...path, position], `--${name}: ${text}`);
       }
     }
@@ -200,10 +202,10 @@ function waiting(groups: readonly NodeGroup[], value: string): readonly Said[] {
   try {
     parseDuration(value);
   } catch (error) {
-    return [['lost', `it cannot be read: ${messageOf(error)}`]];
+    return [['lost', `cannot be parsed: ${messageOf(error)}`]];
   }
   for (const { disruption } of groups) if (disruption.consolidateAfter !== 'Never') disruption.consolidateAfter = value;
-  return [['changed', `spec.disruption.consolidateAfter: ${value}, since the last pod came to the node or went`]];
+  return [['changed', `spec.disruption.consolidateAfter: ${value}, since a pod was last added or removed`]];
 }
 
 /** Returns notes for a flag that protects nodes by default. Karpenter has no such protection. */
@@ -216,16 +218,16 @@ type Reason = 'Empty' | 'Underutilized' | 'Drifted';
 const isCount = (value: string): boolean => /^\d{1,9}$/.test(value);
 
 function budget(groups: readonly NodeGroup[], value: string, reasons?: readonly Reason[]): readonly Said[] {
-  if (!isCount(value)) return [['lost', `${value} is no number of nodes`]];
+  if (!isCount(value)) return [['lost', `${value} is not a number of nodes`]];
   const limit = { nodes: value, ...(reasons ? { reasons: [...reasons] } : {}) };
   for (const { disruption } of groups) disruption.budgets = [...(disruption.budgets ?? []), limit];
   return [['changed', `a budget of ${value} nodes at a time, in spec.disruption.budgets of each NodePool`]];
 }
 
 function graceful(groups: readonly NodeGroup[], value: string): readonly Said[] {
-  if (!isCount(value)) return [['lost', `${value} is no number of seconds`]];
+  if (!isCount(value)) return [['lost', `${value} is not a number of seconds`]];
   for (const group of groups) group.terminationGracePeriod = `${value}s`;
-  return [['changed', 'spec.template.spec.terminationGracePeriod, which bounds the whole drain of a node']];
+  return [['changed', 'spec.template.spec.terminationGracePeriod, which limits the whole drain of a node']];
 }
 
 /** Applies a size, `min:max:name`. */
@@ -234,7 +236,7 @@ function sizes(groups: readonly NodeGroup[], value: string): readonly Said[] {
   const name = rest.join(':');
   if (!isCount(min) || !isCount(max)) return [['lost', `${value} is not min:max:name`]];
   const own = groups.find((group) => group.name === name);
-  if (own === undefined) return [['lost', `there is no group ${name} among the files`]];
+  if (own === undefined) return [['lost', `the files contain no group ${name}`]];
   setSize(own, { min: Number(min), max: Number(max) }, []);
   return [['changed', `spec.limits of the NodePool of ${own.name}`]];
 }
@@ -246,6 +248,6 @@ function startupTaint(groups: readonly NodeGroup[], value: string): readonly Sai
     group.startupTaints = [...group.startupTaints, taint];
   }
   return [
-    ['assumed', `startupTaints with ${value}:NoSchedule; correct the effect, and see that something removes the taint`],
+    ['assumed', `startupTaints with ${value}:NoSchedule; correct the effect, and make sure that the taint is removed`],
   ];
 }

@@ -34,12 +34,12 @@ const OF_OTHERS =
 export function addLabels(group: NodeGroup, labels: Readonly<Record<string, string>>, field: Path): void {
   for (const [key, value] of Object.entries(labels)) {
     const at = [...field, key];
-    if (WELL_KNOWN_LABELS.has(key)) group.onPool('lost', at, `label ${key} follows from the instance`, LABELS);
+    if (WELL_KNOWN_LABELS.has(key)) group.onPool('lost', at, `label ${key} is set from the instance`, LABELS);
     else if (isRestrictedLabel(key) || OF_OTHERS.test(key))
       group.onPool(
         'lost',
         at,
-        `label ${key} is another tool's own; pods that select by it need another label, such as one of the NodePool`,
+        `label ${key} belongs to another tool; pods that select by it need another label, for example one of the NodePool`,
         LABELS,
       );
     else put(group.labels, key, value);
@@ -69,13 +69,13 @@ export function addTaint(group: NodeGroup, { key, value, effect }: GivenTaint, f
     group.onPool(
       'lost',
       field,
-      `a taint needs a key and an effect such as NoSchedule; it has ${key} and ${effect}`,
+      `a taint needs a key and an effect, for example NoSchedule; this taint has ${key} and ${effect}`,
       TAINTS,
     );
     return;
   }
   if (key.startsWith('karpenter.sh/')) {
-    group.onPool('lost', field, `taint ${key} is Karpenter's own`, TAINTS);
+    group.onPool('lost', field, `taint ${key} is reserved for Karpenter`, TAINTS);
     return;
   }
   const taint = { key, effect: known, ...(value ? { value } : {}) };
@@ -89,7 +89,7 @@ const RESTRICTED_TAG =
 export function addTags(group: NodeGroup, tags: Readonly<Record<string, string>>, field: Path): void {
   for (const [key, value] of Object.entries(tags)) {
     if (key === 'Name')
-      group.onClass('lost', [...field, key], 'tag Name is set by Karpenter, to the name of the node', ['spec', 'tags']);
+      group.onClass('lost', [...field, key], 'Karpenter sets the tag Name to the name of the node', ['spec', 'tags']);
     else if (!RESTRICTED_TAG.test(key)) group.tag(key, value);
   }
 }
@@ -162,7 +162,7 @@ export function useClusterSecurityGroup(group: NodeGroup, clusterName: string | 
   group.onClass(
     'assumed',
     field,
-    'the security group of the cluster, which carries this tag, as EKS gives to its groups',
+    'the security group of the cluster has this tag, which EKS also sets for its groups',
     ['spec', 'securityGroupSelectorTerms'],
   );
 }

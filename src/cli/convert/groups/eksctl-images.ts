@@ -27,7 +27,7 @@ export function eksctlImage(group: NodeGroup, field: Field): void {
   const [alias, ours] = FAMILIES[family ?? 'AmazonLinux2023'] ?? FAMILIES.AmazonLinux2023 ?? ['al2023', 'AL2023'];
   if (ami?.startsWith('ami-')) {
     setImage(group, ami, release ? 'AL2' : ours);
-    group.onClass('assumed', ['ami'], 'this one image; amiSelectorTerms with name or tags follow new ones', [
+    group.onClass('assumed', ['ami'], 'only this image; use amiSelectorTerms with name or tags to follow new images', [
       'spec',
       'amiSelectorTerms',
     ]);
@@ -40,16 +40,16 @@ export function eksctlImage(group: NodeGroup, field: Field): void {
     group.onClass(
       'assumed',
       ['amiFamily'],
-      'images of Ubuntu start nodes as AL2 does; name the version of Kubernetes in place of k8s_*',
+      'Ubuntu images boot with the user data of AL2; replace k8s_* with the Kubernetes version',
       ['spec', 'amiSelectorTerms'],
     );
   } else {
     const isKnown = family !== undefined && Object.hasOwn(FAMILIES, family);
     const text = isKnown
-      ? 'the newest image: nodes are replaced when there is a newer one; name a version, such as al2023@v20260101, to hold it'
+      ? 'the newest image, so nodes are replaced when a newer image is released; to pin it, use a version, for example al2023@v20260101'
       : family === undefined
-        ? 'AL2023, the default of eksctl by now; older releases took AL2'
-        : `${family} has no family here; al2023@latest stands in for it`;
+        ? 'AL2023, the current default of eksctl; older releases used AL2'
+        : `${family} is not supported; al2023@latest is used instead`;
     setAlias(group, `${alias}@latest`, { field: family === undefined ? [] : ['amiFamily'], text });
   }
 }

@@ -27,7 +27,7 @@ export function eksctlKubelet(group: NodeGroup, field: Field, path: Path): void 
     group.onClass(
       'lost',
       [...path, key],
-      `${key} is no field of spec.kubelet; AL2023 and Bottlerocket take it in userData`,
+      `${key} is not a field of spec.kubelet; set it in userData for AL2023 and Bottlerocket`,
       ['spec', 'kubelet'],
     );
 }

@@ -30,8 +30,8 @@ const lost =
   (group, _, path) =>
     group.onClass('lost', path, text);
 
-const NO_SSH = 'nodes get no SSH key: use Session Manager of AWS Systems Manager, or a key in userData';
-const REGISTERED = 'nodes are not registered with load balancers: the AWS Load Balancer Controller does that';
+const NO_SSH = 'nodes get no SSH key; use Session Manager of AWS Systems Manager, or a key in userData';
+const REGISTERED = 'nodes are not registered with load balancers; use the AWS Load Balancer Controller';
 
 const FIELDS: Readonly<Record<string, Apply>> = {
   instanceType: (group, field) => {
@@ -61,10 +61,12 @@ const FIELDS: Readonly<Record<string, Apply>> = {
       ...own,
     ];
     if (field.at('withLocal').given?.flag())
-      group.onClass('lost', [...path, 'withLocal'], 'the security group that eksctl made for this group goes with it', [
-        'spec',
-        'securityGroupSelectorTerms',
-      ]);
+      group.onClass(
+        'lost',
+        [...path, 'withLocal'],
+        'the security group that eksctl created for this group is deleted with it',
+        ['spec', 'securityGroupSelectorTerms'],
+      );
   },
   kubeletExtraConfig: eksctlKubelet,
   clusterDNS: (group, field) => group.kubelet({ clusterDNS: [textOf(field) ?? ''] }),
@@ -82,7 +84,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   enableDetailedMonitoring: (group, field) => {
     if (field.given?.flag()) group.nodeClass.detailedMonitoring = true;
   },
-  efaEnabled: lost('EFA interfaces are added for pods that ask for vpc.amazonaws.com/efa'),
+  efaEnabled: lost('EFA interfaces are added for pods that request vpc.amazonaws.com/efa'),
   capacityReservation: (group, field) => {
     const id = textOf(field.at('capacityReservationTarget').at('capacityReservationID'));
     if (id === undefined) return;
@@ -98,29 +100,31 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     if (nodes !== undefined) group.disruption.budgets = [{ nodes }];
   },
   nodeRepairConfig: (group, _, path) =>
-    group.onPool('lost', path, 'unhealthy nodes are replaced with settings.featureGates.nodeRepair of the chart'),
+    group.onPool('lost', path, 'settings.featureGates.nodeRepair of the chart replaces unhealthy nodes'),
   maxInstanceLifetime: (group, field) => {
     group.expireAfter = `${Math.max(1, Math.round((field.given?.count() ?? 0) / 3600))}h`;
   },
   ssh: lost(NO_SSH),
-  launchTemplate: lost('convert the group from AWS: `karpenter convert managed-node-groups` reads its launch template'),
-  cpuCredits: lost('burstable types keep the credit option of the account'),
+  launchTemplate: lost(
+    'convert the group from AWS with `karpenter convert managed-node-groups`, which reads its launch template',
+  ),
+  cpuCredits: lost('burstable types use the credit option of the account'),
   asgSuspendProcesses: nothing,
   asgMetricsCollection: nothing,
   targetGroupARNs: lost(REGISTERED),
   classicLoadBalancerNames: lost(REGISTERED),
-  outpostARN: lost('Outposts are not used'),
+  outpostARN: lost('Outposts are not supported'),
 };
 
 /** Converts commands of families that run shell scripts. */
 function preBootstrapCommands(group: NodeGroup, field: Field, path: Path): void {
   const family = group.nodeClass.amiFamily ?? group.nodeClass.amiSelectorTerms?.[0]?.alias ?? '';
   if (!/^al/i.test(family)) {
-    group.onClass('lost', path, 'nodes of this family run no shell script before they join', ['spec', 'userData']);
+    group.onClass('lost', path, 'nodes of this family run no shell script before they register', ['spec', 'userData']);
     return;
   }
   group.nodeClass.userData = ['#!/bin/bash', 'set -o errexit', ...textsOf(field), ''].join('\n');
-  group.onClass('changed', path, 'commands that run before the node joins', ['spec', 'userData']);
+  group.onClass('changed', path, 'commands that run before the node registers', ['spec', 'userData']);
 }
 
 /** Fields that other functions read, or that have no meaning for nodes that are launched one by one. */
@@ -149,10 +153,10 @@ export function noteCluster({ field }: DocumentPart, note: TakeNote): void {
     note(
       'changed',
       ['karpenter'],
-      'eksctl would install Karpenter: take this out, and install the chart of this operator',
+      'eksctl would install Karpenter; remove this field, and install the chart of this operator',
     );
   if (field.at('fargateProfiles').items().length > 0)
-    note('changed', ['fargateProfiles'], 'pods of Fargate profiles stay on Fargate, where the operator itself may run');
+    note('changed', ['fargateProfiles'], 'pods of Fargate profiles stay on Fargate; the operator can also run there');
 }
 
 interface Context {
@@ -223,7 +227,7 @@ function network(group: NodeGroup, field: Field, cluster: Field): void {
   group.onClass(
     'assumed',
     named.length > 0 ? ['subnets'] : [],
-    `the ${isPrivate ? 'private' : 'public'} subnets that eksctl made for the cluster, by its tags`,
+    `the ${isPrivate ? 'private' : 'public'} subnets that eksctl created for the cluster, by tag`,
     ['spec', 'subnetSelectorTerms'],
   );
 }
@@ -291,7 +295,7 @@ function iam(group: NodeGroup, field: Field, path: Path): void {
     group.onClass(
       'lost',
       path,
-      `${policies.join(', ')}: the role of the nodes must have these rights; better give them to the pods that need them (IRSA, Pod Identity)`,
+      `${policies.join(', ')}: the role of the nodes must have these permissions; preferably grant them to the pods that need them (IRSA, Pod Identity)`,
       ['spec', 'role'],
     );
 }

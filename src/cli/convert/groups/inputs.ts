@@ -65,7 +65,7 @@ export class InputReader {
     else if (!field.at('nodegroups').isMissing)
       throw new InputError(
         where,
-        'has the names of node groups alone: give what `aws eks describe-nodegroup` prints of each',
+        'contains only names of node groups; use the output of `aws eks describe-nodegroup` for each group',
       );
     else this.#object(part);
   }
@@ -94,8 +94,8 @@ export class InputReader {
     else if (typeof kind !== 'string')
       throw new InputError(
         where,
-        'expected what `aws eks describe-nodegroup`, `aws autoscaling describe-auto-scaling-groups` or `aws ec2 ' +
-          'describe-launch-template-versions` prints, a ClusterConfig of eksctl, or a Deployment or ConfigMap of cluster-autoscaler',
+        'expected the output of `aws eks describe-nodegroup`, `aws autoscaling describe-auto-scaling-groups` or `aws ec2 ' +
+          'describe-launch-template-versions`, a ClusterConfig of eksctl, or a Deployment or ConfigMap of cluster-autoscaler',
       );
   }
 }

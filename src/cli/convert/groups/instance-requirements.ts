@@ -39,7 +39,7 @@ export function applyInstanceRequirements(group: NodeGroup, requirements: Field,
       if (min !== undefined && min > 0) group.bound(label, 'Gte', min);
       if (max !== undefined) group.bound(label, 'Lte', max);
     } else if (!applyChoice(group, key, field))
-      group.onPool('lost', [...path, key], `${key} has no requirement of a NodePool that means the same`, REQUIREMENTS);
+      group.onPool('lost', [...path, key], `${key} has no equivalent requirement in a NodePool`, REQUIREMENTS);
   }
 }
 
@@ -93,14 +93,14 @@ export function applyInstanceSelector(group: NodeGroup, selector: Field, path: P
       group.onPool(
         'lost',
         [...path, key],
-        `${key} is a pattern that requirements of a NodePool cannot hold`,
+        `${key} is a pattern that a NodePool requirement cannot express`,
         REQUIREMENTS,
       );
   }
   group.onPool(
     'changed',
     path,
-    'eksctl chose the types once, when it made the group; a NodePool chooses among all that match, for each node',
+    'eksctl selected the types when it created the group; a NodePool selects among all matching types for each node',
     REQUIREMENTS,
   );
 }
@@ -124,6 +124,6 @@ function memoryMi(field: Field): string {
   try {
     return String(Math.round(parseQuantity(/^[\d.]+$/.test(text) ? `${text}Gi` : text) / 2 ** 20));
   } catch {
-    return field.fail(`${JSON.stringify(field.value)} is not an amount of memory such as 4GiB`);
+    return field.fail(`${JSON.stringify(field.value)} is not an amount of memory, for example 4GiB`);
   }
 }

@@ -48,7 +48,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     if (market === 'spot') setCapacity(group, ['spot']);
     if (market === 'capacity-block') setCapacity(group, ['reserved']);
     if (!field.at('SpotOptions').at('MaxPrice').isMissing)
-      group.onPool('lost', path, 'spot is bought at the market price, up to that of on demand', REQUIREMENTS);
+      group.onPool('lost', path, 'spot instances cost the market price, at most the on-demand price', REQUIREMENTS);
   },
   Placement: placement,
   CapacityReservationSpecification: (group, field) => {
@@ -57,19 +57,19 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     group.nodeClass.capacityReservationSelectorTerms = [{ id }];
     setCapacity(group, ['reserved', 'on-demand']);
   },
-  KeyName: lost('nodes get no SSH key: use Session Manager of AWS Systems Manager, or a key in userData'),
+  KeyName: lost('nodes get no SSH key; use Session Manager of AWS Systems Manager, or a key in userData'),
   EbsOptimized: nothing,
-  DisableApiTermination: lost('instances can be terminated, or Karpenter could not give them back'),
+  DisableApiTermination: lost('termination protection is off, because Karpenter must be able to terminate instances'),
   InstanceInitiatedShutdownBehavior: nothing,
-  CreditSpecification: lost('burstable types keep the credit option of the account'),
-  CpuOptions: lost('cores and threads are those of the instance type'),
+  CreditSpecification: lost('burstable types use the credit option of the account'),
+  CpuOptions: lost('cores and threads are set by the instance type'),
   HibernationOptions: nothing,
-  EnclaveOptions: lost('nodes have no Nitro Enclaves'),
-  LicenseSpecifications: lost('no licence configurations are attached'),
+  EnclaveOptions: lost('Nitro Enclaves are not supported'),
+  LicenseSpecifications: lost('licence configurations are not supported'),
   ElasticGpuSpecifications: lost('elastic GPUs are no longer sold'),
-  KernelId: lost('the image decides about its kernel'),
-  RamDiskId: lost('the image decides about its kernel'),
-  PrivateDnsNameOptions: lost('host names are those of the subnet'),
+  KernelId: lost('the image sets its kernel'),
+  RamDiskId: lost('the image sets its kernel'),
+  PrivateDnsNameOptions: lost('host names are set by the subnet'),
   MaintenanceOptions: nothing,
   DisableApiStop: nothing,
 };
@@ -90,7 +90,7 @@ export function applyReferenced(group: NodeGroup, reference: Field, { find, keys
     group.onClass(
       'lost',
       path,
-      'the launch template is not among the files: give what `aws ec2 describe-launch-template-versions` prints as well',
+      'the files do not contain the launch template; add the output of `aws ec2 describe-launch-template-versions`',
     );
     return;
   }
@@ -108,7 +108,7 @@ function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
     if (field.isMissing) continue;
     const apply = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined;
     if (apply) apply(group, field, [...path, key]);
-    else group.onClass('lost', [...path, key], `${key} has no field of an EC2NodeClass that means the same`);
+    else group.onClass('lost', [...path, key], `${key} has no equivalent field in an EC2NodeClass`);
   }
 }
 
@@ -119,11 +119,11 @@ function applyLaunchTemplate(group: NodeGroup, data: Field, path: Path): void {
 function image(group: NodeGroup, field: Field, path: Path): void {
   group.forgetClass(['spec', 'amiSelectorTerms']);
   setImage(group, textOf(field) ?? '', 'AL2023');
-  group.onClass('assumed', path, 'amiFamily AL2023: the image is taken to start nodes as AL2023 does; correct it', [
+  group.onClass('assumed', path, 'amiFamily AL2023: the image is assumed to boot like AL2023; correct this if needed', [
     'spec',
     'amiFamily',
   ]);
-  group.onClass('assumed', path, 'this one image; amiSelectorTerms with name or tags follow new ones', [
+  group.onClass('assumed', path, 'only this image; use amiSelectorTerms with name or tags to follow new images', [
     'spec',
     'amiSelectorTerms',
   ]);
@@ -141,7 +141,7 @@ function correctFamily(group: NodeGroup, userData: string | undefined): void {
   setImage(group, id, family);
   const index = group.remarks.findIndex(({ text }) => text.startsWith('amiFamily AL2023'));
   const [remark] = index < 0 ? [] : group.remarks.splice(index, 1);
-  if (remark) group.remarks.push({ ...remark, text: `amiFamily ${family}, as the user data starts its nodes` });
+  if (remark) group.remarks.push({ ...remark, text: `amiFamily ${family}, from the user data` });
 }
 
 function volume(group: NodeGroup, mapping: Field, path: Path): void {
@@ -151,7 +151,7 @@ function volume(group: NodeGroup, mapping: Field, path: Path): void {
     group.onClass(
       'lost',
       path,
-      'only EBS volumes are mapped; local disks are there, instanceStorePolicy: RAID0 joins them',
+      'only EBS volumes are mapped; local disks are available, and instanceStorePolicy: RAID0 combines them',
       ['spec', 'blockDeviceMappings'],
     );
     return;
@@ -186,7 +186,7 @@ function networkInterfaces(group: NodeGroup, field: Field, path: Path): void {
     group.onClass(
       'lost',
       path,
-      'further interfaces and EFA are added by Karpenter for pods that ask for vpc.amazonaws.com/efa',
+      'Karpenter adds further interfaces and EFA for pods that request vpc.amazonaws.com/efa',
     );
 }
 
@@ -214,7 +214,7 @@ function placement(group: NodeGroup, field: Field, path: Path): void {
   const zone = textOf(field.at('AvailabilityZone'));
   if (zone) group.zones = [zone];
   if (tenancy === 'host' || !field.at('HostId').isMissing)
-    group.onPool('lost', path, 'dedicated hosts are not used', REQUIREMENTS);
+    group.onPool('lost', path, 'dedicated hosts are not supported', REQUIREMENTS);
 }
 
 /** Reads tags of EC2, `[{Key, Value}]`. */

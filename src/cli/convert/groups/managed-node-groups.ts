@@ -50,11 +50,11 @@ const FIELDS: Readonly<Record<string, Apply>> = {
     group.onClass(
       'lost',
       path,
-      'nodes get no SSH key: use Session Manager of AWS Systems Manager, or a key in userData',
+      'nodes get no SSH key; use Session Manager of AWS Systems Manager, or a key in userData',
     ),
   nodeRepairConfig: (group, field, path) => {
     if (field.at('enabled').value === true)
-      group.onPool('lost', path, 'unhealthy nodes are replaced with settings.featureGates.nodeRepair of the chart');
+      group.onPool('lost', path, 'settings.featureGates.nodeRepair of the chart replaces unhealthy nodes');
   },
   ...Object.fromEntries(
     [
@@ -73,12 +73,11 @@ export function managedNodeGroup(
   const name = field.at('nodegroupName').text();
   const group = new NodeGroup(name, where, path);
   group.nodeClass.metadataOptions = { httpPutResponseHopLimit: 2 };
-  group.onClass(
-    'assumed',
-    [],
-    'as managed node groups have it by default; 1 keeps pods away from the metadata service',
-    ['spec', 'metadataOptions', 'httpPutResponseHopLimit'],
-  );
+  group.onClass('assumed', [], 'the default of managed node groups; with 1, pods cannot reach the metadata service', [
+    'spec',
+    'metadataOptions',
+    'httpPutResponseHopLimit',
+  ]);
   useClusterSecurityGroup(group, textOf(field.at('clusterName')), []);
   for (const [key, apply] of Object.entries(FIELDS)) if (!field.at(key).isMissing) apply(group, field.at(key), [key]);
   for (const key of field.keys())
@@ -100,7 +99,7 @@ function image(group: NodeGroup, field: Field, path: Path): void {
   if (type === 'CUSTOM') {
     setAlias(group, 'al2023@latest', {
       field: path,
-      text: 'the image of the launch template was not known; al2023@latest stands in for it',
+      text: 'the image of the launch template is unknown; al2023@latest is used instead',
     });
     return;
   }
@@ -111,25 +110,28 @@ function image(group: NodeGroup, field: Field, path: Path): void {
     field: path,
     text:
       alias === undefined
-        ? `image type ${type} is not known; al2023@latest stands in for it`
-        : 'the newest image: nodes are replaced when there is a newer one; name a version, such as al2023@v20260101, to hold it',
+        ? `image type ${type} is unknown; al2023@latest is used instead`
+        : 'the newest image, so nodes are replaced when a newer image is released; to pin it, use a version, for example al2023@v20260101',
   });
   group.require(ARCH_LABEL, [/ARM_64/i.test(type) ? 'arm64' : 'amd64']);
   if (type.includes('FIPS'))
-    group.onClass('lost', path, 'the FIPS image has no alias: select it by ssmParameter', ['spec', 'amiSelectorTerms']);
+    group.onClass('lost', path, 'the FIPS image has no alias; select it with ssmParameter', [
+      'spec',
+      'amiSelectorTerms',
+    ]);
 }
 
 function capacity(group: NodeGroup, type: string | undefined, path: Path): void {
   if (type === 'SPOT') setCapacity(group, ['spot']);
   else if (type === 'CAPACITY_BLOCK') {
     setCapacity(group, ['reserved']);
-    group.onClass('lost', path, 'name the capacity block in capacityReservationSelectorTerms');
+    group.onClass('lost', path, 'select the capacity block in capacityReservationSelectorTerms');
   } else setCapacity(group, ['on-demand']);
   if (type === 'SPOT')
     group.onPool(
       'assumed',
       path,
-      'spot alone, as before; with on-demand beside it nodes are bought when there is no spot',
+      'only spot, as before; add on-demand to launch nodes if spot is unavailable',
       REQUIREMENTS,
     );
 }

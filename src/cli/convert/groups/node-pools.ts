@@ -82,7 +82,7 @@ function noteMinimum(groups: readonly NodeGroup[]): void {
   first.onPool(
     'lost',
     first.size.min.field,
-    `at least ${counted(nodes, 'node')}: a NodePool has as many as its pods need, and none without pods; a CapacityBuffer, or a ` +
+    `at least ${counted(nodes, 'node')}: a NodePool has as many nodes as its pods need, and no nodes without pods; a CapacityBuffer, or a ` +
       `NodePool with replicas: ${nodes}, keeps nodes without pods (feature gates CapacityBuffer, StaticCapacity)`,
     LIMITS,
   );
@@ -91,7 +91,7 @@ function noteMinimum(groups: readonly NodeGroup[]): void {
 function noteMerged(groups: readonly NodeGroup[], name: string): void {
   const names = groups.map((group) => group.name).join(', ');
   for (const group of groups.slice(0, 1))
-    group.onPool('changed', [], `NodePool ${name} takes the place of ${names}, which differ in zones or size alone`);
+    group.onPool('changed', [], `NodePool ${name} replaces ${names}, which differ only in zones or size`);
 }
 
 function classSpec(groups: readonly NodeGroup[], role: string | undefined): EC2NodeClass['spec'] {
@@ -157,16 +157,16 @@ function poolOf(name: string, groups: readonly NodeGroup[], className: string): 
 function remarkAlways(group: NodeGroup | undefined, limits: Readonly<Record<string, string>> | undefined): void {
   if (group === undefined) return;
   if (limits !== undefined)
-    group.onPool('assumed', [], 'as much as the largest number of nodes of the largest type had', LIMITS);
+    group.onPool('assumed', [], 'resources of the maximum number of nodes of the largest type', LIMITS);
   if (group.expireAfter === 'Never')
-    group.onPool('assumed', [], 'groups do not replace nodes by their age; 720h, the default, keeps them up to date', [
+    group.onPool('assumed', [], 'groups do not replace nodes by age; the default of 720h keeps nodes up to date', [
       ...['spec', 'template', 'spec', 'expireAfter'],
     ]);
   if (group.disruption.consolidateAfter === '10m')
     group.onPool(
       'assumed',
       [],
-      'as long as cluster-autoscaler waits by default before it takes a node that is not needed',
+      'time for which cluster-autoscaler waits by default before it removes an unneeded node',
       [...DISRUPTION, 'consolidateAfter'],
     );
 }

@@ -25,7 +25,7 @@ export function applyPriorities(groups: readonly NodeGroup[], { field }: Documen
       note(
         'lost',
         path,
-        `no pattern finds ${group.name}: cluster-autoscaler would not choose it, here it has no weight`,
+        `no pattern matches ${group.name}; cluster-autoscaler would not select this group, and the NodePool has no weight`,
       );
       continue;
     }
@@ -36,7 +36,7 @@ export function applyPriorities(groups: readonly NodeGroup[], { field }: Documen
     note(
       'changed',
       path,
-      'priorities are weights now: of two NodePools that a pod fits, that of the larger weight is taken',
+      'priorities become weights: of two NodePools that a pod fits, the one with the higher weight is used',
     );
 }
 
@@ -47,7 +47,7 @@ function readPriorities(field: Field): Priorities {
     return priorities;
   } catch (error) {
     if (error instanceof InputError) throw error;
-    return field.fail(`cannot be read as priorities with patterns: ${messageOf(error).split('\n', 1)[0]}`);
+    return field.fail(`cannot be parsed as priorities with patterns: ${messageOf(error).split('\n', 1)[0]}`);
   }
 }
 
@@ -56,7 +56,7 @@ function prioritiesIn(text: string): Priorities {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('expected `10: [pattern]`');
   return Object.entries(value)
     .map(([priority, patterns]) => {
-      if (!/^\d{1,9}$/.test(priority)) throw new Error(`${priority} is no number`);
+      if (!/^\d{1,9}$/.test(priority)) throw new Error(`${priority} is not a number`);
       if (!Array.isArray(patterns)) throw new Error(`${priority} has no list of patterns`);
       return [Number(priority), patterns.map(String)] as const;
     })

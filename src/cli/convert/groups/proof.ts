@@ -65,15 +65,13 @@ export async function prove(objects: readonly KubeObject[], options: ProofOption
     simulation,
     notes: [
       ...notes,
-      ...(leaving.length === 0
-        ? ['there is no node of a group in the dump, so that there is nothing to compare with']
-        : []),
+      ...(leaving.length === 0 ? ['the file contains no node of a group, so costs cannot be compared'] : []),
       ...(unpriced.length === 0
         ? []
-        : [`no price is known for ${counted(unpriced.length, 'node')}, such as ${unpriced[0]}`]),
+        : [`the price of ${counted(unpriced.length, 'node')} is unknown, for example ${unpriced[0]}`]),
       ...(dump.some(({ object }) => object.kind === 'DaemonSet')
         ? []
-        : ['there are no DaemonSets in the dump, so that no room is left for their pods']),
+        : ['the file contains no DaemonSets, so no resources are reserved for their pods']),
     ],
   };
 }

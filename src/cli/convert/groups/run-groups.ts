@@ -31,10 +31,10 @@ export interface GroupFlags extends InputFlags, Pick<OutputFlags, 'output'> {
 export type Wanted = 'managed' | 'scaling' | 'clusters' | 'autoscalers';
 
 const MISSING: Readonly<Record<Wanted, string>> = {
-  managed: 'there is no node group: give what `aws eks describe-nodegroup` prints of each',
-  scaling: 'there is no group: give what `aws autoscaling describe-auto-scaling-groups` prints',
-  clusters: 'there is no ClusterConfig of eksctl',
-  autoscalers: 'there is no Deployment whose containers run cluster-autoscaler',
+  managed: 'no node group found; use the output of `aws eks describe-nodegroup` for each group',
+  scaling: 'no group found; use the output of `aws autoscaling describe-auto-scaling-groups`',
+  clusters: 'no ClusterConfig of eksctl found',
+  autoscalers: 'no Deployment of cluster-autoscaler found',
 };
 
 export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void> {
@@ -60,8 +60,7 @@ export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void
     stored({ object, where: `converted ${object.kind} ${object.metadata.name}` }),
   ]);
   if (objects.length > 0) writeFiles([created(documentsOf(converted, notes))], flags);
-  else if (wrong.length === 0)
-    process.stderr.write('there are no groups among the files: nothing to convert but flags\n');
+  else if (wrong.length === 0) process.stderr.write('the files contain no groups; only flags are converted\n');
   printNotes(notes);
   printErrors(wrong);
   if (flags.pods && wrong.length === 0 && objects.length > 0) await showProof(objects, { ...flags, pods: flags.pods });

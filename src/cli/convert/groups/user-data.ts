@@ -27,7 +27,7 @@ export function applyUserData(group: NodeGroup, text: string, field: Path): void
   try {
     config = decodeUserData(text);
   } catch (error) {
-    group.onClass('lost', field, `user data that cannot be read: ${messageOf(error).split('\n', 1)[0]}`, at);
+    group.onClass('lost', field, `the user data cannot be parsed: ${messageOf(error).split('\n', 1)[0]}`, at);
     return;
   }
   if (bootstrapFamily(text) === undefined) {
@@ -35,7 +35,7 @@ export function applyUserData(group: NodeGroup, text: string, field: Path): void
     group.onClass(
       'assumed',
       field,
-      'user data as it was, merged with what Karpenter writes: see that it starts no kubelet',
+      'unchanged user data, merged with the user data of Karpenter; make sure that it does not start the kubelet',
       at,
     );
     return;
@@ -44,8 +44,8 @@ export function applyUserData(group: NodeGroup, text: string, field: Path): void
   group.onClass(
     'lost',
     field,
-    'user data that starts the kubelet: Karpenter writes its own; labels, taints and kubelet settings were taken out of ' +
-      'it, and other commands in it belong into userData',
+    'the user data starts the kubelet, but Karpenter generates this part; labels, taints and kubelet settings were extracted ' +
+      'from it; add its other commands to userData',
     at,
   );
 }

@@ -120,15 +120,15 @@ function goneFrom(
       kind: 'gone' as const,
       statement: where,
       actions: [action],
-      text: 'all that it covers and that is not named above',
-      reason: 'the controller needs what is named, and nothing else of it',
+      text: 'all actions that it covers and that are not listed above',
+      reason: 'the controller needs only the listed actions',
     })),
     ...conditions.map((condition) => ({
       kind: 'gone' as const,
       statement: where,
       actions: actionsOf(statement),
       text: `your condition ${quoted(condition)}`,
-      reason: 'it is none of Karpenter; add it to the statements with these actions, if it shall still hold',
+      reason: 'Karpenter does not use this condition; to keep it, add it to the statements with these actions',
     })),
   ];
 }

@@ -24,15 +24,15 @@ export function convertPolicies(
   const parameters = parametersOf(
     old.map(({ statement }) => statement),
     given,
-    (name, text, flag) => note('assumed', [name], `${text}; ${flag} sets it`),
+    (name, text, flag) => note('assumed', [name], `${text}; set it with ${flag}`),
   );
   const own = old.flatMap((source) => ownPart(source) ?? []);
-  for (const { where: place, why } of own) notes.on(place)('changed', [], `kept as it is: ${why}`);
+  for (const { where: place, why } of own) notes.on(place)('changed', [], `kept unchanged: ${why}`);
   const policies = [...policiesFor(parameters), ...ownPolicy(own, parameters)];
   for (const { name, document } of policies) {
     const size = JSON.stringify(document).length;
     if (size > MOST_CHARACTERS)
-      note('lost', [name], `has ${size} characters, and IAM takes ${MOST_CHARACTERS} of a managed policy; split it`);
+      note('lost', [name], `has ${size} characters, but IAM allows ${MOST_CHARACTERS} in a managed policy; split it`);
   }
   const isKept = (action: string): boolean =>
     own.some(({ statement }) => actionsOf(statement).some((pattern) => coversAction(pattern, action)));

@@ -13,16 +13,16 @@ import {
 
 /** Actions of older releases, with the reason for their removal. */
 export const FORMER_ACTIONS: Readonly<Record<string, string>> = {
-  'ec2:DescribeAvailabilityZones': 'zones are those of the subnets',
-  'ec2:DescribeLaunchTemplateVersions': 'launch templates are never changed, and have one version',
-  'ec2:DescribeTags': 'every object is described with its tags',
-  'ec2:DescribeVpcs': 'the network is that of the subnets',
+  'ec2:DescribeAvailabilityZones': 'zones are read from the subnets',
+  'ec2:DescribeLaunchTemplateVersions': 'launch templates are never changed and have one version',
+  'ec2:DescribeTags': 'tags are included in each description',
+  'ec2:DescribeVpcs': 'the VPC is read from the subnets',
   'ec2:DeleteTags': 'tags of instances are only added',
   'iam:UntagInstanceProfile': 'tags of instance profiles are only added',
   'sqs:GetQueueAttributes': 'the controller only receives and deletes messages',
   'ssm:GetParameters': 'parameters are read one by one, with ssm:GetParameter',
   'ssm:GetParametersByPath': 'parameters are read one by one, with ssm:GetParameter',
-  'sts:AssumeRole': 'the controller assumes no role of another account',
+  'sts:AssumeRole': 'the controller does not assume a role of another account',
 };
 
 export const isOfToday = (action: string): boolean => ACTIONS_OF_TODAY.some((today) => coversAction(action, today));
@@ -41,17 +41,20 @@ export interface OwnStatement extends SourceStatement {
 export function ownPart({ statement, where }: SourceStatement): OwnStatement | undefined {
   const kept = (part: Statement, why: string): OwnStatement => ({ statement: part, where, why });
   if (statement.Effect === 'Deny')
-    return kept(statement, 'it denies; see that it denies nothing that is allowed above');
+    return kept(statement, 'a Deny statement; make sure that it does not deny actions that are allowed above');
   if (statement.NotAction !== undefined)
-    return kept(statement, 'it allows all but what it names, of which nobody can say what is meant for the controller');
+    return kept(
+      statement,
+      'a NotAction statement allows all other actions, so the actions for the controller cannot be determined',
+    );
   const own = actionsOf(statement).filter((action) => !isKarpenters(action));
   const resources = parametersOfOwn(statement);
-  if (own.length === actionsOf(statement).length) return kept(statement, 'Karpenter never asked for these actions');
-  if (own.length > 0) return kept({ ...statement, Action: own }, `Karpenter never asked for ${own.join(', ')}`);
+  if (own.length === actionsOf(statement).length) return kept(statement, 'Karpenter never used these actions');
+  if (own.length > 0) return kept({ ...statement, Action: own }, `Karpenter never used ${own.join(', ')}`);
   if (resources.length === 0) return undefined;
   return kept(
     { ...statement, Action: 'ssm:GetParameter', Resource: oneOrAll(resources) },
-    'these parameters are not of AWS; amiSelectorTerms with ssmParameter may name them',
+    'these parameters are not published by AWS; amiSelectorTerms with ssmParameter may refer to them',
   );
 }
 

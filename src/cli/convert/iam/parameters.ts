@@ -89,11 +89,11 @@ function chosen({ name, given, found, placeholder, flag }: Choice, assume: Assum
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) {
     if (only === placeholder && only.startsWith('$'))
-      assume(name, `${placeholder} stands for a value that is not known`, flag);
+      assume(name, `${placeholder} is a placeholder for an unknown value`, flag);
     return only;
   }
-  const what = only === undefined ? 'does not say it' : `names several: ${found.join(', ')}`;
-  assume(name, `the policy ${what}; ${placeholder} stands for it`, flag);
+  const what = only === undefined ? 'does not contain it' : `contains several: ${found.join(', ')}`;
+  assume(name, `the policy ${what}; ${placeholder} is a placeholder`, flag);
   return placeholder;
 }
 
@@ -173,13 +173,13 @@ function rolesOf(statements: readonly Statement[], place: Where, { given, assume
   if (given.nodeRole !== undefined) return [arnOf(given.nodeRole, prefix)];
   const found = arnsFor(statements, 'iam:PassRole');
   if (found.some((arn) => arn.endsWith('$KARPENTER_NODE_ROLE')))
-    assume('nodeRoles', '$KARPENTER_NODE_ROLE stands for a name that is not known', '--node-role');
+    assume('nodeRoles', '$KARPENTER_NODE_ROLE is a placeholder for an unknown name', '--node-role');
   if (found.length > 0) return found;
   const any = statements.some((statement) => actionsOf(statement).includes('iam:PassRole'));
-  const what = any ? 'allows to pass any role' : 'names no role of nodes';
+  const what = any ? 'allows any role to be passed' : 'contains no node role';
   assume(
     'nodeRoles',
-    `the policy ${what}; $KARPENTER_NODE_ROLE stands for the name of the one of your nodes`,
+    `the policy ${what}; $KARPENTER_NODE_ROLE is a placeholder for the role of your nodes`,
     '--node-role',
   );
   return [`${prefix}$KARPENTER_NODE_ROLE`];
@@ -192,7 +192,7 @@ function queuesOf(statements: readonly Statement[], place: Where, { given, assum
   if (found.length > 0) return found;
   assume(
     'queues',
-    'the policy names no queue of interruption messages; the one of examples/aws has the name of the cluster',
+    'the policy contains no interruption queue; the name of the cluster is used, as in examples/aws',
     '--interruption-queue',
   );
   return [`${prefix}${place.clusterName}`];

@@ -10,7 +10,7 @@ import type { SourceDocument } from '../documents.ts';
 import { type SourceStatement, statementsIn } from './statements.ts';
 
 const FORMS =
-  'expected a policy document with Statement, the answer of `aws iam get-policy-version` or `aws iam get-role-policy`, ' +
+  'expected a policy document with Statement, the output of `aws iam get-policy-version` or `aws iam get-role-policy`, ' +
   'or a CloudFormation template with policies';
 
 /** @throws InputError if the input contains no policy, or a policy that IAM would reject */
@@ -60,7 +60,7 @@ function parsed(document: unknown, where: string): unknown {
   try {
     return JSON.parse(document.trimStart().startsWith('%') ? decodeURIComponent(document) : document) as unknown;
   } catch (error) {
-    throw new InputError(where, `the policy is no JSON: ${messageOf(error)}`, { cause: error });
+    throw new InputError(where, `the policy is not valid JSON: ${messageOf(error)}`, { cause: error });
   }
 }
 

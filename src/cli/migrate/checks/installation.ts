@@ -55,29 +55,29 @@ function versionItem(controller: FoundController): readonly Item[] {
       todo(
         AREA,
         subject,
-        `is of version ${text || 'unknown'}, and is scaled to 0: nobody takes care of nodes`,
+        `has version ${text || 'unknown'} and is scaled to 0, so nodes are not managed`,
         `kubectl scale deployment ${controller.deployment.metadata.name} -n ${controller.deployment.metadata.namespace} --replicas 2`,
       ),
     ];
-  if (!isKarpenter) return [ok(AREA, subject, `is of version ${text || 'unknown'} of this product`)];
+  if (!isKarpenter) return [ok(AREA, subject, `has version ${text || 'unknown'} of this product`)];
   const version = parseVersion(text);
   if (version === undefined)
     return [
       unknown(
         AREA,
         subject,
-        `its image does not tell its version: "${text}"`,
-        'look into its log, and run it by a tag that is a version',
+        `the image "${text}" does not contain a version`,
+        'look up the version in the log, and use an image tag with this version',
       ),
     ];
   const [first, ...rest] = pathFrom(version);
-  if (first === undefined) return [ok(AREA, subject, `is of version ${text}: this operator can take over as it is`)];
+  if (first === undefined) return [ok(AREA, subject, `has version ${text}; this operator can take over directly`)];
   const way = [first, ...rest].map((hop) => hop.version).join(' → ');
   return [
     todo(
       AREA,
       subject,
-      `is of version ${text}; the way is ${way}, and no step of it can be left out`,
+      `has version ${text}; required upgrades: ${way}, without omitting a step`,
       'karpenter migrate plan',
     ),
   ];
@@ -96,8 +96,8 @@ function chartItem(controller: FoundController): readonly Item[] {
     todo(
       AREA,
       `chart of ${controllerName(controller)}`,
-      `is of version ${chart}, and the image of ${controller.version}`,
-      'bring both to one version: take controller.image out of the values, and upgrade the chart',
+      `has version ${chart}, but the image has version ${controller.version}`,
+      'use the same version for both: remove controller.image from the values, and upgrade the chart',
     ),
   ];
 }
@@ -110,8 +110,8 @@ function both({ controllers, autoscalers }: Facts): readonly Item[] {
       todo(
         AREA,
         'controllers',
-        `${running.length} run: ${running.map(controllerName).join(', ')}; both act on every NodePool`,
-        `kubectl scale deployment NAME -n NAMESPACE --replicas 0, of all but one`,
+        `${running.length} are running: ${running.map(controllerName).join(', ')}; each acts on every NodePool`,
+        `kubectl scale deployment NAME -n NAMESPACE --replicas 0, for all except one`,
       ),
     );
   const named = autoscalers.filter(isRunning).length;
@@ -120,7 +120,7 @@ function both({ controllers, autoscalers }: Facts): readonly Item[] {
       todo(
         AREA,
         'autoscalers',
-        'cluster-autoscaler and Karpenter both run: pending pods may get nodes of both',
+        'cluster-autoscaler and Karpenter are both running, so both may launch nodes for the same pods',
         'karpenter migrate plan --from cluster-autoscaler',
       ),
     );
@@ -134,15 +134,15 @@ const autoscalerItems = ({ autoscalers, controllers }: Facts): readonly Item[] =
       return todo(
         AREA,
         subject,
-        'is scaled to 0, and still installed',
-        `kubectl delete deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace}, or its Helm release, when you do not want to go back`,
+        'is scaled to 0, but still installed',
+        `kubectl delete deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace}, or delete its Helm release, once you do not need a rollback`,
       );
     return controllers.length === 0
       ? todo(AREA, subject, 'runs', 'karpenter migrate plan --from cluster-autoscaler')
       : todo(
           AREA,
           subject,
-          'runs beside Karpenter',
+          'is running together with Karpenter',
           `kubectl scale deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace} --replicas 0`,
         );
   });
@@ -160,13 +160,13 @@ function zoneItems(facts: Facts): readonly Item[] {
     const hosts = facts.of<Node>('Node').filter((node) => !['nodepool', 'provisioner'].includes(originOf(node).kind));
     const zones = [...new Set(hosts.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []))].sort();
     return zones.length >= 2
-      ? [ok(AREA, subject, `can run in ${inShort(zones)}`)]
+      ? [ok(AREA, subject, `can be scheduled in ${inShort(zones)}`)]
       : [
           todo(
             AREA,
             subject,
-            `${replicas} replicas need two zones, and nodes that Karpenter did not make are in ${zones.join('') || 'none'}: since 1.0 one of them stays pending`,
-            'let a node group have nodes in two zones, or set replicas: 1 in the values of the chart',
+            `${replicas} replicas need nodes in two zones, but nodes outside of Karpenter are in zone ${zones.join('') || 'none'}; since 1.0 one replica stays pending`,
+            'add nodes in a second zone to a node group, or set replicas: 1 in the chart values',
           ),
         ];
   });
@@ -183,13 +183,13 @@ const settingsItems = (facts: Facts): readonly Item[] =>
         return blocked(
           AREA,
           subject,
-          'configures Karpenter up to 0.32, and nothing from 0.33 on: its settings become values of the chart',
+          'configures Karpenter up to 0.32 and is not used by 0.33 and later, where its settings are chart values',
           'karpenter convert values -f values.yaml, before the upgrade to 0.33 or later',
         );
       return todo(
         AREA,
         subject,
-        'is read by no version since 0.33',
+        'is not used by any version since 0.33',
         `kubectl delete configmap ${name} -n ${namespace}`,
       );
     });

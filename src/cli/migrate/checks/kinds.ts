@@ -48,7 +48,7 @@ function neededItems(facts: Facts, name: string): readonly Item[] {
   if (found === undefined)
     return [
       stage === 'alpha'
-        ? blocked(AREA, subject, 'comes with 0.32', 'karpenter migrate plan --from karpenter-alpha')
+        ? blocked(AREA, subject, 'is installed with 0.32', 'karpenter migrate plan --from karpenter-alpha')
         : todo(AREA, subject, 'is not installed', 'helm upgrade --install karpenter-crd charts/karpenter-crd'),
     ];
   const served = found.spec.versions.filter(({ served: isServed }) => isServed).map((each) => each.name);
@@ -57,12 +57,12 @@ function neededItems(facts: Facts, name: string): readonly Item[] {
       blocked(
         AREA,
         subject,
-        `serves ${served.join(', ')} and not v1, which comes with the last patches of 0.33 to 0.37 and with 1.0`,
+        `serves ${served.join(', ')} but not v1, which the last patches of 0.33 to 0.37 and 1.0 add`,
         'karpenter migrate plan',
       ),
     ];
   const items = [...conversion(facts, found), ...storage(facts, found)];
-  return items.length > 0 ? items : [ok(AREA, subject, 'serves v1, stores v1, converts nothing')];
+  return items.length > 0 ? items : [ok(AREA, subject, 'serves v1, stores v1, has no conversion')];
 }
 
 /** Checks the conversion webhook of a CRD. If the webhook is not available, all reads of the kind fail. */
@@ -75,15 +75,15 @@ function conversion(facts: Facts, { metadata: { name }, spec }: Definition): rea
       blocked(
         AREA,
         subject,
-        'its objects are converted by a webhook of this version, which 1.1 and later do not have',
-        'apply the CRDs of 1.1 or later together with that version, not before and not later',
+        'its objects are converted by a webhook of this version, which 1.1 and later do not contain',
+        'apply the CRDs of 1.1 or later at the same time as that version, not earlier and not later',
       ),
     ];
   return [
     todo(
       AREA,
       subject,
-      'its objects are converted by a webhook that nobody serves any more: every read of them fails',
+      'its objects are converted by a webhook that is not served any more, so every read of them fails',
       `kubectl patch crd ${name} --type json -p '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`,
     ),
   ];
@@ -134,14 +134,14 @@ export const adoptionCommands = (names: readonly string[], namespace: string): r
 function ownership(facts: Facts): readonly Item[] {
   const { all, foreign } = ownedDefinitions(facts);
   if (all === 0) return [];
-  if (foreign.length === 0) return [ok(AREA, 'ownership of CRDs', `all are of the Helm release ${RELEASE}`)];
+  if (foreign.length === 0) return [ok(AREA, 'ownership of CRDs', `all belong to the Helm release ${RELEASE}`)];
   const namespace = facts.controllers[0]?.deployment.metadata.namespace ?? 'kube-system';
   return [
     todo(
       AREA,
       'ownership of CRDs',
-      `${foreign.length} of ${all} are not of the Helm release ${RELEASE}, which refuses to upgrade them then. ` +
-        'Never delete a CRD for that: its objects, and their nodes, go with it',
+      `${foreign.length} of ${all} do not belong to the Helm release ${RELEASE}, so Helm refuses to upgrade them. ` +
+        'Do not delete a CRD to solve this, because its objects and their nodes would also be deleted',
       adoptionCommands(foreign, namespace).join(' && '),
     ),
   ];
@@ -156,11 +156,11 @@ function alphaItem(facts: Facts, name: string, kind: string): readonly Item[] {
       blocked(
         AREA,
         subject,
-        `has ${facts.notAsked(kind) === undefined ? counted(count, 'object') : 'objects that could not be counted'}; to delete it now deletes them and their nodes at once`,
-        `first the nodes, then the ${pluralOf(kind)}, then: kubectl delete crd ${name}`,
+        `has ${facts.notAsked(kind) === undefined ? counted(count, 'object') : 'an unknown number of objects'}; deleting the CRD now deletes them and their nodes immediately`,
+        `delete the nodes, then the ${pluralOf(kind)}, then run: kubectl delete crd ${name}`,
       ),
     ];
-  return [todo(AREA, subject, 'has no objects any more', `kubectl delete crd ${name}`)];
+  return [todo(AREA, subject, 'has no objects', `kubectl delete crd ${name}`)];
 }
 
 function webhookItems(facts: Facts): readonly Item[] {
@@ -176,13 +176,13 @@ function webhookItems(facts: Facts): readonly Item[] {
           ? blocked(
               AREA,
               `webhook ${name}`,
-              'is of this version; 1.1 and later do not serve it',
-              `after the upgrade: ${next}`,
+              'belongs to this version; 1.1 and later do not serve it',
+              `after the upgrade, run: ${next}`,
             )
           : todo(
               AREA,
               `webhook ${name}`,
-              'nobody serves it: writes of NodePools and EC2NodeClasses may be refused',
+              'is not served any more, so writes of NodePools and EC2NodeClasses may be rejected',
               next,
             );
       });

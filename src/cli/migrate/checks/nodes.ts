@@ -28,7 +28,7 @@ function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
   if (old.length === 0)
     return nodes.length === 0
       ? []
-      : [ok(AREA, 'alpha nodes', `none of ${counted(nodes.length, 'node')} is of a Provisioner`)];
+      : [ok(AREA, 'alpha nodes', `none of ${counted(nodes.length, 'node')} belongs to a Provisioner`)];
   const byName = groupsOf(nodes, 'provisioner');
   const provisioners = new Map(facts.of<Provisioner>('Provisioner').map((each) => [each.metadata.name, each]));
   return [...byName].map(([name, own]) => {
@@ -39,21 +39,21 @@ function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
       return todo(
         AREA,
         subject,
-        `${text}; no NodePool can take their pods yet`,
-        'karpenter convert -f FILE, then apply the NodePools',
+        `${text}; no NodePool can replace them yet`,
+        'run karpenter convert -f FILE, then apply the NodePools',
       );
     if (name !== undefined && provisioners.has(name) && !isMarked)
       return todo(
         AREA,
         subject,
-        `${text}; new pods may still go to new ones, since the Provisioner lacks the taint ${LEGACY_TAINT}`,
+        `${text}; new pods can still cause new nodes, because the Provisioner does not have the taint ${LEGACY_TAINT}`,
         `kubectl edit provisioner ${name}, and add to spec.taints: {key: ${LEGACY_TAINT}, value: "true", effect: NoSchedule}`,
       );
     return todo(
       AREA,
       subject,
       text,
-      `kubectl cordon ${own[0]?.metadata.name} && kubectl drain ${own[0]?.metadata.name} --ignore-daemonsets --delete-emptydir-data && kubectl delete node ${own[0]?.metadata.name}, one after the other`,
+      `kubectl cordon ${own[0]?.metadata.name} && kubectl drain ${own[0]?.metadata.name} --ignore-daemonsets --delete-emptydir-data && kubectl delete node ${own[0]?.metadata.name}, one node at a time`,
     );
   });
 }
@@ -71,8 +71,8 @@ const machines = (facts: Facts): readonly Item[] =>
           todo(
             AREA,
             'Machines',
-            `${counted(found.length, 'Machine')}: ${inShort(namesOf(found))}; they become no NodeClaims, and end with their nodes`,
-            'drain and delete their nodes: kubectl get machines',
+            `${counted(found.length, 'Machine')}: ${inShort(namesOf(found))}; Machines are not converted to NodeClaims and are deleted with their nodes`,
+            'drain and delete their nodes; list them with kubectl get machines',
           ),
         ];
   });
@@ -86,8 +86,8 @@ function taints(nodes: readonly Node[]): readonly Item[] {
       todo(
         AREA,
         `taint ${DISRUPTION_TAINT}`,
-        `of beta versions, on ${inShort(namesOf(disrupting))}: v1 does not remove it`,
-        `kubectl taint nodes ${namesOf(disrupting).join(' ')} ${DISRUPTION_TAINT}-, once no version before 1.0 runs`,
+        `is a taint of beta versions on ${inShort(namesOf(disrupting))}, which v1 does not remove`,
+        `kubectl taint nodes ${namesOf(disrupting).join(' ')} ${DISRUPTION_TAINT}-, once no version before 1.0 is running`,
       ),
     );
   const legacy = tainted(nodes, LEGACY_TAINT).filter((node) => originOf(node).kind !== 'provisioner');
@@ -96,7 +96,7 @@ function taints(nodes: readonly Node[]): readonly Item[] {
       todo(
         AREA,
         `taint ${LEGACY_TAINT}`,
-        `on ${inShort(namesOf(legacy))}, which are of no Provisioner: no pod goes there`,
+        `on ${inShort(namesOf(legacy))}, which do not belong to a Provisioner: no pods are scheduled there`,
         `kubectl taint nodes ${namesOf(legacy).join(' ')} ${LEGACY_TAINT}-, or drain them`,
       ),
     );
@@ -114,12 +114,13 @@ function groups({ autoscalers, controllers }: Facts, nodes: readonly Node[]): re
     controllers.length === 0 || autoscalers.some(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
   return (['managed-node-group', 'auto-scaling-group'] as const).flatMap((kind) =>
     [...groupsOf(nodes, kind)].map(([name, own]) => {
-      const subject = name === undefined ? 'nodes of no NodePool and no named group' : `${GROUP_NAMES[kind]} ${name}`;
+      const subject =
+        name === undefined ? 'nodes without NodePool and node group name' : `${GROUP_NAMES[kind]} ${name}`;
       const text = `${counted(own.length, 'node')}: ${inShort(namesOf(own))}`;
       const from = kind === 'managed-node-group' ? 'managed-node-groups' : 'cluster-autoscaler';
       return isMoving
         ? todo(AREA, subject, text, `karpenter migrate plan --from ${from}`)
-        : ok(AREA, subject, `${text}; they stay with their group`);
+        : ok(AREA, subject, `${text}; they stay in their group`);
     }),
   );
 }
@@ -133,7 +134,7 @@ function oldAnnotation(nodes: readonly Node[]): readonly Item[] {
         todo(
           AREA,
           `annotation ${key}`,
-          `on ${inShort(namesOf(found))}: no version since 1.0 reads it`,
+          `on ${inShort(namesOf(found))}: no version since 1.0 uses it`,
           `kubectl annotate nodes ${namesOf(found).join(' ')} karpenter.sh/do-not-disrupt=true ${key}-`,
         ),
       ];

@@ -11,7 +11,7 @@ import { stageIn } from './installation.ts';
 
 const AREA = 'objects';
 const KINDS = ['NodePool', 'EC2NodeClass', 'NodeClaim'] as const;
-const MANIFESTS = 'karpenter convert -f FILE, for the files that they come from';
+const MANIFESTS = 'karpenter convert -f FILE, for the source files';
 
 export const namesOf = (objects: readonly KubeObject[]): readonly string[] =>
   objects.map(({ metadata }) => metadata.name);
@@ -39,12 +39,12 @@ function alphaObjects(facts: Facts): readonly Item[] {
       const successor = kind === 'Provisioner' ? 'NodePool' : 'EC2NodeClass';
       const subject = `${pluralOf(kind)} ${inShort(namesOf(found))}`;
       return facts.of(successor).length === 0
-        ? [todo(AREA, subject, `there is no ${successor} that takes their place`, MANIFESTS)]
+        ? [todo(AREA, subject, `no ${successor} exists that replaces them`, MANIFESTS)]
         : [
             blocked(
               AREA,
               subject,
-              'are deleted when their last node is gone: with them their nodes go at once',
+              'delete them after their last node is gone, because deleting them deletes their nodes immediately',
               `kubectl get nodes -l karpenter.sh/provisioner-name`,
             ),
           ];
@@ -70,8 +70,8 @@ function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[
       blocked(
         AREA,
         subject,
-        `are of ${versions}: the cluster serves no later version`,
-        kind === 'NodeClaim' ? 'karpenter migrate plan' : `${MANIFESTS}; apply the result once 1.0 serves v1`,
+        `have version ${versions}, and the cluster serves no later version`,
+        kind === 'NodeClaim' ? 'karpenter migrate plan' : `${MANIFESTS}; apply the result once version 1.0 serves v1`,
       ),
     ];
   });
@@ -95,15 +95,15 @@ const unreferenced = (facts: Facts): readonly Item[] =>
       const path = kind === 'NodePool' ? 'spec.template.spec.nodeClassRef' : 'spec.nodeClassRef';
       const next =
         kind === 'NodePool'
-          ? `add group: karpenter.k8s.aws and kind: EC2NodeClass, as karpenter convert -f FILE does`
-          : 'let them be replaced: kubectl delete nodeclaim NAME, one by one';
+          ? `add group: karpenter.k8s.aws and kind: EC2NodeClass, for example with karpenter convert -f FILE`
+          : 'replace them one at a time with kubectl delete nodeclaim NAME';
       return found.length === 0
         ? []
         : [
             todo(
               AREA,
               `${pluralOf(kind)} ${inShort(namesOf(found))}`,
-              `${path} lacks group or kind, which 1.1 and later demand`,
+              `${path} has no group or kind, which 1.1 and later require`,
               next,
             ),
           ];
@@ -137,8 +137,8 @@ const drift = (facts: Facts): readonly Item[] =>
         todo(
           AREA,
           'drift',
-          `${counted(drifted.length, 'NodeClaim')} of ${claims.length} drifted: ${inShort(namesOf(drifted))}; they are replaced as budgets allow`,
-          'kubectl get nodeclaims -w, until none is drifted; karpenter explain node -f now.yaml says what holds one back',
+          `${counted(drifted.length, 'NodeClaim')} of ${claims.length} drifted: ${inShort(namesOf(drifted))}; they are replaced as disruption budgets allow`,
+          'kubectl get nodeclaims -w, until no NodeClaim is drifted; karpenter explain node -f now.yaml shows why one is not replaced',
         ),
       ];
     return claims.length === 0 ? [] : [ok(AREA, 'drift', `none of ${counted(claims.length, 'NodeClaim')}`)];
@@ -153,16 +153,17 @@ const registration = (facts: Facts): readonly Item[] =>
       .flatMap(({ metadata: { name } }) => {
         const subject = `EC2NodeClass ${name}`;
         const next =
-          'let its user data start the kubelet with --register-with-taints=karpenter.sh/unregistered:NoExecute';
+          'change the user data to start the kubelet with --register-with-taints=karpenter.sh/unregistered:NoExecute';
         const registers = facts.registersTaint.get(name);
-        if (registers === true) return [ok(AREA, subject, 'its user data names the taint karpenter.sh/unregistered')];
+        if (registers === true)
+          return [ok(AREA, subject, 'the user data contains the taint karpenter.sh/unregistered')];
         return registers === undefined && facts.registersTaint.has(name)
           ? [
               unknown(
                 AREA,
                 subject,
-                'its user data is not in the snapshot',
-                `karpenter migrate status, on the cluster itself; ${next}`,
+                'the user data is not in the snapshot',
+                `karpenter migrate status without -f; ${next}`,
               ),
             ]
           : stageIn(facts) === 'alpha'
@@ -171,7 +172,7 @@ const registration = (facts: Facts): readonly Item[] =>
                 todo(
                   AREA,
                   subject,
-                  'AMI family Custom: its user data does not name the taint karpenter.sh/unregistered',
+                  'AMI family Custom: the user data does not contain the taint karpenter.sh/unregistered',
                   next,
                 ),
               ];
@@ -195,8 +196,8 @@ function hopLimit(facts: Facts): readonly Item[] {
           todo(
             AREA,
             `EC2NodeClasses ${inShort(namesOf(short))}`,
-            'one hop, the default of v1: pods that are not on the host network do not reach the instance metadata',
-            'set spec.metadataOptions.httpPutResponseHopLimit: 2 where pods need it, or give them IRSA or Pod Identity',
+            'hop limit 1, the default of v1: pods outside of the host network cannot reach the instance metadata',
+            'set spec.metadataOptions.httpPutResponseHopLimit: 2 if pods need it, or use IRSA or Pod Identity',
           ),
         ];
   });

@@ -16,7 +16,7 @@ import { stageIn } from './installation.ts';
 
 const AREA = 'workloads';
 const KINDS = ['Pod', 'Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job'] as const;
-const MANIFESTS = 'karpenter convert -f FILE, for the files that they come from';
+const MANIFESTS = 'karpenter convert -f FILE, for the source files';
 
 /** Pod or pod template, with the name of its object. */
 interface Template {
@@ -42,28 +42,28 @@ const RULES: readonly Rule[] = [
   ...['karpenter.sh/do-not-evict', 'karpenter.sh/do-not-consolidate'].map((key) => ({
     subject: `annotation ${key}`,
     applies: annotated(key),
-    message: 'no version since 1.0 reads it: nothing protects these pods then',
-    next: `${MANIFESTS}; it becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
+    message: 'no version since 1.0 uses it, so these pods are not protected',
+    next: `${MANIFESTS}; the annotation becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
   })),
   {
     subject: 'annotation cluster-autoscaler.kubernetes.io/safe-to-evict: "false"',
     applies: (template) =>
       annotated('cluster-autoscaler.kubernetes.io/safe-to-evict')(template) &&
       template.annotations['cluster-autoscaler.kubernetes.io/safe-to-evict'] === 'false',
-    message: 'Karpenter does not read it: nothing protects these pods from consolidation',
-    next: `${MANIFESTS}; it becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
+    message: 'Karpenter does not use it, so these pods are not protected from consolidation',
+    next: `${MANIFESTS}; the annotation becomes ${DO_NOT_DISRUPT_ANNOTATION}: "true"`,
   },
   {
     subject: 'toleration of karpenter.sh/disruption',
     applies: ({ spec }) => (spec.tolerations ?? []).some(({ key }) => key === 'karpenter.sh/disruption'),
-    message: 'the taint is karpenter.sh/disrupted:NoSchedule since 1.0',
+    message: 'since 1.0, the taint is karpenter.sh/disrupted:NoSchedule',
     next: MANIFESTS,
   },
   {
     subject: `label ${PROVISIONER_LABEL} in selectors`,
     applies: ({ spec }) => selectsProvisioner(spec),
-    message: 'no node of a NodePool has it: pods with it find no new node',
-    next: `${MANIFESTS}; the label of NodePools is karpenter.sh/nodepool`,
+    message: 'nodes of NodePools do not have it, so pods that select it are not scheduled on new nodes',
+    next: `${MANIFESTS}; nodes of NodePools have the label karpenter.sh/nodepool`,
   },
 ];
 
@@ -89,7 +89,13 @@ export const workloadItems = (facts: Facts): readonly Item[] => [
     const items = RULES.flatMap((rule) => ruleItem(rule, templates));
     return items.length > 0 || templates.length === 0
       ? items
-      : [ok(AREA, 'pods and workloads', `${templates.length} looked at: none carries what later versions do not know`)];
+      : [
+          ok(
+            AREA,
+            'pods and workloads',
+            `${templates.length} checked: none has fields that later versions do not support`,
+          ),
+        ];
   }),
   ...budgets(facts),
 ];
@@ -128,8 +134,8 @@ function budgets(facts: Facts): readonly Item[] {
           todo(
             AREA,
             'PodDisruptionBudgets',
-            `${counted(shut.length, 'budget')} let no pod go now: ${inShort(shut)}; nodes that are replaced or expire wait for them`,
-            'kubectl get poddisruptionbudgets -A, and make room in them before nodes are replaced',
+            `${counted(shut.length, 'budget')} allow no eviction now: ${inShort(shut)}; replaced and expired nodes wait for them`,
+            'kubectl get poddisruptionbudgets -A, and allow evictions before nodes are replaced',
           ),
         ];
   });

@@ -56,8 +56,8 @@ const describeGroup = ({ clusterName }: Found, group: LeavingGroup): string =>
 const quotedName = (name: string): string => (name.startsWith('$') ? `"${name}"` : shellQuoted(name));
 
 const keep = (found: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
-  title: 'Keep what there is',
-  text: ['The groups stay as they are until pods have left them; these files say what they were.'],
+  title: 'Save the current state',
+  text: ['The groups are not changed until their pods have moved. These files contain their original configuration.'],
   commands: [
     'karpenter snapshot > now.yaml',
     ...leaving.map((group) => describeGroup(found, group)),
@@ -72,16 +72,16 @@ const keep = (found: Found, leaving: readonly LeavingGroup[]): MigrationStep => 
             : []),
         ]),
   ],
-  check: ['each file has its group: minSize, maxSize and desiredSize are what the way back needs'],
+  check: ['each file contains its group; a rollback needs minSize, maxSize and desiredSize'],
 });
 
 const crds = ({ namespace }: Found): MigrationStep => ({
   title: 'CRDs',
-  text: ['They come from their own chart, which upgrades them later; the main chart would not.'],
-  warnings: ['Never delete these CRDs once there are NodePools: their nodes go with them.'],
+  text: ['The CRDs have their own chart, which can upgrade them later; the main chart cannot.'],
+  warnings: ['Never delete these CRDs once NodePools exist, because their nodes would also be deleted.'],
   commands: [`helm upgrade --install karpenter-crd charts/karpenter-crd -n ${namespace}`],
   check: ['kubectl get crd nodepools.karpenter.sh nodeclaims.karpenter.sh ec2nodeclasses.karpenter.k8s.aws'],
-  back: [`helm uninstall karpenter-crd -n ${namespace}, as long as there is no NodeClaim`],
+  back: [`helm uninstall karpenter-crd -n ${namespace}, as long as no NodeClaim exists`],
 });
 
 /** Policies in examples/aws/cloudformation.yaml. */
@@ -95,21 +95,21 @@ const POLICIES = [
 ];
 
 const account = ({ clusterName, namespace }: Found): MigrationStep => ({
-  title: 'Rights, role, queue and tags in AWS',
+  title: 'Set up permissions, role, queue and tags in AWS',
   text: [
-    'A role for the controller, a role for nodes that the cluster knows, a queue for interruptions, and tags by which subnets and security groups are found.',
-    'The role of a managed node group can be shared by the NodeClasses: the cluster knows it already. That of the stack needs an access entry of type EC2_LINUX.',
+    'You need a role for the controller, a node role with access to the cluster, an interruption queue, and tags for the discovery of subnets and security groups.',
+    'EC2NodeClasses can use the role of a managed node group, which already has access to the cluster. The role of the stack needs an access entry of type EC2_LINUX.',
   ],
   commands: [
     `aws cloudformation deploy --stack-name "Karpenter-${clusterName}" --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)}`,
-    `aws eks create-addon --cluster-name ${quotedName(clusterName)} --addon-name eks-pod-identity-agent   # fails when it is there, which is fine`,
+    `aws eks create-addon --cluster-name ${quotedName(clusterName)} --addon-name eks-pod-identity-agent   # an error that it exists can be ignored`,
     'export ACCOUNT=$(aws sts get-caller-identity --query Account --output text)',
     `eksctl create podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter --role-name "${clusterName}-karpenter" --permission-policy-arns ${POLICIES.map((name) => `"arn:aws:iam::$ACCOUNT:policy/KarpenterController${name}Policy-${clusterName}"`).join(',')}`,
     `aws eks create-access-entry --cluster-name ${quotedName(clusterName)} --principal-arn "arn:aws:iam::$ACCOUNT:role/KarpenterNodeRole-${clusterName}" --type EC2_LINUX`,
-    'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; fails when it exists, which is fine',
+    'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; an error that it exists can be ignored',
     `aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=${quotedName(clusterName)} --resources SUBNETS SECURITY_GROUPS`,
   ],
-  check: [`karpenter doctor --cluster-name ${quotedName(clusterName)}, after the next step: no error`],
+  check: [`karpenter doctor --cluster-name ${quotedName(clusterName)}, after the next step: no errors`],
   back: [
     `eksctl delete podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter`,
     `aws cloudformation delete-stack --stack-name "Karpenter-${clusterName}"`,
@@ -119,21 +119,21 @@ const account = ({ clusterName, namespace }: Found): MigrationStep => ({
 function chart({ namespace, clusterName }: Found, host: LeavingGroup | undefined): MigrationStep {
   const hostText =
     host === undefined
-      ? 'No group is left for it: keep one with two nodes in two zones, or use Fargate.'
-      : `The group ${nameOf(host)} (${counted(host.nodes.length, 'node')} in ${host.zones.join(', ')}) stays for it and for other pods of the system; choose another if that is wrong.`;
+      ? 'No group remains for the operator; keep a group with two nodes in two zones, or use Fargate.'
+      : `The group ${nameOf(host)} (${counted(host.nodes.length, 'node')} in ${host.zones.join(', ')}) stays for the operator and other system pods; choose another group if necessary.`;
   const label =
     host?.kind === 'managed-node-group' ? ` --set 'nodeSelector.eks\\.amazonaws\\.com/nodegroup=${nameOf(host)}'` : '';
   return {
-    title: 'The operator',
-    text: ['It may not run on nodes that it makes.', hostText],
+    title: 'Install the operator',
+    text: ['The operator must not run on nodes that it launches.', hostText],
     commands: [
       `helm upgrade --install karpenter charts/karpenter -n ${namespace} --skip-crds --set settings.clusterName=${quotedName(clusterName)} --set settings.interruptionQueue=${quotedName(clusterName)} --set controller.image.repository="$IMAGE"${label} --wait`,
     ],
     check: [
-      `kubectl get pods -n ${namespace} -l app.kubernetes.io/name=karpenter -o wide: two Running, in two zones`,
-      `karpenter doctor --cluster-name ${quotedName(clusterName)}: no error`,
+      `kubectl get pods -n ${namespace} -l app.kubernetes.io/name=karpenter -o wide: two pods are Running, in two zones`,
+      `karpenter doctor --cluster-name ${quotedName(clusterName)}: no errors`,
     ],
-    back: [`helm uninstall karpenter -n ${namespace}, as long as there is no NodeClaim`],
+    back: [`helm uninstall karpenter -n ${namespace}, as long as no NodeClaim exists`],
   };
 }
 
@@ -158,25 +158,25 @@ function conversions(found: Found, leaving: readonly LeavingGroup[], from: Group
 function pools(found: Found, leaving: readonly LeavingGroup[], from: GroupSource): MigrationStep {
   const [first, second] = conversions(found, leaving, from);
   return {
-    title: 'NodePools and EC2NodeClasses for the groups',
+    title: 'Create NodePools and EC2NodeClasses for the groups',
     text: [
-      `Groups that go: ${leaving.map(nameOf).join(', ') || 'none'}. Every assumption is a comment in the result: read it.`,
-      'With --pods it says whether the present pods fit, and what the nodes cost before and after, and ends with 2 if one does not fit.',
-      'A launch template that it asks for comes from aws ec2 describe-launch-template-versions, as one more -f.',
-      'Nothing is bought for pods that run: NodePools get work when groups are drained, or new pods come.',
-      'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in manifests, your folder of workloads.',
+      `Groups to replace: ${leaving.map(nameOf).join(', ') || 'none'}. Review the result; each assumption is marked with a comment.`,
+      'With --pods, the command reports if the present pods fit and the cost before and after, and exits with 2 if a pod does not fit.',
+      'If the command requires a launch template, add the output of aws ec2 describe-launch-template-versions with another -f.',
+      'No nodes are launched for running pods. NodePools launch nodes when groups are drained or new pods are created.',
+      'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in the folder manifests with your workloads.',
     ],
     commands: [
       ...(first === undefined ? [] : [`${first} --pods now.yaml > nodepools.yaml`]),
       ...(second === undefined ? [] : [`echo --- >> nodepools.yaml && ${second} --pods now.yaml >> nodepools.yaml`]),
-      'karpenter convert -f manifests -R --diff   # --in-place writes what it shows',
+      'karpenter convert -f manifests -R --diff   # --in-place writes the changes',
       'kubectl apply -f nodepools.yaml',
     ],
     check: [
-      'kubectl get nodepools,ec2nodeclasses: all READY',
-      'spec.limits of each NodePool is as large as its groups could grow',
+      'kubectl get nodepools,ec2nodeclasses: all are READY',
+      'spec.limits of each NodePool allows the maximum size of its groups',
     ],
-    back: ['uncordon the groups, then kubectl delete -f nodepools.yaml: nodes that they have made drain and end'],
+    back: ['uncordon the groups, then kubectl delete -f nodepools.yaml, which drains and terminates the new nodes'],
   };
 }
 
@@ -189,12 +189,12 @@ function stopAutoscaler({ autoscaler }: Found): MigrationStep {
   return {
     title: 'Stop cluster-autoscaler',
     text: [
-      'Two autoscalers answer one pending pod with two nodes, and cluster-autoscaler fills again what is drained. From here on only the operator buys.',
+      'Two autoscalers would launch two nodes for one pending pod, and cluster-autoscaler would scale up drained groups again. From here on, only the operator launches nodes.',
     ],
     commands: [`kubectl scale deployment ${name} -n ${namespace} --replicas 0`],
     check: [
       `kubectl get deployment ${name} -n ${namespace}: 0/0`,
-      'a new pod that fits nowhere gets a node of a NodePool: kubectl get nodeclaims -w',
+      'kubectl get nodeclaims -w: a NodePool launches a node for a new pod that does not fit on existing nodes',
     ],
     back: [
       `kubectl scale deployment ${name} -n ${namespace} --replicas ${replicas}, and scale the operator to 0 first`,
@@ -207,16 +207,16 @@ function drain(group: LeavingGroup): MigrationStep {
     title: `Drain ${nameOf(group)}`,
     text: [
       `${counted(group.nodes.length, 'node')}: ${group.nodes.join(', ')}.`,
-      'Cordon all of them first, so that no pod moves from one to the next. Then one after the other: the operator buys nodes for what becomes pending.',
-      'A PodDisruptionBudget may hold a drain up: that is its purpose. karpenter migrate status names those that let none go.',
+      'Cordon all nodes first, so that pods do not move to another node of the group. Then drain one node at a time. The operator launches nodes for pods that become pending.',
+      'PodDisruptionBudgets can delay a drain. karpenter migrate status lists those that allow no eviction.',
     ],
     commands: [
       `kubectl cordon ${group.nodes.join(' ')}`,
       ...group.nodes.map((name) => `kubectl drain ${name} --ignore-daemonsets --delete-emptydir-data`),
     ],
     check: [
-      'after each of them, kubectl get pods -A --field-selector status.phase=Pending: none waits',
-      'kubectl get nodeclaims: all READY',
+      'after each node, kubectl get pods -A --field-selector status.phase=Pending: no pending pods',
+      'kubectl get nodeclaims: all are READY',
     ],
     back: [`kubectl uncordon ${group.nodes.join(' ')}`],
   };
@@ -233,16 +233,16 @@ function scaleDown({ clusterName }: Found, group: LeavingGroup): MigrationStep {
     : `aws autoscaling update-auto-scaling-group --auto-scaling-group-name ${name} --min-size MIN --desired-capacity DESIRED`;
   return {
     title: `Scale ${nameOf(group)} down`,
-    text: ['Its nodes are empty but for DaemonSets. The group itself stays, at no cost, as the way back.'],
+    text: ['Its nodes run only DaemonSet pods. The empty group is kept at no cost for a rollback.'],
     commands: [scale],
-    check: [`kubectl get nodes: none of ${inShort(group.nodes)}`],
-    back: [`${back}, as ${fileOf(group)} has them`],
+    check: [`kubectl get nodes: does not list ${inShort(group.nodes)}`],
+    back: [`${back}, with the values in ${fileOf(group)}`],
   };
 }
 
 const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly LeavingGroup[]): MigrationStep => ({
   title: 'Clean up',
-  text: ['After some days, when you do not want to go back. The group of the controller stays.'],
+  text: ['Clean up after some days, when you do not need a rollback. Keep the group of the controller.'],
   commands: [
     ...(autoscaler === undefined
       ? []
@@ -255,5 +255,5 @@ const cleanUp = ({ clusterName, autoscaler }: Found, leaving: readonly LeavingGr
         : `aws autoscaling delete-auto-scaling-group --auto-scaling-group-name ${shellQuoted(nameOf(group))}`,
     ),
   ],
-  check: ['karpenter migrate status ends with 0'],
+  check: ['karpenter migrate status exits with 0'],
 });

@@ -16,7 +16,7 @@ export function guessSource(facts: Facts): Guess {
   const found = ORDER.map((from) => ({ from, why: reasons[from] })).find(({ why }) => why !== undefined);
   if (found?.why === undefined)
     throw new Error(
-      'there is no Karpenter, no cluster-autoscaler and no node of a group in the cluster; say where it comes from: --from managed-node-groups',
+      'the cluster has no Karpenter, no cluster-autoscaler and no node of a group; set the source, for example --from managed-node-groups',
     );
   return { from: found.from, why: found.why };
 }
@@ -25,7 +25,7 @@ export function guessSource(facts: Facts): Guess {
 export function expectSource(facts: Facts, from: Source): void {
   if (reasonsFor(facts)[from] !== undefined) return;
   const others = ORDER.filter((other) => reasonsFor(facts)[other] !== undefined);
-  const instead = others.length === 0 ? '' : `; what is there speaks for --from ${others.join(' or ')}`;
+  const instead = others.length === 0 ? '' : `; detected source: --from ${others.join(' or ')}`;
   throw new Error(`--from ${from}: the cluster has ${LACKS[from]}${instead}`);
 }
 
@@ -42,20 +42,20 @@ function reasonsFor(facts: Facts): Readonly<Record<Source, string | undefined>> 
   const nodes = facts.of<Node>('Node');
   const karpenter = facts.controllers.find(({ isKarpenter }) => isKarpenter);
   const stage = stageIn(facts);
-  const runs = karpenter && `Karpenter ${karpenter.version || 'of an unknown version'} runs`;
+  const runs = karpenter && `Karpenter ${karpenter.version || 'of an unknown version'} is running`;
   const isAlpha =
     (karpenter !== undefined && (stage === 'alpha' || stage === 'both')) || facts.of('Provisioner').length > 0;
   const scaling = groupsOf(nodes, 'auto-scaling-group').size;
   const managed = [...groupsOf(nodes, 'managed-node-group').keys()].join(', ');
   return {
-    'karpenter-alpha': isAlpha ? (runs ?? 'there are Provisioners') : undefined,
+    'karpenter-alpha': isAlpha ? (runs ?? 'Provisioners exist') : undefined,
     karpenter: isAlpha ? undefined : runs,
     'cluster-autoscaler':
       facts.autoscalers.length > 0
-        ? 'cluster-autoscaler runs'
+        ? 'cluster-autoscaler is running'
         : scaling > 0
-          ? 'there are nodes of Auto Scaling groups'
+          ? 'nodes of Auto Scaling groups exist'
           : undefined,
-    'managed-node-groups': managed === '' ? undefined : `there are nodes of managed node groups: ${managed}`,
+    'managed-node-groups': managed === '' ? undefined : `nodes of managed node groups exist: ${managed}`,
   };
 }

@@ -18,7 +18,7 @@ export function karpenterSteps(found: Found): readonly MigrationStep[] {
   // if Provisioners exist without a controller, the path starts at the version that reads them
   if (version === undefined && found.provisioners.length === 0)
     throw new Error(
-      `the version of Karpenter is not known, its image says "${text}"; run it by a tag that is a version, then ask again`,
+      `the version of Karpenter is unknown, because its image is "${text}"; use an image tag with a version, then run the command again`,
     );
   const start = version ?? { major: 0, minor: 31, patch: 0 };
   const hops = pathFrom(start);
@@ -51,10 +51,10 @@ const kindsOf = (facts: Facts): string =>
 function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): MigrationStep {
   const kinds = kindsOf(facts);
   return {
-    title: 'Keep what there is',
+    title: 'Save the current state',
     text: [
-      'These files are what every step back starts from. They hold user data: keep them where others do not read them.',
-      ...(isAlpha ? ['The revision that helm history shows is the one to go back to.'] : []),
+      'Each rollback needs these files. They contain user data, so store them in a protected place.',
+      ...(isAlpha ? ['Roll back to the revision that helm history shows.'] : []),
     ],
     commands: [
       ...(kinds === '' ? [] : [`kubectl get ${kinds} -o yaml > before.yaml`]),
@@ -67,13 +67,13 @@ function keepStep({ facts, release, namespace }: Found, isAlpha: boolean): Migra
 }
 
 const lookStep = (): MigrationStep => ({
-  title: 'See what stands in the way',
+  title: 'Check for blockers',
   text: [
-    'What it calls to do in the parts CUSTOM RESOURCES (drift above all) and WORKLOADS is done now: a version is not changed in the middle of replacements.',
+    'Resolve the findings marked TO DO under CUSTOM RESOURCES (especially drift) and WORKLOADS now. Do not change the version during replacements.',
   ],
   commands: ['karpenter migrate status'],
   check: [
-    'kubectl get poddisruptionbudgets -A: none that has ALLOWED DISRUPTIONS 0 for good, or nodes cannot be drained',
+    'kubectl get poddisruptionbudgets -A: none has ALLOWED DISRUPTIONS 0 permanently, because its nodes could not be drained',
   ],
 });
 
@@ -81,8 +81,8 @@ const lookStep = (): MigrationStep => ({
 const RIGHTS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
-    'iam:CreateInstanceProfile, TagInstanceProfile, AddRoleToInstanceProfile, RemoveRoleFromInstanceProfile, DeleteInstanceProfile and GetInstanceProfile: the controller makes instance profiles itself',
-    'conditions on the tag karpenter.sh/nodepool beside those on karpenter.sh/provisioner-name, as long as both are in use',
+    'iam:CreateInstanceProfile, TagInstanceProfile, AddRoleToInstanceProfile, RemoveRoleFromInstanceProfile, DeleteInstanceProfile and GetInstanceProfile: the controller creates instance profiles',
+    'conditions on the tag karpenter.sh/nodepool in addition to karpenter.sh/provisioner-name, as long as both are in use',
     'ec2:CreateTags on instances for karpenter.sh/nodeclaim and Name',
   ],
   beta: ['ec2:RunInstances and ec2:CreateTags on spot-instances-request'],
@@ -120,21 +120,21 @@ function crdStep(
   const foreign = ownedDefinitions(facts).foreign.filter((name) => stage === 'both' || !isAlpha(name));
   const webhook = ` --set webhook.enabled=true --set webhook.serviceName=karpenter --set webhook.serviceNamespace=${namespace} --set webhook.port=8443`;
   const warnings = [
-    'Never delete a CRD to let a chart own it: all of its objects are deleted with it, and their nodes end at once.',
+    'Never delete a CRD to change its owner, because all of its objects and their nodes would be deleted immediately.',
     ...(stage === 'beta' && ['alpha', 'both'].includes(before)
       ? [
-          'The chart of this version has no alpha CRDs any more, and removes them. With a Provisioner or a Machine left, its nodes go: kubectl get provisioners,machines shows none.',
+          'The chart of this version removes the alpha CRDs. If a Provisioner or a Machine exists, its nodes are deleted. Make sure that kubectl get provisioners,machines is empty.',
         ]
       : []),
     ...(stage === 'v1'
       ? [
-          'The CRDs of this version convert nothing: the first command shows ["v1"] three times before you go on, and the chart follows at once.',
+          'The CRDs of this version have no conversion. Continue only if the first command shows ["v1"] three times, and upgrade the chart immediately afterwards.',
         ]
       : []),
   ];
   return {
     title: `Karpenter ${version}: CRDs`,
-    text: ['Helm never upgrades the CRDs of the main chart; the chart karpenter-crd does, once it owns them.'],
+    text: ['Helm never upgrades the CRDs of the main chart. The chart karpenter-crd upgrades them once it owns them.'],
     warnings,
     commands: [
       ...(stage === 'v1' ? [STORED] : []),
@@ -143,12 +143,12 @@ function crdStep(
     ],
     check: [
       'kubectl get crd nodepools.karpenter.sh ec2nodeclasses.karpenter.k8s.aws nodeclaims.karpenter.sh',
-      ...(stage === 'v1' ? [`${CRD_STATE.replace('STATE', 'spec.conversion.strategy')}: None, three times`] : []),
+      ...(stage === 'v1' ? [`${CRD_STATE.replace('STATE', 'spec.conversion.strategy')}: shows None three times`] : []),
     ],
     back: [
       stage === 'v1'
-        ? `helm upgrade karpenter-crd ${REPOSITORY}/karpenter-crd --version '~1.0.0' -n ${namespace}${webhook}, after the controller of 1.0 runs again`
-        : 'leave them: they serve the version before as well',
+        ? `helm upgrade karpenter-crd ${REPOSITORY}/karpenter-crd --version '~1.0.0' -n ${namespace}${webhook}, after the controller of 1.0 is running again`
+        : 'keep the CRDs, because they also serve the previous version',
     ],
   };
 }
@@ -157,13 +157,13 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Mig
   const account = (controller?.deployment.spec.template.spec as { serviceAccountName?: string } | undefined)
     ?.serviceAccountName;
   return {
-    title: `Karpenter ${version}: rights in AWS`,
+    title: `Karpenter ${version}: permissions in AWS`,
     text: [
-      `The role of the controller gets the rights of this version beside those that it has: ${RIGHTS[stage].join('; ')}.`,
-      'Attach the policy of that version, from its own guide or CloudFormation template, as one more; the old ones go at the very end, so that every step back finds its rights.',
+      `Add the permissions of this version to the role of the controller: ${RIGHTS[stage].join('; ')}.`,
+      'Attach the policy of this version, from its guide or CloudFormation template, in addition to the old policies. Detach the old policies only at the end, so that each rollback has its permissions.',
       ...(stage === 'v1'
         ? [
-            'karpenter convert iam writes the policies of today from the one that you have: policy.json is what aws iam get-policy-version or get-role-policy prints of it.',
+            'karpenter convert iam converts your policy to the current policies. policy.json is the output of aws iam get-policy-version or get-role-policy.',
           ]
         : []),
     ],
@@ -177,7 +177,7 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Mig
         : []),
     ],
     check: ['the policy is attached: aws iam list-attached-role-policies --role-name ROLE'],
-    back: ['detach the policy that was added, when the version is gone'],
+    back: ['detach the added policy after the rollback of the version'],
   };
 }
 
@@ -185,24 +185,24 @@ function iamStep({ namespace, controller }: Found, { version, stage }: Hop): Mig
 const NEWS: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
   both: [
-    'settings.aws.* work for the last time.',
-    'The feature gate Drift, closed by default in this version, replaces the old nodes one by one.',
+    'This is the last version that supports settings.aws.*.',
+    'The feature gate Drift, which is disabled by default in this version, replaces the old nodes one at a time.',
   ],
   beta: [],
   conversion: [
-    'v1 is stored from now on, and v1beta1 converted. Expiration drains at once, and waits for no replacement. Two replicas need nodes in two zones.',
+    'From now on v1 is stored, and v1beta1 is converted. Expired nodes are drained immediately, without waiting for a replacement. Two replicas need nodes in two zones.',
   ],
-  v1: ['The webhooks are gone; the metrics port is 8080.'],
+  v1: ['The webhooks are removed. The metrics port is 8080.'],
 };
 
 const BACK: Readonly<Record<ApiStage, readonly string[]>> = {
   alpha: [],
-  both: ['of the versions before, only 0.31.4 bears with beta objects: go back to that'],
+  both: ['roll back to 0.31.4, because it is the only earlier version that accepts beta objects'],
   beta: [],
   conversion: [
-    'only to the last patch of a beta version (0.33.12, 0.34.13, 0.35.12, 0.36.9, 0.37.7), with webhooks, the controller first, then the CRDs; what only v1 has is lost',
+    'only to the last patch of a beta version (0.33.12, 0.34.13, 0.35.12, 0.36.9, 0.37.7), with webhooks, the controller first, then the CRDs; fields that only v1 has are lost',
   ],
-  v1: ['to 1.0, the controller first, then its CRDs: v1 objects are readable there'],
+  v1: ['to 1.0, the controller first, then its CRDs; 1.0 can read v1 objects'],
 };
 
 function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFirst }: Place): MigrationStep {
@@ -216,9 +216,7 @@ function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFir
     text: [
       ...NEWS[stage],
       ...(makesValues
-        ? [
-            'karpenter convert values says which values have got other names, and which have gone: read it before you go on.',
-          ]
+        ? ['karpenter convert values lists renamed and removed values. Review this list before you continue.']
         : []),
     ],
     commands: [
@@ -229,10 +227,8 @@ function chartStep(found: Found, { version, chart, stage }: Hop, { before, isFir
     ],
     check: [
       `kubectl logs -n ${namespace} -l app.kubernetes.io/name=karpenter --tail=200: no errors, no UnauthorizedOperation, no AccessDenied`,
-      stage === 'both'
-        ? 'kubectl get machines: the same as before'
-        : 'kubectl get nodeclaims: the same as before, none newly drifted',
-      ...(stage === 'conversion' ? [`${STORED}: v1 alone, after the controller has rewritten the objects`] : []),
+      stage === 'both' ? 'kubectl get machines: unchanged' : 'kubectl get nodeclaims: unchanged, and no new drift',
+      ...(stage === 'conversion' ? [`${STORED}: only v1, after the controller has rewritten the objects`] : []),
     ],
     back: [`helm rollback ${release} -n ${namespace}`, ...BACK[stage]],
   };
@@ -256,13 +252,13 @@ function leftovers({ facts }: Found, stage: ApiStage): readonly string[] {
 
 /** Converts manifests after 1.0 serves and stores v1. */
 const manifestStep = ({ pools, nodeClasses }: Found): MigrationStep => ({
-  title: 'Manifests of v1',
+  title: 'Convert manifests to v1',
   text: [
-    'manifests stands for the folder or repository that yours come from. All of them become v1, and workloads get the annotations, tolerations and selectors of v1.',
+    'Replace manifests with the folder or repository of your manifests. All manifests become v1, and workloads get the annotations, tolerations and selectors of v1.',
     ...(pools.length > 0
       ? [`NodePools: ${pools.join(', ')}; EC2NodeClasses: ${nodeClasses.join(', ') || 'none'}.`]
       : []),
-    'A kubelet block moves from the NodePool to its EC2NodeClass. If it is the same there, no node drifts.',
+    'A kubelet block moves from the NodePool to its EC2NodeClass. Nodes do not drift if the block is unchanged.',
   ],
   commands: [
     'karpenter convert -f manifests -R --diff',
@@ -274,21 +270,21 @@ const manifestStep = ({ pools, nodeClasses }: Found): MigrationStep => ({
     ),
   ],
   check: [
-    'kubectl get nodepools,ec2nodeclasses: all READY',
-    'karpenter migrate status: nothing to do under CUSTOM RESOURCES and WORKLOADS, storedVersions of all three CRDs only v1',
+    'kubectl get nodepools,ec2nodeclasses: all are READY',
+    'karpenter migrate status: no TO DO under CUSTOM RESOURCES and WORKLOADS, and storedVersions of all three CRDs is only v1',
   ],
-  back: ['before a rollback below 1.0, put the annotations back: before.yaml has them'],
+  back: ['before a rollback below 1.0, restore the annotations from before.yaml'],
 });
 
 const cleanUp = (isAlpha: boolean): MigrationStep => ({
   title: 'Clean up',
-  text: ['When you do not want to go back any more.'],
+  text: ['Clean up when you do not need a rollback any more.'],
   commands: [],
   check: [
     'the policies of older versions are detached from the role of the controller and deleted',
     ...(isAlpha
-      ? ['the instance profile of the alpha version (defaultInstanceProfile) is deleted: no instance uses it']
+      ? ['the instance profile of the alpha version (defaultInstanceProfile) is deleted, after no instance uses it']
       : []),
-    'karpenter migrate status ends with 0',
+    'karpenter migrate status exits with 0',
   ],
 });

@@ -20,9 +20,9 @@ export function planMarkdown(plan: MigrationPlan, columns: number): string {
     `# ${plan.cluster.replace('$CLUSTER_NAME', 'A cluster')}: ${TITLES[plan.from]} to this operator`,
     ...(plan.guessed === null
       ? []
-      : [indented(`This way, because ${plan.guessed}; another is asked for with \`--from\`.`, '', width)]),
+      : [indented(`Detected source, because ${plan.guessed}. Use \`--from\` for another source.`, '', width)]),
     indented(
-      'Nothing has been changed yet. Each step says what it does, what to look at before the next one, and how to go back. `karpenter migrate status` says at any time where the cluster is.',
+      'The plan does not change the cluster. Each step has its commands, checks before the next step, and a rollback. `karpenter migrate status` shows the progress at any time.',
       '',
       width,
     ),
@@ -45,7 +45,7 @@ function stepText(step: MigrationStep, number: number, { width, item }: Layout):
     indented(text.join(' '), '', width),
     ...warnings.map((warning) => indented(`> **Warning:** ${warning}`, '> ', width)),
     ...(commands.length === 0 ? [] : [['```sh', ...commands, '```'].join('\n')]),
-    ...list('Look:', check),
-    ...list('Back:', back),
+    ...list('Check:', check),
+    ...list('Roll back:', back),
   ].join('\n\n');
 }

@@ -20,7 +20,7 @@ export function planOf(facts: Facts, options: PlanOptions): MigrationPlan {
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new Error(
-      `an object has not the form of its kind (${error.message}); take a snapshot of the cluster with karpenter snapshot`,
+      `an object does not match the schema of its kind (${error.message}); create a new file with karpenter snapshot`,
       { cause: error },
     );
   }
@@ -42,18 +42,18 @@ function openIn(found: Found, isOfGroups: boolean): readonly string[] {
   const unasked = ['Deployment', 'Node', 'Provisioner', 'Machine', 'NodePool', 'CustomResourceDefinition'].flatMap(
     (kind) => {
       const why = facts.notAsked(kind);
-      return why === undefined ? [] : [`${kind}: ${why}; the plan is without them`];
+      return why === undefined ? [] : [`${kind}: ${why}; the plan does not include them`];
     },
   );
   return [
     ...unasked,
-    ...(clusterName.startsWith('$') ? ['the name of the cluster is not known: export CLUSTER_NAME'] : []),
-    'IMAGE is the image of the operator that you have built and pushed: export IMAGE',
+    ...(clusterName.startsWith('$') ? ['the name of the cluster is unknown; set it with export CLUSTER_NAME'] : []),
+    'set IMAGE to the operator image that you have built and pushed, with export IMAGE',
     ...(isOfGroups && leaving.some(({ name }) => name === undefined)
       ? [
-          'a group of nodes has no name in the cluster: GROUP stands for it; AWS tells it to migrate plan with ec2:DescribeInstances',
+          'the name of a node group is unknown, and GROUP is its placeholder; with the permission ec2:DescribeInstances, migrate plan can read the name',
         ]
       : []),
-    ...(isOfGroups && host === undefined ? ['no group was found that can hold the controller'] : []),
+    ...(isOfGroups && host === undefined ? ['no group was found for the controller'] : []),
   ];
 }

@@ -7,20 +7,20 @@ export function takeoverSteps({ release, namespace, clusterName }: Found): reado
     {
       title: 'Check before the takeover',
       text: [
-        'Custom resources, nodes and instances stay as they are; docs/takeover.md says why, and has every command.',
+        'Custom resources, nodes and instances are not changed. See docs/takeover.md for the reasons and all commands.',
       ],
       commands: [
         `karpenter doctor --cluster-name ${clusterName}`,
         'kubectl get nodepools,ec2nodeclasses,nodeclaims -o yaml > before-takeover.yaml',
         'kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,UID:.metadata.uid,ID:.status.providerID > before.txt',
-        `helm get values ${release} -n ${namespace} -o yaml > values.yaml   # take controller.image out of it`,
-        `helm history ${release} -n ${namespace} --max 1   # the revision to go back to`,
+        `helm get values ${release} -n ${namespace} -o yaml > values.yaml   # remove controller.image from it`,
+        `helm history ${release} -n ${namespace} --max 1   # the revision for a rollback`,
       ],
-      check: ['doctor has no error'],
+      check: ['karpenter doctor reports no errors'],
     },
     {
-      title: 'Stop Karpenter, start the operator',
-      text: ['In between nothing is bought or given back; pods that need a node wait.'],
+      title: 'Stop Karpenter and start the operator',
+      text: ['Between both commands, no nodes are launched or removed, and pods that need a node stay pending.'],
       commands: [
         `kubectl scale deployment ${release} -n ${namespace} --replicas 0`,
         `kubectl wait --for=delete pod -l app.kubernetes.io/name=karpenter -n ${namespace} --timeout=120s`,
@@ -28,9 +28,9 @@ export function takeoverSteps({ release, namespace, clusterName }: Found): reado
         `kubectl rollout status deployment/${release} -n ${namespace} --timeout=120s`,
       ],
       check: [
-        'kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,UID:.metadata.uid,ID:.status.providerID | diff before.txt -: no line differs',
-        'kubectl get nodepools,ec2nodeclasses: all READY',
-        `karpenter doctor --cluster-name ${clusterName}: no error`,
+        'kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,UID:.metadata.uid,ID:.status.providerID | diff before.txt -: no differences',
+        'kubectl get nodepools,ec2nodeclasses: all are READY',
+        `karpenter doctor --cluster-name ${clusterName}: no errors`,
       ],
       back: [
         `kubectl scale deployment ${release} -n ${namespace} --replicas 0, wait as above, then helm rollback ${release} REVISION -n ${namespace}`,

@@ -21,7 +21,7 @@ const HEADINGS = [
 
 export function logSection({ words, entries, total }: Log, { trace, runs }: ReplayResult): Html {
   if (entries.length === 0)
-    return html`<section aria-labelledby="log-title"><h2 id="log-title">Nodes bought and given back</h2><p class="soft">No node was bought.</p></section>`;
+    return html`<section aria-labelledby="log-title"><h2 id="log-title">Nodes launched and removed</h2><p class="soft">No node was launched.</p></section>`;
   const startMs = Date.parse(trace.start);
   const cells = (entry: LogEntry): readonly string[] => {
     const [at, run, [what = 0, pool = 0, type = 0, zone = 0, capacity = 0, reason = 0], name, usd] = entry;
@@ -40,8 +40,10 @@ export function logSection({ words, entries, total }: Log, { trace, runs }: Repl
     ];
   };
   const left = total - entries.length;
-  return html`<section aria-labelledby="log-title" class="log"><h2 id="log-title">Nodes bought and given back</h2><form id="search" class="script" role="search"><label for="query">Search</label> <input id="query" type="search" autocomplete="off" spellcheck="false" placeholder="type, zone, reason, name"></form><p id="found" class="soft" role="status">The first ${Math.min(FIRST_ROWS, entries.length)} of ${amount(total)} events.</p>${
-    left > 0 ? html`<p class="soft">${amount(left)} later events are not on this page; -o json has all.</p>` : ''
+  return html`<section aria-labelledby="log-title" class="log"><h2 id="log-title">Nodes launched and removed</h2><form id="search" class="script" role="search"><label for="query">Search</label> <input id="query" type="search" autocomplete="off" spellcheck="false" placeholder="type, zone, reason, name"></form><p id="found" class="soft" role="status">The first ${Math.min(FIRST_ROWS, entries.length)} of ${amount(total)} events.</p>${
+    left > 0
+      ? html`<p class="soft">${amount(left)} later events are not on this page; use -o json for all events.</p>`
+      : ''
   }<div class="scroll" tabindex="0" role="group" aria-label="Log of nodes"><table id="log"><thead><tr>${HEADINGS.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead><tbody>${entries
     .slice(0, FIRST_ROWS)
     .map(

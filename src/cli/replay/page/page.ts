@@ -74,7 +74,7 @@ ${verdictOf(result)}
 ${livesSection(result.lives)}
 ${runs.length > 1 ? html`<div class="sticky">${legendOf(runs)}</div>` : ''}
 <h2>Over time</h2>
-<p class="soft">Times are UTC. A point of a plot stands for ${spanText(time.stepSeconds)}.</p>
+<p class="soft">Times are UTC. Each point of a plot covers ${spanText(time.stepSeconds)}.</p>
 <div class="grid plots">${time.plots.map((plot) => figureOf(plot, runs))}${waits === undefined ? '' : figureOf(waits.plot, runs)}</div>
 <div class="split">${summaryTable(runs)}${breakdowns(runs)}</div>
 ${logSection(log, result)}

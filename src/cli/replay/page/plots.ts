@@ -53,7 +53,7 @@ const PLOTS: readonly Declared[] = [
     id: 'waiting',
     title: 'Pods waiting for a node',
     unit: 'count',
-    note: 'the most at any time that a point stands for',
+    note: 'maximum in the interval of a point',
     shown: [{ keep: 'most', of: ({ waitingPods }) => waitingPods }],
   },
   {
@@ -132,9 +132,9 @@ export function waitPlot({
     Math.min(1, Math.max(0, Math.log(Math.max(at, first) / first) / Math.log(last / first)));
   const plot: Plot = {
     id: 'waits',
-    title: 'Pods by how long they waited',
+    title: 'Pods by waiting time',
     unit: 'share',
-    note: 'share of pods that waited at most so long',
+    note: 'share of pods that waited at most this long',
     isStepped: true,
     places: seconds.map(placeOf),
     ticks: ticks.map(({ at, label }) => ({ at: placeOf(at), label })),

@@ -19,7 +19,7 @@ export function verdictOf(result: ReplayResult): Html {
   const stopped = unfinished(result);
   const told = sentences(result).filter((sentence) => !stopped.includes(sentence));
   const [first] = result.runs;
-  return html`<section class="verdict" aria-label="In short">${stopped.map(
+  return html`<section class="verdict" aria-label="Summary">${stopped.map(
     (sentence) => html`<p class="warning" role="note">${sentence}</p>`,
   )}${told.map((sentence) => html`<p class="lead">${sentence}</p>`)}<div class="cards">${result.runs.map((run, index) =>
     card(run, index, cardFigures(result, run, first ?? run)),
@@ -33,7 +33,7 @@ function card(run: ReplayRun, index: number, { usd, difference, facts }: CardFig
   )}</dl></article>`;
 }
 
-const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">unfinished</span>`);
+const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">incomplete</span>`);
 
 /** Renders checkboxes for the visible runs, which work without a script. */
 export const legendOf = (runs: readonly ReplayRun[]): Html =>
@@ -103,7 +103,7 @@ const valueText = (value: number, { unit }: Plot): string => (unit === 'usd' ? d
 
 const valueFigures = (plot: Plot, runs: readonly ReplayRun[]): Html =>
   figuresOf(
-    ['', 'Least', 'Mean', 'Most', 'At the end'],
+    ['', 'Minimum', 'Mean', 'Maximum', 'At the end'],
     plot.lines.map((line) => {
       const { least, mean, most, last } = extremes(line.values);
       return {
@@ -142,7 +142,7 @@ export const breakdowns = (runs: readonly ReplayRun[]): Html => {
   const tables = [
     {
       id: 'reasons',
-      title: 'Nodes given back, by reason',
+      title: 'Removed nodes by reason',
       noun: 'Reason',
       of: ({ nodes }: ReplayRun) => nodes.byReason,
       text: amount,
@@ -174,19 +174,19 @@ export const breakdowns = (runs: readonly ReplayRun[]): Html => {
 
 /** Renders the settings of each run, the world, and the warnings of the operator. */
 export const settingsOf = ({ runs, world }: ReplayResult): Html =>
-  html`<h2>What was played</h2><div class="grid"><section aria-labelledby="settings-title"><h3 id="settings-title">Settings</h3>${runs.map(
+  html`<h2>Configuration</h2><div class="grid"><section aria-labelledby="settings-title"><h3 id="settings-title">Settings</h3>${runs.map(
     (run, index) =>
       html`<div class="setting run-${index}"><h4><span class="swatch"></span>${run.name}${marked(run)}</h4>${
         run.settings.length === 0
           ? html`<p class="soft">defaults</p>`
           : html`<ul>${run.settings.map((each) => html`<li><code>${each}</code></li>`)}</ul>`
-      }<p class="soft">played ${spanText(run.playedSeconds)} in ${spanText(run.took.seconds)}, with ${amount(Math.round(run.took.rssBytes / 2 ** 20))} MiB</p></div>`,
+      }<p class="soft">replayed ${spanText(run.playedSeconds)} in ${spanText(run.took.seconds)}, with ${amount(Math.round(run.took.rssBytes / 2 ** 20))} MiB</p></div>`,
   )}</section><section aria-labelledby="world-title"><h3 id="world-title">World</h3><ul><li>region ${world.region}, seed ${world.seed}</li>${world.says.map((each) => html`<li>${each}</li>`)}</ul>${complaintsOf(runs)}</section></div>`;
 
 function complaintsOf(runs: readonly ReplayRun[]): Html {
   const all = runs.flatMap(({ name, complaints }) => complaints.map((each) => ({ name, ...each })));
   if (all.length === 0) return html`<p class="soft">The operator logged no error.</p>`;
-  return html`<h3>The operator complained</h3><ul class="complaints">${all.map(
+  return html`<h3>Messages in the log of the operator</h3><ul class="complaints">${all.map(
     ({ name, message, count, example }) =>
       html`<li><b>${name}</b>, ${count} ×: ${message}<br><code>${example}</code></li>`,
   )}</ul>`;

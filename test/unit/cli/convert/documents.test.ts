@@ -127,7 +127,7 @@ items:
   it('with Helm templates are an error if they would have to change', () => {
     const text = POOL.replace('name: c', 'name: {{ .Values.class }}');
     const { errors, text: kept } = convertText(text);
-    expect(errors).toEqual([expect.stringContaining('NodePool a: is a template: render it and convert the result')]);
+    expect(errors).toEqual([expect.stringContaining('NodePool a: is a template; render it and convert the result')]);
     expect(kept).toBe(text);
   });
 });
@@ -203,8 +203,8 @@ spec:
 `);
     expect(texts[2]).toBe(files['overlay/json.yaml']);
     expect(notes).toEqual([
-      'changed: overlay/kustomization.yaml, document 1, Kustomization: patches[0].target.kind: Provisioner is NodePool of v1 now',
-      'changed: overlay/kustomization.yaml, document 1, Kustomization: patches[0]: /spec/limits/resources/cpu is /spec/limits now',
+      'changed: overlay/kustomization.yaml, document 1, Kustomization: patches[0].target.kind: Provisioner is now NodePool of v1',
+      'changed: overlay/kustomization.yaml, document 1, Kustomization: patches[0]: /spec/limits/resources/cpu is now /spec/limits',
     ]);
   });
 });
@@ -215,5 +215,5 @@ it('the settings ConfigMap is reported key by key', () => {
   );
   expect(text).toContain('{aws.clusterName: x, aws.tags: "{}"}');
   expect(notes).toHaveLength(3);
-  expect(notes[1]).toContain("is the chart's settings.clusterName now (CLUSTER_NAME)");
+  expect(notes[1]).toContain('is now the chart value settings.clusterName (CLUSTER_NAME)');
 });

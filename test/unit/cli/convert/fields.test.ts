@@ -114,17 +114,14 @@ describe('a Provisioner', () => {
   });
 
   it.each([
-    [
-      'ttlSecondsAfterEmpty: soon',
-      'in.yaml, document 1, Provisioner a: spec.ttlSecondsAfterEmpty: must be a whole number',
-    ],
+    ['ttlSecondsAfterEmpty: soon', 'in.yaml, document 1, Provisioner a: spec.ttlSecondsAfterEmpty: must be an integer'],
     [
       'consolidation: {enabled: true}, ttlSecondsAfterEmpty: 1',
-      'spec.consolidation: excludes spec.ttlSecondsAfterEmpty',
+      'spec.consolidation: cannot be combined with spec.ttlSecondsAfterEmpty',
     ],
     ['requirements: {a: b}', 'spec.template.spec.requirements: must be a list'],
     ['labels: [a]', 'must be an object'],
-    ['weight: 500', 'v1 would reject it: spec.weight'],
+    ['weight: 500', 'v1 rejects this value: spec.weight'],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of others, as people keep them
     ['requirements: "${list}"', 'render it and convert the result'],
   ])('with {%s} stays unchanged, with an error', (spec, message) => {
@@ -195,7 +192,7 @@ describe('an AWSNodeTemplate', () => {
   });
 
   it.each([
-    ['launchTemplate: lt', 'spec.launchTemplate: cannot be said in v1'],
+    ['launchTemplate: lt', 'spec.launchTemplate: is not supported in v1'],
     ['amiFamily: Custom', 'spec.amiSelectorTerms: is required with amiFamily Custom'],
     [`subnetSelector: {a: "${Array.from({ length: 31 }, (_, n) => n).join(',')}"}`, 'becomes 31 selector terms'],
     [
@@ -271,7 +268,7 @@ describe('an EC2NodeClass of v1beta1', () => {
   it('of Ubuntu without images gets them by parameter, with a note', () => {
     const { text, notes } = convertText(nodeClass('', 'Ubuntu'));
     expect(text).toContain('/ubuntu/eks/22.04/$KUBERNETES_VERSION/');
-    expect(notes.join()).toContain('put the version of your cluster for $KUBERNETES_VERSION');
+    expect(notes.join()).toContain('replace $KUBERNETES_VERSION with the version of your cluster');
   });
 });
 
@@ -332,7 +329,7 @@ describe('a NodeClaim and a Machine', () => {
     expect(specOf(claim)).toMatchObject({ expireAfter: 'Never', nodeClassRef: { group: 'karpenter.k8s.aws' } });
     const { text, notes } = convertText('apiVersion: karpenter.sh/v1alpha5\nkind: Machine\nmetadata: {name: m}\n');
     expect(text).toBe(
-      '# Machine m: Machines are not converted: they end with their nodes, and NodePools create NodeClaims for the nodes that follow\n',
+      '# Machine m: Machines are not converted; they are deleted with their nodes, and NodePools create NodeClaims for new nodes\n',
     );
     expect(notes).toHaveLength(1);
   });

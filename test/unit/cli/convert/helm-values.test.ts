@@ -50,14 +50,14 @@ describe('values of older charts', () => {
     const { value: result, notes } = converted(JSON.stringify(nested(from, value)));
     expect(valueAt(result, to)).toEqual(value);
     expect(valueAt(result, from)).toBeUndefined();
-    expect(notes).toContainEqual(expect.stringContaining(`changed: values.yaml: ${name}: ${name} is ${place} today`));
+    expect(notes).toContainEqual(expect.stringContaining(`changed: values.yaml: ${name}: ${name} is now ${place}`));
   });
 
   it.each(DROPPED_VALUES.map(({ path }) => [path.join('.'), path] as const))('%s is left out', (name, path) => {
     const { value, notes } = converted(JSON.stringify(nested(path, true)));
     expect(valueAt(value, path)).toBeUndefined();
-    expect(notes).toContainEqual(expect.stringMatching(/^lost: values\.yaml: \S+: \S+ is left out: \w/));
-    expect(notes.join('\n')).toContain(`${name} is left out`);
+    expect(notes).toContainEqual(expect.stringMatching(/^lost: values\.yaml: \S+: \S+ is removed: \w/));
+    expect(notes.join('\n')).toContain(`${name} is removed`);
   });
 
   it('keep their comments, order and template expressions', () => {
@@ -83,16 +83,16 @@ controller: {metrics: {port: 8000}}
 serviceAccount:
   annotations:
     eks.amazonaws.com/role-arn: \${module.karpenter.irsa_arn}
-# lost: settings.aws.defaultInstanceProfile is left out: every EC2NodeClass names its own: spec.role
-# (the name of the role, not of the profile), or spec.instanceProfile
+# lost: settings.aws.defaultInstanceProfile is removed: set it in each EC2NodeClass: spec.role (name
+# of the role, not of the profile) or spec.instanceProfile
 settings:
   # what AWS is told
   # as in Terraform
-  # changed: settings.aws.clusterName is settings.clusterName today
+  # changed: settings.aws.clusterName is now settings.clusterName
   clusterName: \${module.eks.cluster_name} # one per stage
-  # changed: settings.aws.clusterEndpoint is settings.clusterEndpoint today
+  # changed: settings.aws.clusterEndpoint is now settings.clusterEndpoint
   clusterEndpoint: \${module.eks.cluster_endpoint}
-  # changed: settings.aws.interruptionQueueName is settings.interruptionQueue today
+  # changed: settings.aws.interruptionQueueName is now settings.interruptionQueue
   interruptionQueue: \${module.karpenter.queue_name}
   batchIdleDuration: 2s
 replicas: 3
@@ -111,7 +111,7 @@ controller: { metrics: { port: 8000 } }
       nodeSelector: { role: 'system' },
     });
     expect(terraform.notes.join('\n')).toMatch(/interruptionQueueName.*the chart has never read this name/);
-    expect(terraform.notes.join('\n')).toMatch(/controller\.nodeSelector.*it had no effect in this place/);
+    expect(terraform.notes.join('\n')).toMatch(/controller\.nodeSelector.*it had no effect at this path/);
     const flux = converted(
       'settings: {aws: {clusterName: dev, enablePodENI: true, interruptionQueue: q}}\nlogLevel: debug',
     );
@@ -130,7 +130,7 @@ controller: { metrics: { port: 8000 } }
   it('keep an existing value under the current name', () => {
     const { value, notes } = converted('settings: {clusterName: new, aws: {clusterName: old}}');
     expect(value).toEqual({ settings: { clusterName: 'new' } });
-    expect(notes.join('\n')).toContain('settings.aws.clusterName is left out: settings.clusterName is there as well');
+    expect(notes.join('\n')).toContain('settings.aws.clusterName is removed, because settings.clusterName is also set');
   });
 
   it.each([
@@ -161,10 +161,10 @@ controller: { metrics: { port: 8000 } }
     const notes = new Notes();
     expect(convertValues(document.contents as unknown as YAMLMap, notes.on('v.yaml'))).toBe(false);
     expect(notes.all.map(noteText)).toEqual([
-      'lost: v.yaml: tolerationz: the chart does not know it, and it has no effect; is tolerations meant?',
-      'lost: v.yaml: settings.preferencePolicy: the chart refuses "respect"; it must be one of Respect, Ignore',
-      'lost: v.yaml: settings.extra: the chart does not know it, and it has no effect',
-      'lost: v.yaml: controller: the chart needs a map here, not "text"; it is left as it is',
+      'lost: v.yaml: tolerationz: the chart does not use this value; did you mean tolerations?',
+      'lost: v.yaml: settings.preferencePolicy: the chart rejects "respect"; it must be one of Respect, Ignore',
+      'lost: v.yaml: settings.extra: the chart does not use this value',
+      'lost: v.yaml: controller: the chart needs a map here, not "text"; the value is unchanged',
     ]);
   });
 
@@ -202,8 +202,8 @@ describe('karpenter convert values', () => {
   });
 
   it.each([
-    ['a list', '- a\n', 'expected the values of a chart'],
-    ['an object', 'apiVersion: v1\nkind: ConfigMap\n', 'is an object of Kubernetes, not the values of a chart'],
+    ['a list', '- a\n', 'expected chart values'],
+    ['an object', 'apiVersion: v1\nkind: ConfigMap\n', 'is a Kubernetes object and not a file of chart values'],
     ['no YAML', 'a: [\n', 'not valid YAML'],
   ])('rejects %s with the name of its file', async (_, text, message) => {
     const path = write('wrong.yaml', text);

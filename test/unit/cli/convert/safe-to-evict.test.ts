@@ -40,7 +40,7 @@ describe('pods that cluster-autoscaler must not move', () => {
     });
     expect(output).toContain('# a queue');
     expect(errors).toMatch(
-      /^changed: .*safe-to-evict.*karpenter\.sh\/do-not-disrupt: "true" says the same to Karpenter/,
+      /^changed: .*safe-to-evict.*karpenter\.sh\/do-not-disrupt: "true" is the equivalent in Karpenter/,
     );
     const again = await convert(output);
     expect(again).toMatchObject({ output, errors: '' });

@@ -70,7 +70,7 @@ describe('the upgrade with Terraform', () => {
       'EC2NodeClass default',
       'NodePool default',
     ]);
-    expect(notes.filter((note) => note.includes('there is its successor already'))).toHaveLength(2);
+    expect(notes.filter((note) => note.includes('the converted object already exists'))).toHaveLength(2);
   });
 });
 

@@ -151,7 +151,9 @@ describe('migrate status of a live cluster', () => {
     ]);
     const file = join(folder, 'now.json');
     writeFileSync(file, JSON.stringify(karpenter('1.14.1')));
-    expect(about(await status('-f', file), 'AWS account')).toMatchObject([{ message: 'a file shows nothing of it' }]);
+    expect(about(await status('-f', file), 'AWS account')).toMatchObject([
+      { message: 'cannot be checked from a file' },
+    ]);
   });
 });
 
@@ -185,9 +187,9 @@ describe('migrate plan of a live cluster', () => {
       await printed('plan', '-o', 'json', '--cluster-name', CLUSTER, ...source()),
     ) as MigrationPlan;
     expect(found).toMatchObject({ from: 'cluster-autoscaler', cluster: CLUSTER });
-    expect(found.open).toContainEqual(expect.stringContaining('GROUP stands for it'));
+    expect(found.open).toContainEqual(expect.stringContaining('GROUP is its placeholder'));
     expect(noted.mock.calls.map(([line]) => String(line)).join('')).toContain(
-      'the Auto Scaling groups of 1 nodes are not known',
+      'the Auto Scaling groups of 1 nodes are unknown',
     );
     noted.mockRestore();
   });
@@ -198,7 +200,7 @@ describe('migrate plan of a live cluster', () => {
     writeFileSync(file, JSON.stringify(karpenter('0.37.0')));
     expect(JSON.parse(await printed('plan', '-f', file, '-o', 'json'))).toMatchObject({
       from: 'karpenter',
-      guessed: 'Karpenter 0.37.0 runs',
+      guessed: 'Karpenter 0.37.0 is running',
     });
   });
 });

@@ -85,7 +85,7 @@ describe('a file with objects of odd form', () => {
       spec: { template: { spec: { containers: 5 } } },
     },
   ])('names the document', (object) => {
-    expect(() => factsOf([object])).toThrow(/^fixture: has not the form of a Deployment: /);
+    expect(() => factsOf([object])).toThrow(/^fixture: is not a valid Deployment: /);
   });
 
   it.each([
@@ -111,7 +111,10 @@ describe('a file with objects of odd form', () => {
   ])('is unknown in the part %s, and never ok', (area, object) => {
     const { items } = statusOf(liveFactsOf([object as never]), []);
     expect(items.filter((item) => item.area === area)).toContainEqual(
-      expect.objectContaining({ state: 'unknown', message: expect.stringContaining('has not the form of its kind') }),
+      expect.objectContaining({
+        state: 'unknown',
+        message: expect.stringContaining('does not match the schema of its kind'),
+      }),
     );
   });
 });

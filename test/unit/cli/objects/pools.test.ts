@@ -109,7 +109,7 @@ spec: {requirements: [], price: "0.5"}
     expect(await priced()).toEqual({
       usd: 0.5,
       notes: [
-        'NodeOverlays count here, but the operator reads them only with the feature gate NodeOverlay, which is closed by default; say --feature-gates NodeOverlay=true or NodeOverlay=false, as it is there',
+        'NodeOverlays are included, but the operator uses them only with the feature gate NodeOverlay, which is disabled by default; add --feature-gates NodeOverlay=true or NodeOverlay=false, as in the settings of the operator',
       ],
     });
   });
@@ -181,7 +181,7 @@ describe('NodePools among manifests', () => {
     const found = await worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
     expect(active(found)).toEqual(['p']);
     expect(found.unknown).toEqual([
-      'EC2NodeClass c: it has no status; it is taken as Ready, with subnets in every zone',
+      'EC2NodeClass c: it has no status; it is assumed to be Ready, with subnets in every zone',
     ]);
   });
 
@@ -202,7 +202,7 @@ describe('NodePools among manifests', () => {
     const { allPools, notes } = await worldIn(nodePool({ kind: 'AzureNodeClass' }));
     expect(allPools).toEqual([]);
     expect(notes).toEqual([
-      'test.yaml, document 1, NodePool p: spec.template.spec.nodeClassRef names a AzureNodeClass of karpenter.k8s.aws, not an EC2NodeClass of karpenter.k8s.aws; the operator ignores it, and so it is left out here',
+      'test.yaml, document 1, NodePool p: spec.template.spec.nodeClassRef refers to AzureNodeClass of karpenter.k8s.aws, not to EC2NodeClass of karpenter.k8s.aws; it is skipped, as the operator also ignores it',
     ]);
   });
 
@@ -210,7 +210,7 @@ describe('NodePools among manifests', () => {
     const wrong = { name: 'old', spec: 'weight: 101' };
     const found = await worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
     expect(active(found)).toEqual(['p']);
-    expect(found.notes).toEqual([expect.stringMatching(/NodePool old: spec\.weight: .*; it is left out$/)]);
+    expect(found.notes).toEqual([expect.stringMatching(/NodePool old: spec\.weight: .*; it is skipped$/)]);
     expect(idle(found)).toMatchObject([{ nodePool: 'old', misfit: { code: 'unreadable' } }]);
     await expect(worldIn(nodePool(), nodePool(wrong))).rejects.toThrow('NodePool old: spec.weight');
   });

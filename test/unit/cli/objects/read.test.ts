@@ -49,11 +49,17 @@ describe('manifests', () => {
     ['a: [', 'test.yaml, document 1: not valid YAML'],
     ['{"a": 1}\n---\njust text', 'test.yaml, document 1: kind is missing'],
     ['42', 'test.yaml, document 1: expected a Kubernetes object'],
-    [deployment('many'), 'Deployment web: spec.replicas: must be a whole number from 0 on, not "many"'],
-    [deployment(1, 'nodeSelector: {a: 1}'), 'Deployment web: spec.template.spec.nodeSelector.a: must be text, not 1'],
+    [deployment('many'), 'Deployment web: spec.replicas: must be an integer of at least 0, not "many"'],
+    [
+      deployment(1, 'nodeSelector: {a: 1}'),
+      'Deployment web: spec.template.spec.nodeSelector.a: must be a string, not 1',
+    ],
     [deployment(1, 'tolerations: [{effect: Never}]'), 'spec.template.spec.tolerations[0].effect: must be one of'],
     [deployment(1).replace('1Gi', '1GiB'), 'containers[0].resources.requests.memory: "1GiB" is not a quantity'],
-    [`${deployment(1)}---${deployment(1)}`, 'given twice; the first is in test.yaml, document 1, Deployment web'],
+    [
+      `${deployment(1)}---${deployment(1)}`,
+      'defined twice; the first definition is in test.yaml, document 1, Deployment web',
+    ],
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: p}', 'Pod p: spec: is required'],
     ['apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {weight: 101}', 'NodePool p: spec'],
     [
@@ -62,7 +68,7 @@ describe('manifests', () => {
     ],
     [
       'apiVersion: karpenter.sh/v2\nkind: NodePool\nmetadata: {name: p}',
-      'NodePool p: apiVersion: karpenter.sh/v2 is not served, NodePools are karpenter.sh/v1',
+      'NodePool p: apiVersion: karpenter.sh/v2 is not served; use karpenter.sh/v1 for NodePools',
     ],
   ])('that are invalid are rejected with their name: %#', async (text, message) => {
     await expect(worldIn(text)).rejects.toThrow(message);
@@ -70,7 +76,7 @@ describe('manifests', () => {
 
   it('that do not exist are named', () => {
     expect(() => readManifests([join(folder, 'none.yaml')])).toThrow('none.yaml: no such file or folder');
-    expect(() => readManifests([folder])).toThrow('the folder holds no .yaml, .yml or .json file');
+    expect(() => readManifests([folder])).toThrow('the folder contains no .yaml, .yml or .json file');
   });
 
   it('in files with a JSON extension are parsed as JSON', () => {
@@ -90,8 +96,8 @@ spec:
 `;
     const { notes } = await worldIn(`${pool}---\n${pool.replace('NodePool', 'Nodepool')}`);
     expect(notes).toEqual([
-      'test.yaml, document 2, Nodepool p: kind Nodepool plays no part here and is ignored; is NodePool meant?',
-      'test.yaml, document 1, NodePool p: spec.weigth: unknown field, it has no effect',
+      'test.yaml, document 2, Nodepool p: kind Nodepool is not used and is ignored; did you mean NodePool?',
+      'test.yaml, document 1, NodePool p: spec.weigth: unknown field is ignored',
     ]);
   });
 
@@ -123,30 +129,30 @@ describe('manifests of old API versions', () => {
     [
       'karpenter.sh/v1alpha5',
       'Provisioner',
-      'convert it to a NodePool of karpenter.sh/v1 first, by karpenter convert -f FILE',
+      'convert it to a NodePool of karpenter.sh/v1 first with karpenter convert -f FILE',
     ],
-    ['karpenter.sh/v1beta1', 'NodePool', 'convert it to karpenter.sh/v1 first, by karpenter convert -f FILE'],
+    ['karpenter.sh/v1beta1', 'NodePool', 'convert it to karpenter.sh/v1 first with karpenter convert -f FILE'],
     [
       'karpenter.k8s.aws/v1alpha1',
       'AWSNodeTemplate',
-      'convert it to an EC2NodeClass of karpenter.k8s.aws/v1 first, by karpenter convert -f FILE',
+      'convert it to an EC2NodeClass of karpenter.k8s.aws/v1 first with karpenter convert -f FILE',
     ],
     [
       'karpenter.k8s.aws/v1beta1',
       'EC2NodeClass',
-      'convert it to karpenter.k8s.aws/v1 first, by karpenter convert -f FILE',
+      'convert it to karpenter.k8s.aws/v1 first with karpenter convert -f FILE',
     ],
   ])('%s %s are rejected with the command that converts them', (apiVersion, kind, remedy) => {
     const manifests = parseManifests(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}`, 'old.yaml');
     expect(() => refuseOldVersions(manifests)).toThrow(
-      `old.yaml, document 1, ${kind} old: ${apiVersion} ${kind} is of Karpenter's API before v1, which is not understood here; ${remedy}`,
+      `old.yaml, document 1, ${kind} old: ${apiVersion} ${kind} belongs to a Karpenter API before v1, which is not supported; ${remedy}`,
     );
   });
 
   it('are counted, and current ones are accepted', () => {
     const old = '---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n';
     expect(() => refuseOldVersions(parseManifests(old + old.replace('name: a', 'name: b'), 'f'))).toThrow(
-      /first, by karpenter convert -f FILE \(and 1 more of such versions\)$/,
+      /first with karpenter convert -f FILE \(and 1 more objects of old versions\)$/,
     );
     const today = '---\napiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\n';
     const overlay = '---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: a}\n';
@@ -263,17 +269,17 @@ spec: {nodeName: n, containers: [{name: a}]}
     {
       labels: `${POOL_LABEL}, node.kubernetes.io/instance-type: t`,
       spec: '{}',
-      note: 'it has the label karpenter.sh/nodepool, but no spec.providerID',
+      note: 'the Node has the label karpenter.sh/nodepool, but no spec.providerID',
     },
     {
       labels: `${POOL_LABEL}, karpenter.sh/initialized: 'true'`,
       spec: "{providerID: ''}",
-      note: 'it has the label karpenter.sh/nodepool, but no spec.providerID',
+      note: 'the Node has the label karpenter.sh/nodepool, but no spec.providerID',
     },
     {
       labels: POOL_LABEL,
       spec: '{providerID: i-1}',
-      note: 'it has the label karpenter.sh/nodepool, but neither node.kubernetes.io/instance-type nor karpenter.sh/initialized: "true"',
+      note: 'the Node has the label karpenter.sh/nodepool, but neither node.kubernetes.io/instance-type nor karpenter.sh/initialized: "true"',
     },
   ])('includes the same Nodes as the operator, with labels {$labels} and spec $spec', async ({
     labels,
@@ -283,7 +289,7 @@ spec: {nodeName: n, containers: [{name: a}]}
     const world = await worldIn(`apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {${labels}}}\nspec: ${spec}`);
     const { providerId, note } = { providerId: undefined, note: undefined, ...expected };
     expect(world.snapshot.nodes.map((node) => node.providerId)).toEqual(providerId === undefined ? [] : [providerId]);
-    const rest = 'the operator ignores such a Node, and so it is left out here';
+    const rest = 'the Node is skipped, as the operator also ignores it';
     expect(world.notes).toEqual(note === undefined ? [] : [`test.yaml, document 1, Node n: ${note}; ${rest}`]);
   });
 
@@ -307,7 +313,7 @@ status: {providerID: i-1}
 
   it('lists the kinds that it ignores', async () => {
     expect((await worldIn('apiVersion: v1\nkind: Secret\nmetadata: {name: s}')).notes).toEqual([
-      'test.yaml, document 1, Secret s: kind Secret plays no part here and is ignored',
+      'test.yaml, document 1, Secret s: kind Secret is not used and is ignored',
     ]);
   });
 });

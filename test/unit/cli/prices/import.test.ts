@@ -156,11 +156,11 @@ describe('responses of AWS', () => {
 
   it('are skipped with a note if they do not apply to nodes', () => {
     expect(bookFrom().notes).toEqual([
-      'Savings Plan sp-sage is left out: it is for SageMaker, not for EC2',
-      'Savings Plan sp-old is left out: its state is retired',
-      'Reserved instances ri-win are left out: they are for Windows, not for Linux/UNIX',
-      'Reserved instances ri-old are left out: their state is retired',
-      'Reserved instances ri-own are left out: their tenancy is dedicated',
+      'Savings Plan sp-sage is skipped: it is for SageMaker, not for EC2',
+      'Savings Plan sp-old is skipped: its state is retired',
+      'Reserved instances ri-win are skipped: they are for Windows, not for Linux/UNIX',
+      'Reserved instances ri-old are skipped: their state is retired',
+      'Reserved instances ri-own are skipped: their tenancy is dedicated',
     ]);
   });
 
@@ -181,21 +181,21 @@ describe('responses of AWS', () => {
   });
 
   it.each([
-    ['x.json', 'not json', 'x.json: not valid JSON, ask AWS with --output json'],
+    ['x.json', 'not json', 'x.json: not valid JSON; run the AWS command with --output json'],
     ['x.json', '', 'x.json: is empty'],
     ['x.json', '[]', 'x.json: must be an object'],
-    ['x.json', '{}', 'x.json: is not what aws savingsplans describe-savings-plans'],
+    ['x.json', '{}', 'x.json: is not the output of aws savingsplans describe-savings-plans'],
     ['x.json', '{"savingsPlans":{}}', 'x.json: savingsPlans: must be a list'],
-    ['x.json', '{"savingsPlans":[{}]}', 'x.json: savingsPlans[0].savingsPlanId: must be text'],
+    ['x.json', '{"savingsPlans":[{}]}', 'x.json: savingsPlans[0].savingsPlanId: must be a string'],
     [
       'x.json',
       '{"savingsPlans":[{"savingsPlanId":"a","savingsPlanType":"Compute","commitment":"much"}]}',
-      'x.json: savingsPlans[0].commitment: must be a number from 0 on',
+      'x.json: savingsPlans[0].commitment: must be a number of at least 0',
     ],
     [
       'x.json',
       '{"ReservedInstances":[{"ReservedInstancesId":"a","InstanceType":"m5.large","InstanceCount":1,"End":"soon"}]}',
-      'x.json: ReservedInstances[0].End: must be a time',
+      'x.json: ReservedInstances[0].End: must be a valid time',
     ],
   ])('are rejected with file and field if they are invalid: %s %s', (where, text, message) => {
     expect(() => importedFrom([{ where, text }], {})).toThrow(message);
@@ -203,7 +203,7 @@ describe('responses of AWS', () => {
 
   it('are reported if they are incomplete', () => {
     const page = { ...RATES_M5, nextToken: 'abc' };
-    expect(bookFrom(undefined, [source('m5', page)]).notes[0]).toContain('m5: there is more to list');
+    expect(bookFrom(undefined, [source('m5', page)]).notes[0]).toContain('m5: the list is incomplete');
   });
 });
 

@@ -78,7 +78,7 @@ describe('pods that are refused for the same reason', () => {
       totalPrice: 0,
     });
     expect(text).toContain(
-      `  default/a and 1 other, in the words for default/a: ${reason('40')}\n  default/c: another reason`,
+      `  default/a and 1 other; the text is for default/a: ${reason('40')}\n  default/c: another reason`,
     );
     expect(text).not.toContain('"50"');
   });

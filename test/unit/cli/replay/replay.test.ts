@@ -109,7 +109,7 @@ describe('karpenter replay', () => {
     expect(runsAtOnce(undefined, { cores: 8, freeBytes: 4 * GiB })).toBe(3);
     expect(runsAtOnce(undefined, { cores: 2, freeBytes: 0.5 * GiB })).toBe(1);
     expect(runsAtOnce(3 * GiB, { cores: 8, freeBytes: 32 * GiB })).toBe(2);
-    await expect(run([...MANIFESTS, '--parallel', '0'])).rejects.toThrow('a whole number from 1 to 64');
+    await expect(run([...MANIFESTS, '--parallel', '0'])).rejects.toThrow('an integer from 1 to 64');
   });
 
   it('passes the number of lives to the replay', async () => {
@@ -125,8 +125,8 @@ describe('karpenter replay', () => {
     expect(played).toMatchObject({ memoryBytes: 2 ** 30, parallel: 1 });
     await run(MANIFESTS);
     expect(played).not.toHaveProperty('memoryBytes');
-    await expect(run([...MANIFESTS, '--memory', '64Mi'])).rejects.toThrow('a size from 256Mi to 16Ti, such as 4Gi');
-    await expect(run([...MANIFESTS, '--memory', 'much'])).rejects.toThrow('a size from 256Mi to 16Ti, such as 4Gi');
+    await expect(run([...MANIFESTS, '--memory', '64Mi'])).rejects.toThrow('a size from 256Mi to 16Ti, for example 4Gi');
+    await expect(run([...MANIFESTS, '--memory', 'much'])).rejects.toThrow('a size from 256Mi to 16Ti, for example 4Gi');
   });
 
   it('replays the trace up to --until', async () => {
@@ -195,8 +195,8 @@ describe('karpenter replay', () => {
     await run([...MANIFESTS, '--compare', 'compatible=', '--compare', 'ours='], parts(stopping));
     expect(process.exitCode).toBe(130);
     expect(stdout).toMatch(/UNFINISHED/);
-    expect(stderr).toMatch(/^stopping; Ctrl-C again leaves at once\nnote: ours is unfinished/);
-    expect(stderr).toMatch(/note: not played at all: compatible\n$/);
+    expect(stderr).toMatch(/^stopping; press Ctrl-C again to exit immediately\nnote: ours is incomplete/);
+    expect(stderr).toMatch(/note: not replayed: compatible\n$/);
     expect(process.listenerCount('SIGINT')).toBe(0);
   });
 });
@@ -233,8 +233,8 @@ describe('-o', () => {
   });
 
   it.each([
-    [['json', 'yaml'], 'json goes to standard output already'],
-    [['json=a', 'html=a'], 'json goes to a already'],
+    [['json', 'yaml'], 'json is already written to standard output'],
+    [['json=a', 'html=a'], 'json is already written to a'],
     [['json='], 'Expected summary'],
   ])('rejects %j', (given, message) => {
     expect(() => read(...given)).toThrow(message);

@@ -106,10 +106,10 @@ describe('sets', () => {
     ['--packing=compatible', '--compare "--packing=compatible": expected NAME=ARGS'],
     [
       'x=--packng=compatible',
-      '--compare "x=--packng=compatible": flag provided but not defined: -packng; is "--packing" meant?',
+      '--compare "x=--packng=compatible": flag provided but not defined: -packng; did you mean "--packing"?',
     ],
     ['x=--packing=odd', 'invalid PACKING "odd", must be cheapest or compatible'],
-    ['x=--help', '--help is no setting'],
+    ['x=--help', '--help is not a setting'],
     ['x=compatible', 'unexpected argument "compatible"'],
   ])('reject --compare %s', (compare, message) => {
     expect(() => read({ compare: [compare] })).toThrow(message);
@@ -117,7 +117,7 @@ describe('sets', () => {
 
   it('have unique names', () => {
     expect(() => read({ compare: ['a=', 'a=--packing=compatible'] })).toThrow(
-      '--compare "a=--packing=compatible": there is another set named "a"; give it a name of its own',
+      '--compare "a=--packing=compatible": the name "a" is already used by another set; choose another name',
     );
   });
 
@@ -131,7 +131,7 @@ describe('sets', () => {
 describe('NodePools', () => {
   it('require their NodeClass', () => {
     expect(() => read({}, POOL)).toThrow(
-      'now.yaml, document 1, NodePool web: spec.template.spec.nodeClassRef.name: EC2NodeClass "plain" is not there; add its manifest with -f',
+      'now.yaml, document 1, NodePool web: spec.template.spec.nodeClassRef.name: EC2NodeClass "plain" not found; add its manifest with -f',
     );
     expect(read({ beginning: { ...NOTHING, nodeClasses: new Set(['plain']) } }, POOL).sets).toHaveLength(1);
   });
@@ -164,7 +164,7 @@ it('skips Nodes and pods that the replay creates itself', () => {
     'EC2NodeClass plain',
     'Pod c',
   ]);
-  expect(notes).toEqual(['3 objects of kinds that come of the replay itself are left out: Node, Pod']);
+  expect(notes).toEqual(['3 objects of kinds that the replay creates itself are ignored: Node, Pod']);
 });
 
 describe('a file of sets', () => {
@@ -208,19 +208,19 @@ describe('a file of sets', () => {
 
   it.each([
     ['name: a', 'sets.yaml: sets: must be a list of sets, each with a name'],
-    ['[]', 'sets.yaml: sets: is empty; name at least one set'],
+    ['[]', 'sets.yaml: sets: is empty; add at least one set'],
     ['- {', 'sets.yaml: not valid YAML: '],
     ['- args: []', 'sets.yaml: sets[0].name: is required'],
-    ['- {name: a, arg: []}', 'sets.yaml: sets[0].arg: unknown field, is "args" meant?'],
-    ['- {name: a, zz: []}', 'sets.yaml: sets[0].zz: unknown field; there are name, args, objects, patch'],
+    ['- {name: a, arg: []}', 'sets.yaml: sets[0].arg: unknown field; did you mean "args"?'],
+    ['- {name: a, zz: []}', 'sets.yaml: sets[0].zz: unknown field; use one of name, args, objects, patch'],
     ['- {name: a, args: --b}', 'sets.yaml: sets[0].args: must be a list'],
-    ['- {name: a, args: [{}]}', 'sets.yaml: sets[0].args[0]: must be text, not {}'],
+    ['- {name: a, args: [{}]}', 'sets.yaml: sets[0].args[0]: must be a string, not {}'],
     ['- {name: a, args: [--packng=x]}', 'sets.yaml, set "a": flag provided but not defined: -packng'],
     ['- {name: a, objects: [none.yaml]}', 'none.yaml: no such file or folder'],
     ['- {name: a, patch: [{kind: NodePool, name: web}]}', 'sets.yaml: sets[0].patch[0].patch: is required'],
     [
       '- {name: a, patch: [{kind: NodePool, name: wed, patch: {}}]}',
-      'sets.yaml, set "a", patch[0]: there is no NodePool "wed" among the manifests, only web',
+      'sets.yaml, set "a", patch[0]: NodePool "wed" not found in the manifests; existing names: web',
     ],
     [
       '- {name: a, patch: [{kind: NodePool, name: web, patch: {metadata: {name: x}}}]}',

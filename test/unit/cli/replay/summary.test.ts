@@ -42,13 +42,13 @@ describe('sentences', () => {
 
   it('do not compare with zero costs', () => {
     expect(sentences(withRuns({ usd: 0 }, { usd: 1 }))[0]).toMatch(/^run-1 costs money, unlike run-0/);
-    expect(sentences(withRuns({ usd: 0 }, { usd: 0 }))[0]).toMatch(/^run-1 costs nothing, like run-0/);
+    expect(sentences(withRuns({ usd: 0 }, { usd: 0 }))[0]).toMatch(/^run-1 costs \$0, as run-0 does/);
   });
 
   it('do not compare runs of different lengths', () => {
     expect(sentences(stoppedResult())).toEqual([
-      'ours and compatible cannot be compared: they played 2 d 8 h and 7 d of the trace.',
-      'ours is unfinished: it was stopped after 2 d 8 h of 7 d, and its figures are of that time alone.',
+      'ours and compatible cannot be compared, because they cover 2 d 8 h and 7 d of the trace.',
+      'ours is incomplete: it was stopped after 2 d 8 h of 7 d, and its figures cover only this time.',
     ]);
   });
 

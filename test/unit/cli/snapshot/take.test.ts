@@ -101,7 +101,7 @@ describe('a snapshot', () => {
     const file = join(folder, 'now.txt');
     writeFileSync(file, text);
     const { notes, simulation } = await simulate({ filename: [file] });
-    expect(notes.filter((note) => note.includes('plays no part'))).toEqual([]);
+    expect(notes.filter((note) => note.includes('is not used'))).toEqual([]);
     expect(simulation.nodeClaims).toHaveLength(0);
     // The NodeClass has no status.
     expect(Object.keys(simulation.unschedulable)).toEqual(['default/one', 'web/two']);
@@ -141,23 +141,25 @@ describe('a snapshot', () => {
       {
         kind: 'PodDisruptionBudget',
         why: 'pdbs are forbidden',
-        effect: 'nodes seem free to go that a PodDisruptionBudget keeps',
+        effect: 'nodes appear disruptable although a PodDisruptionBudget blocks them',
       },
       { kind: 'ValidatingWebhookConfiguration', why: 'no webhooks', effect: expect.any(String) },
     ]);
     expect(snapshotNotes({ info, counts: taken.counts ?? new Map() })[0]).toBe(
-      'PodDisruptionBudgets are not in the snapshot (pdbs are forbidden): nodes seem free to go that a PodDisruptionBudget keeps',
+      'PodDisruptionBudgets are not in the snapshot (pdbs are forbidden): nodes appear disruptable although a PodDisruptionBudget blocks them',
     );
     const file = join(folder, 'now.yaml');
     writeFileSync(file, taken.text);
     expect((await simulate({ filename: [file] })).simulation.unknown).toContainEqual(
-      expect.stringContaining('PodDisruptionBudgets, which the snapshot could not read'),
+      expect.stringContaining('PodDisruptionBudgets could not be read by the snapshot'),
     );
   });
 
   it('fails if all kinds are forbidden', async () => {
     world.kube.server.faults.failRequests({ match: /nodepools|nodes|pods/, status: 403, message: 'forbidden to you' });
-    expect((await snapshot()).error?.message).toMatch(/^nothing can be read: forbidden to you; use a kubeconfig/);
+    expect((await snapshot()).error?.message).toMatch(
+      /^the cluster cannot be read: forbidden to you; use a kubeconfig/,
+    );
   });
 
   it('that is incomplete is rejected by every command', async () => {

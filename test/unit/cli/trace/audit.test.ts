@@ -171,7 +171,7 @@ describe('an audit log', () => {
       [10, 'apply', 'web', undefined],
       [20, 'scale', 'web', 4],
     ]);
-    expect(leftOut).toEqual({ 'Deployment was written, and the log does not hold it at the level Request': 1 });
+    expect(leftOut).toEqual({ 'Deployment was written, but the level Request does not contain the object': 1 });
   });
 
   it('of the level Metadata contains nothing to replay, and the reason is reported', async () => {
@@ -184,10 +184,10 @@ describe('an audit log', () => {
     ]);
     expect(events).toEqual([]);
     expect(leftOut).toEqual({
-      'Deployment was written, and the log says no more at the level Metadata': 1,
-      'Deployment was scaled, and the log does not say to how many: use the level Request': 1,
-      'Deployment was scaled that the log does not describe: it was made before the log begins': 1,
-      'deletecollection does not say which objects it deleted': 1,
+      'Deployment was written, but the level Metadata does not contain the object': 1,
+      'Deployment was scaled, but the log does not contain the replicas; use the level Request': 1,
+      'Deployment was scaled, but it was created before the start of the log': 1,
+      'deletecollection does not list the deleted objects': 1,
     });
   });
 

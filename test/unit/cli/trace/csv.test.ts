@@ -180,12 +180,12 @@ describe('a CSV', () => {
   });
 
   it.each<[string, Partial<CsvOptions>, string]>([
-    ['', {}, 'tasks.csv: no task in it; is --no-header missing, or are columns named wrongly?'],
-    ['time,runs,cpu\n1,2,3', {}, 'line 1: no column "mem" for --memory; there are "time", "runs", "cpu"'],
+    ['', {}, 'tasks.csv: no tasks found; check the column names, or add --no-header'],
+    ['time,runs,cpu\n1,2,3', {}, 'line 1: no column "mem" for --memory; existing columns: "time", "runs", "cpu"'],
     [
       '1,2,3,4',
       { hasHeader: false },
-      'line 1: --submit "time" is no number, and there is no header; give the number of the column, from 1',
+      'line 1: --submit "time" is not a number, and there is no header; use the number of the column, starting with 1',
     ],
     ['time,runs,cpu,mem\n1,2,much,4', {}, 'line 2: column cpu is "much"; it must be a number'],
     [

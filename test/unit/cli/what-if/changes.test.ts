@@ -189,16 +189,16 @@ describe('scale', () => {
   it.each([
     [
       'scale deploy/nope=1',
-      /^--what-if "scale deploy\/nope=1": there is no Deployment "default\/nope" among the manifests, only default\/web$/,
+      /^--what-if "scale deploy\/nope=1": Deployment "default\/nope" not found in the manifests; existing names: default\/web$/,
     ],
-    ['scale shop/deploy/web=1', /there is no Deployment "shop\/web"/],
-    ['scale cronjob/web=1', /"cronjob" cannot be scaled, only deploy, statefulset and replicaset$/],
+    ['scale shop/deploy/web=1', /Deployment "shop\/web" not found/],
+    ['scale cronjob/web=1', /"cronjob" cannot be scaled; use deploy, statefulset or replicaset$/],
     ['scale deploy/web', /expected "scale \[NAMESPACE\/\]KIND\/NAME=REPLICAS"/],
     ['drain', /expected .* or "drain NODE"/],
-    ['drain nope', /there is no node "nope" among the manifests, nor any other$/],
+    ['drain nope', /node "nope" not found in the manifests; none exist$/],
     [
       'nope.yaml',
-      /^nope.yaml: no such file or folder, and no change such as "scale deploy\/web=50", "drain NODE" or "spot\+30%"$/,
+      /^nope.yaml: not a file, a folder or a change; changes are, for example, "scale deploy\/web=50", "drain NODE" or "spot\+30%"$/,
     ],
     ['spot-101%', /prices cannot fall by more than 100%/],
   ])('rejects %j', (whatIf, message) => {
@@ -284,7 +284,7 @@ describe('prices', () => {
 
   it('are rejected for types that no NodePool uses', () => {
     expect(() => pricesAt('m6.*+10%')).toThrow(
-      '--what-if "m6.*+10%": no NodePool among the manifests sees such an instance type',
+      '--what-if "m6.*+10%": no NodePool in the manifests has a matching instance type',
     );
   });
 });

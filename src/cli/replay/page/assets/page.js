@@ -158,7 +158,7 @@ class Log {
     this.found.textContent =
       wanted.length === 0
         ? `${shown.length} of ${all} events.`
-        : `${shown.length} of ${found} events found among ${all}.`;
+        : `${shown.length} of ${found} matching events, ${all} in total.`;
     this.more.hidden = matches.length <= limit;
   }
 }

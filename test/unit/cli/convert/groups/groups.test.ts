@@ -150,7 +150,7 @@ describe('karpenter convert eksctl', () => {
   it('uses the given role if none is specified', async () => {
     const { classes, errors } = await converted('eksctl', '-f', cluster({}));
     expect(classes[0]?.spec?.role).toBe('$KARPENTER_NODE_ROLE');
-    expect(errors).toContain('--role sets it');
+    expect(errors).toContain('set it with --role');
     expect((await converted('eksctl', '-f', cluster({}), '--role', 'mine')).classes[0]?.spec?.role).toBe('mine');
   });
 
@@ -211,7 +211,7 @@ describe('karpenter convert managed-node-groups', () => {
 
   it('reports a missing launch template', async () => {
     const { errors } = await converted('managed-node-groups', '-f', fixture('nodegroup-template.json'));
-    expect(errors).toContain('launchTemplate: the launch template is not among the files');
+    expect(errors).toContain('launchTemplate: the files do not contain the launch template');
   });
 });
 
@@ -284,7 +284,7 @@ describe('karpenter convert cluster-autoscaler', () => {
   ])('reports the effect of %s', async (flag) => {
     const { errors, code } = await runConvert('cluster-autoscaler', '-f', write('flag.json', deployment(flag)));
     expect(errors).toMatch(new RegExp(`^(lost|changed): .*command\\[1\\]: ${flag.split('=')[0]}: \\w`, 'm'));
-    expect(errors).toContain('there are no groups among the files');
+    expect(errors).toContain('the files contain no groups');
     expect(code).toBe(0);
   });
 
@@ -306,7 +306,7 @@ describe('karpenter convert cluster-autoscaler', () => {
   ])('rejects priorities that are %s', async (_, priorities) => {
     const path = write('priorities.json', { kind: 'ConfigMap', data: { priorities } });
     const { errors, code } = await runConvert('cluster-autoscaler', '-f', path);
-    expect(errors).toContain(`${path}, document 1: data.priorities: cannot be read as priorities with patterns`);
+    expect(errors).toContain(`${path}, document 1: data.priorities: cannot be parsed as priorities with patterns`);
     expect(code).toBe(1);
   });
 });

@@ -9,14 +9,14 @@ describe('input that cannot be used', () => {
   it.each<[string, string, unknown, RegExp]>([
     ['managed-node-groups', 'no JSON', '{"nodegroup": ', /not valid/],
     ['managed-node-groups', 'a text', '"x"', /expected|must be/],
-    ['managed-node-groups', 'nothing', '', /there is no node group/],
+    ['managed-node-groups', 'nothing', '', /no node group found/],
     [
       'managed-node-groups',
       'names alone',
       { nodegroups: ['a'] },
-      /give what `aws eks describe-nodegroup` prints of each/,
+      /use the output of `aws eks describe-nodegroup` for each group/,
     ],
-    ['managed-node-groups', 'something else', { a: 1 }, /expected what `aws eks describe-nodegroup`/],
+    ['managed-node-groups', 'something else', { a: 1 }, /expected the output of `aws eks describe-nodegroup`/],
     ['managed-node-groups', 'a group of no name', { nodegroup: {} }, /nodegroupName: is required/],
     [
       'managed-node-groups',
@@ -34,7 +34,7 @@ describe('input that cannot be used', () => {
       'managed-node-groups',
       'a disk that is none',
       { nodegroup: { ...named, diskSize: '20' } },
-      /diskSize: must be a whole number/,
+      /diskSize: must be an integer/,
     ],
     [
       'auto-scaling-groups',
@@ -52,9 +52,9 @@ describe('input that cannot be used', () => {
       'auto-scaling-groups',
       'subnets that are none',
       { AutoScalingGroups: [{ AutoScalingGroupName: 'g', VPCZoneIdentifier: 1 }] },
-      /VPCZoneIdentifier: must be text/,
+      /VPCZoneIdentifier: must be a string/,
     ],
-    ['eksctl', 'no cluster', { kind: 'ConfigMap', metadata: { name: 'a' } }, /there is no ClusterConfig of eksctl/],
+    ['eksctl', 'no cluster', { kind: 'ConfigMap', metadata: { name: 'a' } }, /no ClusterConfig of eksctl found/],
     ['eksctl', 'groups that are none', { kind: 'ClusterConfig', nodeGroups: { a: 1 } }, /nodeGroups: must be a list/],
     [
       'eksctl',
@@ -72,7 +72,7 @@ describe('input that cannot be used', () => {
       'cluster-autoscaler',
       'no autoscaler',
       { kind: 'Deployment', spec: {} },
-      /there is no Deployment whose containers run cluster-autoscaler/,
+      /no Deployment of cluster-autoscaler found/,
     ],
     [
       'cluster-autoscaler',
@@ -119,6 +119,6 @@ describe('input that cannot be used', () => {
       'auto-scaling-groups',
       ...files(write('g.json', { AutoScalingGroups: [group] }), path),
     );
-    expect(errors).toContain('LaunchTemplateData.UserData: user data that cannot be read');
+    expect(errors).toContain('LaunchTemplateData.UserData: the user data cannot be parsed');
   });
 });

@@ -72,8 +72,8 @@ describe('karpenter convert iam', () => {
     const { output, errors } = await convert('-f', ALPHA, '--diff');
     expect(output.replaceAll(ALPHA, 'alpha.json')).toMatchSnapshot();
     expect(errors).toBe(
-      `changed: ${ALPHA}, document 1, PolicyVersion.Document, Statement[5] (VolumesAreEncrypted): kept as it is: ` +
-        'Karpenter never asked for these actions\n',
+      `changed: ${ALPHA}, document 1, PolicyVersion.Document, Statement[5] (VolumesAreEncrypted): kept unchanged: ` +
+        'Karpenter never used these actions\n',
     );
   });
 
@@ -150,7 +150,7 @@ describe('karpenter convert iam', () => {
       '--node-role',
       '--interruption-queue',
     ])
-      expect(errors).toContain(`; ${flag} sets it`);
+      expect(errors).toContain(`; set it with ${flag}`);
     const given = [
       '--cluster-name',
       'c',
@@ -180,7 +180,7 @@ describe('karpenter convert iam', () => {
     });
     const { output, errors } = await convert('-f', write('two.json', policyOf(of('a'), of('b'))));
     expect(errors).toContain(
-      'clusterName: the policy names several: a, b; $CLUSTER_NAME stands for it; --cluster-name sets it',
+      'clusterName: the policy contains several: a, b; $CLUSTER_NAME is a placeholder; set it with --cluster-name',
     );
     expect(output).toContain('cluster/$CLUSTER_NAME');
   });
@@ -201,8 +201,8 @@ describe('karpenter convert iam', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['what denies', { Effect: 'Deny', Action: 'ec2:RunInstances', Resource: '*' }, 'it denies'],
-    ['all but some actions', { Effect: 'Allow', NotAction: 'iam:*', Resource: '*' }, 'all but what it names'],
+    ['what denies', { Effect: 'Deny', Action: 'ec2:RunInstances', Resource: '*' }, 'a Deny statement'],
+    ['all but some actions', { Effect: 'Allow', NotAction: 'iam:*', Resource: '*' }, 'a NotAction statement'],
     [
       'parameters of one’s own',
       {
@@ -263,14 +263,14 @@ describe('karpenter convert iam', () => {
     [
       'actions that are none',
       policyOf({ Effect: 'Allow', Action: [{}], Resource: '*' }),
-      /Statement\[0\]\.Action\[0\]: must be text/,
+      /Statement\[0\]\.Action\[0\]: must be a string/,
     ],
     [
       'conditions that are none',
       policyOf({ Effect: 'Allow', Action: 'a', Resource: '*', Condition: { StringLike: 'x' } }),
       /Condition\.StringLike: must be an object/,
     ],
-    ['a document that is no JSON', { PolicyDocument: '%7B' }, /PolicyDocument: the policy is no JSON/],
+    ['a document that is no JSON', { PolicyDocument: '%7B' }, /PolicyDocument: the policy is not valid JSON/],
     ['nothing', '', /^$/],
   ])('rejects %s with the file and the field', async (_, input, message) => {
     const path = write('wrong.json', input);

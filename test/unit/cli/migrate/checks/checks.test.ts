@@ -41,7 +41,7 @@ describe('the installation', () => {
     ['1.0.0', '1.14.1'],
   ])('%s has a supported path', (tag, way) => {
     expect(about([karpenter(tag)], 'Karpenter kube-system/karpenter')).toMatchObject([
-      { state: 'todo', message: expect.stringContaining(`the way is ${way}, `) },
+      { state: 'todo', message: expect.stringContaining(`required upgrades: ${way}, `) },
     ]);
   });
 
@@ -61,7 +61,7 @@ describe('the installation', () => {
     expect(about([karpenter('1.14.1'), autoscaler()], 'autoscalers')).toHaveLength(1);
     expect(about([karpenter('1.14.1'), autoscaler(0)], 'autoscalers')).toHaveLength(0);
     expect(about([karpenter('1.14.1'), autoscaler(0)], /^cluster-autoscaler/)).toMatchObject([
-      { message: 'is scaled to 0, and still installed' },
+      { message: 'is scaled to 0, but still installed' },
     ]);
   });
 
@@ -72,7 +72,7 @@ describe('the installation', () => {
     };
     expect(about([labelled('karpenter-0.37.6')], /^chart of/)).toEqual([]);
     expect(about([labelled('karpenter-v0.33.2')], /^chart of/)).toMatchObject([
-      { state: 'todo', message: 'is of version v0.33.2, and the image of 0.37.7' },
+      { state: 'todo', message: 'has version v0.33.2, but the image has version 0.37.7' },
     ]);
   });
 
@@ -83,7 +83,7 @@ describe('the installation', () => {
         /^replicas of/,
       );
     expect(replicas('us-east-1a')).toMatchObject([
-      { state: 'todo', message: expect.stringContaining('in us-east-1a:') },
+      { state: 'todo', message: expect.stringContaining('in zone us-east-1a;') },
     ]);
     expect(replicas('us-east-1a', 'us-east-1b')).toMatchObject([{ state: 'ok' }]);
   });
@@ -129,7 +129,7 @@ describe('kinds', () => {
     const subject = 'CRD provisioners.karpenter.sh';
     const next = 'kubectl delete crd provisioners.karpenter.sh';
     expect(about([...alphaDefinitions(true), provisioner('x')], subject)).toMatchObject([
-      { state: 'blocked', message: expect.stringContaining('deletes them and their nodes at once') },
+      { state: 'blocked', message: expect.stringContaining('deletes them and their nodes immediately') },
     ]);
     expect(about(alphaDefinitions(true), subject)).toMatchObject([{ state: 'todo', next }]);
     const unread = factsOf(alphaDefinitions(true), {
@@ -143,7 +143,10 @@ describe('kinds', () => {
       [karpenter('1.0.8'), ...core({ versions: ['v1'], stored: ['v1'], isOwned: false })],
       'ownership of CRDs',
     );
-    expect(item).toMatchObject({ state: 'todo', message: expect.stringContaining('Never delete a CRD for that') });
+    expect(item).toMatchObject({
+      state: 'todo',
+      message: expect.stringContaining('Do not delete a CRD to solve this'),
+    });
     expect(item?.next).toMatch(
       /^kubectl label crd nodepools.karpenter.sh .* app.kubernetes.io\/managed-by=Helm --overwrite && kubectl annotate crd/,
     );
@@ -173,7 +176,7 @@ describe('custom resources', () => {
     const bare = pool('v1', { nodeClassRef: { name: 'default' } });
     expect(about([bare], /^NodePools/)).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ state: 'todo', message: expect.stringContaining('lacks group or kind') }),
+        expect.objectContaining({ state: 'todo', message: expect.stringContaining('has no group or kind') }),
       ]),
     );
   });
@@ -221,9 +224,7 @@ describe('custom resources', () => {
 describe('nodes', () => {
   it('of Provisioners are moved in order: NodePools, the taint, then one node at a time', () => {
     const subject = 'nodes of Provisioner default';
-    expect(about(ALPHA, subject)).toMatchObject([
-      { message: expect.stringContaining('no NodePool can take their pods') },
-    ]);
+    expect(about(ALPHA, subject)).toMatchObject([{ message: expect.stringContaining('no NodePool can replace them') }]);
     const untainted = [...without(BOTH, 'Provisioner'), provisioner('default')];
     expect(about(untainted, subject)).toMatchObject([{ next: expect.stringContaining('karpenter.sh/legacy') }]);
     expect(about(BOTH, subject)).toMatchObject([
@@ -246,7 +247,7 @@ describe('nodes', () => {
       node('b', {}, { taints: ['karpenter.sh/legacy'] }),
     ]);
     expect(items.filter(({ subject }) => subject.startsWith('taint')).map(({ next }) => next)).toEqual([
-      'kubectl taint nodes a karpenter.sh/disruption-, once no version before 1.0 runs',
+      'kubectl taint nodes a karpenter.sh/disruption-, once no version before 1.0 is running',
       'kubectl taint nodes b karpenter.sh/legacy-, or drain them',
     ]);
   });

@@ -68,14 +68,14 @@ describe('a plan as JSON', () => {
 
 describe('the origin of a cluster', () => {
   it.each([
-    [ALPHA, 'karpenter-alpha', 'Karpenter v0.31.3 runs'],
-    [BOTH, 'karpenter-alpha', 'Karpenter v0.32.9 runs'],
-    [[provisioner('x')], 'karpenter-alpha', 'there are Provisioners'],
-    [BETA, 'karpenter', 'Karpenter 0.37.0 runs'],
-    [V1, 'karpenter', 'Karpenter 1.14.1 runs'],
-    [AUTOSCALED, 'cluster-autoscaler', 'cluster-autoscaler runs'],
-    [[node('a', {})], 'cluster-autoscaler', 'there are nodes of Auto Scaling groups'],
-    [MANAGED, 'managed-node-groups', 'there are nodes of managed node groups: system, workers'],
+    [ALPHA, 'karpenter-alpha', 'Karpenter v0.31.3 is running'],
+    [BOTH, 'karpenter-alpha', 'Karpenter v0.32.9 is running'],
+    [[provisioner('x')], 'karpenter-alpha', 'Provisioners exist'],
+    [BETA, 'karpenter', 'Karpenter 0.37.0 is running'],
+    [V1, 'karpenter', 'Karpenter 1.14.1 is running'],
+    [AUTOSCALED, 'cluster-autoscaler', 'cluster-autoscaler is running'],
+    [[node('a', {})], 'cluster-autoscaler', 'nodes of Auto Scaling groups exist'],
+    [MANAGED, 'managed-node-groups', 'nodes of managed node groups exist: system, workers'],
   ] as const)('is detected, with the reason', (parts, from, guessed) => {
     expect(plan(parts)).toMatchObject({ from, guessed });
   });
@@ -83,10 +83,12 @@ describe('the origin of a cluster', () => {
   it('is the given origin if it exists', () => {
     expect(plan(AUTOSCALED, 'managed-node-groups')).toMatchObject({ from: 'managed-node-groups', guessed: null });
     expect(() => plan(MANAGED, 'karpenter')).toThrow(
-      '--from karpenter: the cluster has no Karpenter; what is there speaks for --from managed-node-groups',
+      '--from karpenter: the cluster has no Karpenter; detected source: --from managed-node-groups',
     );
-    expect(() => plan([])).toThrow('say where it comes from: --from');
-    expect(() => plan([karpenter('latest')])).toThrow('the version of Karpenter is not known, its image says "latest"');
+    expect(() => plan([])).toThrow('set the source, for example --from');
+    expect(() => plan([karpenter('latest')])).toThrow(
+      'the version of Karpenter is unknown, because its image is "latest"',
+    );
   });
 });
 
@@ -95,10 +97,10 @@ describe('the path from alpha', () => {
 
   it('includes every required version', () => {
     expect(titles(found).filter((title) => title.startsWith('Karpenter '))).toEqual([
-      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.32.9: ${part}`),
-      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 0.37.7: ${part}`),
-      ...['CRDs', 'rights in AWS', 'chart'].map((part) => `Karpenter 1.0.x: ${part}`),
-      ...['rights in AWS', 'CRDs', 'chart'].map((part) => `Karpenter 1.14.1: ${part}`),
+      ...['CRDs', 'permissions in AWS', 'chart'].map((part) => `Karpenter 0.32.9: ${part}`),
+      ...['CRDs', 'permissions in AWS', 'chart'].map((part) => `Karpenter 0.37.7: ${part}`),
+      ...['CRDs', 'permissions in AWS', 'chart'].map((part) => `Karpenter 1.0.x: ${part}`),
+      ...['permissions in AWS', 'CRDs', 'chart'].map((part) => `Karpenter 1.14.1: ${part}`),
     ]);
   });
 
@@ -125,7 +127,7 @@ describe('the path from alpha', () => {
   it('warns of CRDs and Provisioners that delete their nodes, and never deletes a CRD', () => {
     expect(commands(found).filter((command) => /delete crd/.test(command))).toEqual([]);
     expect(step(found, 'Karpenter 0.32.9: CRDs').warnings?.[0]).toMatch(/^Never delete a CRD/);
-    expect(step(found, 'Karpenter 0.37.7: CRDs').warnings?.[1]).toMatch(/no alpha CRDs any more, and removes them/);
+    expect(step(found, 'Karpenter 0.37.7: CRDs').warnings?.[1]).toMatch(/removes the alpha CRDs/);
     expect(step(found, 'Delete the alpha objects').warnings).toHaveLength(1);
   });
 
@@ -138,7 +140,10 @@ describe('the path from alpha', () => {
 
   it('keeps the taints that a Provisioner has', () => {
     const parts = ALPHA.filter(({ kind }) => kind !== 'Provisioner');
-    const { commands: patch, back } = step(plan([...parts, provisioner('gpu', ['nvidia.com/gpu'])]), /^No new pods/);
+    const { commands: patch, back } = step(
+      plan([...parts, provisioner('gpu', ['nvidia.com/gpu'])]),
+      /^Keep new pods off/,
+    );
     expect(patch).toEqual([
       `kubectl patch provisioner gpu --type merge -p '{"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"},{"key":"karpenter.sh/legacy","value":"true","effect":"NoSchedule"}]}}'`,
     ]);
@@ -149,13 +154,13 @@ describe('the path from alpha', () => {
 
   it('starts at the current stage of the cluster', () => {
     expect(titles(plan(BOTH)).slice(2, 9)).toEqual([
-      'Let workloads go to nodes of both kinds',
-      'A NodePool for each Provisioner',
-      'No new pods for the old Provisioners',
+      'Allow workloads on nodes of Provisioners and NodePools',
+      'Create a NodePool for each Provisioner',
+      'Keep new pods off the old Provisioners',
       'Replace the old nodes',
       'Delete the alpha objects',
       'Karpenter 0.37.7: CRDs',
-      'Karpenter 0.37.7: rights in AWS',
+      'Karpenter 0.37.7: permissions in AWS',
     ]);
   });
 });
@@ -164,29 +169,29 @@ describe('the path from beta and v1', () => {
   it('includes the last patch, 1.0, v1 only, and the takeover', () => {
     expect(
       titles(plan(BETA)).filter(
-        (title) => title.endsWith('chart') || title.startsWith('Manifests') || title.startsWith('Stop'),
+        (title) => title.endsWith('chart') || title.startsWith('Convert manifests') || title.startsWith('Stop'),
       ),
     ).toEqual([
       'Karpenter 0.37.7: chart',
       'Karpenter 1.0.x: chart',
-      'Manifests of v1',
+      'Convert manifests to v1',
       'Karpenter 1.14.1: chart',
-      'Stop Karpenter, start the operator',
+      'Stop Karpenter and start the operator',
     ]);
   });
 
   it('has manifests of v1 before 1.1', () => {
     const found = titles(plan(CONVERSION));
-    expect(found.indexOf('Manifests of v1')).toBeGreaterThan(0);
-    expect(found.indexOf('Manifests of v1')).toBeLessThan(found.indexOf('Karpenter 1.14.1: CRDs'));
+    expect(found.indexOf('Convert manifests to v1')).toBeGreaterThan(0);
+    expect(found.indexOf('Convert manifests to v1')).toBeLessThan(found.indexOf('Karpenter 1.14.1: CRDs'));
   });
 
   it('is only the takeover from 1.1 on', () => {
     expect(titles(plan(V1))).toEqual([
-      'Keep what there is',
-      'See what stands in the way',
+      'Save the current state',
+      'Check for blockers',
       'Check before the takeover',
-      'Stop Karpenter, start the operator',
+      'Stop Karpenter and start the operator',
       'Clean up',
     ]);
   });
@@ -196,16 +201,16 @@ describe('the path from groups', () => {
   it('drains and scales down every group except the group of the controller', () => {
     const found = plan(MANAGED);
     expect(titles(found)).toEqual([
-      'Keep what there is',
+      'Save the current state',
       'CRDs',
-      'Rights, role, queue and tags in AWS',
-      'The operator',
-      'NodePools and EC2NodeClasses for the groups',
+      'Set up permissions, role, queue and tags in AWS',
+      'Install the operator',
+      'Create NodePools and EC2NodeClasses for the groups',
       'Drain workers',
       'Scale workers down',
       'Clean up',
     ]);
-    expect(step(found, 'The operator').text[1]).toMatch(/^The group system \(1 node in us-east-1a\) stays/);
+    expect(step(found, 'Install the operator').text[1]).toMatch(/^The group system \(1 node in us-east-1a\) stays/);
     expect(step(found, 'Drain workers').commands).toEqual([
       'kubectl cordon ip-10-1-2-1 ip-10-1-2-2',
       'kubectl drain ip-10-1-2-1 --ignore-daemonsets --delete-emptydir-data',
@@ -236,7 +241,7 @@ describe('the path from groups', () => {
     expect(titles(plan(parts, 'cluster-autoscaler'))).toContain('Drain shop-workers');
     const unnamed = plan([autoscaler(1, ['./cluster-autoscaler']), ...MANAGED, node('own-1', {})]);
     expect(titles(unnamed)).toContain('Drain GROUP');
-    expect(unnamed.open).toContainEqual(expect.stringContaining('GROUP stands for it'));
+    expect(unnamed.open).toContainEqual(expect.stringContaining('GROUP is its placeholder'));
   });
 
   it('stops cluster-autoscaler after the NodePools exist, and before the first drain', () => {
@@ -268,7 +273,7 @@ describe('the path from groups', () => {
 
   it('reports that no group remains for the controller', () => {
     const found = plan([managed('a', 'workers')]);
-    expect(found.open).toContain('no group was found that can hold the controller');
+    expect(found.open).toContain('no group was found for the controller');
   });
 });
 
@@ -276,7 +281,7 @@ describe('a plan of odd objects', () => {
   it('is rejected with a remedy', () => {
     const odd = { ...provisioner('x'), spec: { taints: 7 } };
     expect(() => plan([karpenter('v0.31.0'), odd as never])).toThrow(
-      /has not the form of its kind .* karpenter snapshot/,
+      /does not match the schema of its kind .* karpenter snapshot/,
     );
   });
 });
@@ -287,9 +292,9 @@ describe('the open points', () => {
       groups: NONE,
     });
     expect(found.open).toEqual([
-      'Deployment: forbidden; the plan is without them',
-      'the name of the cluster is not known: export CLUSTER_NAME',
-      'IMAGE is the image of the operator that you have built and pushed: export IMAGE',
+      'Deployment: forbidden; the plan does not include them',
+      'the name of the cluster is unknown; set it with export CLUSTER_NAME',
+      'set IMAGE to the operator image that you have built and pushed, with export IMAGE',
     ]);
     expect(planOf(liveFactsOf(MANAGED), { groups: NONE, clusterName: 'shop' }).cluster).toBe('shop');
   });

@@ -81,8 +81,8 @@ describe('the page', () => {
   it('marks an unfinished run wherever it appears', () => {
     const page = pageOf(stoppedResult());
     // card, legend, figures, settings
-    expect(page.match(/ours <span class="mark">unfinished<\/span>/g)).toHaveLength(4);
-    expect(page).toContain('<p class="warning" role="note">ours is unfinished: it was stopped after 2 d 8 h of 7 d');
+    expect(page.match(/ours <span class="mark">incomplete<\/span>/g)).toHaveLength(4);
+    expect(page).toContain('<p class="warning" role="note">ours is incomplete: it was stopped after 2 d 8 h of 7 d');
     expect(pageOf(sampleResult())).not.toContain('class="mark"');
   });
 
@@ -105,9 +105,9 @@ describe('the page', () => {
     const { runs, ...result } = sampleResult({ days: 1, events: 0 });
     const idle = runs.map((run) => ({ ...run, waiting: { ...run.waiting, pods: 0, upTo: [] } }));
     const page = pageOf({ ...result, runs: idle });
-    expect(page).toContain('No node was bought.');
+    expect(page).toContain('No node was launched.');
     expect(page).not.toContain('id="waits"');
-    expect(pageOf({ ...result, runs: [] })).toContain('Nothing was played.');
+    expect(pageOf({ ...result, runs: [] })).toContain('No run was replayed.');
   });
 
   it('has a table of values for every plot', () => {
