@@ -110,7 +110,7 @@ export class Searches {
       const lower = name.toLowerCase();
       yield ({ text, found }) => {
         if (found.length >= MOST_FOUND || !lower.includes(text)) return;
-        found.push({ kind: 'pod', name, text: nodeNameOf(pod) || 'waits for a node' });
+        found.push({ kind: 'pod', name, text: nodeNameOf(pod) || 'pending' });
       };
     }
   }

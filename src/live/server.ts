@@ -76,20 +76,20 @@ function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): Req
     if (asset !== undefined) return answer(response, 200, asset.body, asset.type);
     if (path === '/api/events') {
       if (!stream.watch(response))
-        busy(response, RECONNECT_SECONDS, 'too many clients watch this page, try again later\n');
+        busy(response, RECONNECT_SECONDS, 'too many clients are connected to this page, try again later\n');
       return;
     }
     const look = Object.hasOwn(lookups, path) ? lookups[path] : undefined;
     if (look === undefined) return answer(response, 404, 'not found, try /\n');
     if ([...query.values()].some((value) => value.length > LONGEST_QUERY))
-      return answer(response, 400, 'no name is that long\n');
+      return answer(response, 400, 'the name is too long\n');
     await show(request, response, await look(query));
   };
 }
 
 async function show(request: IncomingMessage, response: ServerResponse, found: unknown): Promise<void> {
-  if (found === BUSY) return busy(response, SEARCH_SECONDS, 'too many searches wait, try again in a second\n');
-  if (found === undefined) return answer(response, 404, 'there is no such object (any more)\n');
+  if (found === BUSY) return busy(response, SEARCH_SECONDS, 'too many searches are waiting, try again in a second\n');
+  if (found === undefined) return answer(response, 404, 'the object does not exist\n');
   await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
 }
 

@@ -153,7 +153,7 @@ export class LiveView {
   #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim, before: NodeClaim | undefined): void {
     if (event === 'deleted') {
       const usd = this.#costs.of(claim.metadata.name)?.usdPerHour;
-      this.#tell('given-back', claim, { text: `Gave back ${machineText(claim)}`, usd: usd && -usd });
+      this.#tell('given-back', claim, { text: `Removed ${machineText(claim)}`, usd: usd && -usd });
       return;
     }
     const isLaunched = (one: NodeClaim): boolean => Boolean(one.status?.providerID);
@@ -167,7 +167,7 @@ export class LiveView {
     const pool = cluster.stores.nodePools.get({ name: poolName });
     const [price] = pool === undefined ? [] : await pricesOf(pool, [claim]).catch(() => []);
     this.#tell('bought', claim, {
-      text: `Bought ${machineText(claim)} for NodePool ${poolName}`,
+      text: `Launched ${machineText(claim)} for NodePool ${poolName}`,
       usd: price?.usdPerHour,
     });
   }

@@ -77,7 +77,7 @@ describe('the live page', () => {
     live.claim(9, false);
     live.claim(9);
     live.node(9);
-    await page.getByText('Bought').first().waitFor();
+    await page.getByText('Launched').first().waitFor();
     await page.getByText('node-9.internal').first().waitFor();
     expect(await page.locator('#pending').innerText()).toContain('default/late');
     expect(complaints).toEqual([]);
@@ -95,7 +95,7 @@ describe('the live page', () => {
     await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' });
     expect(await rowNames()).toEqual(['node-3.internal']);
     await page.keyboard.press('Enter');
-    await page.getByText('Found for').waitFor();
+    await page.getByText('Results for').waitFor();
 
     await page.getByRole('link', { name: 'node-3.internal' }).last().focus();
     await page.keyboard.press('Enter');
@@ -115,7 +115,7 @@ describe('the live page', () => {
     await page.locator('tbody tr').nth(2).waitFor();
     live.claim(9, false);
     live.claim(9);
-    await page.getByText('Bought').first().waitFor();
+    await page.getByText('Launched').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.goto(`${served.url}#/node/node-0.internal`);
     await page.getByRole('heading', { name: 'Node node-0.internal' }).waitFor();

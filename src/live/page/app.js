@@ -80,7 +80,7 @@ function watch() {
   events.addEventListener('change', onChange);
   events.addEventListener('error', () => {
     const isRefused = events.readyState === EventSource.CLOSED;
-    connection(isRefused ? 'Connection refused: trying again' : 'Connection lost: what is shown is old', true);
+    connection(isRefused ? 'Connection refused, trying again' : 'Connection lost, data is outdated', true);
     if (isRefused) setTimeout(watch, AGAIN_MS * (1 + Math.random()));
   });
 }

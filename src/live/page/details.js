@@ -46,22 +46,22 @@ function nodeContent({ node, labels, taints, conditions, methods, command, pods,
     node.usdPerHour === undefined ? 'unknown price' : `${usdText(node.usdPerHour)} an hour${surplusText(node)}`;
   return [
     facts([
-      ['Machine', [node.instanceType, node.zone, node.capacityType, price].filter(Boolean).join(', ')],
+      ['Instance', [node.instanceType, node.zone, node.capacityType, price].filter(Boolean).join(', ')],
       ['NodePool', node.nodePool],
       ['NodeClaim', node.nodeClaim],
       ['State', node.state],
       [
         'Would it be disrupted?',
-        node.verdict === undefined ? 'not known yet' : `${node.verdict.code}: ${node.verdict.text}`,
+        node.verdict === undefined ? 'unknown' : `${node.verdict.code}: ${node.verdict.text}`,
       ],
-      ['In the way', node.verdict?.object],
+      ['Blocked by', node.verdict?.object],
       [
         'Command',
         command && `${command.method} of ${command.nodes.join(', ')} saves ${usdText(command.savings)} an hour`,
       ],
     ]),
     table(
-      'What each method says',
+      'Disruption methods',
       ['Method', 'Code', 'Because'],
       methods.map(({ method, code, text }) => [method, code, text]),
     ),
@@ -71,7 +71,7 @@ function nodeContent({ node, labels, taints, conditions, methods, command, pods,
       pods.map(({ pod, phase, requests }) => [link('pod', pod), phase, amounts(requests)]),
     ),
     morePods > 0 ? el('p', { class: 'soft' }, `and ${morePods} more`) : undefined,
-    el('h3', {}, 'What happened'),
+    el('h3', {}, 'Decisions'),
     el('ol', { class: 'rows' }, ...decisions.toReversed().map((one) => line(one, nowMs))),
     more('Conditions', conditions),
     more('Taints', taints),
@@ -95,10 +95,10 @@ function podContent({ phase, node, nodeClaim, owner, sinceMs, scheduling, reason
       ['Owner', owner],
       ['Requests', amounts(requests)],
       ['Node', node === '' ? undefined : link('node', node)],
-      ['NodeClaim that was made for it', nodeClaim && link('node', nodeClaim)],
-      ['Waits for', node === '' && sinceMs > 0 ? spanText(nowMs - sinceMs) : undefined],
+      ['NodeClaim for the pod', nodeClaim && link('node', nodeClaim)],
+      ['Waiting for', node === '' && sinceMs > 0 ? spanText(nowMs - sinceMs) : undefined],
       ['kube-scheduler', scheduling],
-      ['Operator', reason ?? (node === '' ? 'has said nothing of it' : undefined)],
+      ['Operator', reason ?? (node === '' ? 'no reason reported' : undefined)],
     ]),
   ];
 }
@@ -131,8 +131,8 @@ export async function showFound(query) {
       el('li', {}, `${kind} `, link(kind, name), ' ', el('span', { class: 'soft' }, text)),
     );
     place.replaceChildren(
-      el('h2', {}, `Found for “${query}”`),
-      el('ul', { class: 'rows' }, ...(items.length > 0 ? items : [el('li', { class: 'empty' }, 'Nothing.')])),
+      el('h2', {}, `Results for “${query}”`),
+      el('ul', { class: 'rows' }, ...(items.length > 0 ? items : [el('li', { class: 'empty' }, 'No results.')])),
     );
   } catch (error) {
     place.replaceChildren(el('p', { class: 'problem' }, error.message));

@@ -4,7 +4,7 @@ import { amountText, byPool, matches, resourceName, shareOf, spanText, usdText }
 
 /** Number of rows between two pauses, in which the browser can do other work. */
 const ROWS_A_STEP = 60;
-const HEADINGS = ['Node', 'Machine', 'Requested', 'Pods', 'USD/h', 'Age', 'Why it stays'];
+const HEADINGS = ['Node', 'Instance', 'Requested', 'Pods', 'USD/h', 'Age', 'Why not disrupted'];
 
 /** Rows and their shown data, by the name of the node. */
 const rows = new Map();
@@ -33,8 +33,8 @@ export async function showNodes(nodes, query, nowMs) {
 }
 
 const emptyText = (nodes, groups) => {
-  if (nodes === 0) return 'There is no node.';
-  return groups === 0 ? 'No node is meant by that.' : '';
+  if (nodes === 0) return 'No nodes.';
+  return groups === 0 ? 'No matching nodes.' : '';
 };
 
 function removeOthers(body, members) {
@@ -93,7 +93,7 @@ function elementAfter(name) {
   return first === undefined ? null : pools.get(first).element;
 }
 
-const poolTitle = (name) => (name === '' ? 'Nodes of no NodePool' : `NodePool ${name}`);
+const poolTitle = (name) => (name === '' ? 'Nodes without NodePool' : `NodePool ${name}`);
 
 function headline(pool, name, members) {
   const usd = members.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);

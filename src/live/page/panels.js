@@ -14,7 +14,7 @@ export function showSummary(summary) {
     ['Pods', String(pods)],
     ['Pending', String(pendingPods)],
     ['USD/h', usdText(usdPerHour) + surplusText(summary) + (unpriced > 0 ? ` and ${unpriced} unknown` : '')],
-    ...(isLeading ? [] : [['Replica', 'stands by']]),
+    ...(isLeading ? [] : [['Replica', 'standby']]),
   ];
   byId('summary').replaceChildren(
     ...facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))),
@@ -26,7 +26,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 export function showCosts(samples) {
   const line = chartPath(samples);
   const place = byId('cost-chart');
-  if (line === '') return place.replaceChildren(el('span', { class: 'soft' }, 'two samples a minute'));
+  if (line === '') return place.replaceChildren(el('span', { class: 'soft' }, 'two samples per minute'));
   const svg = document.createElementNS(SVG, 'svg');
   const [first, last] = [samples[0], samples[samples.length - 1]];
   const most = Math.max(...samples.map(([, usd]) => usd));
@@ -69,14 +69,14 @@ export function showPending(pods, nowMs) {
       reason && el('div', { class: 'soft' }, reason),
     ),
   );
-  fill('pending', items, 'No pod waits.');
+  fill('pending', items, 'No pending pods.');
 }
 
 export function showBlocked(nodes) {
   const items = blockers(nodes).map(({ code, count, text }) =>
     el('li', {}, `${count} × ${code}`, el('div', { class: 'soft' }, text)),
   );
-  fill('blocked', items, 'Nothing is known yet.');
+  fill('blocked', items, 'No results yet.');
 }
 
 /** Shows decisions with the latest first. The operator sends the oldest first. */

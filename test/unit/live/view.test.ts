@@ -114,8 +114,8 @@ describe('the state of the live page', () => {
     await price();
     live.stores.store(NODE_CLAIM).remove(live.stores.store(NODE_CLAIM).get(claim.metadata) ?? claim);
     expect(view.decisions.list().map(({ topic, text, usdPerHour }) => [topic, text, usdPerHour])).toEqual([
-      ['bought', 'Bought m7i.2xlarge in us-west-2a, spot for NodePool default', 0.25],
-      ['given-back', 'Gave back m7i.2xlarge in us-west-2a, spot', -0.25],
+      ['bought', 'Launched m7i.2xlarge in us-west-2a, spot for NodePool default', 0.25],
+      ['given-back', 'Removed m7i.2xlarge in us-west-2a, spot', -0.25],
     ]);
   });
 });
