@@ -31,21 +31,21 @@ export function jsonIn(body: string): unknown {
   try {
     return parseJson(body);
   } catch (error) {
-    throw new UnreadableAnswer(`the API server's answer cannot be read: ${messageOf(error)}`);
+    throw new UnreadableAnswer(`the response of the API server cannot be parsed: ${messageOf(error)}`);
   }
 }
 
 /** Returns the object of a response. @throws UnreadableAnswer if the response is not an object with a name */
 export function objectIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): T {
   if (isText(nameOf(answer))) return answer as T;
-  throw new UnreadableAnswer(`the API server answered what is no ${kind.kind}: it has no name`);
+  throw new UnreadableAnswer(`the API server returned a ${kind.kind} without metadata.name`);
 }
 
 /** Checks the response to a request that returns a Status or an object. @throws UnreadableAnswer if it is neither */
 export function acknowledgementIn(answer: unknown): void {
   const isStatus = isObject(answer) && answer.kind === 'Status' && answer.status !== 'Failure';
   if (!isStatus && !isText(nameOf(answer)))
-    throw new UnreadableAnswer('the API server answered what is neither a Status nor an object');
+    throw new UnreadableAnswer('the API server returned neither a Status nor an object');
 }
 
 /**
@@ -56,7 +56,7 @@ export function acknowledgementIn(answer: unknown): void {
 export function listIn<T extends KubeObject>(kind: Kind<T>, answer: unknown): KubeList<T> {
   const fault = faultOfList(answer);
   if (fault !== undefined)
-    throw new UnreadableAnswer(`the API server answered what is no list of ${kind.plural}: ${fault}`);
+    throw new UnreadableAnswer(`the API server returned an invalid list of ${kind.plural}: ${fault}`);
   const page = answer as KubeList<T>;
   const apiVersion = apiVersionOf(kind);
   // the server omits both fields in the items of built-in kinds
@@ -86,7 +86,7 @@ export function eventIn<T extends KubeObject>(
   if (isObject(event) && event.type === 'ERROR') throw watchError(event.object);
   const fault = faultOfEvent(event);
   if (fault === undefined) return event as { type: string; object: T };
-  throw new UnreadableAnswer(`the API server sent an event of ${kind.plural} that cannot be read: ${fault}`);
+  throw new UnreadableAnswer(`the API server sent an invalid watch event of ${kind.plural}: ${fault}`);
 }
 
 function faultOfEvent(event: unknown): string | undefined {

@@ -30,12 +30,12 @@ export async function catchUp({ client, informers, clock, log, signal }: CatchUp
       const present = await client.listAll(NODE_CLAIM);
       const missing = present.filter(({ metadata }) => store.get(metadata)?.metadata.uid !== metadata.uid);
       if (missing.length === 0) return;
-      reason = `the cache does not show NodeClaim "${missing[0]?.metadata.name}", ${missing.length} in all`;
+      reason = `the cache does not contain NodeClaim "${missing[0]?.metadata.name}" (${missing.length} missing in total)`;
     } catch (error) {
       reason = errorText(error);
     }
     if (signal.aborted) return;
-    if (tries % REPORTED_TRIES === 0) log.info('waiting for the cache to show all NodeClaims', { reason });
+    if (tries % REPORTED_TRIES === 0) log.info('waiting for the cache to contain all NodeClaims', { reason });
     await clock.sleep(RETRY_MS, signal);
   }
 }

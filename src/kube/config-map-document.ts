@@ -61,12 +61,12 @@ export class ConfigMapDocument {
   /** Reports that the stored text cannot be used. */
   startAfresh(error: unknown): void {
     if (this.#isNew(error))
-      this.#options.log.error('failed reading what was kept, starting afresh', this.#fields(error));
+      this.#options.log.error('failed reading the stored document, starting with an empty one', this.#fields(error));
   }
 
   /** Reports once that the text cannot be read or written, with the reason. */
   failed(error: unknown): void {
-    if (this.#isNew(error)) this.#options.log.error('failed keeping what is to survive restarts', this.#fields(error));
+    if (this.#isNew(error)) this.#options.log.error('failed storing a document in its ConfigMap', this.#fields(error));
   }
 
   /**
@@ -94,7 +94,7 @@ export class ConfigMapDocument {
       if (data.length <= this.#mostBytes) return data;
       bytes = data.length;
     }
-    this.failed(new Error(`${bytes} bytes are more than ${this.#mostBytes}`));
+    this.failed(new Error(`the size of ${bytes} bytes exceeds the limit of ${this.#mostBytes}`));
     return undefined;
   }
 
@@ -123,8 +123,8 @@ export class ConfigMapDocument {
   #isForeign({ metadata }: ConfigMap): boolean {
     const { log, name } = this.#options;
     if (metadata.labels?.[DOCUMENT_LABEL] === name) return false;
-    const error = new Error(`it has no label ${DOCUMENT_LABEL}=${name}`);
-    if (this.#isNew(error)) log.error('leaving alone a ConfigMap that somebody else made', this.#fields(error));
+    const error = new Error(`the ConfigMap has no label ${DOCUMENT_LABEL}=${name}`);
+    if (this.#isNew(error)) log.error('not using a ConfigMap that was created by another client', this.#fields(error));
     return true;
   }
 
@@ -146,7 +146,7 @@ export class ConfigMapDocument {
 export async function textOf({ binaryData }: ConfigMap, mostBytes = MOST_BYTES): Promise<string> {
   const data = binaryData?.[KEY];
   if (typeof data !== 'string') throw new Error(`binaryData has no ${KEY}`);
-  if (data.length > mostBytes) throw new Error(`${data.length} bytes are more than ${mostBytes}`);
+  if (data.length > mostBytes) throw new Error(`the size of ${data.length} bytes exceeds the limit of ${mostBytes}`);
   return (await unzipped(Buffer.from(data, 'base64'), { maxOutputLength: MOST_TEXT_BYTES })).toString();
 }
 

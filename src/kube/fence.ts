@@ -36,7 +36,7 @@ export const closedFence = (): Fence => ({
   signal: signalOf(new AbortController()),
   isOpen: false,
   check: () => {
-    throw new NotPermitted('this client only reads');
+    throw new NotPermitted('this client is read-only');
   },
 });
 

@@ -301,7 +301,7 @@ class HttpClient implements HttpKubeClient {
     } catch (error) {
       // a requested stop is not a failure
       if (signal.aborted) return;
-      const failure = isOurs(error) ? error : new ConnectionError('the watch broke off', false, { cause: error });
+      const failure = isOurs(error) ? error : new ConnectionError('the watch was interrupted', false, { cause: error });
       nameRequest(failure, { method: 'GET', path });
       throw failure;
     } finally {

@@ -83,7 +83,7 @@ function load(options: ConnectionOptions): KubeConfig {
   } else {
     config.loadFromDefault();
     if (isInvented(config))
-      throw new Error('Cannot find the API server: there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
+      throw new Error('Cannot find the API server: no kubeconfig found; set KUBECONFIG or create ~/.kube/config');
   }
   if (options.context !== undefined) choose(config, options.context);
   // the library refuses plain HTTP unless TLS verification is disabled; plain HTTP has no certificate to verify
@@ -94,7 +94,7 @@ function load(options: ConnectionOptions): KubeConfig {
 function choose(config: KubeConfig, context: string): void {
   const known = config.contexts.map(({ name }) => name);
   if (!known.includes(context))
-    throw new Error(`Cannot find context "${context}" in the kubeconfig; it has ${known.join(', ') || 'none'}`);
+    throw new Error(`Cannot find context "${context}" in the kubeconfig; existing contexts: ${known.join(', ') || 'none'}`);
   config.setCurrentContext(context);
 }
 
@@ -109,7 +109,7 @@ function clusterOf(config: KubeConfig): Cluster {
   const cluster = config.getCurrentCluster();
   if (cluster) return cluster;
   throw new Error(
-    `Cannot find the API server: context "${config.currentContext}" of the kubeconfig names no known cluster`,
+    `Cannot find the API server: context "${config.currentContext}" of the kubeconfig does not refer to an existing cluster`,
   );
 }
 
@@ -135,7 +135,7 @@ function loadFile(config: KubeConfig, path: string): void {
     addTokenFiles(config, readFileSync(path, 'utf8'), dirname(path));
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
-    throw new Error(`Cannot read kubeconfig "${path}" (${why}); name another by --kubeconfig or KUBECONFIG`, {
+    throw new Error(`Cannot read kubeconfig "${path}" (${why}); set another file with --kubeconfig or KUBECONFIG`, {
       cause: error,
     });
   }

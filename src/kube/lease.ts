@@ -104,7 +104,7 @@ class Candidate {
     onElected();
     await this.#hold();
     const expiry: unknown = leadership.signal.reason;
-    leadership.end('the leader election lease was given up');
+    leadership.end('the leader election lease was released');
     isMaster?.set({ name }, 0);
     this.#announce(`${this.#identity} stopped leading`);
     if (!signal.aborted) {
@@ -150,7 +150,7 @@ class Candidate {
     const tookMs = started.atMost();
     if (tookMs + this.#retryMs < this.#deadlineMs) return started;
     throw new Error(
-      `the API server took ${Math.round(tookMs / 1_000)} s to answer, and the lease must be renewed within ${this.#deadlineMs / 1_000} s`,
+      `the API server took ${Math.round(tookMs / 1_000)} s to respond, but the lease must be renewed within ${this.#deadlineMs / 1_000} s`,
     );
   }
 
@@ -183,7 +183,7 @@ class Candidate {
   async #within<T>(ms: number, work: Promise<T>): Promise<T> {
     const giveUp = new AbortController();
     const timedOut = this.#options.clock.sleep(ms, giveUp.signal).then(() => {
-      throw new Error(`the API server did not answer about the lease within ${Math.round(ms) / 1_000} s`);
+      throw new Error(`the API server did not respond to the request for the lease within ${Math.round(ms) / 1_000} s`);
     });
     timedOut.catch(() => undefined);
     work.catch(() => undefined);

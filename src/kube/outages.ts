@@ -44,7 +44,7 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
       recovered(now);
       if (tookMs < SLOW_MS || now < quietUntilMs) return;
       quietUntilMs = now + SLOW_PERIOD_MS;
-      log.info('the API server answers slowly', { method, path, duration: formatDuration(Math.round(tookMs)) });
+      log.info('the API server responds slowly', { method, path, duration: formatDuration(Math.round(tookMs)) });
     },
     failed(error) {
       const now = nowMs();

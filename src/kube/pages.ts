@@ -28,10 +28,10 @@ export function pageCount(kind: Kind, most = MOST_PAGES): PageCount {
       const { namespace = '', name } = items[0]?.metadata ?? {};
       const beginning = `${namespace}/${name ?? count}`;
       if (token === last || beginnings.has(beginning))
-        throw new Error(`the API server lists ${kind.plural} without end: the same page comes again`);
-      if (count >= most) throw new Error(`the API server lists ${kind.plural} without end: more than ${most} pages`);
+        throw new Error(`the API server returned an endless list of ${kind.plural}: the same page was returned again`);
+      if (count >= most) throw new Error(`the API server returned an endless list of ${kind.plural}: more than ${most} pages`);
       if (objects >= MOST_OBJECTS)
-        throw new Error(`the API server lists ${kind.plural} without end: more than ${MOST_OBJECTS} objects`);
+        throw new Error(`the API server returned an endless list of ${kind.plural}: more than ${MOST_OBJECTS} objects`);
       beginnings.add(beginning);
       last = token;
       return token;

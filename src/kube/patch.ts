@@ -103,7 +103,7 @@ async function requeueOnConflict<T>(request: Promise<T>): Promise<T> {
   try {
     return await request;
   } catch (error) {
-    if (isConflict(error)) throw new Requeue('it changed since it was read', { cause: error });
+    if (isConflict(error)) throw new Requeue('the object has changed since it was read', { cause: error });
     throw error;
   }
 }

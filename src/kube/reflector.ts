@@ -109,7 +109,7 @@ class Reflector<T extends KubeObject> {
       const isAlive = await this.#follow(from);
       const tookMs = monotonicMs(clock) - startedMs;
       if (tookMs < SHORT_WATCH_MS && !signal.aborted)
-        throw new Error(`the watch of ${store.kind.plural} ended at once`);
+        throw new Error(`the watch of ${store.kind.plural} ended immediately`);
       if (tookMs >= SILENT_WATCH_MS && !isAlive) this.#version = undefined;
     } finally {
       cancel();
@@ -160,7 +160,7 @@ class Reflector<T extends KubeObject> {
 /** Thrown if the server responds with a state that is older than the known state. */
 class HistoryLost extends Error {
   constructor(plural: string) {
-    super(`the API server went back to an earlier version of its ${plural}`);
+    super(`the API server returned an older version of ${plural} than before`);
     this.name = 'HistoryLost';
   }
 }
@@ -197,8 +197,8 @@ function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, obje
     const { name, namespace, uid } = object.metadata;
     const known = store.get(object.metadata);
     const isKnown = known !== undefined && known.metadata.uid === uid;
-    const consequence = isKnown ? 'it is taken to be as it was' : 'it is left out';
-    log.error('read an object that cannot be used', { kind: store.kind.kind, name, namespace, consequence, error });
+    const consequence = isKnown ? 'its previous version is used' : 'it is ignored';
+    log.error('received an invalid object', { kind: store.kind.kind, name, namespace, consequence, error });
     return isKnown ? [known] : [];
   }
 }

@@ -249,7 +249,7 @@ function report(error: unknown, failures: number, { log, signal }: ReconcileCont
   }
   log.debug('requeued', { error });
   const isReported = failures >= MANY_CONFLICTS && Number.isInteger(Math.log2(failures)) && isAboutConflict(error);
-  if (isReported) log.error('writes conflict again and again, retrying', { failures, error });
+  if (isReported) log.error('repeated write conflicts, retrying', { failures, error });
   return 'requeue';
 }
 

@@ -39,7 +39,7 @@ const EARLIEST_MS = Date.UTC(2020, 0);
 const LONGEST_AHEAD_MS = 24 * 3_600_000;
 const REPORTED_MS = 5_000;
 const RECOVERED_MS = 2_000;
-const REMEDY = 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony';
+const REMEDY = 'synchronize the clocks of the node and of the control plane with NTP, for example with chrony';
 
 /** Only date format that RFC 9110 permits for servers. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
@@ -127,15 +127,15 @@ export class ServerClock implements Clock {
     if (isSkewed === wasSkewed) return;
     if (!isSkewed) {
       this.#reported = undefined;
-      this.#log.info('the clock of the machine agrees with the clock of the API server again');
+      this.#log.info('the clock of the machine matches the clock of the API server again');
       return;
     }
     const skew = formatDuration(Math.abs(Math.round(skewMs / 1_000)) * 1_000);
     const text = `${skew} ${skewMs > 0 ? 'ahead of' : 'behind'} the API server's clock`;
     const message =
       aheadMs === this.#aheadMs
-        ? 'the clock of the machine differs from the clock of the API server, following the API server'
-        : 'the clock of the API server is more than a day ahead, following the machine';
+        ? 'the clock of the machine differs from the clock of the API server, using the time of the API server'
+        : 'the clock of the API server is more than a day ahead, using the time of the machine';
     this.#log.warn(message, { 'machine-clock': text, remedy: REMEDY });
     this.#reported = `The clock of the operator's machine is ${text}; synchronize both with NTP, for example by chrony`;
     this.#publish(this.#reported);

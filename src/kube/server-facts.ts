@@ -14,13 +14,13 @@ export async function crdsServed(client: Pick<HttpKubeReader, 'raw'>, signal: Ab
     throw error;
   });
   const { resources } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
-  if (!Array.isArray(resources)) throw new Error(`the API server does not say what it serves of ${group}/${version}`);
+  if (!Array.isArray(resources)) throw new Error(`the API server does not list the resources of ${group}/${version}`);
   const missing = [NODE_POOL, NODE_CLAIM].filter(
     ({ plural }) => !resources.some((resource) => resource?.name === plural),
   );
   if (missing.length === 0) return;
   const names = missing.map(({ plural }) => `${plural}.${group}`).join(' and ');
-  throw new Error(`the API server does not serve ${names}: install the chart karpenter-crd`);
+  throw new Error(`the API server does not serve ${names}; install the chart karpenter-crd`);
 }
 
 /**

@@ -58,7 +58,7 @@ export class ObjectStore<T extends KubeObject> implements Store<T> {
 
   byIndex(index: string, value: string): readonly T[] {
     const found = this.#indexes.get(index);
-    if (!found) throw new RangeError(`Cannot look up ${this.kind.plural} by "${index}": there is no such index`);
+    if (!found) throw new RangeError(`Cannot look up ${this.kind.plural} by "${index}": the index does not exist`);
     const files = found.filed.get(value);
     if (files === undefined) return NOTHING;
     files.listed ??= [...files.byKey.values()];

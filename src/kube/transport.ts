@@ -43,7 +43,7 @@ export class ConnectionError extends Error {
 }
 
 function tooLong(longest: number): ConnectionError {
-  const error = new ConnectionError(`the answer of the API server is longer than ${longest} bytes`, false);
+  const error = new ConnectionError(`the response of the API server is longer than ${longest} bytes`, false);
   error.isTooLong = true;
   return error;
 }
@@ -89,7 +89,7 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
       resolve,
     );
     request.setTimeout(ask.idleMs, () =>
-      request.destroy(timeout(`no answer from ${server.host} for ${ask.idleMs} ms`)),
+      request.destroy(timeout(`no response from ${server.host} for ${ask.idleMs} ms`)),
     );
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (ask.signal?.aborted) return reject(ask.signal.reason);
@@ -115,7 +115,7 @@ export async function bodyOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const late = timeout(`the answer of the API server did not end within ${longestMs} ms`);
+  const late = timeout(`the response of the API server did not end within ${longestMs} ms`);
   const timer = setTimeout(() => response.destroy(late), longestMs);
   timer.unref();
   response.once('close', () => clearTimeout(timer));
@@ -128,7 +128,7 @@ export async function bodyOf(
   } catch (error) {
     throw error instanceof ConnectionError
       ? error
-      : new ConnectionError('the answer of the API server broke off', false, { cause: error });
+      : new ConnectionError('the response of the API server was interrupted', false, { cause: error });
   }
   return Buffer.concat(chunks).toString('utf8');
 }
@@ -157,7 +157,7 @@ export async function* linesOf(
     if (from < chunk.length) parts.push(chunk.slice(from));
     partsLength += chunk.length - from;
     if (partsLength > longest)
-      throw new ConnectionError(`the API server sent more than ${longest} characters without a line's end`, false);
+      throw new ConnectionError(`the API server sent more than ${longest} characters without a line break`, false);
   }
   const last = parts.join('');
   if (last.trim() !== '') yield last;

@@ -94,7 +94,7 @@ describe('an operator without leader election', () => {
     await until(cluster, 'the instance with the event to go', () => doomed?.state === 'terminated');
     await spread.settled(6);
     expect(spread.bought()).toBe(8);
-    expect(logged(/"INFO".*the API server answers slowly/)).toBe(true);
+    expect(logged(/"INFO".*the API server responds slowly/)).toBe(true);
   }, 180_000);
 
   it('reads renewed tokens before requests fail, and recovers from one that was renewed too late', async () => {

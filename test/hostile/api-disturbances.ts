@@ -185,7 +185,7 @@ const LEASE: readonly Disturbance[] = [
   {
     name: 'the lease is answered too late',
     spoil: (request) => (isLease(request) ? { kind: 'late', ms: 3_000 } : undefined),
-    told: /leader election lost.*did not answer about the lease within/,
+    told: /leader election lost.*did not respond to the request for the lease within/,
     isAboutLease: true,
   },
   {

@@ -33,8 +33,8 @@ describe('catchUp', () => {
     expect(isDone()).toBe(false);
     expect(lines).toMatchObject([
       {
-        message: 'waiting for the cache to show all NodeClaims',
-        fields: { reason: 'the cache does not show NodeClaim "b", 1 in all' },
+        message: 'waiting for the cache to contain all NodeClaims',
+        fields: { reason: 'the cache does not contain NodeClaim "b" (1 missing in total)' },
       },
     ]);
     store.put(claim('b'));

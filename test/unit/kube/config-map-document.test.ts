@@ -65,7 +65,7 @@ describe('a document', () => {
     );
     for (let tries = 0; tries < 4; tries += 1) expect(await keeper.reconcile()).toMatchObject({ kind: 'after' });
     expect(lines).toMatchObject([
-      { level: 'error', message: 'failed keeping what is to survive restarts', fields: { ConfigMap: REF } },
+      { level: 'error', message: 'failed storing a document in its ConfigMap', fields: { ConfigMap: REF } },
     ]);
     kube.beforeWrite = () => undefined;
     put({});
@@ -90,7 +90,7 @@ describe('a document', () => {
     await document.write([random]);
     await document.write([random]);
     expect(await open().read()).toBe(random.slice(0, 60));
-    expect(lines.map(({ message }) => message)).toEqual(['failed keeping what is to survive restarts']);
+    expect(lines.map(({ message }) => message)).toEqual(['failed storing a document in its ConfigMap']);
   });
 
   it('replaces a concurrent write', async () => {
@@ -133,7 +133,7 @@ describe('an object without a valid document', () => {
     ['another key', { other: 'eA==' }, /has no document\.json\.gz/],
     ['something else than base64 of gzip', { 'document.json.gz': 'bm90IHppcHBlZA==' }, /incorrect header/],
     ['the half of it', { 'document.json.gz': 'H4sIAAAAAAAAA0s=' }, /unexpected end of file/],
-    ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes are more than 524288/],
+    ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes exceeds the limit of 524288/],
   ])('because it contains %s, is reported once and written again', async (_, binaryData, error) => {
     const { document, put, lines, open } = kept();
     put({ binaryData: binaryData as Record<string, string> });
@@ -161,7 +161,7 @@ describe('an object without a valid document', () => {
     await document.write(['mine']);
     await document.write(['mine']);
     expect(stored()).toEqual(before);
-    expect(lines.map(({ message }) => message)).toEqual(['leaving alone a ConfigMap that somebody else made']);
+    expect(lines.map(({ message }) => message)).toEqual(['not using a ConfigMap that was created by another client']);
     kube.delete(CONFIG_MAP, REF);
     await document.write(['mine']);
     expect(await open().read()).toBe('mine');

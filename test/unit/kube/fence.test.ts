@@ -109,7 +109,7 @@ describe('a client with a fence', () => {
 
   it.each(WRITES)('rejects each %s if it was opened as read-only', async (_, write) => {
     const client = connectReader({ url: server.url, clock }) as HttpKubeClient;
-    await expect(write(client)).rejects.toThrow('this client only reads');
+    await expect(write(client)).rejects.toThrow('this client is read-only');
     expect(server.seen).toEqual([]);
     client.close();
   });

@@ -54,20 +54,20 @@ const page = (items: readonly unknown[], next = '', resourceVersion = '7'): Answ
 describe('a list', () => {
   it('with the same page again and again is rejected', async () => {
     server.script(page([widget('a', 1)], 'next'));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
+    await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: the same page was returned again');
     expect(server.seen.length).toBeLessThan(5);
   });
 
   it('with an endless number of pages is rejected', async () => {
     let count = 0;
     server.script((seen, response) => page([], `page-${++count}`)(seen, response));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: more than 5000 pages');
+    await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: more than 5000 pages');
   }, 60_000);
 
   it('with new tokens for the same page is rejected', async () => {
     let count = 0;
     server.script((seen, response) => page([widget('a', 1)], `page-${++count}`)(seen, response));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('lists widgets without end: the same page comes again');
+    await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: the same page was returned again');
     expect(server.seen).toHaveLength(2);
   });
 
@@ -81,7 +81,7 @@ describe('a list', () => {
   ])('with the item %j is rejected, because it may be incomplete', async (odd) => {
     server.script(page([widget('a', 1), odd]));
     await expect(client.listAll(WIDGET)).rejects.toMatchObject({
-      message: 'the API server answered what is no list of widgets: item 1 has no name',
+      message: 'the API server returned an invalid list of widgets: item 1 has no name',
       request: 'GET /apis/example.com/v1/widgets',
     });
   });
@@ -102,7 +102,7 @@ describe('a list', () => {
     { metadata: { resourceVersion: '7' }, items: [widget('a', 8)] },
   ])('that is %j is rejected', async (odd) => {
     server.script(json(odd));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('the API server answered what is no list of widgets: ');
+    await expect(client.listAll(WIDGET)).rejects.toThrow('the API server returned an invalid list of widgets: ');
   });
 });
 
@@ -249,7 +249,7 @@ describe('an object that cannot be used', () => {
     server.script(page([pod('broken', '1'), pod('sound', '2', SPEC)]), streamOf());
     const store = await informed(POD);
     expect(store.list().map(({ metadata }) => metadata.name)).toEqual(['sound']);
-    expect(lines).toContain('read an object that cannot be used');
+    expect(lines).toContain('received an invalid object');
   });
 
   it('keeps its last valid state after an invalid list or watch event', async () => {
@@ -262,7 +262,7 @@ describe('an object that cannot be used', () => {
       streamOf(),
     );
     const store = await informed(POD);
-    await until(() => lines.filter((line) => line === 'read an object that cannot be used').length === 2);
+    await until(() => lines.filter((line) => line === 'received an invalid object').length === 2);
     expect(store.list().map(({ spec }) => spec.nodeName)).toEqual(['node']);
   });
 });
@@ -289,7 +289,7 @@ describe('a watch', () => {
     { type: 'ADDED', object: { metadata: { name: 'a' } } },
     { type: 'constructor', object: widget('a', 1) },
   ])('with the event %j fails with the name of the kind', async (event) => {
-    await expect(watch(event)).rejects.toThrow('the API server sent an event of widgets that cannot be read');
+    await expect(watch(event)).rejects.toThrow('the API server sent an invalid watch event of widgets');
   });
 
   it('that breaks off fails with the name of the request', async () => {

@@ -256,7 +256,7 @@ describe('kubeconfig', () => {
         kubeconfig: kubeconfig({}).replace('"cluster": "k"', '"cluster": "other"'),
         clock,
       }),
-    ).toThrow('Cannot find the API server: context "c" of the kubeconfig names no known cluster');
+    ).toThrow('Cannot find the API server: context "c" of the kubeconfig does not refer to an existing cluster');
   });
 
   it('names a file that cannot be read', () => {

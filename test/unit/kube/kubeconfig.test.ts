@@ -17,12 +17,12 @@ contexts: [{name: one, context: {cluster: a, user: me}}, {name: two, context: {c
 describe('the connection to the API server', () => {
   it('is required instead of having a default', () => {
     process.env = { HOME: '/nonexistent', PATH: '' };
-    expect(() => openConnection({})).toThrow('there is no kubeconfig, set KUBECONFIG or write ~/.kube/config');
+    expect(() => openConnection({})).toThrow('no kubeconfig found; set KUBECONFIG or create ~/.kube/config');
   });
 
   it('is the connection of the named context', () => {
     const serverOf = (context?: string) => openConnection({ kubeconfig: KUBECONFIG, context }).server.port;
     expect([serverOf(), serverOf('two')]).toEqual(['1', '2']);
-    expect(() => serverOf('three')).toThrow('Cannot find context "three" in the kubeconfig; it has one, two');
+    expect(() => serverOf('three')).toThrow('Cannot find context "three" in the kubeconfig; existing contexts: one, two');
   });
 });

@@ -88,7 +88,7 @@ describe('slow responses', () => {
       outages.served(REQUEST, 20_000);
       pass(2_500);
     }
-    const line = { level: 'info', message: 'the API server answers slowly', ...REQUEST, duration: '20s' };
+    const line = { level: 'info', message: 'the API server responds slowly', ...REQUEST, duration: '20s' };
     expect(told()).toEqual([line, line]);
   });
 });

@@ -219,7 +219,7 @@ describe('runControllers', () => {
     await clock.advance(100_000);
     const errors = lines.filter(({ level }) => level === 'error');
     expect(errors.map(({ fields }) => fields.failures)).toEqual([8, 16, 32, 64]);
-    expect(errors[0]).toMatchObject({ message: 'writes conflict again and again, retrying', fields: { name: 'a' } });
+    expect(errors[0]).toMatchObject({ message: 'repeated write conflicts, retrying', fields: { name: 'a' } });
   });
 
   it('reconciles keys of triggers and skips missing objects', async () => {

@@ -149,7 +149,7 @@ describe('ServerClock', () => {
     await world.hear(6);
     expect(world.clock.now()).toBe(world.machine.now());
     expect(world.lines.map(({ message }) => message)).toEqual([
-      'the clock of the API server is more than a day ahead, following the machine',
+      'the clock of the API server is more than a day ahead, using the time of the machine',
     ]);
     expect(Math.abs((await skewOf(world)) + (2 * DAY) / SECOND)).toBeLessThanOrEqual(1);
   });
@@ -178,17 +178,17 @@ describe('ServerClock', () => {
     expect(world.lines).toEqual([
       {
         level: 'warn',
-        message: 'the clock of the machine differs from the clock of the API server, following the API server',
+        message: 'the clock of the machine differs from the clock of the API server, using the time of the API server',
         fields: {
           'machine-clock': "1h0m0s ahead of the API server's clock",
-          remedy: 'synchronize the clocks of the node and of the control plane with NTP, for example by chrony',
+          remedy: 'synchronize the clocks of the node and of the control plane with NTP, for example with chrony',
         },
       },
     ]);
     world.machine.put(-HOUR);
     await world.hear(10);
     expect(world.lines.slice(1)).toEqual([
-      { level: 'info', message: 'the clock of the machine agrees with the clock of the API server again' },
+      { level: 'info', message: 'the clock of the machine matches the clock of the API server again' },
     ]);
   });
 
