@@ -59,8 +59,8 @@ async function regionOf(configured: () => Promise<string>): Promise<string> {
     const region = await instanceRegion();
     if (region !== undefined) return region;
     throw new Error(
-      'the AWS region is not known: set AWS_REGION, or region for the profile in ~/.aws/config' +
-        ' (neither is set, and no EC2 instance metadata answers here)',
+      'the AWS region is unknown; set AWS_REGION, or region for the profile in ~/.aws/config' +
+        ' (neither is set, and the EC2 instance metadata service cannot be reached)',
       { cause: error },
     );
   }
@@ -78,7 +78,7 @@ async function instanceRegion(
       headers,
       signal: AbortSignal.timeout(METADATA_ANSWER_MS),
     });
-    if (!response.ok) throw new Error(`instance metadata answers ${response.status}`);
+    if (!response.ok) throw new Error(`the instance metadata service returned HTTP status ${response.status}`);
     return (await response.text()).trim();
   };
   try {
@@ -194,7 +194,7 @@ function withDeadline<C extends Bounded>(client: C, longestMs: () => number): C 
     const result = await handle(request, { ...options, requestTimeout: answerMs });
     const body = result.response.body as Body | undefined;
     if (body?.destroy === undefined || body.once === undefined) return result;
-    const text = `the answer of AWS did not end within ${answerMs} ms`;
+    const text = `the response of AWS did not end within ${answerMs} ms`;
     const late = Object.assign(new Error(text), { name: 'TimeoutError' });
     const timer = setTimeout(() => body.destroy?.(late), answerMs).unref();
     body.once('close', () => clearTimeout(timer));

@@ -50,7 +50,7 @@ async function endpointFromEks({ eks, clusterName }: FactsOptions): Promise<stri
   } catch (error) {
     throw new Error(`failed to resolve cluster endpoint, ${messageOf(error)}`, { cause: error });
   }
-  throw new Error(`failed to resolve cluster endpoint, EKS tells none of cluster "${clusterName}"`);
+  throw new Error(`failed to resolve cluster endpoint, EKS returned no endpoint for cluster "${clusterName}"`);
 }
 
 async function dnsAddress(client: KubeReader, log: Logger): Promise<string | undefined> {
@@ -72,7 +72,7 @@ async function dnsAddress(client: KubeReader, log: Logger): Promise<string | und
 /** @throws Error if EKS does not report the ARN */
 export async function clusterArn(eks: EKSClient, clusterName: string): Promise<string> {
   const { cluster } = await eks.send(new DescribeClusterCommand({ name: clusterName }));
-  if (cluster?.arn === undefined) throw new Error(`EKS tells no ARN of cluster "${clusterName}"`);
+  if (cluster?.arn === undefined) throw new Error(`EKS returned no ARN for cluster "${clusterName}"`);
   return cluster.arn;
 }
 

@@ -74,7 +74,7 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   const amis = nodeClass.status?.amis ?? [];
   if (amis.length === 0) throw new Error('no amis exist given constraints');
   const image = claim.status?.imageID ?? '';
-  if (image === '') throw new Error(`NodeClaim ${claim.metadata.name} has no image id`);
+  if (image === '') throw new Error(`NodeClaim ${claim.metadata.name} has no image ID`);
   const wanted = amiForType(amis, type);
   return wanted !== undefined && wanted.id !== image;
 }
@@ -84,7 +84,7 @@ export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeCl
   const wanted = new Set((status?.securityGroups ?? []).map(({ id }) => id));
   if (wanted.size === 0) throw new Error('no security groups are present in the status');
   const actual = new Set(instance.securityGroupIds);
-  if (actual.size === 0) throw new Error(`EC2 tells no security groups of instance ${instance.id}`);
+  if (actual.size === 0) throw new Error(`EC2 returned no security groups for instance ${instance.id}`);
   return wanted.symmetricDifference(actual).size > 0;
 }
 
@@ -92,7 +92,7 @@ export function isSecurityGroupDrifted(instance: Instance, { status }: EC2NodeCl
 export function isSubnetDrifted(instance: Instance, { status }: EC2NodeClass): boolean {
   const wanted = (status?.subnets ?? []).map(({ id }) => id);
   if (wanted.length === 0) throw new Error('no subnets are discovered');
-  if (instance.subnetId === '') throw new Error(`EC2 tells no subnet of instance ${instance.id}`);
+  if (instance.subnetId === '') throw new Error(`EC2 returned no subnet for instance ${instance.id}`);
   return !wanted.includes(instance.subnetId);
 }
 

@@ -24,15 +24,15 @@ const isForbidden = (error: unknown): boolean => error instanceof ApiError && er
  */
 export async function readClusterUid(client: KubeClient, log: Logger): Promise<string | undefined> {
   const unidentified = (error: unknown): undefined => {
-    log.warn('cannot read the identity of the cluster, launching instances without the tag', {
+    log.warn('cannot read the UID of the cluster, launching instances without its tag', {
       tag: CLUSTER_UID_TAG,
       error: messageOf(error),
-      remedy: `allow get of the namespace ${NAME} in the ClusterRole, as the chart does, and restart the operator`,
+      remedy: `allow get for the namespace ${NAME} in the ClusterRole, as in the chart, and restart the operator`,
     });
   };
   try {
     const { uid = '' } = (await client.get(NAMESPACE, { name: NAME })).metadata;
-    return UID.test(uid) ? uid : unidentified(new Error(`namespace ${NAME}: uid ${quoted(uid)} is not usable`));
+    return UID.test(uid) ? uid : unidentified(new Error(`namespace ${NAME}: metadata.uid ${quoted(uid)} is invalid`));
   } catch (error) {
     if (isForbidden(error) || isNotFound(error)) return unidentified(error);
     throw new Error(`reading the identity of the cluster, ${messageOf(error)}`, { cause: error });

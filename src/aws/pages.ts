@@ -24,10 +24,10 @@ export async function* pagesOf<Page>(
   for await (const page of pages) {
     count += 1;
     if (count > most)
-      throw new Error(`AWS answers ${call} with more than ${most} pages, which has to be an endless list`);
+      throw new Error(`AWS returned more than ${most} pages for ${call}, so the list is probably endless`);
     const token = nextToken(page);
     if (token !== undefined && token === before)
-      throw new Error(`AWS answers ${call} with the same page again, which has to be an endless list`);
+      throw new Error(`AWS returned the same page again for ${call}, so the list is probably endless`);
     before = token;
     yield page;
   }

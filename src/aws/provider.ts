@@ -217,7 +217,7 @@ export class Ec2Provider implements CloudProvider {
         const instance = await launcher.launch(nodeClass, claim, types);
         if (this.#hold(instance, claim)) return instances.remember(instance);
       }
-      throw new Error(`EC2 answered ${MAX_LAUNCH_TRIES} times with an instance of another NodeClaim`);
+      throw new Error(`EC2 returned ${MAX_LAUNCH_TRIES} times an instance of another NodeClaim`);
     } catch (error) {
       if (causeOf(error, InsufficientCapacity) || causeOf(error, CreateFailed) || causeOf(error, NodeClassNotReady))
         throw error;

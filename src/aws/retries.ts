@@ -65,7 +65,7 @@ export function standardRetries({ clock, maxAttempts, random = Math.random, star
       if (count === 0 && isClockCorrected(error)) return attempt(1, 0);
       const isStarting = start?.isOver === false;
       if (!isWorthRetrying(errorType) || (!isStarting && isSpent(COST[errorType], count)))
-        throw new Error('the call is not tried again');
+        throw new Error('the call is not retried');
       if (!isStarting) capacity -= COST[errorType];
       const longestMs = isStarting ? LONGEST_START_PAUSE_MS : LONGEST_PAUSE_MS;
       const ownMs = random() * Math.min(FIRST_PAUSE_MS[errorType] * 2 ** count, longestMs);

@@ -67,7 +67,7 @@ export async function signedRequest(
   });
   const text = String(await wholeBody({ service, operation: method }, response.body));
   if (response.ok) return text;
-  const error = new Error(`${service} answers ${response.status}: ${errorMessage(text)}`);
+  const error = new Error(`${service} returned HTTP status ${response.status}: ${errorMessage(text)}`);
   throw Object.assign(error, { Code: errorCode(response, text) });
 }
 

@@ -92,7 +92,7 @@ describe('an API server without the NodeClaims', () => {
     expect(warnings()).toEqual(['holding garbage collection, too many objects have no NodeClaim']);
     const [event] = await scenario.events('GarbageCollectionHeld');
     expect(event?.message).toMatch(
-      /^Holding garbage collection: 3 of 3 instances have no NodeClaim \(.*\); none is deleted before 20/,
+      /^Delaying garbage collection: 3 of 3 instances have no NodeClaim \(.*\); none is deleted before 20/,
     );
     expect(await held()).toBe('3');
     // Follows the runbook: a running operator would launch for NodeClaims whose status is not restored yet.
@@ -125,7 +125,7 @@ describe('an API server without the NodeClaims', () => {
       'instance-type': expect.any(String),
       'capacity-type': 'on-demand',
       NodePool: { name: 'default' },
-      reason: 'the API server has no NodeClaim that names the instance',
+      reason: 'the API server has no NodeClaim for the instance',
     });
   }, 900_000);
 });

@@ -169,7 +169,7 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
   if (unread.length > 0 || (variants.size === 0 && refused.length > 0))
     throw combined(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);
   if (variants.size === 0) throw new AliasWithoutImages(text, { cause: new AggregateError(rejections(answers)) });
-  for (const error of refused) log.error('ignoring ssm parameter, it may not be read', { error });
+  for (const error of refused) log.error('ignoring ssm parameter, access is denied', { error });
   return { filters: imageIds([...variants.keys()]), variants };
 }
 
@@ -177,7 +177,7 @@ async function parameterImage(name: string, parameters: SsmParameters, log: Logg
   try {
     const value = await parameters.get({ name, mutable: true, custom: true });
     if (value.startsWith('ami-')) return [value];
-    log.error('ignoring ssm parameter, its value is no image id', { parameter: name, value });
+    log.error('ignoring ssm parameter, its value is not an image ID', { parameter: name, value });
   } catch (error) {
     if (!isNotFound(error)) throw new Error(`resolving ssm parameter, ${messageOf(error)}`, { cause: error });
     log.error('ignoring ssm parameter, it does not exist', { parameter: name });

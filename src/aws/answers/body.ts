@@ -49,7 +49,7 @@ export function checkForm(call: Call, body: unknown): void {
 function xmlProblem(text: string, { operation }: Call): string | undefined {
   const root = `<${operation}Response`;
   // only an XML declaration may precede the root element
-  if (!text.slice(0, 500 + root.length).includes(root)) return `it is no ${operation}Response`;
+  if (!text.slice(0, 500 + root.length).includes(root)) return `it is not a ${operation}Response`;
   const noList = NO_LIST.exec(text)?.[1];
   if (noList !== undefined) return `${noList} is not a list`;
   const noFlag = NO_FLAG.exec(text)?.[1];
@@ -57,4 +57,4 @@ function xmlProblem(text: string, { operation }: Call): string | undefined {
 }
 
 const jsonProblem = (text: string): string | undefined =>
-  text.trimStart().startsWith('{') ? undefined : 'it is no JSON object';
+  text.trimStart().startsWith('{') ? undefined : 'it is not a JSON object';

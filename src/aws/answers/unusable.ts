@@ -20,7 +20,7 @@ export class UnusableAnswer extends Error {
 
   /** @param problem a predicate about the response, such as `Images is missing`, without contents of the response */
   constructor({ service, operation }: Call, problem: string) {
-    super(`the answer of ${service} to ${operation} cannot be used: ${shortened(problem, MAX_TEXT)}`);
+    super(`the response of ${service} to ${operation} is invalid: ${shortened(problem, MAX_TEXT)}`);
   }
 }
 
@@ -34,7 +34,7 @@ export function unreadable(call: Call, error: Error): UnusableAnswer {
   const [line = ''] = error.message.split('\n');
   return new UnusableAnswer(
     call,
-    isXml ? line.replace('@aws-sdk XML parse error: ', 'no XML, ') : 'it cannot be parsed',
+    isXml ? line.replace('@aws-sdk XML parse error: ', 'invalid XML, ') : 'it cannot be parsed',
   );
 }
 

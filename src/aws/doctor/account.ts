@@ -44,9 +44,9 @@ async function identity({ region }: Clients): Promise<Finding> {
   const sts = new STSClient({ region });
   try {
     const { Arn = '' } = await sts.send(new GetCallerIdentityCommand({}));
-    return fine('identity', `${Arn}: the calls below are tried by this identity`);
+    return fine('identity', `${Arn}: the following calls are tried with this identity`);
   } catch (error) {
-    const fix = 'give credentials: a profile, environment variables, or the role of the pod';
+    const fix = 'configure credentials: a profile, environment variables, or the role of the pod';
     return problem('identity', describeError(error), fix);
   } finally {
     sts.destroy();
@@ -100,7 +100,7 @@ async function cluster({ eks }: Clients, name: string): Promise<Finding> {
   } catch (error) {
     const fix = isDenied(error)
       ? 'allow eks:DescribeCluster in KarpenterControllerEKSIntegrationPolicy, or set --cluster-endpoint and --cluster-ca-bundle'
-      : `check --cluster-name and the region; a cluster that is not on EKS needs --cluster-endpoint and --cluster-ca-bundle`;
+      : `check --cluster-name and the region; a cluster outside of EKS needs --cluster-endpoint and --cluster-ca-bundle`;
     return problem(subject, describeError(error), fix);
   }
 }
@@ -112,8 +112,8 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
     return [
       warning(
         'interruption queue',
-        'none is set: spot interruptions and maintenance end nodes without warning',
-        'make the queue and rules of examples/aws, and set --interruption-queue',
+        'no queue is set, so spot interruptions and maintenance terminate nodes without a drain',
+        'create the queue and rules of examples/aws, and set --interruption-queue',
       ),
     ];
   let url: string | undefined;
@@ -122,7 +122,7 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
   } catch (error) {
     const fix = isDenied(error)
       ? 'allow sqs:GetQueueUrl in KarpenterControllerInterruptionPolicy'
-      : 'make the queue of examples/aws, or correct --interruption-queue';
+      : 'create the queue of examples/aws, or correct --interruption-queue';
     return [problem(subject, describeError(error), fix)];
   }
   try {
@@ -135,7 +135,7 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
     ];
   } catch (error) {
     // The controller does not need this permission, so its absence is not a problem.
-    const fix = `run doctor with sqs:GetQueueAttributes to have the queue's policy checked`;
+    const fix = `run doctor with sqs:GetQueueAttributes to check the policy of the queue`;
     return [unasked(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
   }
 }
@@ -145,8 +145,8 @@ const list = (value: unknown): readonly unknown[] =>
 
 /** Checks if the text of the policy allows EventBridge to send messages. Does not evaluate conditions. */
 function queuePolicy(subject: string, text: string | undefined): Finding {
-  const fix = 'allow sqs:SendMessage to the service events.amazonaws.com, as KarpenterInterruptionQueuePolicy does';
-  if (text === undefined) return problem(subject, 'has no policy: EventBridge cannot send to it', fix);
+  const fix = 'allow sqs:SendMessage for the service events.amazonaws.com, as KarpenterInterruptionQueuePolicy does';
+  if (text === undefined) return problem(subject, 'has no policy, so EventBridge cannot send messages to it', fix);
   const { Statement } = JSON.parse(text) as { readonly Statement?: unknown };
   const sends = (list(Statement) as readonly Readonly<Record<string, unknown>>[]).some(
     ({ Effect, Action, Principal }) =>
@@ -158,8 +158,8 @@ function queuePolicy(subject: string, text: string | undefined): Finding {
         list((Principal as { readonly Service?: unknown } | undefined)?.Service).includes('events.amazonaws.com')),
   );
   return sends
-    ? fine(subject, 'exists, and EventBridge may send to it')
-    : problem(subject, 'its policy does not let EventBridge send to it', fix);
+    ? fine(subject, 'exists, and EventBridge is allowed to send messages to it')
+    : problem(subject, 'the policy does not allow EventBridge to send messages to it', fix);
 }
 
 async function spotRole({ iam }: Clients): Promise<Finding> {
@@ -168,7 +168,7 @@ async function spotRole({ iam }: Clients): Promise<Finding> {
     await iam.send(new GetRoleCommand({ RoleName: SPOT_ROLE }));
     return fine(SPOT_ROLE, 'exists');
   } catch (error) {
-    if (isNotFound(error)) return warning(SPOT_ROLE, 'does not exist: the first spot launch fails', fix);
+    if (isNotFound(error)) return warning(SPOT_ROLE, 'does not exist, so the first spot launch fails', fix);
     return unasked(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
   }
 }

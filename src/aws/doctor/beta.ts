@@ -32,8 +32,8 @@ export function storage(subject: string, { spec, status }: StoredDefinition, ver
     findings.push(
       problem(
         subject,
-        'its objects are converted by a webhook, which nobody serves any more: every read of them will fail',
-        'finish the upgrade to Karpenter 1.1 or later, or install charts/karpenter-crd, whose CRDs convert nothing',
+        'its objects are converted by a webhook that is not served any more, so every read of them fails',
+        'finish the upgrade to Karpenter 1.1 or later, or install charts/karpenter-crd, whose CRDs have no conversion',
       ),
     );
   const others = (status?.storedVersions ?? []).filter((stored) => stored !== version);
@@ -42,7 +42,7 @@ export function storage(subject: string, { spec, status }: StoredDefinition, ver
       problem(
         subject,
         `objects may be stored as ${others.join(', ')}, which its next version cannot read`,
-        `write them anew, then set status.storedVersions of the CRD to ["${version}"]`,
+        `write the objects again, then set status.storedVersions of the CRD to ["${version}"]`,
       ),
     );
   return findings;
@@ -59,7 +59,7 @@ export function leftovers(objects: readonly KubeObject[], isRead = false): reado
       .map((key) =>
         warning(
           `${kind} ${name}`,
-          `carries the annotation ${key} of the conversion from v1beta1, which ${isRead ? '1.0 reads and no later version' : 'is not read'}`,
+          `has the annotation ${key} of the conversion from v1beta1, which ${isRead ? 'only 1.0 uses' : 'is not used'}`,
           key.endsWith('kubelet-conversion')
             ? 'move its settings to spec.kubelet of the EC2NodeClass, then remove it'
             : 'remove it',
@@ -75,8 +75,8 @@ export async function installedBefore(client: Pick<HttpKubeReader, 'raw'>): Prom
       const found = await exists(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
       if (!found) return [];
       const fix =
-        'delete its objects when their nodes are gone, then the CRD: deleting it first ends the nodes at once';
-      return [warning(`CRD ${name}`, 'is of an alpha version, which nobody acts on', fix)];
+        'delete its objects when their nodes are gone, then the CRD; deleting the CRD first terminates the nodes immediately';
+      return [warning(`CRD ${name}`, 'belongs to an alpha version, which no controller supports', fix)];
     }),
   );
   const webhooks = await Promise.all(['mutating', 'validating'].map((kind) => webhooksOf(client, kind)));
@@ -104,7 +104,7 @@ async function webhooksOf(client: Pick<HttpKubeReader, 'raw'>, kind: string): Pr
     .map(({ metadata: { name } }) =>
       problem(
         `webhook ${name}`,
-        'is of a version before 1.1, and nobody serves it: writes of NodePools and EC2NodeClasses may be refused',
+        'belongs to a version before 1.1 and is not served any more, so writes of NodePools and EC2NodeClasses may be rejected',
         `kubectl delete ${kind}webhookconfiguration ${name}`,
       ),
     );

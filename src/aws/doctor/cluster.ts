@@ -38,7 +38,7 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
       } catch (error) {
         if (!isNotFound(error)) return unasked(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
         return OPTIONAL.has(name)
-          ? warning(subject, 'is not installed: the feature behind it is off', INSTALL)
+          ? warning(subject, 'is not installed, so its feature is disabled', INSTALL)
           : problem(subject, 'is not installed', INSTALL);
       }
       const [version] = spec.versions;
@@ -49,7 +49,7 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
       const missing = missingFields(version?.schema.openAPIV3Schema, served.schema.openAPIV3Schema);
       return missing.length === 0
         ? fine(subject, `serves ${served.name} with every field`)
-        : warning(subject, `is older than this version: it lacks ${missing.slice(0, 3).join(', ')}`, INSTALL);
+        : warning(subject, `is older than this version and does not contain ${missing.slice(0, 3).join(', ')}`, INSTALL);
     }),
   );
 }
@@ -100,10 +100,10 @@ export function installation(controller: FoundController | undefined, version: s
   const { namespace, name } = controller.deployment.metadata;
   const subject = `Deployment ${namespace}/${name}`;
   return controller.version === version
-    ? fine(subject, `is of version ${version}`)
+    ? fine(subject, `has version ${version}`)
     : warning(
         subject,
-        `is of version ${controller.version || 'unknown'}, and this is ${version}`,
-        'upgrade the chart, or run the doctor of that version',
+        `has version ${controller.version || 'unknown'}, but this doctor has version ${version}`,
+        'upgrade the chart, or run the doctor of the installed version',
       );
 }

@@ -55,7 +55,7 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
   const kubernetesVersion = `${served.major}.${Number.parseInt(served.minor, 10)}`;
   const clusterName = options.clusterName ?? controller?.setting('CLUSTER_NAME');
   if (clusterName === undefined)
-    throw new Error('the name of the cluster is not known: set --cluster-name, since no installation was found');
+    throw new Error('the name of the cluster is unknown, because no installation was found; set --cluster-name');
   const queueName = options.interruptionQueue ?? controller?.setting('INTERRUPTION_QUEUE') ?? '';
 
   const [ofKinds, before, ofAccount] = await Promise.all([
@@ -77,7 +77,7 @@ async function found(subject: string, look: () => Promise<readonly Finding[]>): 
   try {
     return await look();
   } catch (error) {
-    const fix = 'use a kubeconfig that may list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
+    const fix = 'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
     return [unasked(subject, `cannot be checked: ${(error as Error).message}`, fix)];
   }
 }
@@ -98,13 +98,13 @@ async function objects(
     ]);
     const resolved = new Map(reports.map(({ nodeClass }) => [nodeClass.metadata.name, nodeClass]));
     const ofPools = await diagnoseNodePools(pools, { nodeClasses: resolved, survey: surveyOf(context) });
-    const none = warning('EC2NodeClasses', 'there are none', 'kubectl apply -f examples/ec2nodeclass.yaml');
+    const none = warning('EC2NodeClasses', 'none found', 'kubectl apply -f examples/ec2nodeclass.yaml');
     if (reports.length === 0) return [...ofRole, none, ...ofPools, ...ofTakeover];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;
     const writes = launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch);
     return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings), ...ofTakeover];
   } catch (error) {
-    const fix = 'use a kubeconfig that may list NodePools and EC2NodeClasses';
+    const fix = 'use a kubeconfig with the permission to list NodePools and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];
   }
 }

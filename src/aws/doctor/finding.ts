@@ -58,8 +58,8 @@ export async function permitted(action: string, call: () => Promise<unknown>, le
         level,
         subject: action,
         message: describeError(error),
-        fix: `allow ${action} in ${policyFor(action)}, attached to the controller's role`,
+        fix: `allow ${action} in ${policyFor(action)}, attached to the role of the controller`,
       } satisfies Finding;
-    return unasked(action, `could not be tried: ${describeError(error)}`, 'look into the error and run doctor again');
+    return unasked(action, `could not be tried: ${describeError(error)}`, 'correct the cause in the error, then run doctor again');
   }
 }

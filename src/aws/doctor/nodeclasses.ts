@@ -38,7 +38,7 @@ async function selected<T>(
   try {
     const found = await find();
     if (found.length > 0) return [fine(subject, describe(found)), found];
-    return [problem(subject, `${selector} matches nothing`, `correct ${selector}, or tag what it should match`), []];
+    return [problem(subject, `${selector} matches nothing`, `correct ${selector}, or tag the objects that it should match`), []];
   } catch (error) {
     return [
       problem(subject, `${selector}: ${describeError(error)}`, 'see the error; permissions are listed above'),
@@ -53,20 +53,20 @@ async function profile(nodeClass: EC2NodeClass, subject: string, { iam }: Client
     if (instanceProfile !== undefined) {
       const found = await new InstanceProfiles(iam, clock).get(instanceProfile);
       if (found === undefined)
-        return problem(subject, `instance profile ${instanceProfile} does not exist`, 'make it, or set spec.role');
+        return problem(subject, `instance profile ${instanceProfile} does not exist`, 'create it, or set spec.role');
       return found.roles.length > 0
         ? fine(subject, `instance profile ${instanceProfile} with role ${found.roles.join(', ')}`)
-        : problem(subject, `instance profile ${instanceProfile} has no role`, 'add the role of the nodes to it');
+        : problem(subject, `instance profile ${instanceProfile} has no role`, 'add the node role to it');
     }
     const name = role?.split('/').at(-1) ?? '';
     const { Role } = await iam.send(new GetRoleCommand({ RoleName: name }));
     const trust = decodeURIComponent(Role?.AssumeRolePolicyDocument ?? '');
     return trust.includes('ec2.amazonaws.com')
       ? fine(subject, `role ${name}`)
-      : problem(subject, `EC2 may not assume role ${name}`, 'let ec2.amazonaws.com assume it in its trust policy');
+      : problem(subject, `EC2 is not allowed to assume role ${name}`, 'allow ec2.amazonaws.com to assume it in its trust policy');
   } catch (error) {
     if (isNotFound(error))
-      return problem(subject, `role ${role} does not exist`, 'make the role of the nodes, or correct spec.role');
+      return problem(subject, `role ${role} does not exist`, 'create the node role, or correct spec.role');
     return warning(subject, `spec.role cannot be read: ${describeError(error)}`, 'make sure that the role exists');
   }
 }
@@ -94,13 +94,13 @@ async function launchable(
     await clients.ec2Once.send(command);
   } catch (error) {
     if (!isDryRun(error)) {
-      const message = `a dry run of ec2:RunInstances fails: ${describeError(error)}`;
+      const message = `a dry run of ec2:RunInstances failed: ${describeError(error)}`;
       return isDenied(error)
         ? problem(subject, message, 'allow ec2:RunInstances in KarpenterControllerNodeLifecyclePolicy')
-        : warning(subject, message, 'correct what the error names');
+        : warning(subject, message, 'correct the cause in the error');
     }
   }
-  return fine(subject, `a ${launch.type} could be started in ${launch.subnet}`);
+  return fine(subject, `a ${launch.type} could be launched in ${launch.subnet}`);
 }
 
 /** Findings about a NodeClass, and a launch of the NodeClass that was tried. */
@@ -147,7 +147,7 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   ]);
   const findings = [subnetFinding, groupFinding, imageFinding, profileFinding];
   if (new Set(subnets.map(({ zone }) => zone)).size === 1)
-    findings.push(warning(subject, 'all its subnets are in one zone', 'select subnets of further zones'));
+    findings.push(warning(subject, 'all its subnets are in one zone', 'select subnets in other zones'));
   for (const { id, deprecated } of images)
     if (deprecated) findings.push(warning(subject, `image ${id} is deprecated`, 'select a newer image'));
   const ready = getCondition(nodeClass, 'Ready');
@@ -158,7 +158,7 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   const restricted = restrictedTags(nodeClass.spec.tags);
   if (restricted.length > 0)
     findings.push(
-      problem(subject, `spec.tags sets ${restricted.join(', ')}`, 'remove them: they are set by the controller'),
+      problem(subject, `spec.tags sets ${restricted.join(', ')}`, 'remove them, because the controller sets these tags'),
     );
   if (nodeClass.spec.placementGroupSelector !== undefined)
     findings.push(await placementGroup(nodeClass, subject, checks));
@@ -187,7 +187,7 @@ async function placementGroup(
   subject: string,
   { clients, clock }: NodeClassChecks,
 ): Promise<Finding> {
-  const fix = 'correct spec.placementGroupSelector, or make the group';
+  const fix = 'correct spec.placementGroupSelector, or create the group';
   try {
     const group = await new PlacementGroups(clients.ec2, clock).resolve(nodeClass);
     return group === undefined

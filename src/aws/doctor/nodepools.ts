@@ -70,7 +70,7 @@ interface PoolChecks {
 
 export async function diagnoseNodePools(pools: readonly NodePool[], checks: PoolChecks): Promise<readonly Finding[]> {
   if (pools.length === 0)
-    return [warning('NodePools', 'there are none: no node is ever bought', 'kubectl apply -f examples/nodepool.yaml')];
+    return [warning('NodePools', 'none found, so no nodes are launched', 'kubectl apply -f examples/nodepool.yaml')];
   const findings: Finding[] = [];
   // Sequential, because NodePools share the results of lookups.
   for (const pool of pools) findings.push(...(await checkNodePool(pool, checks)));
@@ -82,7 +82,7 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
   const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
   if (group !== EC2_NODE_CLASS.group || kind !== EC2_NODE_CLASS.kind)
     return [
-      warning(subject, `is for ${kind}.${group}, which the operator leaves to others`, 'run the controller for it'),
+      warning(subject, `refers to ${kind}.${group}, which this operator does not support`, 'run a controller that supports it'),
     ];
   const nodeClass = nodeClasses.get(name);
   if (nodeClass === undefined)
@@ -90,7 +90,7 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
       problem(
         subject,
         `its EC2NodeClass ${name} does not exist`,
-        'make it, or correct spec.template.spec.nodeClassRef',
+        'create it, or correct spec.template.spec.nodeClassRef',
       ),
     ];
   const wrong = [...invalid(pool, subject), ...notReady(pool, subject)];
@@ -99,12 +99,12 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
     return [...(await purchases(pool, { subject, nodeClass, survey })), ...limits(pool, subject)];
   } catch (error) {
     const fix = 'see the error; permissions are listed above';
-    return [warning(subject, `what it can buy is not known: ${describeError(error)}`, fix)];
+    return [warning(subject, `its instance types cannot be determined: ${describeError(error)}`, fix)];
   }
 }
 
 const invalid = (pool: NodePool, subject: string): readonly Finding[] =>
-  nodePoolErrors(pool).map((error) => problem(subject, error, 'correct the field that the message names'));
+  nodePoolErrors(pool).map((error) => problem(subject, error, 'correct the field in the message'));
 
 /** Reports no finding if no operator has set the Ready condition. */
 function notReady(pool: NodePool, subject: string): readonly Finding[] {
@@ -112,7 +112,7 @@ function notReady(pool: NodePool, subject: string): readonly Finding[] {
   if (ready === undefined || ready.status === 'True') return [];
   const causes = causesOf(pool).map(({ type, reason, message }) => `${type}: ${reason}: ${message}`);
   const text = `is not ready: ${causes.join('; ') || ready.message}`;
-  const fix = `correct what the message names, or see its conditions: kubectl describe nodepool ${pool.metadata.name}`;
+  const fix = `correct the cause in the message, or see its conditions: kubectl describe nodepool ${pool.metadata.name}`;
   return [ready.status === 'False' ? problem(subject, text, fix) : warning(subject, text, fix)];
 }
 
@@ -126,14 +126,14 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
   const uses = `uses EC2NodeClass ${nodeClass.metadata.name}`;
   if (nodeClass.status === undefined)
     return [
-      warning(subject, `${uses}, of which too little is found to tell what it can buy`, 'correct the EC2NodeClass'),
+      warning(subject, `${uses}, which has no status, so its instance types are unknown`, 'correct the EC2NodeClass'),
     ];
   const surveyed = await survey(nodeClass);
   const requirements = poolRequirements(pool);
   const allowed = surveyed.filter(({ type }) => requirements.compatible(requirementsOf(type), LOOSE));
   if (allowed.length === 0)
     return [
-      problem(subject, `can buy nothing: its requirements leave no instance type${culprits(pool, surveyed)}`, FIX),
+      problem(subject, `cannot launch nodes: no instance type matches its requirements${culprits(pool, surveyed)}`, FIX),
     ];
   const sold = allowed.filter(({ entries }) =>
     entries.some(
@@ -141,7 +141,7 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
     ),
   );
   if (sold.length === 0) {
-    const text = `can buy nothing: none of the ${allowed.length} instance types that it allows is sold as its requirements and the zones of its EC2NodeClass demand`;
+    const text = `cannot launch nodes: none of its ${allowed.length} instance types has an offering that matches its requirements in the zones of its EC2NodeClass`;
     return [problem(subject, text, FIX)];
   }
   const { unsatisfied } = satisfiesMinValues(
@@ -150,9 +150,9 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
   );
   if (unsatisfied.length > 0) {
     const missed = unsatisfied.map(([key]) => key).join(', ');
-    return [problem(subject, `can buy nothing: minValues of ${missed} are more than what is left`, FIX)];
+    return [problem(subject, `cannot launch nodes: its instance types have fewer values than minValues of ${missed}`, FIX)];
   }
-  return [fine(subject, `${uses} and can buy ${sold.length} instance types`)];
+  return [fine(subject, `${uses} and can launch ${sold.length} instance types`)];
 }
 
 const FIX = 'correct spec.template.spec.requirements';
@@ -169,7 +169,7 @@ function culprits(pool: NodePool, surveyed: readonly Surveyed[]): string {
     return surveyed.some(({ type }) => rest.compatible(requirementsOf(type), LOOSE));
   });
   const texts = found.map(({ key, operator, values = [] }) => `${key} ${operator} [${values.join(', ')}]`);
-  return texts.length === 0 ? '' : `; without ${texts.join(', or without ')} some would be left`;
+  return texts.length === 0 ? '' : `; without ${texts.join(', or without ')} some instance types would match`;
 }
 
 function limits(pool: NodePool, subject: string): readonly Finding[] {
@@ -180,6 +180,6 @@ function limits(pool: NodePool, subject: string): readonly Finding[] {
   if (reached.length === 0) return [];
   const texts = reached.map(([name, limit]) => `${name} ${used[name] ?? 0} of ${limit}`);
   return [
-    warning(subject, `has reached its limits: ${texts.join(', ')}`, 'raise spec.limits to have more nodes bought'),
+    warning(subject, `has reached its limits: ${texts.join(', ')}`, 'increase spec.limits to allow more nodes'),
   ];
 }

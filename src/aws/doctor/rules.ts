@@ -63,10 +63,10 @@ export async function eventRules(clients: Clients, queueName: string, queueArn: 
     );
   }
   const missing = WANTED.filter((wanted) => !rules.some((rule) => covers(rule, wanted)));
-  if (missing.length === 0) return fine(subject, `${rules.length} rules send every event that is acted upon`);
+  if (missing.length === 0) return fine(subject, `${rules.length} rules send all required events`);
   const names = missing.map(([, detailType]) => `"${detailType}"`).join(', ');
-  const fix = `make enabled rules for them that have the queue as a target, as in examples/aws`;
+  const fix = `create enabled rules for these events with the queue as target, as in examples/aws`;
   return rules.length === 0
-    ? problem(subject, `no rule has the queue as a target: nothing arrives there`, fix)
+    ? problem(subject, `no rule has the queue as target, so it receives no messages`, fix)
     : warning(subject, `no enabled rule sends ${names}`, fix);
 }

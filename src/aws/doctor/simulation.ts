@@ -51,7 +51,7 @@ export function judged(subject: string, results: readonly EvaluationResult[]): r
       subject,
       `${action}: ${decision === 'explicitDeny' ? 'a policy denies it' : 'no policy allows it'}`,
       decision === 'explicitDeny'
-        ? `look for the statement that denies ${action}, also in permission boundaries and service control policies`
+        ? `find the statement that denies ${action}, also in permission boundaries and service control policies`
         : `allow ${action} in ${policyFor(action)}, attached to the role`,
     ),
   );
@@ -139,7 +139,7 @@ export async function simulated(scope: SimulatedScope): Promise<readonly Finding
       unasked(
         subject(),
         `cannot be simulated: ${describeError(error)}`,
-        `run doctor with iam:SimulatePrincipalPolicy to learn whether instance profiles can be made`,
+        `run doctor with iam:SimulatePrincipalPolicy to check if instance profiles can be created`,
       ),
     ];
   }

@@ -59,7 +59,7 @@ export async function takeover(client: HttpKubeReader, checks: TakeoverChecks): 
     ...unsettled(claims, nodes),
     ...oldNodes(nodes),
   ];
-  const text = `${claims.length} NodeClaims of ${pools.length} NodePools can be taken over as they are`;
+  const text = `${claims.length} NodeClaims of ${pools.length} NodePools can be taken over unchanged`;
   return wrong.some(({ level }) => level !== 'ok') ? wrong : [...wrong, fine(SUBJECT, text)];
 }
 
@@ -71,24 +71,24 @@ function versionFindings(controller: FoundController): readonly Finding[] {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   const at = Number(minor);
   if (major === undefined)
-    return [warning(subject, `its version is not known: "${version}"`, 'make sure that it is 1.1 or later')];
+    return [warning(subject, `its version is unknown: "${version}"`, 'make sure that it is 1.1 or later')];
   if (major !== '1' || at < KNOWN_MINORS.first)
     return [
       problem(
         subject,
-        `is of version ${version}, whose objects may be of beta or alpha APIs`,
-        'upgrade Karpenter to 1.1 or later first, as its own guide says, and convert manifests with it',
+        `has version ${version}, whose objects may belong to beta or alpha APIs`,
+        'upgrade Karpenter to 1.1 or later first with its upgrade guide, and convert the manifests',
       ),
     ];
   if (at > KNOWN_MINORS.last)
     return [
       warning(
         subject,
-        `is of version ${version}, later than 1.${KNOWN_MINORS.last}, up to which takeovers are known to keep nodes`,
-        'try it in a cluster that does not matter first',
+        `has version ${version}, but takeovers that keep nodes were tested only up to version 1.${KNOWN_MINORS.last}`,
+        'try the takeover in a test cluster first',
       ),
     ];
-  return [fine(subject, `is of version ${version}, whose nodes can be taken over`)];
+  return [fine(subject, `has version ${version}, whose nodes can be taken over`)];
 }
 
 /** Two installations in two namespaces have separate Leases, so both launch and terminate nodes. */
@@ -96,11 +96,11 @@ function running(controllers: readonly FoundController[]): readonly Finding[] {
   const active = controllers.filter(({ deployment }) => (deployment.spec.replicas ?? 1) > 0);
   if (active.length < 2) return [];
   const names = active.map(nameOf);
-  const fix = `leave one of them running: kubectl scale deployment --replicas=0 -n NAMESPACE NAME`;
+  const fix = `stop all except one: kubectl scale deployment --replicas=0 -n NAMESPACE NAME`;
   const namespaces = new Set(active.map(({ deployment }) => deployment.metadata.namespace));
   return namespaces.size > 1
-    ? [problem(SUBJECT, `two controllers run, each under a Lease of its own: ${names.join(', ')}`, fix)]
-    : [warning(SUBJECT, `two controllers run, and one stands by for the other: ${names.join(', ')}`, fix)];
+    ? [problem(SUBJECT, `two controllers are running with separate Leases: ${names.join(', ')}`, fix)]
+    : [warning(SUBJECT, `two controllers are running, and one is on standby: ${names.join(', ')}`, fix)];
 }
 
 function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
@@ -113,7 +113,7 @@ function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
     `${metadata.namespace}/${metadata.name} by ${spec?.holderIdentity}`;
   if (held.length > 1)
     return [
-      problem(SUBJECT, `two controllers lead: ${held.map(text).join(', ')}`, 'scale one of them to 0 before all else'),
+      problem(SUBJECT, `two controllers are leaders: ${held.map(text).join(', ')}`, 'scale one of them to 0 first'),
     ];
   const [lease] = held;
   return lease === undefined ? [] : [fine('Lease', `held: ${text(lease)}`)];
@@ -145,8 +145,8 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
     findings.push(
       warning(
         'NodeClaims',
-        `${listed(unhashed)} carry no hash of their NodePool or EC2NodeClass: edits of these do not show as drift`,
-        'wait until Karpenter has annotated them, or delete them one by one when it suits',
+        `${listed(unhashed)} have no hash of their NodePool or EC2NodeClass, so changes of these are not detected as drift`,
+        'wait until Karpenter has annotated them, or delete them one at a time',
       ),
     );
   for (const pool of pools) {
@@ -156,8 +156,8 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
     findings.push(
       warning(
         `NodePool ${pool.metadata.name}`,
-        'its hash annotation is not that of its spec: once a controller sees the edit, its nodes drift',
-        'take the edit back, or let Karpenter finish replacing the nodes first',
+        'its hash annotation does not match its spec, so its nodes will drift when a controller processes the change',
+        'revert the change, or let Karpenter replace the nodes first',
       ),
     );
   }
@@ -169,12 +169,12 @@ function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readon
   const findings: Finding[] = [];
   const addWarning = (objects: readonly KubeObject[], kind: string, text: string): void => {
     if (objects.length > 0)
-      findings.push(warning(kind, `${listed(objects)} ${text}`, 'wait until they are done, or expect it to go on'));
+      findings.push(warning(kind, `${listed(objects)} ${text}`, 'wait until this is finished, or expect it to continue'));
   };
   addWarning(
     claims.filter((claim) => isTrue(claim, 'Drifted')),
     'NodeClaims',
-    'are drifted already: they are replaced, whoever is in charge',
+    'are already drifted and are replaced by any controller',
   );
   addWarning(
     claims.filter(({ metadata }) => metadata.deletionTimestamp !== undefined),
@@ -189,7 +189,7 @@ function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readon
   addWarning(
     nodes.filter((node) => hasTaint(node, 'karpenter.sh/disrupted') && node.metadata.deletionTimestamp === undefined),
     'Nodes',
-    'are tainted for a disruption that has not begun',
+    'are tainted for a disruption that has not started',
   );
   return findings;
 }
@@ -204,7 +204,7 @@ function oldNodes(nodes: readonly Node[]): readonly Finding[] {
     findings.push(
       warning(
         'Nodes',
-        `${listed(tainted)} carry the taint karpenter.sh/disruption of beta versions, which nobody removes`,
+        `${listed(tainted)} have the taint karpenter.sh/disruption of beta versions, which no controller removes`,
         'kubectl taint nodes NAME karpenter.sh/disruption-',
       ),
     );
@@ -216,8 +216,8 @@ function oldNodes(nodes: readonly Node[]): readonly Finding[] {
     findings.push(
       warning(
         'Nodes',
-        `${listed(alpha)} belong to Provisioners of alpha versions: nobody gives them back`,
-        'drain and delete them once the NodePools have taken their pods',
+        `${listed(alpha)} belong to Provisioners of alpha versions, so no controller removes them`,
+        'drain and delete them once nodes of NodePools run their pods',
       ),
     );
   return findings;

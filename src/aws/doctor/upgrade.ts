@@ -73,11 +73,11 @@ async function alphaInstances(
       ],
     });
     const lost = found.flatMap(({ InstanceId: id }) => (id === undefined || instanceIds.has(id) ? [] : [id]));
-    if (lost.length === 0) return [fine(subject, 'each has its node')];
-    const fix = `look at them, then: aws ec2 terminate-instances --instance-ids ${lost.join(' ')}`;
-    return [warning(subject, `without a node: ${lost.join(', ')}; no version since 0.33 ends them`, fix)];
+    if (lost.length === 0) return [fine(subject, 'each has a node')];
+    const fix = `check the instances, then run: aws ec2 terminate-instances --instance-ids ${lost.join(' ')}`;
+    return [warning(subject, `without a node: ${lost.join(', ')}; no version since 0.33 terminates them`, fix)];
   } catch (error) {
-    return [unasked(subject, `cannot be looked up: ${describeError(error)}`, 'allow ec2:DescribeInstances')];
+    return [unasked(subject, `cannot be described: ${describeError(error)}`, 'allow ec2:DescribeInstances')];
   }
 }
 

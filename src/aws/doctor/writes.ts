@@ -90,7 +90,7 @@ export async function writePermissions(
     (template === NO_TEMPLATE && /Delete|Fleet/.test(action));
   return findings.map((finding) =>
     finding.level === 'ok' && isGuess(finding.subject)
-      ? fine(finding.subject, 'allowed, as far as can be told before the cluster has an instance')
+      ? fine(finding.subject, 'allowed, as far as can be checked before the cluster has an instance')
       : finding,
   );
 }

@@ -163,7 +163,7 @@ export class Fleets {
     }
     this.#doubts.delete(claimUid);
     const own = answers.find((answer) => answer.order.claimUid === claimUid);
-    if (own === undefined) throw new Error(`no answer for claim ${claimUid}`);
+    if (own === undefined) throw new Error(`no result for NodeClaim with UID ${claimUid}`);
     return own;
   }
 

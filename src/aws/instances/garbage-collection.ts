@@ -117,5 +117,5 @@ const collectedFields = (instance: Instance, nowMs: number): Readonly<Record<str
   'capacity-type': instance.capacityType,
   NodePool: { name: instance.tags[NODEPOOL_LABEL] ?? '' },
   'age-seconds': Math.round((nowMs - instance.launchedMs) / 1000),
-  reason: 'the API server has no NodeClaim that names the instance',
+  reason: 'the API server has no NodeClaim for the instance',
 });

@@ -135,7 +135,7 @@ export class Instances {
     const instance = fromDescription(described, this.#options.reservedCapacity);
     if (this.#isForeign(instance)) {
       this.#known.delete(id);
-      throw new NodeClaimNotFound(`instance ${id} belongs to another cluster, by its tag ${CLUSTER_UID_TAG}`);
+      throw new NodeClaimNotFound(`instance ${id} belongs to another cluster according to its tag ${CLUSTER_UID_TAG}`);
     }
     this.remember(instance);
     if (isTerminating(instance)) this.#ending.set(id, instance);
@@ -149,7 +149,7 @@ export class Instances {
   async #described(id: string): Promise<Described | undefined> {
     try {
       const described = await this.#describe.add(id);
-      if (described === undefined) throw new Error('EC2 says nothing about it');
+      if (described === undefined) throw new Error('EC2 returned no data for the instance');
       if (described.State?.Name !== 'terminated') return described;
       // Caches only instances that EC2 reports as terminated. An ID that is not found may be too new for EC2's reads.
       this.#ended.set(id, true);
@@ -216,7 +216,7 @@ export class Instances {
       own(tags, NODEPOOL_LABEL) !== undefined &&
       own(tags, EC2_NODECLASS_LABEL) !== undefined;
     if (isTagged) return instance;
-    throw new UnusableAnswer(LIST_CALL, `instance ${instance.id} is without the tags that were asked for`);
+    throw new UnusableAnswer(LIST_CALL, `instance ${instance.id} does not have the requested tags`);
   }
 
   /**
@@ -231,7 +231,7 @@ export class Instances {
       );
     if (instance.state === 'shutting-down') return;
     try {
-      if ((await this.#terminate.add(id)) === undefined) throw new Error('EC2 does not say that it is shutting down');
+      if ((await this.#terminate.add(id)) === undefined) throw new Error('EC2 did not confirm that the instance is shutting down');
     } catch (error) {
       if (isNotFound(error) && !this.#isNew(id))
         throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });

@@ -82,6 +82,6 @@ export async function confirmed<V>(
   const first = await fetch();
   if ([...known.keys()].every((name) => first.has(name))) return first;
   const both = [...first, ...(await fetch())];
-  if (both.length === 0) throw new Error('EC2 lists no instance types');
+  if (both.length === 0) throw new Error('EC2 returned no instance types');
   return new Map([...new Map(both)].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

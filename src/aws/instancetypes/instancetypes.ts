@@ -169,7 +169,7 @@ export class InstanceTypes {
     const { ec2, log } = this.#options;
     const unusable = new Set<unknown>();
     const found = await fetchTypes(ec2, (error, items) => {
-      log.error('leaving out instance types that cannot be used', { error });
+      log.error('ignoring invalid instance types', { error });
       for (const item of items) unusable.add((item as Partial<InstanceTypeInfo> | null)?.InstanceType || undefined);
     });
     const isKept = (name: string): boolean => unusable.has(name) || unusable.has(undefined);

@@ -68,7 +68,7 @@ const hasComputedKey = ({ op, args }: ASTNode): boolean =>
  */
 function linearText(text: string): string {
   const nodes = nodesOf(cel.parse(text).ast);
-  if (nodes.some(hasComputedKey)) throw new Error('a key of a map is not a literal, such as a text or a number');
+  if (nodes.some(hasComputedKey)) throw new Error('a key of a map is not a literal, for example a string or a number');
   return withInserts(
     text,
     nodes.flatMap((node) => matchesInserts(text, node)),
@@ -78,7 +78,7 @@ function linearText(text: string): string {
 function counted(text: string): Program {
   const { valid, type, error } = cel.check(text);
   if (!valid) throw error;
-  if (type !== 'int' && type !== 'double') throw new Error(`its value must be int or double, not ${type}`);
+  if (type !== 'int' && type !== 'double') throw new Error(`the result must be int or double, not ${type}`);
   const evaluate: Program = compileCounted(cel.parse(text).ast);
   return (values) => {
     try {
@@ -91,7 +91,7 @@ function counted(text: string): Program {
 
 const evaluationProblem = (error: unknown): string =>
   error instanceof CostError
-    ? `it costs more than ${MOST_UNITS} units, each of which is a step, a list item or ten characters; use smaller lists and texts`
+    ? `it costs more than ${MOST_UNITS} units (steps, list items or ten characters each); use smaller lists and strings`
     : summaryOf(error);
 
 /**
@@ -102,7 +102,7 @@ export function compiled(text: string): Program {
   const known = programs.get(text);
   if (known !== undefined) return known;
   if (text.length > LONGEST)
-    throw new ExpressionError(`compiling expression, it has ${text.length} characters, and may have ${LONGEST}`);
+    throw new ExpressionError(`compiling expression, it has ${text.length} characters, but at most ${LONGEST} are allowed`);
   try {
     const program = counted(linearText(text));
     programs.set(text, program);

@@ -43,7 +43,7 @@ function evaluated(text: string, facts: InstanceTypeFacts): number {
   const value = compiled(text)(variables(facts));
   // converts negative zero to zero, because it would be printed as -0
   const number = Math.trunc(Number(value)) + 0;
-  if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, its value is ${String(value)}`);
+  if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, the result is ${String(value)}`);
   return number;
 }
 

@@ -124,7 +124,7 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
     const empty = causeOf(result.error, AliasWithoutImages);
     // AMIs that were found for this spec stay in use, because an alias may have no AMIs for a newer cluster version.
     if (empty === undefined || isCurrent(nodeClass, AMIS)) return result;
-    const message = `alias ${empty.alias} names no image in ${region}`;
+    const message = `alias ${empty.alias} does not match an image in ${region}`;
     const cleared = withStatus(nodeClass, { amis: undefined });
     return {
       nodeClass: tools.setCondition(cleared, { type: AMIS, status: 'False', reason: 'AMINotFound', message }),

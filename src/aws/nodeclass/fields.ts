@@ -13,7 +13,7 @@ const TYPE = 'ValidationSucceeded';
 export function fieldErrors({ metadata, spec }: EC2NodeClass): readonly string[] {
   const names = labelValueErrors(metadata.name).map(
     (detail) =>
-      `metadata.name: "${metadata.name}" ${detail}, as it is the value of a label on every node; create the EC2NodeClass under another name`,
+      `metadata.name: "${metadata.name}" ${detail}, because it is a label value on every node; create the EC2NodeClass with another name`,
   );
   // the API server accepts an object without a spec
   if (spec === undefined) return [...names, 'spec: must be set'];
@@ -22,10 +22,10 @@ export function fieldErrors({ metadata, spec }: EC2NodeClass): readonly string[]
     ...names,
     ...blockDeviceMappings.flatMap(({ ebs }, index) => {
       const path = `spec.blockDeviceMappings[${index}].ebs`;
-      if (ebs === undefined) return [`${path}: must be set, or the mapping left out`];
+      if (ebs === undefined) return [`${path}: must be set, or the mapping must be removed`];
       return ebs.volumeSize === undefined || isReadable(ebs.volumeSize)
         ? []
-        : [`${path}.volumeSize: "${ebs.volumeSize}" must be a number with Gi, G, Ti or T, such as 100Gi`];
+        : [`${path}.volumeSize: "${ebs.volumeSize}" must be a number with Gi, G, Ti or T, for example 100Gi`];
     }),
   ];
 }

@@ -58,7 +58,7 @@ export function instanceProfileStep(
       return { nodeClass: tools.setCondition(named, { type: TYPE, status: 'True', message: '' }) };
     } catch (error) {
       if (causeOf(error, RoleNotFound) === undefined) return unresolved(tools, nodeClass, TYPE, error as Error);
-      const message = `role ${quoted(nodeClass.spec.role ?? '')} does not exist: create it, or correct spec.role`;
+      const message = `role ${quoted(nodeClass.spec.role ?? '')} does not exist; create it, or correct spec.role`;
       const refused = { type: TYPE, status: 'False', reason: 'RoleNotFound', message } as const;
       return { nodeClass: tools.setCondition(nodeClass, refused), error };
     }

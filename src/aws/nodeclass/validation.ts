@@ -178,7 +178,7 @@ class Validation {
     } catch (error) {
       const invalid = causeOf(error, InvalidUserData);
       if (invalid === undefined) return { nodeClass, error };
-      const message = `spec.userData is not what the ${familyOf(nodeClass).name} AMI family understands: ${invalid.message}`;
+      const message = `spec.userData is invalid for the ${familyOf(nodeClass).name} AMI family: ${invalid.message}`;
       return this.#fail(nodeClass, { reason: 'InvalidUserData', message, error: invalid, terminal: true });
     }
   }

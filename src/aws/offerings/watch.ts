@@ -18,14 +18,14 @@ const WORDS: Readonly<Record<ObstacleCode, string>> = {
   'not-offered': 'not sold in the zone',
   'no-subnet': 'without a subnet',
   incompatible: 'incompatible with the NodeClass',
-  'zonal-shift': 'in a zone that is shifted away from',
+  'zonal-shift': 'in a zone with a zonal shift',
   'insufficient-capacity': 'out of capacity',
-  'capacity-type-refused': 'of a capacity type that EC2 refuses',
+  'capacity-type-refused': 'of a capacity type that EC2 rejects',
   'subnets-full': 'in subnets without free addresses',
   'no-spot-price': 'without a spot price',
   'no-on-demand-price': 'without an on-demand price',
-  'reservation-used-up': 'in a capacity reservation that is used up',
-  'reservation-expiring': 'in a capacity reservation that is about to end',
+  'reservation-used-up': 'in a fully used capacity reservation',
+  'reservation-expiring': 'in a capacity reservation that ends soon',
 };
 
 const earliest = (offerings: readonly OutOffering[]): string | undefined =>
@@ -70,9 +70,9 @@ export function outText(out: readonly OutOffering[]): string {
 /** Returns the reason why no node can be launched for the NodePool, or undefined if nodes can be launched. */
 function hopelessness({ available, out, minValuesMissed = [] }: PoolOfferings): string | undefined {
   if (out.length === 0) return undefined;
-  if (available === 0) return 'No offering that this NodePool allows can be bought now';
+  if (available === 0) return 'No offering that this NodePool allows is available now';
   if (minValuesMissed.length === 0) return undefined;
-  return `The ${available} offerings that can be bought now do not reach this NodePool's minValues of ${minValuesMissed.join(', ')}`;
+  return `The ${available} available offerings do not satisfy minValues of ${minValuesMissed.join(', ')} of this NodePool`;
 }
 
 interface OfferingsWatchOptions {
@@ -99,7 +99,7 @@ export function offeringsWatch({ informers, events, report, version }: Offerings
     const offerings = outText(pool.out);
     if (hopeless !== undefined) {
       publish(name, OFFERINGS_UNAVAILABLE, OFFERINGS_UNAVAILABLE.message(hopeless, offerings));
-      if (!out.has(name)) log.error('nothing can be bought for the nodepool now', { NodePool: { name }, offerings });
+      if (!out.has(name)) log.error('no offering is available for the nodepool', { NodePool: { name }, offerings });
       out.add(name);
       return;
     }

@@ -57,9 +57,9 @@ const product =
       name = item.product?.attributes?.instanceType;
       prices = pricesIn(item, currency).filter((price) => !isFree(price));
     } catch {
-      return field.fail('is no product with prices');
+      return field.fail('is not a product with prices');
     }
-    if (name !== undefined && typeof name !== 'string') return field.fail('has no name of an instance type');
+    if (name !== undefined && typeof name !== 'string') return field.fail('has no instance type name');
     for (const price of prices) priceText(field.with(price));
     return undefined;
   };

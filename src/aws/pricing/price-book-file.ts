@@ -78,13 +78,13 @@ export class PriceBookFile {
       const { dev, ino, size, mtimeMs } = await file.stat();
       const seen = [dev, ino, size, mtimeMs].join();
       if (seen === this.#seen) return;
-      if (size > MOST_BYTES) throw new InputError(path, `a price book has at most ${MOST_BYTES} bytes, not ${size}`);
+      if (size > MOST_BYTES) throw new InputError(path, `the price book has ${size} bytes, but at most ${MOST_BYTES} are allowed`);
       const { book, problems } = readPriceBook(await contentOf(file), path);
       this.#seen = seen;
       this.#book = book;
       const entries = book.discounts.length + book.savingsPlans.length + book.reservedInstances.length;
       log.info('read the price book', { path, entries });
-      for (const error of problems) log.error('leaving out an entry of the price book', { error });
+      for (const error of problems) log.error('ignoring an invalid entry of the price book', { error });
     } finally {
       await file.close();
     }
@@ -95,7 +95,7 @@ export class PriceBookFile {
     const message = messageOf(error);
     if (message === this.#failure) return;
     this.#failure = message;
-    this.#options.log.error('failed reading the price book, keeping what was read before', { error });
+    this.#options.log.error('failed reading the price book, using the previous version', { error });
   }
 
   #apply(): void {

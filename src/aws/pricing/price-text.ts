@@ -9,5 +9,5 @@ const HIGHEST = 1e6;
  */
 export const priceText: Check = (field) => {
   const price = Number(text(field));
-  if (!(price > 0 && price <= HIGHEST)) field.fail('is no price');
+  if (!(price > 0 && price <= HIGHEST)) field.fail('is not a price');
 };

@@ -71,7 +71,7 @@ export class Pricing {
     const { pricing, region, isolatedVpc, log } = this.#options;
     if (isolatedVpc || region.startsWith('us-gov')) {
       if (!this.#skipLogged)
-        log.debug('skipping on-demand pricing update, the pricing API is not used here', { region });
+        log.debug('skipping on-demand pricing update, the pricing API is not used in this partition or VPC', { region });
       this.#skipLogged = true;
       return;
     }
@@ -89,7 +89,7 @@ export class Pricing {
   }
 
   #report(error: Error): void {
-    this.#options.log.error('leaving out prices that cannot be used', { error });
+    this.#options.log.error('ignoring invalid prices', { error });
   }
 
   async updateSpot(): Promise<void> {

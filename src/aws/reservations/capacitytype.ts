@@ -64,7 +64,7 @@ export const reservedCapacityType = (client: KubeClient, informers: Informers, i
             { before: claim, after: asOnDemand(claim) },
             { part: 'object', lock: true },
           );
-          log.debug('updated capacity type of a nodeclaim whose capacity reservation is gone', {
+          log.debug('updated capacity type of a nodeclaim whose capacity reservation was removed', {
             NodeClaim: { name: claim.metadata.name },
           });
         }),

@@ -13,7 +13,7 @@ const ROLE =
 const RESTART = 'then restart the pods with kubectl rollout restart';
 
 export const REGION_REMEDY =
-  'set AWS_REGION in controller.env of the chart, or let the pods reach the instance metadata service (hop limit 2)';
+  'set AWS_REGION in controller.env of the chart, or allow the pods to reach the instance metadata service (hop limit 2)';
 
 const NO_CREDENTIALS = new Set(['CredentialsProviderError', 'TokenProviderError', 'ProviderError']);
 /** Codes for credentials that are invalid in the partition or the account. */
@@ -30,7 +30,7 @@ const NO_CLUSTER = new Set(['ResourceNotFoundException', 'NotFoundException']);
 export function startRemedy(error: unknown, { region, clusterName }: StartFacts): string {
   const { service, operation } = callOf(error);
   const code = codeOf(error);
-  if (isAssumeRole(error)) return `let the trust policy of the role accept the service account; ${RESTART}`;
+  if (isAssumeRole(error)) return `allow the service account in the trust policy of the role; ${RESTART}`;
   if (isExpired(error)) return `renew the credentials: ${ROLE} instead of credentials that expire; ${RESTART}`;
   if (INVALID_CREDENTIALS.has(code))
     return `correct the credentials, or AWS_REGION if region ${region} is in another partition: ${ROLE}; ${RESTART}`;
@@ -40,10 +40,10 @@ export function startRemedy(error: unknown, { region, clusterName }: StartFacts)
     return `allow ${service.toLowerCase()}:${operation} in the policies of the operator's role${instead}`;
   }
   if (service === 'EKS' && NO_CLUSTER.has(code))
-    return `set CLUSTER_NAME (settings.clusterName) to a cluster of region ${region}, which has no "${clusterName}", or correct AWS_REGION`;
+    return `set CLUSTER_NAME (settings.clusterName) to a cluster in region ${region}, which has no cluster "${clusterName}", or correct AWS_REGION`;
   if (mayPass(error))
-    return `let the pods reach ${service || 'AWS'} in region ${region}: check AWS_REGION, AWS_ENDPOINT_URL, DNS, routes, security groups, VPC endpoints and proxies`;
-  return 'correct the cause that the error names; the container starts again by itself';
+    return `allow the pods to reach ${service || 'AWS'} in region ${region}: check AWS_REGION, AWS_ENDPOINT_URL, DNS, routes, security groups, VPC endpoints and proxies`;
+  return 'correct the cause in the error; the container restarts automatically';
 }
 
 /** Returns a handler that throws the failure of a step of the start, with its remedy. */

@@ -29,7 +29,7 @@ const classified = new LRUCache<string, boolean>({ max: 100 });
 
 function isYamlDocument(text: string): boolean {
   const bytes = Buffer.byteLength(text);
-  if (bytes > MOST_BYTES) throw new Error(`it has ${bytes} bytes, and EC2 takes ${MOST_BYTES}`);
+  if (bytes > MOST_BYTES) throw new Error(`it has ${bytes} bytes, but EC2 allows ${MOST_BYTES}`);
   const isYaml = classified.get(text) ?? isMapping(text);
   classified.set(text, isYaml);
   return isYaml;

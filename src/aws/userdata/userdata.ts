@@ -17,7 +17,7 @@ const MAX_CUSTOM = 65_536;
  */
 export function renderUserData(family: AmiFamily, bootstrap: Bootstrap, log: Logger): string {
   const length = bootstrap.custom?.length ?? 0;
-  if (length > MAX_CUSTOM) throw new InvalidUserData(`it has ${length} characters, and EC2 takes 16384 bytes`);
+  if (length > MAX_CUSTOM) throw new InvalidUserData(`it has ${length} characters, but EC2 allows 16384 bytes`);
   switch (family.name) {
     case 'AL2023':
       return al2023UserData(bootstrap);

@@ -40,7 +40,7 @@ function read(json: string): ManagedResource {
   try {
     answer = JSON.parse(json);
   } catch {
-    throw new UnusableAnswer(CALL, 'it is no JSON object');
+    throw new UnusableAnswer(CALL, 'it is not a JSON object');
   }
   const problem = problemOf(managedResource, answer);
   if (problem !== undefined) throw new UnusableAnswer(CALL, problem);

@@ -37,7 +37,7 @@ describe('a client of an AWS endpoint that starts a response and does not finish
     });
     const { ec2Once } = await createClients({ fence: openFence(), answerMs: 2_000 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toThrow(
-      'the answer of AWS did not end within 2000 ms',
+      'the response of AWS did not end within 2000 ms',
     );
     for (const timer of timers) clearInterval(timer);
   });
@@ -138,7 +138,7 @@ describe('the region', () => {
     const isRegion = headers['x-aws-ec2-metadata-token'] === 'token' && url === '/latest/meta-data/placement/region';
     response.writeHead(isToken || isRegion ? 200 : 401).end(isToken ? 'token' : 'eu-west-1');
   };
-  const whatToDo = /^the AWS region is not known: set AWS_REGION, or region for the profile/;
+  const whatToDo = /^the AWS region is unknown; set AWS_REGION, or region for the profile/;
 
   it('is the region of the instance if no other source names one', async () => {
     expect(await withoutRegion(instance)).toBe('eu-west-1');

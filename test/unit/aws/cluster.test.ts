@@ -64,7 +64,7 @@ describe('the endpoint', () => {
       'failed to resolve cluster endpoint, AccessDeniedException: no',
     );
     await expect(discover(eksWith(() => ({})).eks)).rejects.toThrow(
-      'failed to resolve cluster endpoint, EKS tells none of cluster "demo"',
+      'failed to resolve cluster endpoint, EKS returned no endpoint for cluster "demo"',
     );
   });
 
@@ -114,7 +114,7 @@ describe('the service CIDR', () => {
 describe('the ARN', () => {
   it('is the ARN that EKS returns', async () => {
     expect(await clusterArn(eksWith(() => ({ arn: 'arn:1' })).eks, 'demo')).toBe('arn:1');
-    await expect(clusterArn(eksWith(() => ({})).eks, 'demo')).rejects.toThrow('EKS tells no ARN of cluster "demo"');
+    await expect(clusterArn(eksWith(() => ({})).eks, 'demo')).rejects.toThrow('EKS returned no ARN for cluster "demo"');
   });
 });
 
@@ -145,7 +145,7 @@ describe('the version', () => {
     );
     expect(version.current).toBe('1.34');
     answer = async () => '.';
-    await expect(version.refresh()).rejects.toThrow('reading the version of the cluster: "." is none');
+    await expect(version.refresh()).rejects.toThrow('reading the version of the cluster: "." is not a version');
     expect(version.current).toBe('1.34');
   });
 

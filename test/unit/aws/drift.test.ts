@@ -75,10 +75,10 @@ describe('a drift check', () => {
 
   it('fails if EC2 omits a compared field of the instance', () => {
     expect(() => isSecurityGroupDrifted({ ...instance, securityGroupIds: [] }, nodeClass)).toThrow(
-      'EC2 tells no security groups of instance i-1',
+      'EC2 returned no security groups for instance i-1',
     );
     expect(() => isSubnetDrifted({ ...instance, subnetId: '' }, nodeClass)).toThrow(
-      'EC2 tells no subnet of instance i-1',
+      'EC2 returned no subnet for instance i-1',
     );
   });
 });

@@ -45,7 +45,7 @@ describe('AWS clients with a fence', () => {
 
   it('refuse every write if they were created without a fence', async () => {
     const { ec2 } = await createClients();
-    await expect(ec2.send(terminate)).rejects.toThrow('this client only reads');
+    await expect(ec2.send(terminate)).rejects.toThrow('this client is read-only');
     expect(requests).toBe(0);
   });
 

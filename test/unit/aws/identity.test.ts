@@ -78,7 +78,7 @@ describe('what the provider creates', () => {
     await account.restart();
     await launch(1);
     expect(account.aws.instances.list()[0]?.tags).not.toHaveProperty([CLUSTER_UID_TAG]);
-    expect(warnings()).toEqual(['cannot read the identity of the cluster, launching instances without the tag']);
+    expect(warnings()).toEqual(['cannot read the UID of the cluster, launching instances without its tag']);
   });
 
   it('is not created before the API server has responded', async () => {

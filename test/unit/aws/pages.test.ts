@@ -22,6 +22,6 @@ it('reads pages until the end', async () => {
   const all = async (): Promise<void> => {
     for await (const page of pagesOf('DescribeThings', counting(), 3)) read.push(page);
   };
-  await expect(all()).rejects.toThrow('AWS answers DescribeThings with more than 3 pages');
+  await expect(all()).rejects.toThrow('AWS returned more than 3 pages for DescribeThings');
   expect(read).toEqual([1, 2, 3]);
 });

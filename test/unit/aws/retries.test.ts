@@ -28,11 +28,11 @@ describe('retries of a call to AWS', () => {
     const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     await play(retries, repeated(kind, 5));
     expect(clock.sleptMs).toEqual(pausesMs);
-    await expect(play(retries, repeated(kind, 6))).rejects.toThrow('not tried again');
+    await expect(play(retries, repeated(kind, 6))).rejects.toThrow('is not retried');
   });
 
   it.each(['CLIENT_ERROR', 'SERVER_ERROR'] as const)('do not happen after a %s', async (kind) => {
-    await expect(play(standardRetries({ clock: waits(), maxAttempts: 6 }), [kind])).rejects.toThrow('not tried again');
+    await expect(play(standardRetries({ clock: waits(), maxAttempts: 6 }), [kind])).rejects.toThrow('is not retried');
   });
 
   it('wait for the time in the response, up to a limit', async () => {
@@ -52,7 +52,7 @@ describe('retries of a call to AWS', () => {
   it('end in a long outage, and start again after successes', async () => {
     const retries = standardRetries({ clock: waits(), maxAttempts: 6 });
     for (let call = 0; call < 7; call++) await play(retries, repeated('TRANSIENT', 5));
-    await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('not tried again');
+    await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('is not retried');
     for (let call = 0; call < 14; call++) retries.recordSuccess(await retries.acquireInitialRetryToken(''));
     await play(retries, ['TRANSIENT']);
   });

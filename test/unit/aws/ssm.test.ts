@@ -48,7 +48,7 @@ describe('a parameter', () => {
   it('of an alias without an image ID is requested again', async () => {
     const values: Record<string, string> = { latest: '-1e999', custom: 'none' };
     const { parameters } = store(values);
-    await expect(parameters.get(latest)).rejects.toThrow('to GetParameter cannot be used: the value is no image id');
+    await expect(parameters.get(latest)).rejects.toThrow('to GetParameter is invalid: the value is not an image ID');
     values.latest = 'ami-2';
     expect(await parameters.get(latest)).toBe('ami-2');
     expect(await parameters.get(custom)).toBe('none');

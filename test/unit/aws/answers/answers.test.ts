@@ -154,7 +154,7 @@ async function failureOf(operation: string, body: string): Promise<UnusableAnswe
       () => new Error('the answer was used'),
       (reason: unknown) => reason,
     );
-  expect(error).toMatchObject({ name: 'UnusableAnswer', message: expect.stringContaining(` to ${operation} cannot `) });
+  expect(error).toMatchObject({ name: 'UnusableAnswer', message: expect.stringContaining(` to ${operation} is invalid`) });
   expect(isUnanswered(error)).toBe(true);
   return error as UnusableAnswer;
 }
@@ -205,7 +205,7 @@ describe('a response of AWS', () => {
       '<availableInstanceCount>-1<',
       'is -1, not a number',
     ],
-    ['DescribeCapacityReservations', 'cr-1', '<a/>', 'cannot be used'],
+    ['DescribeCapacityReservations', 'cr-1', '<a/>', 'is invalid'],
     ['DescribePlacementGroups', '>3<', '>0<', 'PartitionCount is 0'],
     ['DescribePlacementGroups', '<strategy>partition</strategy>', '', 'PlacementGroups[0].Strategy is missing'],
     ['DescribeInstances', /<reservationSet>.*/, '<reservationSet>0</reservationSet>', 'reservationSet is not a list'],
@@ -282,7 +282,7 @@ describe('the error of an AWS call', () => {
       expect(message.length).toBeLessThan(350);
     }
     const { message } = await failureOf('GetParameter', `{"Parameter":{"Value":"${secret}"`);
-    expect(message).toBe('the answer of SSM to GetParameter cannot be used: it cannot be parsed');
+    expect(message).toBe('the response of SSM to GetParameter is invalid: it cannot be parsed');
     expect((await failureOf('GetParameter', `{"Parameter":{"Value":["${secret}"]}}`)).message).not.toContain('hunter2');
   });
 

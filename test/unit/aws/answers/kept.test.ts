@@ -93,8 +93,8 @@ describe('a response that cannot be used', () => {
       (text: string) => text.replace(/<reservationSet>.*<\/reservationSet>/s, '<reservationSet>0</reservationSet>'),
     ]) {
       change('DescribeInstances', alter);
-      await expect(account.provider.list()).rejects.toThrow('to DescribeInstances cannot be used');
-      await expect(account.provider.get(present(claim.status?.providerID))).rejects.toThrow('cannot be used');
+      await expect(account.provider.list()).rejects.toThrow('to DescribeInstances is invalid');
+      await expect(account.provider.get(present(claim.status?.providerID))).rejects.toThrow('is invalid');
     }
     proxy.mend();
     expect(await account.provider.list()).toHaveLength(1);
@@ -108,7 +108,7 @@ describe('a response that cannot be used', () => {
     await account.kube.client.delete(NODE_CLAIM, claim.metadata);
     forward(20);
     await expect(account.reconcile('instance.garbagecollection')).rejects.toThrow(
-      `instance ${id} is without the tags that were asked for`,
+      `instance ${id} does not have the requested tags`,
     );
     expect(account.running()).toEqual([id]);
   });
@@ -143,8 +143,8 @@ describe('a response that cannot be used', () => {
       await account.reconcile('providers.pricing').catch(() => undefined);
       expect(await prices()).toEqual(before);
     }
-    expect(logged()).toContain('to DescribeSpotPriceHistory cannot be used');
-    expect(logged()).toContain('to GetProducts cannot be used');
+    expect(logged()).toContain('to DescribeSpotPriceHistory is invalid');
+    expect(logged()).toContain('to GetProducts is invalid');
   });
 
   it('about the service network reports no service network', async () => {
@@ -152,7 +152,7 @@ describe('a response that cannot be used', () => {
     const { status: _, ...rest } = account.nodeClass();
     account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other' } });
     change('DescribeCluster', hollow);
-    await expect(account.reconcileNodeClass('other')).rejects.toThrow('to DescribeCluster cannot be used');
+    await expect(account.reconcileNodeClass('other')).rejects.toThrow('to DescribeCluster is invalid');
     expect(getCondition(account.nodeClass('other'), 'ValidationSucceeded')?.status).toBe('Unknown');
     const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
     await expect(account.provider.create(claim)).rejects.toThrow('Error getting launch template configs');

@@ -74,7 +74,7 @@ describe('doctor', () => {
       expect.stringMatching(/^security groups sg-/),
       expect.stringMatching(/^\d images, newest /),
       'role KarpenterNodeRole-test',
-      expect.stringMatching(/^a m5.large could be started in subnet-/),
+      expect.stringMatching(/^a m5.large could be launched in subnet-/),
     ]);
     const made = Object.keys(world.aws.calls.counts()).filter((action) => !(action in before));
     const writes = made.filter((action) => !/^(Describe|Get|List|Simulate)/.test(action));
@@ -299,7 +299,7 @@ describe('rules of EventBridge', () => {
 
   it('send every event that the operator handles', async () => {
     expect(of(await run(), subject)).toEqual([
-      { level: 'ok', subject, message: '4 rules send every event that is acted upon' },
+      { level: 'ok', subject, message: '4 rules send all required events' },
     ]);
     expect(targets.at(-1)).toMatch(/^arn:aws:sqs:us-west-2:\d+:test$/);
   });
@@ -317,7 +317,7 @@ describe('rules of EventBridge', () => {
     ]);
     rules = {};
     expect(of(await run(), subject)).toMatchObject([
-      { level: 'error', message: 'no rule has the queue as a target: nothing arrives there' },
+      { level: 'error', message: 'no rule has the queue as target, so it receives no messages' },
     ]);
   });
 

@@ -26,7 +26,7 @@ describe('the finding about a NodePool', () => {
       {
         level: 'ok',
         subject: 'NodePool default',
-        message: expect.stringMatching(/^uses EC2NodeClass default and can buy \d instance types$/),
+        message: expect.stringMatching(/^uses EC2NodeClass default and can launch \d instance types$/),
       },
     ]);
   });
@@ -35,17 +35,17 @@ describe('the finding about a NodePool', () => {
     [
       'names no instance type',
       [only('karpenter.k8s.aws/instance-family', 'typo'), only('kubernetes.io/arch', 'amd64')],
-      /^can buy nothing: its requirements leave no instance type; without karpenter\.k8s\.aws\/instance-family In \[typo\] some would be left$/,
+      /^cannot launch nodes: no instance type matches its requirements; without karpenter\.k8s\.aws\/instance-family In \[typo\] some instance types would match$/,
     ],
     [
       'names a zone where its EC2NodeClass has no subnet',
       [only('topology.kubernetes.io/zone', 'us-west-2z')],
-      /^can buy nothing: /,
+      /^cannot launch nodes: /,
     ],
     [
       'demands more families than there are',
       [{ ...only('karpenter.k8s.aws/instance-family', 'm5', 'c5', 'typo'), minValues: 3 }],
-      /^can buy nothing: minValues of karpenter\.k8s\.aws\/instance-family are more than what is left$/,
+      /^cannot launch nodes: its instance types have fewer values than minValues of karpenter\.k8s\.aws\/instance-family$/,
     ],
   ])('is an error if the NodePool %s', async (_, requirements, message) => {
     await make(nodePoolOf(...requirements));
@@ -106,7 +106,7 @@ describe('the finding about a NodePool', () => {
     });
     await make(nodePoolOf());
     expect(await found()).toMatchObject([
-      { level: 'warning', message: expect.stringMatching(/^what it can buy is not known: .*UnauthorizedOperation/) },
+      { level: 'warning', message: expect.stringMatching(/^its instance types cannot be determined: .*UnauthorizedOperation/) },
     ]);
     examined.world.aws.faults.clear();
   });

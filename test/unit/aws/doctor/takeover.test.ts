@@ -85,12 +85,12 @@ const node = (name: string, more: Partial<Node['metadata']> = {}, taints: string
 
 describe('the version of Karpenter', () => {
   it.each([
-    ['1.14.1', 'ok', 'is of version 1.14.1, whose nodes can be taken over'],
-    ['1.1.0', 'ok', 'is of version 1.1.0, whose nodes can be taken over'],
-    ['1.0.8', 'error', 'is of version 1.0.8, whose objects may be of beta or alpha APIs'],
-    ['v0.33.2', 'error', 'is of version v0.33.2, whose objects may be of beta or alpha APIs'],
-    ['1.20.0', 'warning', 'is of version 1.20.0, later than 1.14, up to which takeovers are known to keep nodes'],
-    ['latest', 'warning', 'its version is not known: "latest"'],
+    ['1.14.1', 'ok', 'has version 1.14.1, whose nodes can be taken over'],
+    ['1.1.0', 'ok', 'has version 1.1.0, whose nodes can be taken over'],
+    ['1.0.8', 'error', 'has version 1.0.8, whose objects may belong to beta or alpha APIs'],
+    ['v0.33.2', 'error', 'has version v0.33.2, whose objects may belong to beta or alpha APIs'],
+    ['1.20.0', 'warning', 'has version 1.20.0, but takeovers that keep nodes were tested only up to version 1.14'],
+    ['latest', 'warning', 'its version is unknown: "latest"'],
   ])('%s is %s', async (tag, level, message) => {
     await kube().create(DEPLOYMENT, karpenter(tag));
     expect(await examined.findings('Karpenter kube-system/karpenter')).toMatchObject([{ level, message }]);
@@ -107,7 +107,7 @@ describe('a valid cluster', () => {
     await pool(POOL_HASH);
     await claim('default-a');
     expect(await examined.findings('takeover')).toEqual([
-      { level: 'ok', subject: 'takeover', message: '1 NodeClaims of 1 NodePools can be taken over as they are' },
+      { level: 'ok', subject: 'takeover', message: '1 NodeClaims of 1 NodePools can be taken over unchanged' },
     ]);
     expect(await examined.findings('installation')).toEqual([]);
   });
@@ -120,7 +120,7 @@ describe('two controllers', () => {
     expect(await examined.findings('takeover')).toMatchObject([
       {
         level: 'error',
-        message: 'two controllers run, each under a Lease of its own: default/karpenter, kube-system/karpenter',
+        message: 'two controllers are running with separate Leases: default/karpenter, kube-system/karpenter',
       },
     ]);
     await kube().patch(DEPLOYMENT, { name: 'karpenter', namespace: 'default' }, { spec: { replicas: 0 } });
@@ -150,7 +150,7 @@ describe('two controllers', () => {
     ]);
     await lease('default', 'karpenter-7b_2', 1_000);
     expect(await examined.findings('takeover')).toMatchObject([
-      { level: 'error', message: expect.stringMatching(/^two controllers lead: default\/.*, kube-system\//) },
+      { level: 'error', message: expect.stringMatching(/^two controllers are leaders: default\/.*, kube-system\//) },
     ]);
   });
 });
@@ -168,20 +168,20 @@ describe('an object that cannot be taken over unchanged', () => {
     await node('n2', { labels: { 'karpenter.sh/provisioner-name': 'old' } });
     await node('n3', {}, ['karpenter.sh/disrupted']);
     expect((await examined.findings('NodeClaims')).map(({ message }) => message)).toEqual([
-      'default-a carry no hash of their NodePool or EC2NodeClass: edits of these do not show as drift',
-      'default-b are drifted already: they are replaced, whoever is in charge',
+      'default-a have no hash of their NodePool or EC2NodeClass, so changes of these are not detected as drift',
+      'default-b are already drifted and are replaced by any controller',
       'default-c are not initialized yet',
     ]);
     expect(await examined.findings('NodeClaim default-d')).toMatchObject([
       { level: 'warning', fix: expect.stringContaining('spec.kubelet') },
     ]);
     expect((await examined.findings('Nodes')).map(({ message }) => message)).toEqual([
-      'n3 are tainted for a disruption that has not begun',
-      'n1 carry the taint karpenter.sh/disruption of beta versions, which nobody removes',
-      'n2 belong to Provisioners of alpha versions: nobody gives them back',
+      'n3 are tainted for a disruption that has not started',
+      'n1 have the taint karpenter.sh/disruption of beta versions, which no controller removes',
+      'n2 belong to Provisioners of alpha versions, so no controller removes them',
     ]);
     expect((await examined.findings('NodePool default')).map(({ message }) => message)).toContain(
-      'its hash annotation is not that of its spec: once a controller sees the edit, its nodes drift',
+      'its hash annotation does not match its spec, so its nodes will drift when a controller processes the change',
     );
   });
 

@@ -208,7 +208,7 @@ describe('instance.garbagecollection of many instances', () => {
         'capacity-type': 'spot',
         NodePool: { name: 'default' },
         'age-seconds': 31,
-        reason: 'the API server has no NodeClaim that names the instance',
+        reason: 'the API server has no NodeClaim for the instance',
       },
     });
   });

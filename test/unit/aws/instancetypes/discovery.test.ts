@@ -19,6 +19,6 @@ describe('the list of EC2', () => {
   });
 
   it('is kept if EC2 returns an empty list', async () => {
-    await expect(confirmed(mapOf('a'), async () => mapOf())).rejects.toThrow('EC2 lists no instance types');
+    await expect(confirmed(mapOf('a'), async () => mapOf())).rejects.toThrow('EC2 returned no instance types');
   });
 });

@@ -47,7 +47,7 @@ describe('an expression for maxPods', () => {
     ['vcpus - 3', 'evaluating expression, -1 is not between 0 and 2147483647 (field=spec.kubelet.maxPods)'],
     ['memory_mib * 1000000', 'is not between 0 and 2147483647 (field=spec.kubelet.maxPods)'],
     ['vcpus / 0', 'evaluating expression, division by zero (field=spec.kubelet.maxPods)'],
-    ['double(vcpus) / 0.0', 'evaluating expression, its value is Infinity (field=spec.kubelet.maxPods)'],
+    ['double(vcpus) / 0.0', 'evaluating expression, the result is Infinity (field=spec.kubelet.maxPods)'],
   ])('%s has no usable value', (maxPods, error) => {
     expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(error);
   });
@@ -55,7 +55,7 @@ describe('an expression for maxPods', () => {
 
 describe('an expression that could take long to compile', () => {
   it.each([
-    ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, and may have 1000'],
+    ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, but at most 1000 are allowed'],
     ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
     ['has types that double', `[1]${'.map(x, {x: x})'.repeat(45)}.size()`, 'a key of a map is not a literal'],
   ])('because it %s is rejected with the remedy', (_, maxPods, error) => {
@@ -84,8 +84,8 @@ describe('an expression whose evaluation could take long', () => {
   ])('because it %s fails with the limit and the remedy', (_, maxPods) => {
     expect(compileFailure({ maxPods })).toBeUndefined();
     expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(
-      'evaluating expression, it costs more than 1000 units, each of which is a step, a list item or ten characters; ' +
-        'use smaller lists and texts (field=spec.kubelet.maxPods)',
+      'evaluating expression, it costs more than 1000 units (steps, list items or ten characters each); ' +
+        'use smaller lists and strings (field=spec.kubelet.maxPods)',
     );
   });
 
@@ -149,7 +149,7 @@ describe('hasExpressions', () => {
 describe('compileFailure', () => {
   it.each([
     ['pods + 1', 'Unknown variable: pods'],
-    ['instance_type', 'its value must be int or double, not string'],
+    ['instance_type', 'the result must be int or double, not string'],
     ['vcpus * 1.5', 'no such overload: int * double'],
     ['vcpus +', 'Unexpected token'],
   ])('of %s', (maxPods, error) => {
@@ -202,7 +202,7 @@ describe('a NodeClass with expressions', () => {
       status: 'False',
       reason: 'KubeletExpressionEvaluationFailed',
       message: expect.stringMatching(
-        /it costs more than 1000 units, .* \(field=spec\.kubelet\.kubeReserved\[memory\]\) \(instance-type=/,
+        /it costs more than 1000 units .* \(field=spec\.kubelet\.kubeReserved\[memory\]\) \(instance-type=/,
       ),
     });
   });

@@ -90,7 +90,7 @@ describe('a NodeClass', () => {
     expect(condition('InstanceProfileReady')).toEqual({
       status: 'False',
       reason: 'RoleNotFound',
-      message: 'role "no-such-role" does not exist: create it, or correct spec.role',
+      message: 'role "no-such-role" does not exist; create it, or correct spec.role',
     });
     // The provider does not repeat the request within a minute, and the condition stays the same.
     await expect(account.reconcileNodeClass('other')).rejects.toThrow(/role not found/);
@@ -100,7 +100,7 @@ describe('a NodeClass', () => {
   it('reports an alias without an image, with an event', async () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });
-    const said = 'alias al2023@v20991231 names no image in us-west-2';
+    const said = 'alias al2023@v20991231 does not match an image in us-west-2';
     expect(condition('AMIsReady')).toEqual({ status: 'False', reason: 'AMINotFound', message: said });
     expect(condition('Ready')).toMatchObject({
       status: 'False',
@@ -186,7 +186,7 @@ describe('a NodeClass', () => {
     await account.reconcileNodeClass('other');
     const validation = condition('ValidationSucceeded');
     expect(validation).toMatchObject({ status: 'False', reason: 'InvalidUserData' });
-    expect(validation?.message).toMatch(/^spec\.userData is not what the Bottlerocket AMI family understands: /);
+    expect(validation?.message).toMatch(/^spec\.userData is invalid for the Bottlerocket AMI family: /);
   });
 
   it('uses images from SSM, an existing profile and unchanged user data, as kOps does', async () => {

@@ -222,7 +222,7 @@ describe('offerings of reservations', () => {
     ['used up', 'reservation-used-up', reserved({}, 0)],
     ['about to end', 'reservation-expiring', reserved({ state: 'expiring' })],
     ['in a zone without a subnet', 'no-subnet', reserved({ availabilityZone: 'c' })],
-    ['in a zone that is shifted away from', 'zonal-shift', reserved({}, 1, { shiftedUntil: () => 5 })],
+    ['in a zone with a zonal shift', 'zonal-shift', reserved({}, 1, { shiftedUntil: () => 5 })],
     ['of a NodeClass that cannot be launched on the type', 'incompatible', reserved({}, 1, { launchable: false })],
   ])('are unavailable if they are %s', (_, code, entries) => {
     expect(entries.map(({ obstacle }) => obstacle?.code)).toEqual([code]);

@@ -78,7 +78,7 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
       message: expect.stringMatching(
-        /^No offering that this NodePool allows can be bought now: 3 of m5.large out of capacity until \S+Z \(InsufficientInstanceCapacity\)$/,
+        /^No offering that this NodePool allows is available now: 3 of m5.large out of capacity until \S+Z \(InsufficientInstanceCapacity\)$/,
       ),
     });
     account.events.length = 0;
@@ -86,7 +86,7 @@ describe('the offerings of a NodePool', () => {
     await account.reconcile('offerings.watch');
     expect(told()).toContainEqual({
       reason: 'OfferingsAvailable',
-      message: '3 offerings that this NodePool allows can be bought again',
+      message: '3 offerings that this NodePool allows are available again',
     });
   });
 
@@ -98,7 +98,7 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsShort',
       message: expect.stringMatching(
-        /^3 of 6 offerings that this NodePool allows can be bought now: 3 of m5\.large out of capacity until /,
+        /^3 of 6 offerings that this NodePool allows are available now: 3 of m5\.large out of capacity until /,
       ),
     });
   });
@@ -114,7 +114,7 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
       message: expect.stringMatching(
-        /^The 3 offerings that can be bought now do not reach this NodePool's minValues of node\.kubernetes\.io\/instance-type: 3 of m5\.large out of capacity/,
+        /^The 3 available offerings do not satisfy minValues of n of this NodePoolode\.kubernetes\.io\/instance-type: 3 of m5\.large out of capacity/,
       ),
     });
   });
@@ -132,7 +132,7 @@ describe('the offerings of a NodePool', () => {
     await account.reconcile('offerings.watch');
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
-      message: `No offering that this NodePool allows can be bought now: 1 of ${missing?.instanceType} without a spot price`,
+      message: `No offering that this NodePool allows is available now: 1 of ${missing?.instanceType} without a spot price`,
     });
     account.kube.put(NODE_POOL, { ...account.nodePool('unpriced'), spec: account.nodePool('default').spec });
     account.events.length = 0;
@@ -190,7 +190,7 @@ describe('outText', () => {
         out('zonal-shift', { until: '2026-06-04T00:00:00.000Z' }),
       ]),
     ).toBe(
-      '2 of c5.large, m5.large out of capacity until 2026-06-03T10:31:00Z (InsufficientInstanceCapacity), 1 of m5.large without a spot price, 1 of m5.large in a zone that is shifted away from until 2026-06-04T00:00:00Z',
+      '2 of c5.large, m5.large out of capacity until 2026-06-03T10:31:00Z (InsufficientInstanceCapacity), 1 of m5.large without a spot price, 1 of m5.large in a zone with a zonal shift until 2026-06-04T00:00:00Z',
     );
   });
 });

@@ -91,7 +91,7 @@ describe('the file of the price book', () => {
     await book.poll();
     await book.poll();
     expect([book.commitments, book.version]).toEqual([commitments, version]);
-    expect(messages()).toEqual(['failed reading the price book, keeping what was read before']);
+    expect(messages()).toEqual(['failed reading the price book, using the previous version']);
   });
 
   it('is read again if it was missing at the start', async () => {
@@ -99,7 +99,7 @@ describe('the file of the price book', () => {
     await book.poll();
     expect([book.discounted, messages()]).toEqual([
       undefined,
-      ['failed reading the price book, keeping what was read before'],
+      ['failed reading the price book, using the previous version'],
     ]);
     write('discounts: [{discount: 0.1}]\n');
     await book.poll();
@@ -111,7 +111,7 @@ describe('the file of the price book', () => {
     const book = open();
     await book.poll();
     expect(book.discounted?.('m5.large', 'spot', 1)).toBeCloseTo(0.9);
-    const problem = lines.find(([message]) => message === 'leaving out an entry of the price book');
+    const problem = lines.find(([message]) => message === 'ignoring an invalid entry of the price book');
     expect(String(problem?.[1]?.error)).toMatch(/book\.yaml: discounts\[0\] "bad": discount: /);
   });
 

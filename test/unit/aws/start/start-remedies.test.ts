@@ -42,9 +42,9 @@ describe('the remedy for a failed start', () => {
     [
       'an endpoint that cannot be reached',
       failure('Error', 'connect', { code: 'ECONNREFUSED' }),
-      /^let the pods reach EC2 in region us-west-2: check .*AWS_ENDPOINT_URL/,
+      /^allow the pods to reach EC2 in region us-west-2: check .*AWS_ENDPOINT_URL/,
     ],
-    ['an endpoint that does not answer', failure('TimeoutError'), /^let the pods reach EC2/],
+    ['an endpoint that does not answer', failure('TimeoutError'), /^allow the pods to reach EC2/],
     ['another failure', new Error('odd'), /^correct the cause/],
   ])('is specific to %s', (_, error, remedy) => {
     expect(startRemedy(error, FACTS)).toMatch(remedy);

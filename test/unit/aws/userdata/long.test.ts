@@ -25,7 +25,7 @@ const DEPTH = 30_000;
 describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as const)('user data of %s', (name) => {
   it('is rejected if it is far larger than the limit of EC2', () => {
     const render = () => renderUserData(family(name), bootstrap('x: 1\n'.repeat(100_000)), silent);
-    expect(render).toThrow(new InvalidUserData('it has 500000 characters, and EC2 takes 16384 bytes'));
+    expect(render).toThrow(new InvalidUserData('it has 500000 characters, but EC2 allows 16384 bytes'));
   });
 
   it.each([
@@ -53,7 +53,7 @@ describe('user data of AL2023', () => {
 
   it('is not parsed if it has more bytes than EC2 accepts', () => {
     expect(render(`a: ${'['.repeat(16_382)}`)).toThrow(
-      'parsing custom UserData, it has 16385 bytes, and EC2 takes 16384',
+      'parsing custom UserData, it has 16385 bytes, but EC2 allows 16384',
     );
     expect(render(`a: ${'x'.repeat(16_381)}`)).not.toThrow();
   });

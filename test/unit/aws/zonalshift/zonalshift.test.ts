@@ -114,7 +114,7 @@ describe('an operator that observes zonal shifts', () => {
   it.each([
     ['nothing', '{}', 'zonalShifts is missing'],
     ['null', '{"zonalShifts":null}', 'zonalShifts is missing'],
-    ['no JSON', '<a/>', 'it is no JSON object'],
+    ['no JSON', '<a/>', 'it is not a JSON object'],
     ['a text', '{"zonalShifts":"none"}', 'zonalShifts is not a list'],
     ['no zone', '{"zonalShifts":[{"expiryTime":1,"appliedStatus":"APPLIED"}]}', 'zonalShifts[0].awayFrom is missing'],
     [
