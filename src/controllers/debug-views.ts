@@ -44,7 +44,7 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
       if (parts.isLeading()) return look(...query);
       const lease = `kubectl get lease ${deps.settings.leaderElectionName} -n ${parts.leaseNamespace()}`;
       throw new Unavailable(
-        `this replica stands by; find the one that works: ${lease} -o jsonpath={.spec.holderIdentity}`,
+        `this replica is on standby; find the leader with ${lease} -o jsonpath={.spec.holderIdentity}`,
       );
     };
   return {
@@ -55,7 +55,7 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
     '/debug/cost': leading(() => readCost(deps)),
     '/debug/history': {
       page: leading((query: URLSearchParams) => {
-        if (costHistory === undefined) throw new Unavailable('no history is kept: COST_HISTORY is false');
+        if (costHistory === undefined) throw new Unavailable('the history is disabled because COST_HISTORY is false');
         return historyView(costHistory, query);
       }),
     },

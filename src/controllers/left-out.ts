@@ -16,7 +16,7 @@ export function reportLeftOut(
   for (const object of objects) {
     const { kind, namespace, name, text } = object;
     const named = namespace === undefined ? { name } : { namespace, name };
-    log.error('leaving out an object that cannot be read', { [kind]: named, error: text });
+    log.error('ignoring an invalid object', { [kind]: named, error: text });
     const found = objectOf(cluster, object);
     if (found === undefined) continue;
     const dedupe = [found.metadata.uid ?? name, text];

@@ -30,7 +30,7 @@ export function nodeExtras({ cloud, settings, log }: Parts, nodePool: NodePool, 
   try {
     return { extras: { feeUsdPerHour, ...(cloud.charges?.(nodePool) ?? NO_CHARGES) } };
   } catch (error) {
-    log.debug('charges of nodes are not known', { NodePool, error });
+    log.debug('charges of nodes are unknown', { NodePool, error });
     return { extras: { feeUsdPerHour, ...NO_CHARGES } };
   }
 }

@@ -42,8 +42,8 @@ export function desiredReplicas(spec: CapacityBufferSpec, template: PodTemplateS
   const replicas = wantedReplicas(spec, template, current);
   if (replicas <= MOST_VIRTUAL_PODS) return replicas;
   throw new RangeError(
-    `Cannot keep room for ${replicas} pods: expected no more than ${MOST_VIRTUAL_PODS}, ` +
-      'lower spec.replicas, spec.percentage or spec.limits',
+    `Cannot reserve capacity for ${replicas} pods: at most ${MOST_VIRTUAL_PODS} are allowed; ` +
+      'decrease spec.replicas, spec.percentage or spec.limits',
   );
 }
 
@@ -114,8 +114,8 @@ export function virtualPods(
 export function expectRoomBeside(others: number, replicas: number): void {
   if (others + replicas <= MOST_VIRTUAL_PODS_IN_ALL) return;
   throw new RangeError(
-    `Cannot keep room for ${replicas} pods beside the ${others} of other capacity buffers: expected no more than ` +
-      `${MOST_VIRTUAL_PODS_IN_ALL} in all, lower spec.replicas, spec.percentage or spec.limits of this one or of others`,
+    `Cannot reserve capacity for ${replicas} pods in addition to ${others} pods of other capacity buffers: at most ` +
+      `${MOST_VIRTUAL_PODS_IN_ALL} are allowed in total; decrease spec.replicas, spec.percentage or spec.limits of any capacity buffer`,
   );
 }
 

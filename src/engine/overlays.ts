@@ -39,8 +39,8 @@ const CONFLICT: OverlayProblem = { reason: 'Conflict', message: 'conflict with a
 const tooMany = (position: number, count: number): OverlayProblem => ({
   reason: 'TooManyNodeOverlays',
   message:
-    `not evaluated: this is NodeOverlay ${position} of ${count}, and only the first ${MOST_OVERLAYS} take part, ` +
-    'the heaviest first, then the last by name; merge or delete NodeOverlays, or raise the weight of this one',
+    `not evaluated: this is NodeOverlay ${position} of ${count}, and only the first ${MOST_OVERLAYS} are evaluated, ` +
+    'ordered by descending weight and descending name; merge or delete NodeOverlays, or increase the weight of this one',
 });
 
 const weightOf = ({ spec }: NodeOverlay): number => spec.weight ?? 0;

@@ -202,7 +202,7 @@ function errorOf(spec: PodSpec): string | undefined {
   ];
   const over = counts.filter(([, count, most]) => count > most);
   if (over.length === 0) return undefined;
-  return `pod asks for more than can be considered, ${over.map(([what, count, most]) => `${count} ${what}, at most ${most} are supported`).join('; ')}`;
+  return `pod exceeds the limits of the scheduler, ${over.map(([what, count, most]) => `${count} ${what}, at most ${most} are supported`).join('; ')}`;
 }
 
 interface Rule {
@@ -291,7 +291,7 @@ function withoutSurplus(spec: PodSpec): { readonly spec: PodSpec; readonly cut: 
       },
       ...(constraints && { topologySpreadConstraints: constraints }),
     },
-    cut: `of its alternatives and preferences only ${MOST_TERMS} of each kind were considered`,
+    cut: `only ${MOST_TERMS} of its alternatives and preferences of each kind were considered`,
   };
 }
 

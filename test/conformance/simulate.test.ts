@@ -28,7 +28,7 @@ const read = (name: string, file: string): string => readFileSync(join(CASES, na
  */
 const comparable = (text: string): string =>
   text
-    .replace(/; NodePool \S+ takes no part .*$/, '')
+    .replace(/; NodePool \S+ is not used .*$/, '')
     .replaceAll(/karpenter\.(test\.sh\/testnodeclass|k8s\.aws\/ec2nodeclass) In \[default\], /g, '');
 
 /**

@@ -88,7 +88,7 @@ describe('pods that are not bound to the nodes that were launched for them', () 
 
   it('lead to at most two nodes in ten minutes if the nodes lack a label, and the label is reported', async () => {
     expect(boughtFor('agents')).toBe(2);
-    const lack = 'it has no label team, and the pod selects team In [a]';
+    const lack = 'the node does not have the label team, but the pod selects team In [a]';
     expect((await eventsOf('NotBound', 'Pod', 'choosy')).join()).toContain(lack);
     expect((await eventsOf('NotBound', 'NodePool', 'agents')).join()).toContain(lack);
     expect((await eventsOf('PodHeld', 'Pod', 'choosy')).join()).toContain(lack);

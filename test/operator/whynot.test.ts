@@ -87,7 +87,7 @@ describe('the reason why a node is not disrupted', () => {
     const server = `http://127.0.0.1:${operator.metricsPort}`;
     const live = await explained('node', name, '--server', server);
     expect(live).toMatch(new RegExp(`^Node ${name}\n  NodePool +default\n  verdict +pdb\n`));
-    expect(live).toMatch(/in the way +PodDisruptionBudget default\/web/);
+    expect(live).toMatch(/blocked by +PodDisruptionBudget default\/web/);
 
     const folder = await mkdtemp(join(tmpdir(), 'whynot-'));
     try {
@@ -135,9 +135,9 @@ describe('a standby operator', () => {
     for (const path of ['/debug/verdicts', '/debug/moves']) {
       const response = await fetch(`${standby}${path}`);
       expect(response.status).toBe(503);
-      expect(await response.text()).toMatch(/^this replica stands by; find the one that works: kubectl get lease /);
+      expect(await response.text()).toMatch(/^this replica is on standby; find the leader with kubectl get lease /);
     }
-    await expect(explained('node', '--server', standby)).rejects.toThrow('answers 503: this replica stands by');
+    await expect(explained('node', '--server', standby)).rejects.toThrow('returned HTTP status 503: this replica is on standby');
     expect(await explained('node', '--server', leader)).toBe('no nodes found\n');
   }, 300_000);
 });
@@ -170,7 +170,7 @@ describe('the result of a consolidation', () => {
     const [event] = await scenario.events('DisruptionUndone');
     expect(event?.involvedObject).toMatchObject({ kind: 'NodePool', name: 'default' });
     expect(event?.message).toMatch(
-      /^Undone after .*: delete: \[.*\], NodeClaim default-.* was bought again for its pods; until /,
+      /^Undone after .*: delete: \[.*\], NodeClaim default-.* was launched for its pods; until /,
     );
     expect((await moves())[0]).toMatchObject({ id: begun?.id, state: 'undone', undone: { because: 'bought-again' } });
 

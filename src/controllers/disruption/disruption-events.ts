@@ -86,11 +86,11 @@ export function publishUndone(events: EventRecorder, move: Move): void {
   const { command, undoing, startedMs } = move;
   if (undoing === undefined) return;
   const dearerMs = dearerUntilMs(move);
-  const what = undoing.code === 'bought-again' ? 'was bought again for its pods' : 'was its replacement and is gone';
+  const what = undoing.code === 'bought-again' ? 'was launched for its pods' : 'was its replacement and was removed';
   const message =
     `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` +
     `NodeClaim ${undoing.nodeClaim} ${what}` +
-    (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)} a repetition has to be worth more`);
+    (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)}, a repetition needs higher savings`);
   events.publish(...onPool(move, DISRUPTION_UNDONE, message));
 }
 

@@ -173,7 +173,7 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (isConflictOnly(error)) throw new Requeue(`${name}: others wrote first`, { cause: error });
+    if (isConflictOnly(error)) throw new Requeue(`${name}: write conflict`, { cause: error });
     throw during(name, error);
   }
 }

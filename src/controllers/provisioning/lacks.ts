@@ -44,8 +44,8 @@ const wanted = ({ key, operator, values = [] }: NodeSelectorRequirement): string
 
 const labelText = (requirement: NodeSelectorRequirement, value: string | undefined): string =>
   value === undefined
-    ? `it has no label ${requirement.key}, and the pod selects ${wanted(requirement)}`
-    : `its label ${requirement.key} is "${value}", and the pod selects ${wanted(requirement)}`;
+    ? `the node does not have the label ${requirement.key}, but the pod selects ${wanted(requirement)}`
+    : `the label ${requirement.key} of the node is "${value}", but the pod selects ${wanted(requirement)}`;
 
 /**
  * Returns the first label that the node selector requires and the node does not have. If every affinity term fails, returns the
@@ -89,7 +89,7 @@ function shortOf(pod: Pod, { allocatable }: StateNode, running: readonly Pod[]):
   const [has, wants] = [own(rest, short) ?? 0, own(requests, short) ?? 0];
   const amount = (of: number): string => own(quantityList({ [short]: of }), short) ?? '0';
   return {
-    text: `it has ${amount(has)} of ${short} for pods, and the pod requests ${amount(wants)}`,
+    text: `the node has ${amount(has)} of ${short} for pods, but the pod requests ${amount(wants)}`,
     cause: { code: 'resource', resource: short, over: has, upTo: SAME_SIZE * wants },
   };
 }
@@ -101,10 +101,10 @@ function misplacedVolume(pod: Pod, { labels, csiNode }: StateNode, volumes: Volu
   const { alternatives, leaveFree, claims } = volumes.of(pod);
   const there = Requirements.fromLabels(labels);
   if (!leaveFree && !alternatives.some((place) => there.compatible(place, STRICT)))
-    return `the pod's volumes can only be used where ${alternatives[0]}`;
+    return `volumes of the pod require ${alternatives[0]}`;
   return new VolumeSlots(csiNode, []).hasRoomFor(claims)
     ? undefined
-    : 'it cannot attach as many volumes as the pod has';
+    : 'the node cannot attach all volumes of the pod';
 }
 
 /** Returns the first lack of the node for the pod. Only daemon pods are taken into account. */
@@ -114,13 +114,13 @@ function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): Lack | undef
   if (label !== undefined) return label;
   const taint = refusedTaint(pod, node);
   if (taint !== undefined) {
-    const text = `it has the taint ${formatTaint(taint)}, which the pod does not tolerate`;
+    const text = `the node has the taint ${formatTaint(taint)}, which the pod does not tolerate`;
     return { text, cause: { code: 'taint', taint } };
   }
   const short = shortOf(pod, node, daemons);
   if (short !== undefined) return short;
   const port = takenPort(pod, daemons);
-  if (port !== undefined) return { text: `a daemon pod has its host port ${port}`, cause: { code: 'host-port', port } };
+  if (port !== undefined) return { text: `a DaemonSet pod uses its host port ${port}`, cause: { code: 'host-port', port } };
   const volume = (pod.spec.volumes ?? []).length === 0 ? undefined : misplacedVolume(pod, node, volumes());
   return volume === undefined ? undefined : { text: volume, cause: { code: 'volume', likeness: likenessOf(pod) } };
 }
@@ -153,5 +153,5 @@ export function suitability(pod: Pod, node: StateNode, volumes: () => Volumes): 
 
 /** Text for events about a node that is suitable for the pod. */
 export const unexplained = ({ spec }: Pod): string =>
-  `nothing of the node speaks against it: the scheduler ${spec.schedulerName ?? 'default-scheduler'} has not bound it, ` +
-  'rules between pods keep it away, or an admission webhook has changed it';
+  `the node is suitable, but the scheduler ${spec.schedulerName ?? 'default-scheduler'} has not bound the pod, ` +
+  'affinity or spread rules between pods exclude the node, or an admission webhook has changed the pod';

@@ -124,7 +124,7 @@ export class LaunchBudget implements Outcomes {
       const found = standing.find((each) => each.record !== undefined && isSubject(each, pod));
       if (found?.record === undefined) return undefined;
       const { nodePool, text, nextMs, record } = found;
-      const why = `nodes of NodePool ${nodePool} that were launched for such pods serve no purpose: ${text}`;
+      const why = `nodes of NodePool ${nodePool} that were launched for such pods did not run them: ${text}`;
       return {
         ...{ code: 'not-bound', text: why, times: record.times },
         ...{ sinceMs: record.heldMs, untilMs: nextMs ?? record.untilMs },
@@ -264,7 +264,7 @@ export class LaunchBudget implements Outcomes {
   #withheld(standing: Standing, all: readonly Standing[], pods: readonly Pod[]): WithheldLaunch {
     const { nodePool, cause, text, state, nextMs, likenesses } = standing;
     const next = nextMs === undefined ? '' : `; the next attempt is at ${wallTimeOf(this.#deps.clock, nextMs)}`;
-    const why = `nodes that were launched for such pods serve no purpose: ${text}${next}`;
+    const why = `nodes that were launched for such pods did not run them: ${text}${next}`;
     const found: WithheldLaunch = { nodePool, cause, text: why };
     const isListed = isOfLikeness(cause) || likenesses !== undefined;
     if (!isListed && state === 'held') return found;

@@ -40,7 +40,7 @@ const SETTLING_MS = 1_000;
 /** By reason of the deletion, as the operator counts it. */
 const ENDS: Readonly<Record<string, string>> = {
   expired: 'its expireAfter',
-  garbage_collected: 'the end of its instance outside the operator',
+  garbage_collected: 'the termination of its instance outside the operator',
   [SURPLUS]: 'the end of the command that it was a replacement for',
   unhealthy: 'node repair',
 };
@@ -259,7 +259,7 @@ export class Launches {
     const isScaledDown = reason === SURPLUS && this.#generationOf(launch.nodePool) !== launch.generation;
     if (reason === INTERRUPTED || isScaledDown) return true;
     if (reason === REGISTRATION_TIMEOUT) {
-      const text = `the instance of nodeclaim/${name} did not join the cluster`;
+      const text = `the instance of nodeclaim/${name} did not register`;
       return this.#count(launch, { cause: { code: 'never-joined' }, text });
     }
     const by = (reason === undefined ? undefined : ENDS[reason]) ?? reason ?? BY_OTHERS;

@@ -89,7 +89,7 @@ export class Provisioner implements Singleton {
     this.#solver = solver;
     const constraints = settings.defaultTopologySpreadConstraints;
     if (constraints.length > 0)
-      log.info('scheduler-config is set: pods without topology spread constraints count as having the default ones', {
+      log.info('scheduler-config is set, using the default constraints for pods without topology spread constraints', {
         'default-topology-spread-constraints': constraints,
       });
     this.#launches = launches;
@@ -247,7 +247,7 @@ export class Provisioner implements Singleton {
   #reportWaiting(claims: readonly PlannedClaim[], { pods }: Solved, log: Logger): void {
     for (const claim of claims) {
       const until = this.#launches.allowedAt(claim);
-      const text = `too many nodes of NodePool ${claim.nodePool} served no purpose lately`;
+      const text = `too many recently launched nodes of NodePool ${claim.nodePool} were not used`;
       for (const key of claim.pods) {
         const pod = pods.get(key);
         if (pod !== undefined) publishHeld(this.#deps, pod, until, text);

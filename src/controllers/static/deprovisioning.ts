@@ -21,7 +21,7 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
   let hasSynced = false;
 
   async function remove(pool: NodePool, { claim, stateNode }: StaticClaim, { log }: ReconcileContext): Promise<void> {
-    log.info('deleting nodeclaim, its nodepool has more than it asks for', {
+    log.info('deleting nodeclaim, its nodepool has more nodes than replicas', {
       NodeClaim: { name: claim.metadata.name },
     });
     cluster.deletionReasons.set(claim.metadata.name, 'surplus');

@@ -34,7 +34,7 @@ function unreadableDeadline({ name, nodeClaim }: StateNode): Blocker {
   const { annotations, name: claim = name } = nodeClaim?.metadata ?? {};
   return {
     code: 'deadline-unreadable',
-    text: `annotation ${TERMINATION_TIMESTAMP_ANNOTATION} is "${annotations?.[TERMINATION_TIMESTAMP_ANNOTATION]}" and must be a time such as 2026-01-31T10:11:12Z`,
+    text: `annotation ${TERMINATION_TIMESTAMP_ANNOTATION} is "${annotations?.[TERMINATION_TIMESTAMP_ANNOTATION]}" and must be a time, for example 2026-01-31T10:11:12Z`,
     object: { kind: 'NodeClaim', name: claim },
   };
 }
@@ -81,7 +81,7 @@ function terminatingPod(pod: Pod): Blocker {
 
 const evictions = (pods: readonly Pod[]): Blocker => ({
   code: 'pod-eviction',
-  text: `${pods.length} pod${pods.length === 1 ? ' is' : 's are'} being evicted, or wait for those that go first`,
+  text: `${pods.length} pod${pods.length === 1 ? ' is' : 's are'} being evicted, or wait for pods that are evicted first`,
   pods: podKeys(pods),
 });
 
@@ -106,7 +106,7 @@ function instanceBlockers({ name, nodeClaim, node }: StateNode): readonly Blocke
   return [
     {
       code: 'instance',
-      text: 'no pod and no volume is left: its instance is being terminated',
+      text: 'no pods and volumes are left, and the instance is being terminated',
       object: { kind: 'NodeClaim', name: nodeClaim?.metadata.name ?? name },
       ...(since === undefined ? {} : { since }),
     },
@@ -123,7 +123,7 @@ function finalizerBlockers({ node, nodeClaim }: StateNode): readonly Blocker[] {
     return [
       {
         code: kind === 'Node' ? 'node-finalizer' : 'nodeclaim-finalizer',
-        text: `${kind} is kept by finalizers of others: ${foreign.join(', ')}`,
+        text: `${kind} is kept by finalizers of other controllers: ${foreign.join(', ')}`,
         object: { kind, name: object.metadata.name },
         since: object.metadata.deletionTimestamp,
       },

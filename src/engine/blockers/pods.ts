@@ -75,7 +75,7 @@ function budgetBlocker(
   } = budget?.status ?? {};
   return {
     code: 'pdb',
-    text: `PodDisruptionBudget ${key} lets ${allowed} pods go: ${current} are healthy, ${desired} must be`,
+    text: `PodDisruptionBudget ${key} allows ${allowed} evictions: ${current} pods are healthy, ${desired} are required`,
     object: { kind: 'PodDisruptionBudget', namespace, name },
     pods: podKeys(pods),
     healthy: { current, desired, allowed },

@@ -52,7 +52,7 @@ export const unconsolidatable = (code: DeclineCode, text: string): Refusal => ({
 /** Returns the reason for a candidate that stays because the budgets of its NodePool allow no further disruption now. */
 export const overBudget = ({ nodePool }: Candidate, reason: DisruptionReason): Reason<DeclineCode> => ({
   code: 'budget',
-  text: `the budgets of its NodePool let no more nodes go for reason ${reason}`,
+  text: `the budgets of its NodePool allow no further disruption for reason ${reason}`,
   object: { kind: 'NodePool', name: nodePool.metadata.name },
 });
 

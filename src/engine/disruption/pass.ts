@@ -202,7 +202,7 @@ function refusalOf(candidate: Candidate, method: Method, memory: Memory): Declin
     const refusal = method.filter(candidate);
     if (refusal !== undefined || method.reason !== 'Underutilized') return refusal && { candidate, ...refusal };
   } catch (error) {
-    const text = `node cannot be judged, ${messageOf(error)}`;
+    const text = `node cannot be evaluated, ${messageOf(error)}`;
     return { candidate, isReported: true, reason: { code: 'failed', text } };
   }
   const reason = notWorthRepeating(candidate, memory);
@@ -233,7 +233,7 @@ export function candidateOf(stateNode: StateNode, context: CandidateContext): Ca
   try {
     return judged(stateNode, context);
   } catch (error) {
-    return block('unreadable', `node cannot be judged, ${messageOf(error)}`);
+    return block('unreadable', `node cannot be evaluated, ${messageOf(error)}`);
   }
 }
 

@@ -117,8 +117,8 @@ function standings({ method, allowances }: MethodReview, nowMs: number): Indexed
     if (standing === undefined) {
       const { total, disrupting, allowed } = allowance;
       const remark = budgetRemark(nodePool, { reason: method.reason, total, nowMs });
-      const more = disrupting < allowed ? 'others go first' : remark;
-      standing = `${disrupting} of ${total} nodes are away or going, ${allowed} may be${more === '' ? '' : `: ${more}`}`;
+      const more = disrupting < allowed ? 'other nodes are disrupted first' : remark;
+      standing = `${disrupting} of ${total} nodes are not ready or being deleted, ${allowed} allowed${more === '' ? '' : `: ${more}`}`;
       known.set(name, standing);
     }
     return standing;
@@ -153,7 +153,7 @@ const commandFor = ({ providerId }: StateNode, { commandOf }: Indexed): Command 
 
 const NOT_REACHED: Reason<VerdictCode> = {
   code: 'not-reached',
-  text: 'nothing of its own keeps it: other nodes went first, or no group with it can go',
+  text: 'the node itself is not blocked; other nodes were selected first, or no group with this node can be disrupted',
 };
 
 /** Returns undefined if the method did not see the node. */
@@ -166,8 +166,8 @@ function methodVerdictOn(
   const { providerId } = node;
   const command = commandFor(node, review);
   if (command) {
-    if (review === acting) return { method, code: 'chosen', text: `${method} takes it: ${decisionOf(command)}` };
-    return { method, code: 'next', text: `${method} would take it, but ${acting?.method.name} comes first` };
+    if (review === acting) return { method, code: 'chosen', text: `selected by ${method}: ${decisionOf(command)}` };
+    return { method, code: 'next', text: `${method} would disrupt the node, but ${acting?.method.name} comes first` };
   }
   const block = review.blocks.get(providerId);
   if (block?.code === 'deleting') return { method, ...block, nearestMiss: leaving(node, nowMs) };
@@ -184,11 +184,11 @@ function methodVerdictOn(
 /** Returns a text on the next step in the deletion of a node. */
 function leaving({ pods, nodeClaim }: StateNode, nowMs: number): string {
   const left = pods.filter((pod) => isWaitingForEviction(pod, nowMs)).length;
-  if (left === 0) return 'no pod is left to evict: volumes and the instance go next';
+  if (left === 0) return 'no pods are left to evict; volumes are detached and the instance is terminated next';
   const count = `${left} pod${left === 1 ? '' : 's'} left to evict`;
   const deadline = nodeClaim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION];
-  if (deadline !== undefined) return `${count}, by ${deadline} at the latest`;
-  return `${count}, for as long as they resist: it has no terminationGracePeriod`;
+  if (deadline !== undefined) return `${count}, no later than ${deadline}`;
+  return `${count}, without a time limit, because the NodeClaim has no terminationGracePeriod`;
 }
 
 function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<VerdictCode> {
@@ -197,8 +197,8 @@ function withPatience({ reason, candidate }: Declined, nowMs: number): Reason<Ve
   if (waitMs === undefined) return reason;
   const nearestMiss =
     waitMs === 0
-      ? 'its quiet time is over: the condition will follow'
-      : `in ${formatDuration(waitMs)}, if no pod comes or goes`;
+      ? 'consolidateAfter has elapsed; the condition will be set soon'
+      : `in ${formatDuration(waitMs)}, if no pod is added or removed`;
   return { ...reason, nearestMiss };
 }
 

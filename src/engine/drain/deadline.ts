@@ -28,7 +28,7 @@ export function deadlineOf(claim: NodeClaim | undefined): number {
   throw new Error(
     `Cannot drain the node of NodeClaim "${claim?.metadata.name}": its annotation ` +
       `${TERMINATION_TIMESTAMP_ANNOTATION} is "${claim?.metadata.annotations?.[TERMINATION_TIMESTAMP_ANNOTATION]}" ` +
-      'and must be a time such as 2026-01-31T10:11:12Z',
+      'and must be a time, for example 2026-01-31T10:11:12Z',
   );
 }
 

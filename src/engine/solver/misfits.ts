@@ -50,7 +50,7 @@ export function refusalText(tried: readonly { readonly misfit: Misfit }[], idle:
 }
 
 const idleText = ({ nodePool, misfit }: IdlePool): string =>
-  `NodePool ${nodePool} takes no part (${misfit.code}): ${misfitText(misfit)}`;
+  `NodePool ${nodePool} is not used (${misfit.code}): ${misfitText(misfit)}`;
 
 /** Returns the refusal for all pods if no NodePool takes part. */
 export function noPools(idle: readonly IdlePool[]): PodRefusal {

@@ -50,7 +50,7 @@ export class Pace {
   /** Refusal for a pod that used its share of the time. */
   get tooSlow(): PodRefusal {
     const seconds = Math.round(this.#deadlineMs * SHARE) / 1000;
-    const remedy = 'give it fewer terms of affinity, spread constraints or tolerations';
-    return { code: 'unsupported', text: `looking for a place took longer than ${seconds}s, ${remedy}` };
+    const remedy = 'reduce its affinity terms, spread constraints or tolerations';
+    return { code: 'unsupported', text: `scheduling the pod took longer than ${seconds}s; ${remedy}` };
   }
 }

@@ -104,7 +104,7 @@ function excessOf(requirements: Requirements): Misfit | undefined {
   if (count <= MOST_KEYS && length <= MOST_CHARACTERS) return undefined;
   const text =
     count > MOST_KEYS
-      ? `${count} labels in requirements, at most ${MOST_KEYS} fit into a NodeClaim`
-      : `requirements of ${length} characters, at most ${MOST_CHARACTERS} fit into a NodeClaim`;
+      ? `${count} labels in requirements, but a NodeClaim can have at most ${MOST_KEYS}`
+      : `requirements have ${length} characters, but a NodeClaim can have at most ${MOST_CHARACTERS}`;
   return { code: 'requirements', key, text };
 }

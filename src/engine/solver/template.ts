@@ -176,7 +176,7 @@ const tooFewValues = (requirements: Requirements, unsatisfied: MinValuesResult['
   code: 'min-values',
   text: unsatisfied
     .map(
-      ([key, reached]) => `${key} needs ${requirements.get(key).minValues} values, its instance types have ${reached}`,
+      ([key, reached]) => `minValues of ${key} is ${requirements.get(key).minValues}, but its instance types have only ${reached} values`,
     )
     .join('; '),
 });
@@ -185,6 +185,6 @@ const noTypes = (instanceTypes: readonly InstanceType[]): Misfit => ({
   code: 'no-instance-types',
   text:
     instanceTypes.length === 0
-      ? 'its instance types are not known'
-      : 'its requirements leave no instance type that can be bought',
+      ? 'its instance types are unknown'
+      : 'no available instance type matches its requirements',
 });

@@ -296,7 +296,7 @@ export class TopologyBase {
     this.#repellingCounts += this.idsOf(key).size;
     if (this.#repellingCounts <= MOST_REPELLING_COUNTS) return false;
     throw new RangeError(
-      `the pods that run have more different terms of required pod anti-affinity than can be considered: ${this.#inverse.size} are, of this pod and of others after it no further ones`,
+      `running pods have too many different required pod anti-affinity terms; only ${this.#inverse.size} are considered, and further terms of this pod and later pods are ignored`,
     );
   }
 

@@ -88,7 +88,7 @@ const HUGE: readonly { readonly of: string; readonly pod: PodParts; readonly is?
   {
     of: '10,000 alternatives of node affinity',
     pod: required(...many(10_000, (at) => ({ matchExpressions: [oneOf('example.com/k', `v${at}`)] }))),
-    is: 'of its alternatives and preferences only 100 of each kind were considered',
+    is: 'only 100 of its alternatives and preferences of each kind were considered',
   },
   { of: '10,000 tolerations', pod: { tolerations: many(10_000, (at) => ({ key: `k${at}`, operator: 'Exists' })) } },
   {
@@ -116,7 +116,7 @@ const HUGE: readonly { readonly of: string; readonly pod: PodParts; readonly is?
   {
     of: '50,000 values',
     pod: required({ matchExpressions: [{ ...notIn(...many(50_000, (at) => `value-${at}`)) }] }),
-    is: 'at most 200000 fit into a NodeClaim',
+    is: 'a NodeClaim can have at most 200000',
   },
   {
     of: '5,000 expressions',
@@ -185,7 +185,7 @@ describe('a pod with', () => {
     const plan = planOf({ pendingPods: [pod('slow', { cpu: '2', ...preferring(31) }), pod('quick')] }, options);
     expect(plan.claims.flatMap(({ pods }) => pods)).toEqual(['default/quick']);
     expect(refusalText(plan, 'slow')).toBe(
-      'looking for a place took longer than 3s, give it fewer terms of affinity, spread constraints or tolerations',
+      'scheduling the pod took longer than 3s; reduce its affinity terms, spread constraints or tolerations',
     );
   });
 
@@ -291,7 +291,7 @@ describe('running pods with very many anti-affinity rules', () => {
         namespace: 'default',
         name: 'running-62',
         text: expect.stringMatching(
-          /more different terms of required pod anti-affinity than can be considered: 3998 are/,
+          /too many different required pod anti-affinity terms; only 3998 are considered/,
         ),
       },
     ]);

@@ -175,8 +175,8 @@ describe('many overlays', () => {
     expect(found.get('o-0000')).toEqual({
       reason: 'TooManyNodeOverlays',
       message:
-        'not evaluated: this is NodeOverlay 502 of 502, and only the first 500 take part, the heaviest first, ' +
-        'then the last by name; merge or delete NodeOverlays, or raise the weight of this one',
+        'not evaluated: this is NodeOverlay 502 of 502, and only the first 500 are evaluated, the heaviest first, ' +
+        'descending name; merge or delete NodeOverlays, or increase the weight of this one',
     });
   });
 });

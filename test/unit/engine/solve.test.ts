@@ -171,8 +171,8 @@ describe('NodePools', () => {
     });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
     expect(refusalText(plan, 'web')).toBe(
-      'nodepool requirements filtered out all available instance types; NodePool default takes no part ' +
-        '(no-instance-types): its requirements leave no instance type that can be bought',
+      'nodepool requirements filtered out all available instance types; NodePool default is not used ' +
+        '(no-instance-types): no available instance type matches its requirements',
     );
   });
 

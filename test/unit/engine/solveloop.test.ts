@@ -308,8 +308,8 @@ describe('the reason for an unschedulable pod', () => {
     const plan = planOf({ types: [soldOut(a)], pendingPods: [pod('p', { cpu: '1' })] });
     expect(plan.emptyPools).toEqual([{ nodePool: 'default', dueToMinValues: false }]);
     expect(refusalText(plan, 'p')).toBe(
-      'nodepool requirements filtered out all available instance types; NodePool default takes no part ' +
-        '(no-instance-types): its requirements leave no instance type that can be bought',
+      'nodepool requirements filtered out all available instance types; NodePool default is not used ' +
+        '(no-instance-types): no available instance type matches its requirements',
     );
   });
 

@@ -46,7 +46,7 @@ export function valueInForce(budget: Budget, total: number): number {
   const [, share, count] = /^(?:(\d+)%|(\d+))$/.exec(budget.nodes) ?? [];
   if (share !== undefined) return Math.ceil((total * Number(share)) / 100);
   if (count !== undefined) return Number(count);
-  throw new Error(`invalid budget nodes "${budget.nodes}", expected a count such as 5 or a share such as 10%`);
+  throw new Error(`invalid budget nodes "${budget.nodes}", expected a number or a percentage, for example 5 or 10%`);
 }
 
 /**

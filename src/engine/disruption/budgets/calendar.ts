@@ -91,7 +91,7 @@ export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window
     return { ...standing, reasons, warnings: warningsOf(outlook) };
   } catch (error) {
     const spans: readonly Span[] = [{ from: timestamp(period.fromMs), allowed: 0 }];
-    const text = `${messageOf(error)}; until it is corrected, none of its nodes may go`;
+    const text = `${messageOf(error)}; none of its nodes can be disrupted until this is corrected`;
     return {
       ...standing,
       reasons: REASONS.map((reason) => ({ reason, spans })),
@@ -217,7 +217,7 @@ function warningsOf(outlook: Outlook): readonly BudgetWarning[] {
     return spans.every(({ allowed }) => allowed === 0) && nextOpening === undefined;
   });
   if (closed.length === 0) return ofBudgets;
-  const text = `no node may ever go for reason ${closed.join(', ')}: open a window in which the budgets let one go`;
+  const text = `no node can ever be disrupted for reason ${closed.join(', ')}; change the budgets to allow disruption at some time`;
   return [...ofBudgets, { code: 'never-opens', text }];
 }
 
@@ -226,15 +226,15 @@ function warningsOn({ budget, windows, knownToMs }: Timetable, at: number, perio
   const found: BudgetWarning[] = [];
   const isZero = valueInForce(budget, MANY_NODES) === 0;
   if (schedule === undefined && isZero) {
-    const text = `budgets[${at}] lets no node go, for ever: it has nodes "${budget.nodes}" and no schedule`;
+    const text = `budgets[${at}] never allows disruption, because it has nodes "${budget.nodes}" and no schedule`;
     found.push({ code: 'always-zero', budget: at, text });
   }
   if (schedule !== undefined && windows.length === 0 && nextHitMs(schedule, period.toMs) === Number.POSITIVE_INFINITY) {
-    const text = `budgets[${at}] is never in force: its schedule "${schedule}" never hits`;
+    const text = `budgets[${at}] is never active, because its schedule "${schedule}" never matches`;
     found.push({ code: 'never-in-force', budget: at, text });
   }
   if (knownToMs < period.toMs) {
-    const text = `budgets[${at}] hits too often to be followed beyond ${timestamp(knownToMs)}`;
+    const text = `the schedule of budgets[${at}] starts too often to be computed beyond ${timestamp(knownToMs)}`;
     found.push({ code: 'too-many-hits', budget: at, text });
   }
   return found;

@@ -36,6 +36,6 @@ function readDuration(value: string): number | string {
     const ms = parseDuration(value);
     return ms > 0 ? ms : `duration "${value}" must be positive`;
   } catch {
-    return `"${value}" is neither "true" nor a duration such as 30m`;
+    return `"${value}" is neither "true" nor a duration, for example 30m`;
   }
 }

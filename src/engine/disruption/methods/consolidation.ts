@@ -49,7 +49,7 @@ export function consolidationFilter(candidate: Candidate): ReturnType<Method['fi
   const whenEmpty = `${pool} has consolidation policy WhenEmpty, but node is not empty`;
   const unlabelled = (label: string): string => `Node does not have label "${label}"`;
   return refusalBy([
-    [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool has a fixed number of nodes')],
     [instanceType !== undefined, unconsolidatable('unknown-instance-type', `Instance Type "${type}" not found`)],
     [Boolean(capacityType), unconsolidatable('no-capacity-type', unlabelled(CAPACITY_TYPE_LABEL))],
     [Boolean(zone), unconsolidatable('no-zone', unlabelled(ZONE_LABEL))],
@@ -57,7 +57,7 @@ export function consolidationFilter(candidate: Candidate): ReturnType<Method['fi
       consolidateAfterOf(nodePool) !== NEVER,
       unconsolidatable('consolidation-disabled', `${pool} has consolidation disabled`),
     ],
-    [!isEmpty(candidate), declined('empty', 'nothing runs on it that needs another place')],
+    [!isEmpty(candidate), declined('empty', 'the node has no pods that must be rescheduled')],
     [consolidationPolicy !== 'WhenEmpty', unconsolidatable('only-when-empty', whenEmpty)],
     [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
   ]);
@@ -152,15 +152,15 @@ const LEAST_SAVINGS = 1e-6;
 
 const NOTHING_SAVED: Reason<DeclineCode> = {
   code: 'not-cheaper',
-  text: 'Savings Plans or reserved instances cover it: without it they would be paid for as well',
+  text: 'Savings Plans or reserved instances cover the node, and their cost remains after its removal',
 };
 
 function tooRisky(command: Command): Reason<DeclineCode> {
   const risk = `$${addedRiskOf(command).toFixed(4)}/h`;
   return {
     code: 'spot-risk',
-    text: `Interruptions of its replacement, in a spot pool that was interrupted of late, are expected to cost ${risk} more`,
-    nearestMiss: `it saves $${savingsOf(command).toFixed(4)}/h`,
+    text: `Interruptions of its replacement are expected to cost ${risk} more, because its spot pool was interrupted recently`,
+    nearestMiss: `savings of $${savingsOf(command).toFixed(4)}/h`,
   };
 }
 
@@ -208,7 +208,7 @@ function filtered(replacement: Replacement, price: number): Replacement | Reason
   if (kept.count > 0) return kept;
   const { cheapest } = replacement.claim;
   const usdPerHour = nodeUsdPerHour(replacement.claim);
-  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h, now it is $${price.toFixed(4)}/h`;
+  const nearestMiss = `the cheapest replacement is ${cheapest} at $${usdPerHour.toFixed(4)}/h, the node costs $${price.toFixed(4)}/h`;
   return { code: 'not-cheaper', text: "Can't replace with a cheaper node", nearestMiss };
 }
 

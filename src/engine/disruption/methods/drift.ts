@@ -22,8 +22,8 @@ export const drift: Method = {
   isSearch: true,
   filter: ({ nodePool, nodeClaim }) =>
     refusalBy([
-      [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
-      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+      [nodePool.spec.replicas === undefined, declined('static-pool', 'its NodePool has a fixed number of nodes')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'the node matches its NodePool and NodeClass')],
     ]),
   decide,
 };

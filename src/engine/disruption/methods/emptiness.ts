@@ -33,10 +33,10 @@ function filter(candidate: Candidate): ReturnType<Method['filter']> {
   const { replicas } = nodePool.spec;
   const disabled = `NodePool "${nodePool.metadata.name}" has consolidation disabled`;
   return refusalBy([
-    [replicas === undefined, declined('static-pool', 'its NodePool keeps a fixed number of nodes')],
+    [replicas === undefined, declined('static-pool', 'its NodePool has a fixed number of nodes')],
     [consolidateAfterOf(nodePool) !== NEVER, unconsolidatable('consolidation-disabled', disabled)],
     [stateNode.bufferPods === 0, unconsolidatable('buffer-pods', `Node "${name}" has buffer pods`)],
-    [isEmpty(candidate), declined('not-empty', 'pods that need another place run on it')],
+    [isEmpty(candidate), declined('not-empty', 'the node has pods that must be rescheduled')],
     [isTrue(nodeClaim, 'Consolidatable'), declined('not-consolidatable', 'its NodeClaim is not Consolidatable yet')],
   ]);
 }

@@ -97,13 +97,13 @@ async function attempt(candidate: Candidate, input: MethodInput, failures: Failu
     return await consolidate([candidate], input);
   } catch (error) {
     failures.push({ node: candidate.name, error: messageOf(error) });
-    return { reason: { code: 'failed', text: 'deciding about it failed; the log has the error' }, events: [] };
+    return { reason: { code: 'failed', text: 'the evaluation of the node failed; see the error in the log' }, events: [] };
   }
 }
 
 const unbalanced = (score = 0): Reason<DeclineCode> => ({
   code: 'unbalanced',
-  text: 'the Balanced policy of its NodePool finds the savings too small for the disruption',
+  text: 'the savings are too small for the disruption under the Balanced policy of its NodePool',
   nearestMiss: `score ${score.toFixed(2)}, at least ${THRESHOLD.toFixed(2)} needed`,
 });
 

@@ -15,8 +15,8 @@ export const staticDrift: Method = {
   consolidationType: '',
   filter: ({ nodePool, nodeClaim }) =>
     refusalBy([
-      [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool buys nodes as pods need them')],
-      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'it is what its NodePool and NodeClass ask for')],
+      [nodePool.spec.replicas !== undefined, declined('dynamic-pool', 'its NodePool launches nodes for pending pods')],
+      [isTrue(nodeClaim, 'Drifted'), declined('not-drifted', 'the node matches its NodePool and NodeClass')],
     ]),
   decide,
 };
@@ -40,7 +40,7 @@ async function decide({ candidates, budgets, claims, pools }: MethodInput): Prom
 /** Returns the reason for a NodePool whose budgets, node limit or unfinished replacement allow no further replacement. */
 const noRoom = (name: string): Reason<DeclineCode> => ({
   code: 'budget',
-  text: 'its NodePool has no room for one more replacement now',
+  text: 'the limit of its NodePool allows no further replacement now',
   object: { kind: 'NodePool', name },
 });
 

@@ -104,7 +104,7 @@ function notWorthIt(
   const times = before.level === 1 ? 'once' : `${before.level} times`;
   return {
     code: 'churn',
-    text: `moving its pods was undone ${times} a short while ago, and is not worth a repetition`,
+    text: `a similar consolidation of its pods was undone ${times} recently, and the savings do not justify a repetition`,
     nearestMiss:
       `score ${score.toFixed(2)}, at least ${needed.toFixed(2)} needed ` +
       `for another ${formatDuration(Math.ceil((before.untilMs - nowMs) / 1000) * 1000)}`,

@@ -34,7 +34,7 @@ export function strandedReason(stranded: ReadonlyMap<string, string>): Reason<De
     code: 'pods-stranded',
     text: strandedText(stranded),
     object: { kind: 'Pod', namespace, name },
-    nearestMiss: `${stranded.size} pod(s) would find no place`,
+    nearestMiss: `${stranded.size} pod(s) could not be scheduled`,
   };
 }
 

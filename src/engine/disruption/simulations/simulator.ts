@@ -160,7 +160,7 @@ export class Simulator {
   /** Treats pods on uninitialized nodes as stranded, because such nodes may never become initialized. */
   #interpret(plan: Plan, moved: readonly EnginePod[]): Simulation {
     const problems = new Map([...plan.refusals].map(([key, { text }]) => [key, text]));
-    for (const key of plan.notEvaluated) problems.set(key, 'there was no time to find a place for it');
+    for (const key of plan.notEvaluated) problems.set(key, 'the time limit was reached before the pod was evaluated');
     for (const { providerId, pods: placed } of plan.placements) {
       const node = this.#byId.get(providerId);
       if (node === undefined || node.initialized || node.nodeClaim === undefined) continue;

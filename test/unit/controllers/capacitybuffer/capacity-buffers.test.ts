@@ -51,7 +51,7 @@ describe('a CapacityBuffer that cannot be provisioned', () => {
     [
       'requests more pods than the memory limit allows',
       { replicas: 2 ** 31 - 1 },
-      /^Cannot keep room for 2147483647 pods: expected/,
+      /^Cannot reserve capacity for 2147483647 pods: at most/,
     ],
     ['has a limit that cannot be parsed', { replicas: 1, limits: { cpu: '1e1.5' } }, /^Cannot read quantity "1e1\.5"/],
   ])('because it %s reports the error, and does not block others', async (_, given, message) => {
@@ -77,7 +77,7 @@ describe('CapacityBuffers beyond the common limit', () => {
     expect(refused).toHaveLength(1);
     const [name = ''] = refused;
     expect(getCondition(found(name), 'ReadyForProvisioning')?.message).toMatch(
-      /^Cannot keep room for 10000 pods beside the 20000 of other capacity buffers: expected no more than 20000 in all, lower/,
+      /^Cannot reserve capacity for 10000 pods in addition to 20000 pods of other capacity buffers: at most 20000 in all, lower/,
     );
     expect(world.cluster.virtualPods.list()).toHaveLength(20_000);
     world.kube.delete(CAPACITY_BUFFER, { name: name === 'a' ? 'b' : 'a', namespace: NAMESPACE });

@@ -179,7 +179,7 @@ describe('decisions', () => {
     await house();
     expect(view(history, 'since=2100-01-01T00:00:00Z')).toEqual({ hours: [], decisions: [] });
     expect(view(history, 'since=2000-01-01T00:00:00Z').decisions).toHaveLength(1);
-    expect(() => view(history, 'since=soon')).toThrow('since: "soon" is no time such as');
+    expect(() => view(history, 'since=soon')).toThrow('since: "soon" is not a valid time');
   });
 });
 
@@ -230,7 +230,7 @@ describe('a history', () => {
     await keeper.write();
     expect(world.kube.writes).toEqual([]);
     await keeper.reconcile();
-    expect(lines.map(({ message }) => message)).toEqual(['failed keeping what is to survive restarts']);
+    expect(lines.map(({ message }) => message)).toEqual(['failed storing a document in its ConfigMap']);
     fail(undefined);
     expect(await keeper.reconcile()).toEqual({ kind: 'after', waitMs: 300_000 });
     await keeper.reconcile();
@@ -241,7 +241,7 @@ describe('a history', () => {
     const { keeper, document, lines, history } = keeping();
     await document.write(['{"version":9}']);
     await keeper.reconcile();
-    expect(lines.map(({ message }) => message)).toEqual(['failed reading what was kept, starting afresh']);
+    expect(lines.map(({ message }) => message)).toEqual(['failed reading the stored document, starting with an empty one']);
     history.hours.sample(0, new Map());
     await keeper.reconcile();
     expect(await document.read()).toMatch(/^{"version":1,/);

@@ -279,7 +279,7 @@ describe('taints and conditions without a command', () => {
     expect(marks()).toEqual([]);
     expect(world.errors()).toEqual([]);
     expect(fieldsOf('requeued').map(({ error }) => String(error))).toContain(
-      'Requeue: removing taint from nodes: others wrote first',
+      'Requeue: removing taint from nodes: write conflict',
     );
   });
 });

@@ -100,7 +100,7 @@ describe('a consolidation', () => {
     await comeAndGo();
     expect(events('DisruptionUndone')).toEqual([
       expect.stringMatching(
-        /^Undone after .*: delete: \[.*\], NodeClaim default-\w+ was bought again for its pods; until .* worth more$/,
+        /^Undone after .*: delete: \[.*\], NodeClaim default-\w+ was launched for its pods; until .* higher savings$/,
       ),
     ]);
     // After it was undone once, the move is repeated because its share of savings exceeds its share of disruption.
@@ -190,7 +190,7 @@ describe('a consolidation', () => {
     expect(move()?.state).toBe(state);
     if (state === 'watched') return;
     expect(move()?.undone).toMatchObject({ because: 'replacement-gone', nodeClaim: replacement?.metadata.name });
-    expect(events('DisruptionUndone')).toEqual([expect.stringMatching(/ was its replacement and is gone; until /)]);
+    expect(events('DisruptionUndone')).toEqual([expect.stringMatching(/ was its replacement and was removed; until /)]);
   });
 
   it('that deletes only empty nodes may be repeated without a limit', async () => {

@@ -71,7 +71,7 @@ describe('NodeOverlays', () => {
     expect(verdict('dear')).toBe('True/ValidationSucceeded/true');
     expect(verdict('o-0')).toBe('False/TooManyNodeOverlays/false');
     expect(verdict('o-99')).toBe('True/ValidationSucceeded/true');
-    expect(world.errors()).toContainEqual(expect.stringContaining('leaving out node overlays'));
+    expect(world.errors()).toContainEqual(expect.stringContaining('ignoring node overlays that exceed the limit'));
   });
 
   it('have no effect if the feature gate is disabled', async () => {

@@ -32,7 +32,7 @@ describe('default topology spread', () => {
     world.deploy('web', 2, '500m');
     await world.pass(20);
     expect(new Set(zones())).toEqual(new Set(['zone-a', 'zone-b']));
-    const said = world.lines.filter(({ message }) => message.startsWith('scheduler-config is set:'));
+    const said = world.lines.filter(({ message }) => message.startsWith('scheduler-config is set,'));
     expect(said).toMatchObject([
       { level: 'info', fields: { 'default-topology-spread-constraints': [{ maxSkew: 1, topologyKey: ZONE_LABEL }] } },
     ]);

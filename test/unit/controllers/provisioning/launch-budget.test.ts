@@ -92,12 +92,12 @@ describe('nodes without the label that a pod selects', () => {
     const pod = podOf();
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(2);
-    const lack = 'it has no label team, and the pod selects team In [a]';
+    const lack = 'the node does not have the label team, but the pod selects team In [a]';
     expect(told('NotBound')).toContain(`Pod is not bound to node/node-1, although it is initialized: ${lack}`);
     expect(told('NotBound', 'NodePool')).toContain(
-      `Pod default/${pod.metadata.name} is not bound to node/node-1 of this NodePool, which was bought for it: ${lack}`,
+      `Pod default/${pod.metadata.name} is not bound to node/node-1 of this NodePool, which was launched for it: ${lack}`,
     );
-    expect(told('PodHeld')[0]).toMatch(/^No nodes are bought for this pod until 2026-.*Z: .*it has no label team/);
+    expect(told('PodHeld')[0]).toMatch(/^No nodes are launched for this pod until 2026-.*Z: .*does not have the label team/);
     expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
@@ -192,12 +192,12 @@ describe('nodes that pods cannot use for another reason', () => {
     {
       why: 'a taint',
       change: { spec: { taints: [{ key: 'agent', value: 'missing', effect: 'NoSchedule' }] } },
-      text: 'it has the taint agent=missing:NoSchedule, which the pod does not tolerate',
+      text: 'the node has the taint agent=missing:NoSchedule, which the pod does not tolerate',
     },
     {
       why: 'less room than their instance type should have',
       change: { status: { allocatable: { cpu: '900m', memory: '4Gi', pods: '58' } } },
-      text: 'it has 900m of cpu for pods, and the pod requests 1',
+      text: 'the node has 900m of cpu for pods, but the pod requests 1',
     },
   ])('are launched twice because of $why', async ({ change, text }) => {
     teamPool();
@@ -222,7 +222,7 @@ describe('a node that fits its pod', () => {
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(1);
     expect(told('NotBound')[0]).toContain(
-      'nothing of the node speaks against it: the scheduler elsewhere has not bound',
+      'the node is suitable, but the scheduler elsewhere has not bound',
     );
     expect(told('NotBound', 'NodePool')).not.toEqual([]);
     schedules = () => true;

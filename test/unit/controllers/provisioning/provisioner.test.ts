@@ -247,7 +247,7 @@ describe('provisioning', () => {
     expect(messages('ignoring nodepool, not ready')).toBeGreaterThan(0);
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
-      'Failed to schedule pod, no dynamic nodepools found; NodePool broken takes no part (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
+      'Failed to schedule pod, no dynamic nodepools found; NodePool broken is not used (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
     );
     expect(await world.metrics.text()).toContain('pods_scheduling_decision_duration_seconds_count 1');
     const ready = world.kube
@@ -271,7 +271,7 @@ describe('provisioning', () => {
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
     expect(refused()).toEqual([]);
 
-    const message = 'alias al2023@v1 names no image in us-west-2';
+    const message = 'alias al2023@v1 does not match an image in us-west-2';
     const conditions = [{ type: 'AMIsReady', status: 'False' as const, reason: 'AMINotFound', message }];
     world.kube.patch(EC2_NODE_CLASS, { name: 'fresh' }, { status: { conditions } }, 'status');
     await world.pass(30);
@@ -289,7 +289,7 @@ describe('provisioning', () => {
     world.pending(1, '500');
     await world.pass(5);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toMatch(
-      /^Failed to schedule pod, no instance type has enough resources, .*; NodePool broken takes no part \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
+      /^Failed to schedule pod, no instance type has enough resources, .*; NodePool broken is not used \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
     );
   });
 

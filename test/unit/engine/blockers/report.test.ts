@@ -84,7 +84,7 @@ describe('a node that is draining', () => {
       blockers: [
         {
           code: 'pdb',
-          text: 'PodDisruptionBudget default/web lets 0 pods go: 2 are healthy, 2 must be',
+          text: 'PodDisruptionBudget default/web allows 0 evictions: 2 pods are healthy, 2 are required',
           object: { kind: 'PodDisruptionBudget', namespace: 'default', name: 'web' },
           pods: ['default/a', 'default/b'],
           healthy: { current: 2, desired: 2, allowed: 0 },
@@ -152,7 +152,7 @@ describe('a node that is draining', () => {
     const kept = leaving({ finalizers: ['example.com/audit', TERMINATION_FINALIZER] });
     expect(found(kept)?.blockers.at(-1)).toEqual({
       code: 'node-finalizer',
-      text: 'Node is kept by finalizers of others: example.com/audit',
+      text: 'Node is kept by finalizers of other controllers: example.com/audit',
       object: { kind: 'Node', name: 'a' },
       since: AN_HOUR_AGO,
     });
@@ -168,7 +168,7 @@ describe('a node that is draining', () => {
     expect(found(leaving({ conditions }))?.blockers).toEqual([
       {
         code: 'instance',
-        text: 'no pod and no volume is left: its instance is being terminated',
+        text: 'no pods and volumes are left, and the instance is being terminated',
         object: { kind: 'NodeClaim', name: 'a' },
         since: AN_HOUR_AGO,
       },
@@ -216,7 +216,7 @@ describe('a node that is not disrupted', () => {
       blockers: [
         {
           code: 'budget',
-          text: 'budgets of NodePool default let 1 of 2 nodes be away for reason Underutilized, and 1 are; karpenter budgets says when that changes',
+          text: 'budgets of NodePool default allow 1 of 2 nodes to be disrupted for reason Underutilized, and 1 are; karpenter budgets shows when this changes',
         },
       ],
     });

@@ -118,27 +118,27 @@ describe('verdicts', () => {
           }),
         ],
       },
-      verdict: { code: 'deleting', nearestMiss: '1 pod left to evict, by 2026-01-15T13:00:00Z at the latest' },
+      verdict: { code: 'deleting', nearestMiss: '1 pod left to evict, no later than 2026-01-15T13:00:00Z' },
     },
     {
       why: 'pods that resist for as long as they like while it goes',
       question: { nodes: [stateNode('a', { state: { markedForDeletion: true }, pods: [busy('p'), busy('q')] })] },
       verdict: {
         code: 'deleting',
-        nearestMiss: expect.stringMatching(/^2 pods left to evict, for as long as/) as never,
+        nearestMiss: expect.stringMatching(/^2 pods left to evict, without a time limit/) as never,
       },
     },
     {
       why: 'what comes when its pods are gone',
       question: { nodes: [stateNode('a', { state: { markedForDeletion: true } })] },
-      verdict: { code: 'deleting', nearestMiss: 'no pod is left to evict: volumes and the instance go next' },
+      verdict: { code: 'deleting', nearestMiss: 'no pods are left to evict; volumes are detached and the instance is terminated next' },
     },
     {
       why: 'the price',
       question: { nodes: [stateNode('a', { pods: [busy('p')] })], onDemandOnly: true },
       verdict: {
         code: 'not-cheaper',
-        nearestMiss: 'the cheapest replacement is m.large at $0.1000/h, now it is $0.1000/h',
+        nearestMiss: 'the cheapest replacement is m.large at $0.1000/h, the node costs $0.1000/h',
       },
     },
     {
@@ -147,7 +147,7 @@ describe('verdicts', () => {
         nodes: [stateNode('a', { pods: [busy('p')], claim: conditions('Initialized') })],
         disruption: { consolidateAfter: '5m' },
       },
-      verdict: { code: 'not-consolidatable', nearestMiss: 'in 5m0s, if no pod comes or goes' },
+      verdict: { code: 'not-consolidatable', nearestMiss: 'in 5m0s, if no pod is added or removed' },
     },
     {
       why: 'its budget although it is empty',
@@ -155,7 +155,7 @@ describe('verdicts', () => {
       verdict: {
         code: 'budget',
         object: { kind: 'NodePool', name: 'default' },
-        nearestMiss: '0 of 1 nodes are away or going, 0 may be',
+        nearestMiss: '0 of 1 nodes are not ready or being deleted, 0 allowed',
       },
     },
     {
@@ -168,7 +168,7 @@ describe('verdicts', () => {
       },
       verdict: {
         code: 'budget',
-        nearestMiss: '0 of 1 nodes are away or going, 0 may be: by budgets[1] until 2026-01-15T15:00:00Z',
+        nearestMiss: '0 of 1 nodes are not ready or being deleted, 0 allowed: by budgets[1] until 2026-01-15T15:00:00Z',
       },
     },
     {
@@ -177,7 +177,7 @@ describe('verdicts', () => {
         nodes: [stateNode('a')],
         disruption: { budgets: [{ nodes: '0', schedule: '@hourly', duration: '1h' }] },
       },
-      verdict: { code: 'budget', nearestMiss: '0 of 1 nodes are away or going, 0 may be' },
+      verdict: { code: 'budget', nearestMiss: '0 of 1 nodes are not ready or being deleted, 0 allowed' },
     },
     {
       why: 'a budget that cannot be read',
@@ -187,7 +187,7 @@ describe('verdicts', () => {
       },
       verdict: {
         code: 'budget',
-        nearestMiss: expect.stringMatching(/ 0 may be: invalid cron schedule "61 \* \* \* \*", expected/) as never,
+        nearestMiss: expect.stringMatching(/ 0 allowed: invalid cron schedule "61 \* \* \* \*", expected/) as never,
       },
     },
     {
@@ -249,7 +249,7 @@ describe('verdicts', () => {
     const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
     expect(verdicts).toMatchObject([
       { code: 'chosen' },
-      { code: 'budget', nearestMiss: '0 of 2 nodes are away or going, 1 may be: others go first' },
+      { code: 'budget', nearestMiss: '0 of 2 nodes are not ready or being deleted, 1 allowed: other nodes are disrupted first' },
     ]);
   });
 

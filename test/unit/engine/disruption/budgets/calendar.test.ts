@@ -77,32 +77,32 @@ describe('calendarOf', () => {
     [
       [{ nodes: '0' }],
       [
-        'always-zero: budgets[0] lets no node go, for ever: it has nodes "0" and no schedule',
-        'never-opens: no node may ever go for reason Empty, Drifted, Underutilized: open a window in which the budgets let one go',
+        'always-zero: budgets[0] never allows disruption, because it has nodes "0" and no schedule',
+        'never-opens: no node can ever be disrupted for reason Empty, Drifted, Underutilized; change the budgets to allow disruption at some time',
       ],
     ],
     [
       [{ nodes: '0%', reasons: ['Drifted' as const] }],
       [
-        'always-zero: budgets[0] lets no node go, for ever: it has nodes "0%" and no schedule',
-        'never-opens: no node may ever go for reason Drifted: open a window in which the budgets let one go',
+        'always-zero: budgets[0] never allows disruption, because it has nodes "0%" and no schedule',
+        'never-opens: no node can ever be disrupted for reason Drifted; change the budgets to allow disruption at some time',
       ],
     ],
     [
       [{ nodes: '0', schedule: '@hourly', duration: '2h' }],
       [
-        'never-opens: no node may ever go for reason Empty, Drifted, Underutilized: open a window in which the budgets let one go',
+        'never-opens: no node can ever be disrupted for reason Empty, Drifted, Underutilized; change the budgets to allow disruption at some time',
       ],
     ],
     [
       [{ nodes: '5', schedule: '0 0 30 2 *', duration: '1h' }],
-      ['never-in-force: budgets[0] is never in force: its schedule "0 0 30 2 *" never hits'],
+      ['never-in-force: budgets[0] is never active, because its schedule "0 0 30 2 *" never matches'],
     ],
     [
       [{ nodes: '10%' }, { nodes: '5', schedule: 'soon', duration: '1h' }],
       [
         expect.stringMatching(
-          /^unreadable: invalid cron schedule "soon".*; until it is corrected, none of its nodes may go$/,
+          /^unreadable: invalid cron schedule "soon".*; none of its nodes can be disrupted until this is corrected$/,
         ),
       ],
     ],
@@ -124,7 +124,7 @@ describe('calendarOf', () => {
     const budget: Budget = { nodes: '0', schedule: '* * * * *', duration: '1s' };
     const { warnings } = calendarOf(standing([budget]), { fromMs: NOW, toMs: NOW + 30 * DAY });
     const end = new Date(NOW + MOST_HITS * 60_000).toISOString().replace('.000', '');
-    expect(warnings.map(({ text }) => text)).toEqual([`budgets[0] hits too often to be followed beyond ${end}`]);
+    expect(warnings.map(({ text }) => text)).toEqual([`the schedule of budgets[0] starts too often to be computed beyond ${end}`]);
   });
 
   it('agrees with the operator at any time', () => {

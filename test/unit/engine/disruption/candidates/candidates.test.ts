@@ -52,7 +52,7 @@ describe('a node that cannot be evaluated', () => {
     const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
     expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
       code: 'unreadable',
-      text: expect.stringMatching(/^node cannot be judged, /),
+      text: expect.stringMatching(/^node cannot be evaluated, /),
     });
   });
 });

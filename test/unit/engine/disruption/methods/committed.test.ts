@@ -72,7 +72,7 @@ describe('consolidation of nodes that commitments cover', () => {
     expect(commands).toEqual([]);
     expect(reasons?.get(a.providerId)).toMatchObject({
       code: 'not-cheaper',
-      text: expect.stringContaining('cover it'),
+      text: expect.stringContaining('cover the node'),
     });
   });
 

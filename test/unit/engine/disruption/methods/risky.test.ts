@@ -55,9 +55,9 @@ describe('a replacement in a recently interrupted spot pool', () => {
     const { commands, events, reasons } = await into(0.2);
     expect(commands).toEqual([]);
     expect([...(reasons?.values() ?? [])]).toEqual([
-      expect.objectContaining({ code: 'spot-risk', nearestMiss: 'it saves $0.1600/h' }),
+      expect.objectContaining({ code: 'spot-risk', nearestMiss: 'savings of $0.1600/h' }),
     ]);
-    expect(events[0]?.message).toMatch(/^Interruptions of its replacement, .* \$0\.2000\/h more$/);
+    expect(events[0]?.message).toMatch(/^Interruptions of its replacement are expected to cost \$0\.2000\/h more, /);
   });
 
   it('keeps all types that cost less, including types with a risk', async () => {

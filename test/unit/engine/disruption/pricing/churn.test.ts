@@ -93,7 +93,7 @@ describe('notWorthRepeating', () => {
   it('reports the missing score and the end of the restriction', () => {
     expect(asked(0.5, 1)).toEqual({
       code: 'churn',
-      text: 'moving its pods was undone once a short while ago, and is not worth a repetition',
+      text: 'a similar consolidation of its pods was undone once recently, and the savings do not justify a repetition',
       nearestMiss: 'score 0.50, at least 1.00 needed for another 1h0m0s',
     });
     expect(asked(0.5, 2)?.text).toContain('undone 2 times');
