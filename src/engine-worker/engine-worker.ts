@@ -186,7 +186,7 @@ export class EngineWorker {
   }
 
   #endHung(mostMs: number): void {
-    const text = `has not answered within ${mostMs / 1000}s and is ended`;
+    const text = `has not responded within ${mostMs / 1000}s and is terminated`;
     this.#fail(new EngineWorkerEnd(this.#name, 'hung', { text, pod: podOnBoard(this.#board) }));
     void this.#thread.terminate();
   }

@@ -200,7 +200,7 @@ export class ReceivedTypes {
   /** @throws Error if the part is missing, because an instance type without it would be silently incomplete */
   #part(id: number): unknown {
     const part = this.#parts.get(id);
-    if (part === undefined) throw new Error(`Cannot make an instance type: its part ${id} is not here`);
+    if (part === undefined) throw new Error(`Cannot restore an instance type: its part ${id} is missing`);
     return part;
   }
 }

@@ -32,7 +32,7 @@ export class Suspects {
   }
 
   hold(pods: readonly Pod[], death: EngineWorkerEnd): void {
-    const text = `the ${death.worker} worker did not come back from work in which this pod is suspected (${death.reason}); it is left out for a while, give it fewer terms of affinity, spread constraints or tolerations`;
+    const text = `the ${death.worker} worker ended, probably because of this pod (${death.reason}); the pod is skipped for some time, reduce its affinity terms, spread constraints or tolerations`;
     for (const pod of pods) this.#holds.hold(pod, { code: 'solver-stuck', text });
   }
 
@@ -111,7 +111,7 @@ export class Supervision {
     const { ends, firstMs, last } = this.#inVain;
     const forMs = monotonicMs(this.#clock) - firstMs;
     throw new Error(
-      `${ends} ${last.worker} workers ended in succession without an answer, the first ${formatDuration(forMs)} ago, and there are no more pods to leave out: ${last.message}`,
+      `${ends} ${last.worker} workers ended in succession without a result, the first ${formatDuration(forMs)} ago, and there are no more pods to skip: ${last.message}`,
     );
   }
 
@@ -121,7 +121,7 @@ export class Supervision {
     const isProgress = this.suspects.among(suspects).size < suspects.length;
     this.suspects.hold(suspects, death);
     this.#reports?.metrics.counter(ENGINE_WORKER_RESTARTS).inc({ worker: death.worker, reason: death.reason });
-    this.#reports?.log.error('an engine worker ended, starting another', {
+    this.#reports?.log.error('an engine worker ended, starting a new one', {
       worker: death.worker,
       reason: death.reason,
       error: death.message,
@@ -138,7 +138,7 @@ export class Supervision {
     const wasGivenUp = this.#inVain !== undefined && isGivenUp(this.#inVain);
     this.#inVain = { ends: ends + 1, firstMs, lastMs: nowMs, last };
     if (wasGivenUp || !isGivenUp(this.#inVain)) return;
-    this.#reports?.log.error('engine workers go on ending, failing /healthz to have the container restarted', {
+    this.#reports?.log.error('engine workers repeatedly ended, failing /healthz to restart the container', {
       worker: last.worker,
       error: last.message,
       'ends-in-vain': ends + 1,

@@ -43,7 +43,7 @@ export class WorkerState {
     return pools.map(({ nodePool, types, extras }) => {
       const instanceTypes = this.#types.list(types);
       if (instanceTypes === undefined)
-        throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is not here`);
+        throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is missing`);
       return { nodePool, instanceTypes, ...defined({ extras }) };
     });
   }
@@ -57,7 +57,7 @@ export class WorkerState {
 
   /** @throws Error if no cluster was sent for simulations */
   get simulated(): Simulated {
-    if (this.#simulated === undefined) throw new Error('Cannot simulate: the worker has been given no cluster for it');
+    if (this.#simulated === undefined) throw new Error('Cannot simulate: the worker has not received a cluster');
     return this.#simulated;
   }
 

@@ -53,7 +53,7 @@ const emptiable = ({ worstFirst }: EmptiableRequest): Results['emptiable'] =>
 async function decided(request: DecideRequest): Promise<Results['decide']> {
   const { snapshot, simulator } = state.simulated;
   const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
-  if (method === undefined) throw new Error(`Cannot decide: there is no disruption method "${request.method}"`);
+  if (method === undefined) throw new Error(`Cannot decide: unknown disruption method "${request.method}"`);
   const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
   const wanted = new Set(request.candidates);
   const candidates = snapshot.nodes

@@ -15,7 +15,7 @@ const HTTP_CLIENT = 'check the client: it closed its connection, or requested da
 /** Remedies by message. Each message of `log.error` is listed here, unless its call passes a remedy. */
 export const REMEDIES: Readonly<Record<string, string>> = {
   'Reconciler error': 'it is retried; if it persists, check the conditions and events of the object',
-  'writes conflict again and again, retrying': 'check for another controller that writes the same object',
+  'repeated write conflicts, retrying': 'check for another controller that writes the same object',
   'could not schedule pod': 'run karpenter explain pod NAME, which shows the necessary change for each NodePool',
   'ignoring nodepool, not ready':
     'run kubectl describe for the NodePool and its EC2NodeClass; a condition has the reason',
@@ -26,10 +26,10 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'correct the causes that /debug/launches lists; the allowance of the NodePool still bounds its launches',
   'forgetting a launch before its outcome is known, there are too many':
     'no action is needed; if its node does not serve its pods, this is not counted',
-  'nothing can be bought for the nodepool now':
+  'no offering is available for the nodepool':
     'run karpenter offerings to list unavailable offerings; allow more types or zones',
   'ignoring the node fee of the nodepool': 'correct the annotation that the error names, or remove it',
-  'could not pack nodes more cheaply, buying those that were found first':
+  'could not pack pods at a lower price, launching the nodes of first-fit':
     'no action is needed; the nodes may cost more',
   'failed launching nodeclaim':
     'the pods are scheduled again; karpenter offerings and the EC2NodeClass show the reason',
@@ -39,10 +39,10 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'missing taint prevents registration-related race conditions on Karpenter-managed nodes':
     'have the user data or the AMI register nodes with the taint karpenter.sh/unregistered:NoExecute',
   'unreadable field of nodeclaim': 'correct the field in the NodePool, or delete the NodeClaim',
-  'leaving out an object that cannot be read': 'correct the field that the error names',
-  'read an object that cannot be used': 'correct the field that the error names, or delete the object',
+  'ignoring an invalid object': 'correct the field that the error names',
+  'received an invalid object': 'correct the field that the error names, or delete the object',
   'failed updating capacity buffers': 'it is retried; kubectl describe capacitybuffer shows its conditions',
-  'leaving out node overlays':
+  'ignoring node overlays that exceed the limit':
     'merge or delete NodeOverlays; kubectl get nodeoverlays shows those that are not Ready; the lowest weights are left out first',
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',
   'failed computing consolidation':
@@ -56,29 +56,29 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed to create valid sqs provider':
     'set INTERRUPTION_QUEUE to the name of an existing queue that the operator may read',
   'failed parsing interruption message': 'no action is needed, it is deleted; check for other senders to the queue',
-  'ignoring ssm parameter, its value is no image id': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
+  'ignoring ssm parameter, its value is not an image ID': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
   'ignoring ssm parameter, it does not exist': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
-  'ignoring ssm parameter, it may not be read': 'allow ssm:GetParameter for it; otherwise its variant is not launched',
+  'ignoring ssm parameter, access is denied': 'allow ssm:GetParameter for it; otherwise its variant is not launched',
   'failed parsing instance id': 'correct or delete the NodeClaim: its providerID is not one of EC2',
   'failed while checking on-demand fallback': 'allow more instance types in the requirements of the NodePool',
   'received more instances than requested, ignoring the surplus': 'no action is needed; the surplus is terminated',
-  'leaving out prices that cannot be used': AWS_ANSWER,
-  'leaving out instance types that cannot be used': AWS_ANSWER,
+  'ignoring invalid prices': AWS_ANSWER,
+  'ignoring invalid instance types': AWS_ANSWER,
   'user data is close to the size limit of EC2': 'make spec.userData of the EC2NodeClass shorter',
   'failed to delete launch template': 'no action is needed; it is retried, and a template has no cost',
   'failed to list launch templates': 'no action is needed; unused launch templates are deleted later',
   'failed accepting a connection': 'raise the number of files that the process may open',
   'failed serving request': HTTP_CLIENT,
-  'an engine worker ended, starting another': 'raise controller.resources.limits.memory if it ran out of memory',
-  'engine workers go on ending, failing /healthz to have the container restarted':
+  'an engine worker ended, starting a new one': 'raise controller.resources.limits.memory if it ran out of memory',
+  'engine workers repeatedly ended, failing /healthz to restart the container':
     'raise controller.resources.limits.memory, or delete the pod that the lines before name',
   'failed exporting traces':
     'check the collector and its connection: OTEL_EXPORTER_OTLP_ENDPOINT and …_HEADERS; other work is not affected',
   'failed recording event': API_SERVER,
-  'failed keeping what is to survive restarts':
+  'failed storing a document in its ConfigMap':
     'run helm upgrade, which creates the ConfigMap and allows get and update of it in the Role of the namespace; it is retried',
-  'failed reading what was kept, starting afresh': 'no action is needed; the previous content is lost',
-  'leaving alone a ConfigMap that somebody else made':
+  'failed reading the stored document, starting with an empty one': 'no action is needed; the previous content is lost',
+  'not using a ConfigMap that was created by another client':
     'delete the ConfigMap; otherwise no history is kept across restarts; COST_HISTORY=false and SPOT_RISK=0 disable it',
   'the API server serves no requests, retrying': API_SERVER,
   'failed handling event': TELL_US,
@@ -87,8 +87,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed watching, retrying': API_SERVER,
   'leader election lost': `the process restarts; if it persists, ${API_SERVER}`,
   'failed acquiring lease, retrying': API_SERVER,
-  'leaving out an entry of the price book': 'correct the field in the error; other entries are used',
-  'failed reading the price book, keeping what was read before': 'correct the file that --price-book names',
+  'ignoring an invalid entry of the price book': 'correct the field in the error; other entries are used',
+  'failed reading the price book, using the previous version': 'correct the file that --price-book names',
   'an entry of the price book expires soon': 'renew it, and import it again: karpenter prices import --help',
   'an entry of the price book has expired': 'remove it from the price book, or renew it and import it again',
   'ignoring a setting': 'correct its name, or remove it',

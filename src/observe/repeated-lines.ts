@@ -59,7 +59,7 @@ const VARYING = /[0-9a-f]{8}-[0-9a-f-]{27}|\d+/g;
 /** Lines about events. Each of them is written, even if all fields are equal. */
 export const REPEATED_EVENTS: ReadonlySet<string> = new Set([
   'computed new nodeclaim(s) to fit pod(s)',
-  'an engine worker ended, starting another',
+  'an engine worker ended, starting a new one',
 ]);
 
 /**

@@ -109,9 +109,9 @@ export function reportSeries(log: Logger): (count: ScrapeCount) => void {
     if (!isOver || before) return;
     const largest = [...byMetric].sort(([, a], [, b]) => b - a).slice(0, NAMED);
     log.error('metrics have more series than their budget', {
-      error: `${series} series, the budget is ${budget}; all are served`,
+      error: `${series} series exceed the budget of ${budget}; all series are served`,
       largest: largest.map(([name, count]) => `${name}: ${count}`),
-      remedy: 'drop what is not needed by metricRelabelings of the ServiceMonitor',
+      remedy: 'drop unneeded series with metricRelabelings of the ServiceMonitor',
     });
   };
 }

@@ -15,10 +15,10 @@ const gate = (name: string, fallback: boolean, help: string): FeatureGate => ({ 
 export const CORE_GATES = {
   reservedCapacity: gate('ReservedCapacity', true, 'Launch into capacity reservations'),
   spotToSpotConsolidation: gate('SpotToSpotConsolidation', false, 'Replace spot nodes with cheaper spot nodes'),
-  nodeRepair: gate('NodeRepair', false, 'Replace nodes that report themselves broken'),
-  nodeOverlay: gate('NodeOverlay', false, 'Apply NodeOverlays: prices and capacities of your own'),
-  staticCapacity: gate('StaticCapacity', false, 'Keep `spec.replicas` nodes of a NodePool that sets it'),
-  capacityBuffer: gate('CapacityBuffer', false, 'Keep room for the pods of CapacityBuffers'),
+  nodeRepair: gate('NodeRepair', false, 'Replace unhealthy nodes'),
+  nodeOverlay: gate('NodeOverlay', false, 'Apply custom prices and capacities of NodeOverlays'),
+  staticCapacity: gate('StaticCapacity', false, 'Keep `spec.replicas` nodes of NodePools that set this field'),
+  capacityBuffer: gate('CapacityBuffer', false, 'Reserve capacity for CapacityBuffers'),
 };
 
 export const AWS_GATES = {
@@ -45,7 +45,7 @@ export function parseGates(variable: string, list: string): ReadonlyMap<string, 
     const [name = '', value] = pair.split(/=(.*)/s).map((part) => part.trim());
     if (value === undefined) {
       throw new SettingsError(
-        `parsing feature gates, malformed pair ${quoted(pair)} in ${variable}, expect string=bool such as NodeRepair=true`,
+        `parsing feature gates, malformed pair ${quoted(pair)} in ${variable}, expect string=bool, for example NodeRepair=true`,
       );
     }
     const enabled = parseLaxBoolean(value);
@@ -74,7 +74,7 @@ export function unknownGates(source: string, declared: Gates, given: Iterable<st
     .filter((name) => !names.includes(name))
     .map((name) => {
       const nearest = nearestName(name, names);
-      const hint = nearest === undefined ? `known are ${names.join(', ')}` : `did you mean ${nearest}?`;
-      return `${source}: unknown feature gate ${quoted(name.slice(0, LONGEST_NAME))} has no effect; ${hint}`;
+      const hint = nearest === undefined ? `use one of ${names.join(', ')}` : `did you mean ${nearest}?`;
+      return `${source}: unknown feature gate ${quoted(name.slice(0, LONGEST_NAME))} is ignored; ${hint}`;
     });
 }

@@ -124,7 +124,7 @@ function isInsider(
 }
 
 const ELSEWHERE =
-  '/debug is served on loopback alone: use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
+  '/debug is served only on loopback; use kubectl port-forward, or set DEBUG_ENDPOINTS=all on the operator\n';
 
 /** Maximum number of pages with a kept response. The oldest page is removed first and must be rendered again. */
 const PAGES = 16;

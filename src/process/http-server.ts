@@ -201,7 +201,7 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
 function oldest(connections: ReadonlyMap<Socket, number>): Socket {
   const [first, ...others] = connections;
   const idle = [first, ...others.slice(0, -1)].find((connection) => connection?.[1] === 0) ?? first;
-  if (idle === undefined) throw new RangeError('Cannot choose a connection: there is none');
+  if (idle === undefined) throw new RangeError('Cannot choose a connection: no connection exists');
   return idle[0];
 }
 

@@ -56,12 +56,12 @@ export function returnMemory({
     await Promise.all(workers.map((worker) => worker.giveBack()));
     keptBytes = residentBytes();
     waitMs = REST_MS;
-    log.debug('gave memory back', { 'before-mib': Math.round(before / MIB), 'after-mib': Math.round(keptBytes / MIB) });
+    log.debug('released memory', { 'before-mib': Math.round(before / MIB), 'after-mib': Math.round(keptBytes / MIB) });
   };
   const next = (): void =>
     void clock.after(waitMs, () => {
       // the process must not end because memory could not be returned
-      const failed = (error: unknown): void => log.debug('could not give memory back', { error: messageOf(error) });
+      const failed = (error: unknown): void => log.debug('could not release memory', { error: messageOf(error) });
       void look().catch(failed).finally(next);
     });
   next();

@@ -28,7 +28,7 @@ export function memoryWatch({ limit, metrics, log, residentBytes }: MemoryWatchO
     const share = resident / limit.bytes;
     if (!isNear && share > NEAR) {
       isNear = true;
-      log.error('memory in use is near its limit, after which the container is killed', {
+      log.error('memory in use is near the limit at which the container is killed', {
         ...facts(resident, limit),
         remedy: 'raise controller.resources.limits.memory of the chart',
       });

@@ -98,11 +98,11 @@ function offsetIn(query: URLSearchParams): number {
   const text = query.get('offset') ?? '0';
   const offset = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(offset)) return offset;
-  throw new BadQuery(`offset: ${quoted(text)} is not a number of series, such as ${PAGE}`);
+  throw new BadQuery(`offset: ${quoted(text)} is not a number of series, for example ${PAGE}`);
 }
 
 function unknownName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
-  const hint = nearest === undefined ? '/debug/metrics lists all' : `did you mean ${nearest}?`;
-  return `name: there is no metric ${quoted(name)}, ${hint}`;
+  const hint = nearest === undefined ? 'see /debug/metrics for all metrics' : `did you mean ${nearest}?`;
+  return `name: unknown metric ${quoted(name)}, ${hint}`;
 }

@@ -81,7 +81,7 @@ export const integer = (flag: string, fallback: number, help: string): Option<nu
   option(flag, fallback, help, {
     flag: (value) => {
       const parsed = Number(value);
-      if (!/^[+-]?\d+$/.test(value) || !Number.isSafeInteger(parsed)) throw new SettingsError('must be a whole number');
+      if (!/^[+-]?\d+$/.test(value) || !Number.isSafeInteger(parsed)) throw new SettingsError('must be an integer');
       return parsed;
     },
   });
@@ -106,7 +106,7 @@ export const duration = (flag: string, fallbackMs: number, help: string): Option
       try {
         return parseDuration(value);
       } catch {
-        throw new SettingsError('must be a duration such as 10s, 1m or 2h45m');
+        throw new SettingsError('must be a duration, for example 10s, 1m or 2h45m');
       }
     },
   });

@@ -65,8 +65,8 @@ function report(limit: MemoryLimit, budget: ReturnType<typeof memoryBudget>, log
     'worker-heap-mib': worker.maxOldGenerationSizeMb + worker.maxYoungGenerationSizeMb,
     'reserve-mib': reserveMb,
   };
-  log.debug('divided the memory', fields);
+  log.debug('calculated the memory limits of heaps', fields);
   if (excessMb === 0) return;
   const remedy = 'start node with --max-old-space-size-percentage=26 --max-semi-space-size=4, or raise the limit';
-  log.error('the heaps together may grow beyond the memory limit', { ...fields, 'excess-mib': excessMb, remedy });
+  log.error('the sum of the heap limits exceeds the memory limit', { ...fields, 'excess-mib': excessMb, remedy });
 }

@@ -27,7 +27,7 @@ export async function profile(response: ServerResponse, { path, query }: Request
   if (name === '') return answer(response, 200, INDEX);
   if (name === 'cmdline') return answer(response, 200, process.argv.join('\0'));
   if (!Object.hasOwn(MAKERS, name)) return answer(response, 404, `no profile named "${name}"\n${INDEX}`);
-  if (isAtWork) return answer(response, 503, 'another profile is being made, try again when it is done\n');
+  if (isAtWork) return answer(response, 503, 'another profile is being recorded, try again when it is finished\n');
   isAtWork = true;
   const gone = new AbortController();
   response.once('close', () => gone.abort());

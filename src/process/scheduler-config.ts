@@ -84,7 +84,7 @@ function misfit(all: readonly TopologySpreadConstraint[], index: number): string
  */
 function misspelledLabel(key: string): string | undefined {
   const [name = '', prefix, more] = key.split('/').reverse();
-  if (more !== undefined) return 'it may hold one slash only';
+  if (more !== undefined) return 'it must contain at most one slash';
   if (prefix !== undefined && (prefix.length > 253 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(prefix))) {
     return 'its prefix must be a DNS subdomain';
   }

@@ -30,28 +30,28 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
 export const OPTIONS = {
-  karpenterService: text('karpenter-service', '', 'Name of the Service; historic, without effect'),
+  karpenterService: text('karpenter-service', '', 'Name of the Service; deprecated, without effect'),
   metricsPort: integer('metrics-port', 8080, 'Port of the metrics endpoint'),
   healthProbePort: integer('health-probe-port', 8081, 'Port of the health and readiness probes'),
   kubeClientQps: integer('kube-client-qps', 200, 'Requests per second to the API server'),
   kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
-  debugEndpoints: text('debug-endpoints', 'loopback', 'Who may read /debug on the metrics port: loopback, all or off'),
-  livePage: text('live-page', '', 'Address to serve the live page at, such as 127.0.0.1:8090; empty for no page'),
-  metrics: text('metrics', 'budget', 'What /metrics serves: budget, or karpenter for every series that Karpenter has'),
+  debugEndpoints: text('debug-endpoints', 'loopback', 'Clients that can read /debug on the metrics port: loopback, all or off'),
+  livePage: text('live-page', '', 'Address of the live page, for example 127.0.0.1:8090; empty to disable the page'),
+  metrics: text('metrics', 'budget', 'Series of /metrics: budget, or karpenter for all series of Karpenter'),
   disableControllerWarmup: toggle(
     'disable-controller-warmup',
     true,
-    'For compatibility with Karpenter; without effect: replicas that stand by always watch, so that they can take over at once',
+    'For compatibility with Karpenter; without effect, because standby replicas always watch to take over immediately',
   ),
   disableLeaderElection: toggle('disable-leader-election', false, 'Run controllers without holding the lease'),
   disableClusterStateObservability: toggle(
     'disable-cluster-state-observability',
     false,
-    'Leave out metrics of pods, nodes, NodePools and status conditions, and events of the latter',
+    'Disable metrics of pods, nodes, NodePools and status conditions, and events of status conditions',
   ),
   leaderElectionName: text('leader-election-name', 'karpenter-leader-election', 'Name of the Lease'),
-  leaderElectionNamespace: text('leader-election-namespace', '', "Namespace of the Lease; empty for the pod's own"),
+  leaderElectionNamespace: text('leader-election-namespace', '', "Namespace of the Lease; empty for the namespace of the pod"),
   memoryLimit: integer('memory-limit', -1, 'Memory limit of the container in bytes'),
   cpuRequests: integer('cpu-requests', 1000, 'CPU requests of the container in milli-cores'),
   logLevel: text('log-level', 'info', 'One of debug, info and error'),
@@ -78,31 +78,31 @@ export const OPTIONS = {
   nodeHourlyFee: decimal(
     'node-hourly-fee',
     DEFAULT_NODE_HOURLY_FEE,
-    'USD per hour that a node costs besides what AWS charges for it; 0 to compare prices of instances alone',
+    'Hourly cost of a node in USD in addition to the charges of AWS; 0 to compare only prices of instances',
   ),
   spotRisk: decimal(
     'spot-risk',
     DEFAULT_SPOT_RISK,
-    'Weight of the expected cost of spot interruptions where prices are compared; 0 to remember and count none',
+    'Weight of the expected cost of spot interruptions in price comparisons; 0 to disable',
   ),
   expectedCpuUtilization: decimal(
     'expected-cpu-utilization',
     DEFAULT_CPU_UTILIZATION,
-    'Expected part of the requested CPU that pods use, for surplus CPU credits of burstable types; 0 to count no credits',
+    'Expected part of the requested CPU that pods use, for surplus CPU credits of burstable types; 0 to disable',
   ),
   ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
   clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
-  clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to ask EKS'),
-  clusterCaBundle: text('cluster-ca-bundle', '', "CA of the API server in base64; empty for the operator's own"),
+  clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to read it from EKS'),
+  clusterCaBundle: text('cluster-ca-bundle', '', "CA of the API server in base64; empty to use the CA of the operator"),
   isolatedVpc: toggle('isolated-vpc', false, 'Make no calls to the pricing API'),
   eksControlPlane: toggle('eks-control-plane', false, 'Read cluster details from EKS'),
-  vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor takes'),
+  vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor uses'),
   interruptionQueue: text('interruption-queue', '', 'Name of the SQS queue; empty for no interruption handling'),
   reservedEnis: integer('reserved-enis', 0, 'Network interfaces not used for pods'),
   disableDryRun: toggle('disable-dry-run', false, 'Skip dry-run authorisation checks of EC2NodeClasses'),
-  enableZonalShift: toggle('enable-zonal-shift', false, 'Avoid zones that are shifted away from'),
+  enableZonalShift: toggle('enable-zonal-shift', false, 'Launch no nodes in zones with a zonal shift'),
   amiRefreshIntervalMs: duration('ami-refresh-interval', MINUTE, 'Time between look-ups of AMIs'),
   subnetRefreshIntervalMs: duration('subnet-refresh-interval', MINUTE, 'Time between look-ups of subnets'),
   awsFeatureGates: text('aws-feature-gates', '', 'Feature gates of the AWS provider'),
@@ -112,7 +112,7 @@ export const OPTIONS = {
 export const VARIABLES = {
   systemNamespace: {
     name: 'SYSTEM_NAMESPACE',
-    help: "Namespace of the operator's own pod, and of its Lease unless another is named; the chart sets it",
+    help: "Namespace of the operator pod, and of its Lease unless another namespace is set; set by the chart",
   },
   livePageToken: {
     name: 'LIVE_PAGE_TOKEN',
@@ -253,12 +253,12 @@ function livePage(text: string, token: string): Settings['livePage'] {
   if (text === '') return undefined;
   const address = parseAddress(text);
   if (address === undefined)
-    throw new SettingsError(`${invalid('LIVE_PAGE', text)}, must be an IP address and a port such as 127.0.0.1:8090`);
+    throw new SettingsError(`${invalid('LIVE_PAGE', text)}, must be an IP address and a port, for example 127.0.0.1:8090`);
   if (token !== '' && token.length < SHORTEST_TOKEN)
     throw new SettingsError(`LIVE_PAGE_TOKEN must be at least ${SHORTEST_TOKEN} characters long`);
   if (token === '' && !isLoopback(address.host))
     throw new SettingsError(
-      `LIVE_PAGE ${quoted(text)} is open to others than this machine: set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1`,
+      `LIVE_PAGE ${quoted(text)} can be reached from other machines; set LIVE_PAGE_TOKEN, or use 127.0.0.1`,
     );
   return { address, token };
 }
@@ -274,7 +274,7 @@ function awsErrors(settings: Settings): readonly string[] {
   const { clusterName, clusterEndpoint, vmMemoryOverheadPercent, reservedEnis } = settings;
   if (clusterName === '') wrong.push('missing field, cluster-name (set CLUSTER_NAME or --cluster-name)');
   if (clusterEndpoint !== '' && !isAbsoluteUrl(clusterEndpoint)) {
-    const expected = 'CLUSTER_ENDPOINT must be absolute, such as https://example.eks.amazonaws.com';
+    const expected = 'CLUSTER_ENDPOINT must be an absolute URL, for example https://example.eks.amazonaws.com';
     wrong.push(`${quoted(clusterEndpoint)} cluster endpoint URL is not valid (${expected})`);
   }
   if (vmMemoryOverheadPercent < 0)
@@ -302,7 +302,7 @@ function rangeErrors(settings: Settings): readonly string[] {
     if (ms < 0) wrong.push(`${flag} cannot be negative (${is(flag, formatDuration(ms))})`);
   if (vmMemoryOverheadPercent >= 1) {
     const flag = 'vm-memory-overhead-percent';
-    wrong.push(`${flag} must be below 1, 0.075 standing for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
+    wrong.push(`${flag} must be less than 1, for example 0.075 for 7.5 % (${is(flag, vmMemoryOverheadPercent)})`);
   }
   const feeError = nodeHourlyFeeError(nodeHourlyFee);
   if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);

@@ -72,7 +72,7 @@ async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number)
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     late.abort();
-    reject(new Error(`it did not end within ${longestMs / 1_000} s`));
+    reject(new Error(`the check did not end within ${longestMs / 1_000} s`));
   }, longestMs);
   timer.unref();
   try {

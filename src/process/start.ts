@@ -32,8 +32,8 @@ export class Start {
     this.#clock = clock;
     this.signal = interrupt === undefined ? this.#late.signal : AbortSignal.any([interrupt, this.#late.signal]);
     this.#cancel = clock.after(LONGEST_MS, () => {
-      const cause = new Error(`it takes longer than ${formatDuration(LONGEST_MS)}`);
-      const remedy = 'correct the cause that the lines before this one name; the container starts again by itself';
+      const cause = new Error(`the start takes longer than ${formatDuration(LONGEST_MS)}`);
+      const remedy = 'correct the cause in the previous log lines; the container restarts automatically';
       this.#late.abort(new StartError('the start did not complete in time', { cause, remedy }));
     });
   }

@@ -205,7 +205,7 @@ describe('the history', () => {
     await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }), deployment('web', 1));
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
     await scenario.pass(11 * MINUTE);
-    const lines = scenario.log.filter(({ message }) => message.includes('starting afresh'));
+    const lines = scenario.log.filter(({ message }) => message.includes('starting with an empty one'));
     expect(lines).toEqual([expect.objectContaining({ level: 'ERROR', remedy: expect.any(String) })]);
     port = (await scenario.restartOperator()).metricsPort;
     await scenario.until('the history', async () => (await history()).decisions.length === 1);

@@ -156,7 +156,7 @@ describe('karpenter record', () => {
     const options = { forMs: 3_600_000, limitBytes: 1_500, name: 'small', path, clock: scenario.world.clock };
     const notes = await record(client, { ...options, signal: new AbortController().signal });
     client.close();
-    expect(notes).toContainEqual(expect.stringContaining('the limit is reached'));
+    expect(notes).toContainEqual(expect.stringContaining('reached the limit'));
     expect((await eventsOf(path)).length).toBeGreaterThan(0);
     expect((await stat(path)).size).toBeLessThan(1_500 + 300);
   });

@@ -146,7 +146,7 @@ describe('two operators', () => {
       expect.objectContaining({
         level: 'ERROR',
         message: 'ignoring a setting',
-        error: 'FEATURE_GATES: unknown feature gate "SpotToSpot" has no effect; did you mean SpotToSpotConsolidation?',
+        error: 'FEATURE_GATES: unknown feature gate "SpotToSpot" is ignored; did you mean SpotToSpotConsolidation?',
       }),
     );
     const lease = async () =>

@@ -95,7 +95,7 @@ describe('a disruption search in a thread', () => {
     expect(threads.size).toBe(3);
     const ended = 'The disruption worker ended';
     const restarted = (times: number) => ({
-      message: 'an engine worker ended, starting another',
+      message: 'an engine worker ended, starting a new one',
       worker: 'disruption',
       'ends-in-succession': times,
     });

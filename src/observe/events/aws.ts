@@ -114,7 +114,7 @@ export const GARBAGE_COLLECTION_HELD = event({
   key: 'the kind of resource',
   windowMs: 10 * MINUTE,
   message: ({ count, total, plural, until, ids }: HeldCollection) =>
-    `Holding garbage collection: ${count} of ${total} ${plural} have no NodeClaim (${ids}); none is deleted before ${until}`,
+    `Delaying garbage collection: ${count} of ${total} ${plural} have no NodeClaim (${ids}); none is deleted before ${until}`,
 });
 
 export const INSTANCES_OF_ANOTHER_CLUSTER = event({

@@ -22,7 +22,7 @@ export const LAUNCHES_UNPRODUCTIVE = event({
   key: 'uid of the NodePool, the cause and the number of back-offs',
   windowMs: 10 * MINUTE,
   message: (nodes: number, usd: number, text: string, next: string) =>
-    `${nodes} launched node(s) served no purpose and cost $${usd.toFixed(4)}: ${text}. Next attempt for affected pods at ${next}`,
+    `${nodes} launched node(s) were not used and cost $${usd.toFixed(4)}: ${text}. Next attempt for affected pods at ${next}`,
 });
 
 export const STATIC_CAPACITY_DISABLED = event({
@@ -49,7 +49,7 @@ export const OFFERINGS_AVAILABLE = event({
   about: ['NodePool'],
   meaning: 'Offerings are available again after OfferingsUnavailable.',
   key: 'uid of the NodePool',
-  message: (available: number) => `${available} offerings that this NodePool allows can be bought again`,
+  message: (available: number) => `${available} offerings that this NodePool allows are available again`,
 });
 
 export const OFFERINGS_SHORT = event({
@@ -59,7 +59,7 @@ export const OFFERINGS_SHORT = event({
   meaning: 'Some offerings of the NodePool are not available.',
   key: 'uid of the NodePool',
   message: (available: number, all: number, missing: string) =>
-    `${available} of ${all} offerings that this NodePool allows can be bought now: ${missing}`,
+    `${available} of ${all} offerings that this NodePool allows are available now: ${missing}`,
 });
 
 export const ZONAL_SHIFT_ACTIVE = event({

@@ -30,7 +30,7 @@ export const POD_HELD = event({
   meaning: 'No node is launched for the pod for some time, because nodes for such pods did not serve them.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
-  message: (until: string, text: string) => `No nodes are bought for this pod until ${until}: ${text}`,
+  message: (until: string, text: string) => `No nodes are launched for this pod until ${until}: ${text}`,
 });
 
 export const NOT_BOUND = event({
@@ -51,17 +51,17 @@ export const NOT_BOUND_OF_NODEPOOL = event({
   key: 'uid of the NodePool and what makes pods alike',
   windowMs: 5 * MINUTE,
   message: (pod: string, node: string, text: string) =>
-    `Pod ${pod} is not bound to node/${node} of this NodePool, which was bought for it: ${text}`,
+    `Pod ${pod} is not bound to node/${node} of this NodePool, which was launched for it: ${text}`,
 });
 
 export const LEFT_OUT = event({
   reason: 'LeftOut',
   type: 'Warning',
   about: ['Pod', 'Node', 'NodePool', 'DaemonSet'],
-  meaning: 'The object is invalid. Scheduling continues without it.',
+  meaning: 'The object is invalid. Scheduling continues without the object.',
   key: 'uid of the object and what is wrong with it',
   windowMs: 10 * MINUTE,
-  message: (text: string) => `Left out of scheduling, other objects are not affected: ${text}`,
+  message: (text: string) => `Ignored during scheduling, other objects are not affected: ${text}`,
 });
 
 export const EVICTED = event({

@@ -59,7 +59,7 @@ const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][n
 export function restoreHistory({ decisions, hours }: OperatorHistory, text: string): void {
   const stored = JSON.parse(text) as Partial<Stored> | null;
   if (stored?.version !== 1 || !Array.isArray(stored.hours) || !Array.isArray(stored.decisions))
-    throw new Error('it is no history of version 1');
+    throw new Error('it is not a history of version 1');
   hours.restore(stored.hours.flatMap(readHour));
   decisions.restore(stored.decisions.filter(isDecision));
 }

@@ -5,28 +5,28 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns both names of a setting: for all signals, and only for traces. */
 const forTraces = (name: string): string =>
-  `OTEL_EXPORTER_OTLP_${name}, or OTEL_EXPORTER_OTLP_TRACES_${name} for traces alone`;
+  `OTEL_EXPORTER_OTLP_${name}, or OTEL_EXPORTER_OTLP_TRACES_${name} for traces only`;
 
 /** Descriptions for the reference page, by the first documented name. */
 export const TRACING_VARIABLES: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: 'URL of a collector, to which `/v1/traces` is added; empty for no traces',
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'URL that traces are sent to as it is; before the other',
-  OTEL_EXPORTER_OTLP_HEADERS: `Headers such as a token, as \`name=value,other=value\`: ${forTraces('HEADERS')}`,
-  OTEL_EXPORTER_OTLP_PROTOCOL: `\`http/protobuf\`, the only one: ${forTraces('PROTOCOL')}`,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'complete URL for traces; takes precedence over the other setting',
+  OTEL_EXPORTER_OTLP_HEADERS: `Headers, for example a token, as \`name=value,other=value\`: ${forTraces('HEADERS')}`,
+  OTEL_EXPORTER_OTLP_PROTOCOL: `Only \`http/protobuf\` is supported: ${forTraces('PROTOCOL')}`,
   OTEL_EXPORTER_OTLP_COMPRESSION: `\`gzip\` or \`none\`, the default: ${forTraces('COMPRESSION')}`,
   OTEL_EXPORTER_OTLP_TIMEOUT: `Milliseconds after which an export has failed, default 10000: ${forTraces('TIMEOUT')}`,
-  OTEL_EXPORTER_OTLP_CERTIFICATE: `File of the CA that the collector is verified by: ${forTraces('CERTIFICATE')}`,
-  OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: `File of the operator's certificate: ${forTraces('CLIENT_CERTIFICATE')}`,
-  OTEL_EXPORTER_OTLP_CLIENT_KEY: `File of the key that belongs to it: ${forTraces('CLIENT_KEY')}`,
+  OTEL_EXPORTER_OTLP_CERTIFICATE: `CA file for the verification of the collector: ${forTraces('CERTIFICATE')}`,
+  OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: `Certificate file of the operator: ${forTraces('CLIENT_CERTIFICATE')}`,
+  OTEL_EXPORTER_OTLP_CLIENT_KEY: `Key file of this certificate: ${forTraces('CLIENT_KEY')}`,
   OTEL_SERVICE_NAME: 'Name of the service in traces, default `karpenter`',
   OTEL_RESOURCE_ATTRIBUTES: 'Further attributes of the service, as `name=value,other=value`',
   OTEL_TRACES_SAMPLER:
-    'Which traces are sent: `always_on`, `always_off` or `traceidratio`, each also after `parentbased_`; default all',
+    'Sampler of traces: `always_on`, `always_off` or `traceidratio`, each also after `parentbased_`; default all',
   OTEL_TRACES_SAMPLER_ARG: 'Part of the traces that `traceidratio` sends, from 0 to 1; default 1',
-  OTEL_BSP_MAX_QUEUE_SIZE: 'Finished spans that wait for the collector at most, default 2048; more are dropped',
-  OTEL_BSP_SCHEDULE_DELAY: 'Milliseconds from one export to the next, default 5000',
-  OTEL_TRACES_EXPORTER: '`none` for no traces although there is an endpoint; otherwise `otlp`',
-  OTEL_SDK_DISABLED: '`true` for no traces although there is an endpoint',
+  OTEL_BSP_MAX_QUEUE_SIZE: 'Maximum number of finished spans that wait for the collector, default 2048; further spans are dropped',
+  OTEL_BSP_SCHEDULE_DELAY: 'Milliseconds between exports, default 5000',
+  OTEL_TRACES_EXPORTER: '`none` disables traces even if an endpoint is set; otherwise `otlp`',
+  OTEL_SDK_DISABLED: '`true` disables traces even if an endpoint is set',
 };
 
 export interface TracingSettings {
@@ -57,8 +57,8 @@ export function parseTracing(env: Environment): ParsedTracing {
   const protocol = reader.text('PROTOCOL') ?? 'http/protobuf';
   if (protocol !== 'http/protobuf')
     reader.refuse(
-      `OTEL_EXPORTER_OTLP_PROTOCOL ${quoted(protocol)} is not known, traces are off: ` +
-        'set http/protobuf, and an endpoint that serves it, such as port 4318 of a collector',
+      `OTEL_EXPORTER_OTLP_PROTOCOL ${quoted(protocol)} is not supported, traces are disabled: ` +
+        'set http/protobuf, and an endpoint that supports it, for example port 4318 of a collector',
     );
   const isUsable = url !== undefined && protocol === 'http/protobuf';
   const settings = {
@@ -109,7 +109,7 @@ class Reader {
     if (name === undefined) return fallback;
     const value = Number(this.value(name));
     if (Number.isSafeInteger(value) && value > 0) return value;
-    this.refuse(`${name} ${quoted(this.value(name) ?? '')} is not used, but ${fallback}: set a whole number above 0`);
+    this.refuse(`${name} ${quoted(this.value(name) ?? '')} is invalid, using ${fallback}: set an integer greater than 0`);
     return fallback;
   }
 
@@ -124,7 +124,7 @@ class Reader {
         const read = pairOf(pair);
         if (read !== undefined) found.push(read);
         else if (pair.trim() !== '')
-          this.refuse(`an entry of ${name} is left out: write name=value, with a comma in it as %2C`);
+          this.refuse(`an entry of ${name} is ignored: use name=value, and write a comma as %2C`);
       }
     }
     return Object.fromEntries(found);
@@ -147,7 +147,7 @@ function endpoint(reader: Reader): string | undefined {
   const url = URL.parse(own ?? `${common.replace(/\/$/, '')}/v1/traces`);
   if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url.href;
   const name = own === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
-  reader.refuse(`${name} is no URL, traces are off: set one such as http://collector.example:4318`);
+  reader.refuse(`${name} is not a URL, traces are disabled: set a URL, for example http://collector.example:4318`);
   return undefined;
 }
 
@@ -155,7 +155,7 @@ function compression(reader: Reader): 'gzip' | 'none' {
   const value = reader.text('COMPRESSION') ?? 'none';
   if (value === 'gzip' || value === 'none') return value;
   reader.refuse(
-    `OTEL_EXPORTER_OTLP_COMPRESSION ${quoted(value)} is not known, nothing is compressed: set gzip or none`,
+    `OTEL_EXPORTER_OTLP_COMPRESSION ${quoted(value)} is not supported, compression is disabled: set gzip or none`,
   );
   return 'none';
 }
@@ -171,12 +171,12 @@ function ratio(reader: Reader): number {
   if (root === 'always_off') return 0;
   if (root !== 'traceidratio') {
     const known = 'always_on, always_off or traceidratio';
-    reader.refuse(`OTEL_TRACES_SAMPLER ${quoted(name)} is not known, all traces are sent: set ${known}`);
+    reader.refuse(`OTEL_TRACES_SAMPLER ${quoted(name)} is not supported, all traces are sent: set ${known}`);
     return 1;
   }
   const text = reader.value('OTEL_TRACES_SAMPLER_ARG') ?? '1';
   const value = Number(text);
   if (value >= 0 && value <= 1) return value;
-  reader.refuse(`OTEL_TRACES_SAMPLER_ARG ${quoted(text)} is not used, all traces are sent: set a number from 0 to 1`);
+  reader.refuse(`OTEL_TRACES_SAMPLER_ARG ${quoted(text)} is invalid, all traces are sent: set a number from 0 to 1`);
   return 1;
 }

@@ -121,6 +121,6 @@ describe('lists of instance types in a thread', () => {
   it('are refused when a part has not come', () => {
     const { held } = pair();
     const parts = [[9, { kind: 'list', of: [5] }]] as const;
-    expect(() => held.receive({ kind: 'types', parts })).toThrow('its part 5 is not here');
+    expect(() => held.receive({ kind: 'types', parts })).toThrow('its part 5 is missing');
   });
 });

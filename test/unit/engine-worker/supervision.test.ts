@@ -116,10 +116,10 @@ describe('a thread of the engine', () => {
     const { answer: plan, tookMs } = await played(solver.solve(snapshot, OPTIONS));
     const key = [...plan.refusals.keys()];
     expect(key).toEqual([expect.stringContaining('default/hang')]);
-    expect([...plan.refusals.values()][0]?.text).toContain('the solver worker did not come back from work');
+    expect([...plan.refusals.values()][0]?.text).toContain('the solver worker ended, probably because of this pod');
     // its deadline and a margin, then the pause before another thread is started
     expect(tookMs).toBe(91_000);
-    expect(logged).toEqual(['an engine worker ended, starting another']);
+    expect(logged).toEqual(['an engine worker ended, starting a new one']);
     expect(await metrics.text()).toContain('karpenter_engine_worker_restarts_total{worker="solver",reason="hung"} 1');
     // it is left out of the next solve as well, which takes no time for it
     expect((await played(solver.solve(snapshot, OPTIONS))).tookMs).toBe(0);
@@ -198,7 +198,7 @@ describe('a worker whose threads go on ending', () => {
   const clock = new Hands();
   const logged: string[] = [];
   const reports = { metrics: createMetrics(), log: { ...silent, error: (text: string) => void logged.push(text) } };
-  const failing = 'engine workers go on ending, failing /healthz to have the container restarted';
+  const failing = 'engine workers repeatedly ended, failing /healthz to restart the container';
   afterEach(() => void logged.splice(0));
 
   const supervised = (): Supervision => {
@@ -218,7 +218,7 @@ describe('a worker whose threads go on ending', () => {
     supervision.check();
     die(60_000);
     expect(() => supervision.check()).toThrow(
-      '11 solver workers ended in succession without an answer, the first 10m0s ago, and there are no more pods to leave out: The solver worker is ended',
+      '11 solver workers ended in succession without a result, the first 10m0s ago, and there are no more pods to skip: The solver worker is ended',
     );
     die(60_000);
     expect(logged.filter((text) => text === failing)).toHaveLength(1);

@@ -203,12 +203,12 @@ describe('the solver in a thread', () => {
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
     const withTypes = (types: number) => held.withTypes([{ nodePool: pool.nodePool, types, extras: undefined }]);
-    expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is not here');
+    expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is missing');
     const shown = new SentTypes((message) => held.receive(message));
     const id = await shown.send(pool.instanceTypes);
     expect(withTypes(id)).toEqual([pool]);
     shown.keep(new Set());
-    expect(() => withTypes(id)).toThrow('is not here');
+    expect(() => withTypes(id)).toThrow('is missing');
   });
 
   it('ends its thread, and not the process, when the thread needs more heap than it may have', async () => {

@@ -97,7 +97,7 @@ describe('a line of a reconcile', () => {
     const { lines, of } = logging();
     for (let count = 0; count < 3; count++) {
       of('').info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: 1, pods: 1 });
-      of('').error('an engine worker ended, starting another', { error: 'out of memory' });
+      of('').error('an engine worker ended, starting a new one', { error: 'out of memory' });
     }
     expect(lines).toHaveLength(6);
   });

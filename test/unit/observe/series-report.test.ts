@@ -17,7 +17,7 @@ describe('a report of the number of series', () => {
       level: 'error',
       message: 'metrics have more series than their budget',
       fields: {
-        error: '5001 series, the budget is 3000; all are served',
+        error: '5001 series exceed the budget of 3000; all series are served',
         largest: ['large: 5000', 'small: 1'],
         remedy: expect.stringContaining('metricRelabelings'),
       },

@@ -39,7 +39,7 @@ it('logs once that the limit is near, and once that it is no longer near', async
     [436, 1, 'error'],
   ]);
   expect(lines[0]).toMatchObject({
-    message: 'memory in use is near its limit, after which the container is killed',
+    message: 'memory in use is near the limit at which the container is killed',
     fields: {
       'used-mib': 440,
       'limit-mib': 512,

@@ -82,10 +82,10 @@ describe('/debug/metrics', () => {
   it.each([
     [
       'name=karpenter_pod_state',
-      'name: there is no metric "karpenter_pod_state", did you mean karpenter_pods_state?\n',
+      'name: unknown metric "karpenter_pod_state", did you mean karpenter_pods_state?\n',
     ],
-    ['name=x', 'name: there is no metric "x", /debug/metrics lists all\n'],
-    ['name=karpenter_pods_state&offset=-1', 'offset: "-1" is not a number of series, such as 1000\n'],
+    ['name=x', 'name: unknown metric "x", see /debug/metrics for all metrics\n'],
+    ['name=karpenter_pods_state&offset=-1', 'offset: "-1" is not a number of series, for example 1000\n'],
   ])('returns 400 for ?%s', async (query, text) => {
     const get = await start(1);
     expect(await get(`/debug/metrics?${query}`)).toEqual({ status: 400, text });

@@ -120,7 +120,7 @@ describe('parseSettings', () => {
     [
       'a shortened name',
       { FEATURE_GATES: 'SpotToSpot=true' },
-      ['FEATURE_GATES: unknown feature gate "SpotToSpot" has no effect; did you mean SpotToSpotConsolidation?'],
+      ['FEATURE_GATES: unknown feature gate "SpotToSpot" is ignored; did you mean SpotToSpotConsolidation?'],
     ],
     [
       'a misspelled name',
@@ -130,7 +130,7 @@ describe('parseSettings', () => {
     [
       'the gate of an older release',
       { FEATURE_GATES: 'Drift=true' },
-      [expect.stringMatching(/"Drift" has no effect; known are ReservedCapacity, /)],
+      [expect.stringMatching(/"Drift" is ignored; use one of ReservedCapacity, /)],
     ],
   ])('reports settings without effect: %s', (_, env, ignored) => {
     expect(settings([], env).ignored).toEqual(ignored);
@@ -159,7 +159,7 @@ describe('parseSettings', () => {
     { argv: ['--aws-feature-gates=NodeClassCEL'], says: 'malformed pair "NodeClassCEL" in AWS_FEATURE_GATES' },
     {
       argv: ['--cluster-endpoint=example.com'],
-      says: '"example.com" cluster endpoint URL is not valid (CLUSTER_ENDPOINT must be absolute',
+      says: '"example.com" cluster endpoint URL is not valid (CLUSTER_ENDPOINT must be an absolute URL',
     },
     {
       argv: ['--ami-refresh-interval=30s'],
@@ -171,7 +171,7 @@ describe('parseSettings', () => {
     },
     {
       argv: ['--vm-memory-overhead-percent=7.5'],
-      says: 'must be below 1, 0.075 standing for 7.5 % (VM_MEMORY_OVERHEAD_PERCENT is 7.5)',
+      says: 'must be less than 1, for example 0.075 for 7.5 % (VM_MEMORY_OVERHEAD_PERCENT is 7.5)',
     },
     {
       argv: ['--batch-idle-duration=-1s'],
@@ -229,7 +229,7 @@ describe('the live page', () => {
   });
 
   it('is served to other machines only with a token', () => {
-    expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090' })).toThrow(/set LIVE_PAGE_TOKEN, or serve it at 127.0.0.1/);
+    expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090' })).toThrow(/set LIVE_PAGE_TOKEN, or use 127.0.0.1/);
     expect(() => parse({ LIVE_PAGE: '0.0.0.0:8090', LIVE_PAGE_TOKEN: 'short' })).toThrow(/at least 16 characters/);
     const { address, token } = parse({ LIVE_PAGE: '[::]:8090', LIVE_PAGE_TOKEN: TOKEN }) ?? {};
     expect([address, token]).toEqual([{ host: '::', port: 8090 }, TOKEN]);
@@ -245,7 +245,7 @@ describe('the live page', () => {
     '[127.0.0.1]:80',
     'true',
   ])('rejects the address %j', (text) => {
-    expect(() => parse({ LIVE_PAGE: text })).toThrow(/invalid LIVE_PAGE .* such as 127.0.0.1:8090/);
+    expect(() => parse({ LIVE_PAGE: text })).toThrow(/invalid LIVE_PAGE .* for example 127.0.0.1:8090/);
   });
 });
 

@@ -67,6 +67,6 @@ describe('sharedCheck', () => {
 
   it('fails if the check does not end', async () => {
     const check = sharedCheck(() => new Promise(() => undefined), { longestMs: 20 });
-    await expect(check(signal)).rejects.toThrow('it did not end within 0.02 s');
+    await expect(check(signal)).rejects.toThrow('the check did not end within 0.02 s');
   });
 });

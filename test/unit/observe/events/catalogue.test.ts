@@ -33,7 +33,7 @@ describe('eventOf', () => {
       object: pod,
       type: 'Warning',
       reason: 'PodHeld',
-      message: 'No nodes are bought for this pod until noon: why',
+      message: 'No nodes are launched for this pod until noon: why',
       dedupe: ['a'],
       windowMs: 300_000,
     });
