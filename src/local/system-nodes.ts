@@ -14,7 +14,7 @@ export function systemInstances(
   launchedAt: number,
 ): readonly LocalInstance[] {
   const hardware = aws.catalogue.types.find(({ InstanceType }) => InstanceType === TYPE);
-  if (!hardware) throw new RangeError(`Cannot make system nodes: the catalogue has no ${TYPE}`);
+  if (!hardware) throw new RangeError(`Cannot create system nodes: the catalogue has no ${TYPE}`);
   const zones = aws.catalogue.zonesOf(TYPE);
   const zoneIds = new Map(standardZones(aws.region).map(({ name, id }) => [name, id]));
   const userData = userDataFor(aws.clusterName, endpoint);

@@ -38,7 +38,7 @@ const VERBS: Readonly<Record<string, (faults: Faults, id: string) => void>> = {
 
 /** Handles a request under `/_local/`. For invalid requests, returns status 400 or 404 with an explanation. */
 export function administer(aws: LocalAws, request: HttpRequest): HttpAnswer {
-  if (!isLocalHost(request.headers.host)) return reply(403, { error: 'Ask this server by its address 127.0.0.1' });
+  if (!isLocalHost(request.headers.host)) return reply(403, { error: 'Use the address 127.0.0.1 for this server' });
   const url = new URL(request.path, 'http://127.0.0.1');
   const [subject = '', id, verb] = url.pathname.slice(ADMIN_PREFIX.length).split('/');
   const route = `${request.method} ${subject}`;
@@ -57,13 +57,13 @@ export function administer(aws: LocalAws, request: HttpRequest): HttpAnswer {
     throw error;
   }
   return reply(404, {
-    error: `There is no ${request.method} ${url.pathname}: use GET /_local/{state,calls,faults}, POST or DELETE /_local/faults, POST /_local/instances/ID/VERB`,
+    error: `${request.method} ${url.pathname} does not exist; use GET /_local/{state,calls,faults}, POST or DELETE /_local/faults, POST /_local/instances/ID/VERB`,
   });
 }
 
 function act(aws: LocalAws, id: string, verb: string): HttpAnswer {
   const run = own(VERBS, verb);
-  if (!run) throw new RangeError(`There is no verb "${verb}": use one of ${Object.keys(VERBS).join(', ')}`);
+  if (!run) throw new RangeError(`Unknown verb "${verb}"; use one of ${Object.keys(VERBS).join(', ')}`);
   run(aws.faults, id);
   return reply(200, { id, state: aws.instances.get(id)?.state });
 }

@@ -77,7 +77,7 @@ function scopeOf({ headers, body }: HttpRequest): Scope | undefined {
 
 const unknownService = (scope: Scope | undefined): AwsError =>
   scope
-    ? new AwsError('UnknownService', `The local AWS has no service "${scope.service}"`, 404)
+    ? new AwsError('UnknownService', `The local AWS does not support the service "${scope.service}"`, 404)
     : new AwsError('MissingAuthenticationToken', 'Request is missing Authentication Token', 403);
 
 const wrongRegion = ({ name }: Service, given: string, region: string): AwsError =>

@@ -76,7 +76,7 @@ function caller(account: Account, services: ReadonlyMap<string, Service>, carry:
   const never = new AbortController().signal;
   return async (name, action, input, signal = never): Promise<CallAnswer> => {
     const service = services.get(name);
-    if (service === undefined) throw new RangeError(`The local AWS has no service "${name}"`);
+    if (service === undefined) throw new RangeError(`The local AWS does not support the service "${name}"`);
     const requestId = account.random.uuid();
     try {
       if (own(service.handlers, action) === undefined) throw unknownAction(name, action);
@@ -90,7 +90,7 @@ function caller(account: Account, services: ReadonlyMap<string, Service>, carry:
 }
 
 const unknownAction = (service: string, action: string): AwsError =>
-  new AwsError('InvalidAction', `The local AWS has no action ${action} of ${service}`);
+  new AwsError('InvalidAction', `The local AWS does not support the action ${action} of ${service}`);
 
 /**
  * Returns the error with its code. The protocols of EC2 and IAM have codes. SQS also has codes, some of them with a

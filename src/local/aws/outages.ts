@@ -26,9 +26,9 @@ export function outages(account: Account, timers: Set<() => void>): Outages {
   const { machines, events, clock, random } = account;
   const find = (action: string, id: string): Machine => {
     const machine = machines.machine(id);
-    if (!machine) throw new RangeError(`Cannot ${action} ${id}: there is no such instance`);
+    if (!machine) throw new RangeError(`Cannot ${action} ${id}: the instance does not exist`);
     if (machine.state === 'shutting-down' || machine.state === 'terminated') {
-      throw new RangeError(`Cannot ${action} ${id}: it is ${machine.state}`);
+      throw new RangeError(`Cannot ${action} ${id}: the instance is ${machine.state}`);
     }
     return machine;
   };
@@ -38,7 +38,7 @@ export function outages(account: Account, timers: Set<() => void>): Outages {
       const machine = find('interrupt', id);
       if (machine.capacityType !== 'spot') {
         throw new RangeError(
-          `Cannot interrupt ${id}: it is ${machine.capacityType}, only spot instances are interrupted`,
+          `Cannot interrupt ${id}: it is an ${machine.capacityType} instance, and only spot instances can be interrupted`,
         );
       }
       events.spotInterruption(id);

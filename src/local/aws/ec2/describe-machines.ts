@@ -174,7 +174,7 @@ export function describeInstanceAttribute(
   const [machine] = byIds(visibleMachines(account), [input.InstanceId], 'i', ({ id }) => id);
   const read = ATTRIBUTES[input.Attribute];
   if (!read || !machine) {
-    throw invalidValue('attribute', input.Attribute, `The local AWS has ${Object.keys(ATTRIBUTES).join(', ')}.`);
+    throw invalidValue('attribute', input.Attribute, `The local AWS supports ${Object.keys(ATTRIBUTES).join(', ')}.`);
   }
   return { InstanceId: machine.id, ...read(machine) };
 }

@@ -60,14 +60,14 @@ function checkRequest(input: CreateFleetRequest): void {
   if (input.Type !== 'instant') {
     throw new AwsError(
       'UnsupportedOperation',
-      `The local EC2 runs fleets of type instant only, not ${input.Type ?? 'maintain'}`,
+      `The local EC2 supports only fleets of type instant, not ${input.Type ?? 'maintain'}`,
     );
   }
   if (!input.LaunchTemplateConfigs?.length) throw missingParameter('LaunchTemplateConfigs');
   const total = input.TargetCapacitySpecification?.TotalTargetCapacity;
   if (total === undefined) throw missingParameter('TargetCapacitySpecification.TotalTargetCapacity');
   if (!Number.isInteger(total) || total < 1) {
-    throw new AwsError('InvalidParameterValue', `TotalTargetCapacity must be a whole number above zero, not ${total}`);
+    throw new AwsError('InvalidParameterValue', `TotalTargetCapacity must be an integer greater than zero, not ${total}`);
   }
   const unsupported = [
     input.SpotOptions?.MinTargetCapacity && 'SpotOptions.MinTargetCapacity',
@@ -75,7 +75,7 @@ function checkRequest(input: CreateFleetRequest): void {
     input.LaunchTemplateConfigs.some((each) => each.Overrides?.some((override) => override.InstanceRequirements)) &&
       'Overrides.InstanceRequirements',
   ].find(Boolean);
-  if (unsupported) throw new AwsError('UnsupportedOperation', `The local EC2 does not know ${unsupported}`);
+  if (unsupported) throw new AwsError('UnsupportedOperation', `The local EC2 does not support ${unsupported}`);
 }
 
 function listCandidates(account: Account, input: CreateFleetRequest): Candidate[] {

@@ -20,7 +20,7 @@ export function copyImage(account: Account, input: CopyImageRequest): CopyImageR
   if (!name) throw missingParameter('Name');
   if (!region) throw missingParameter('SourceRegion');
   if (region !== account.region)
-    throw invalidValue('SourceRegion', region, `The local AWS has ${account.region} only.`);
+    throw invalidValue('SourceRegion', region, `The local AWS has only the region ${account.region}.`);
   const image = account.images.get(source);
   if (!image) throw notFound(source, 'ami');
   const tags = { ...(input.CopyImageTags ? image.tags : {}), ...specifiedTags(input.TagSpecifications, 'image') };

@@ -24,7 +24,7 @@ export function modifySubnetAttribute(account: Account, input: ModifySubnetAttri
   if (value === undefined) {
     throw new AwsError(
       'InvalidParameterCombination',
-      'Specify MapPublicIpOnLaunch: the local AWS keeps no other attribute of subnets.',
+      'Specify MapPublicIpOnLaunch; the local AWS does not support other attributes of subnets.',
     );
   }
   subnet.isPublic = value;

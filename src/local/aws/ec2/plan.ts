@@ -103,7 +103,7 @@ function findSubnet(account: Account, { subnetId, zone, data }: LaunchRequest): 
   if (!id) {
     const wanted = zone ?? data.Placement?.AvailabilityZone;
     const subnet = [...account.subnets.values()].find((each) => wanted === undefined || each.zone === wanted);
-    if (!subnet) throw new AwsError('MissingInput', `No subnet was given and none is in ${wanted ?? account.region}`);
+    if (!subnet) throw new AwsError('MissingInput', `No subnet was specified, and ${wanted ?? account.region} has no subnet`);
     return subnet;
   }
   const subnet = account.subnets.get(id);

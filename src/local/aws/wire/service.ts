@@ -90,7 +90,7 @@ async function decodeRest(service: Service, { method, path, body }: HttpRequest)
   }
   throw new AwsError(
     'UnknownOperationException',
-    `The local AWS has no ${service.name} operation ${method} ${pathname}`,
+    `The local AWS does not support the ${service.name} operation ${method} ${pathname}`,
     404,
   );
 }
@@ -113,7 +113,7 @@ export async function operationOf(service: Service, action: string): Promise<Ope
   if (own(service.handlers, action) === undefined) {
     throw new AwsError(
       'InvalidAction',
-      `The action ${action || '(none)'} is not valid for this web service: the local AWS does not have it.`,
+      `The action ${action || '(none)'} is not valid for this web service: the local AWS does not support it.`,
     );
   }
   let loading = modules.get(service.name);

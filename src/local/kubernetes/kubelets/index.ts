@@ -136,9 +136,9 @@ class Machines {
           `cluster ${config.clusterName}`) ||
         (config.endpoint !== undefined && !isSame(config.endpoint, this.#endpoint) && `endpoint ${config.endpoint}`);
       if (!wrong) return config;
-      this.#log(`${instance.id} does not join: its user data is for ${wrong}`);
+      this.#log(`${instance.id} does not register: its user data is for ${wrong}`);
     } catch (error) {
-      this.#log(`${instance.id} does not join: ${error instanceof Error ? error.message : String(error)}`);
+      this.#log(`${instance.id} does not register: ${error instanceof Error ? error.message : String(error)}`);
     }
     return undefined;
   }
@@ -195,6 +195,6 @@ class Machines {
   #find(name: string): Kubelet {
     const machine = this.#machines.get(name) ?? this.#kubelets().find((kubelet) => kubelet.nodeName === name);
     if (machine instanceof Kubelet) return machine;
-    throw new RangeError(`Cannot find a kubelet for ${name}: no instance or node of this name has joined`);
+    throw new RangeError(`Cannot find a kubelet for ${name}: no instance or node with this name has registered`);
   }
 }

@@ -61,7 +61,7 @@ describe('an account without HTTP', () => {
     expect(await aws.call('ec2', 'DescribeNothing', {})).toMatchObject({
       error: { code: 'InvalidAction', shownCode: 'InvalidAction', status: 400 },
     });
-    await expect(aws.call('s3', 'ListBuckets', {})).rejects.toThrow('The local AWS has no service "s3"');
+    await expect(aws.call('s3', 'ListBuckets', {})).rejects.toThrow('The local AWS does not support the service "s3"');
   });
 
   it('has its queue at an address of its region', async () => {

@@ -203,6 +203,6 @@ describe('events', () => {
     const template = await fixture.template();
     const [id] = instanceIds(await fixture.fleet({ template, types: ['m5.large'] }));
     expect(() => fixture.aws.faults.interrupt(String(id))).toThrow(/only spot instances/);
-    expect(() => fixture.aws.faults.interrupt('i-0123')).toThrow(/no such instance/);
+    expect(() => fixture.aws.faults.interrupt('i-0123')).toThrow(/the instance does not exist/);
   });
 });

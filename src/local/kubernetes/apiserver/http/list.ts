@@ -49,7 +49,7 @@ function position(text: string): Position {
   } catch {
     // falls through to the error that a malformed token gets
   }
-  throw badRequest('continue key is not valid: the token was not made by this server');
+  throw badRequest('continue key is not valid: the token was not created by this server');
 }
 
 /**

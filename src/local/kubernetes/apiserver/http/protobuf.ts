@@ -52,7 +52,7 @@ function messageOf(name: string): Message | undefined {
  * @throws StatusError 415 for a kind that is only understood as JSON, 400 when the bytes are no such message
  */
 export function decodeProtobuf(body: Buffer): Json {
-  if (!body.subarray(0, 4).equals(MAGIC)) throw badRequest('the body is no Kubernetes protobuf message');
+  if (!body.subarray(0, 4).equals(MAGIC)) throw badRequest('the body is not a Kubernetes protobuf message');
   const envelope = wires(body.subarray(4));
   const type = wires(bytes(envelope, 1));
   const apiVersion = bytes(type, 1).toString();

@@ -64,7 +64,7 @@ const refuse =
     throw new StatusError(
       400,
       'BadRequest',
-      `${what} of pod ${JSON.stringify(target.name)} is not available: the local world runs no container processes`,
+      `${what} of pod ${JSON.stringify(target.name)} is not available: the local cluster does not run container processes`,
     );
   };
 

@@ -77,7 +77,7 @@ function customResource(spec: Json, version: Json, storedVersion: string): Resou
     subresources: {},
     schema,
     ...(schema.unknownRules > 0 && {
-      warning: `the local API server does not evaluate ${schema.unknownRules} of the rules of ${plural}.${group}, which call functions that it does not have`,
+      warning: `the local API server does not evaluate ${schema.unknownRules} of the rules of ${plural}.${group}, which call unsupported functions`,
     }),
     columns: printerColumns(records(version.additionalPrinterColumns)),
     selectableFields: records(version.selectableFields).map((one) => text(one.jsonPath).replace(/^\./, '')),

@@ -21,7 +21,7 @@ const headerOf = (head: string, name: string): string =>
 export function mimeParts(text: string): readonly Part[] {
   const { head, body } = splitHead(text.replaceAll('\r', '').trimStart());
   const boundary = /boundary="?([^";\n]+)"?/i.exec(head)?.[1];
-  if (boundary === undefined) throw new Error('Cannot read user data: its MIME header names no boundary');
+  if (boundary === undefined) throw new Error('Cannot read user data: its MIME header has no boundary');
   const parts: string[] = [];
   let current: string[] | undefined;
   for (const line of body.split('\n')) {

@@ -87,7 +87,7 @@ describe('documents and tables of the local API server', () => {
     await api.ok('POST', PODS, pod('quiet'));
     expect(await api.call('GET', `${PODS}/quiet/log`)).toMatchObject({
       status: 400,
-      body: { message: expect.stringContaining('runs no container processes') },
+      body: { message: expect.stringContaining('does not run container processes') },
     });
     await api.ok('DELETE', `${PODS}/quiet`);
   });
