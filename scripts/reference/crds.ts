@@ -8,12 +8,12 @@ import { code, heading, markdownTable } from './markdown.ts';
 /** Returns the page of a kind in Markdown. @param schema schema of the whole object */
 export function referencePage(resource: ResourceDeclaration, schema: OpenApiSchema): string {
   const { group, version, kind, shortNames = [], scope, description } = resource;
-  const also = shortNames.length > 0 ? `, or ${shortNames.map(code).join(', ')} for short` : '';
+  const also = shortNames.length > 0 ? `, or the short name ${shortNames.map(code).join(', ')}` : '';
   return `${[
     ...heading(kind, 'the declaration in src/api'),
     description,
     '',
-    `\`${group}/${version}\`, ${scope === 'Cluster' ? 'cluster-wide' : 'in a namespace'}; kubectl knows it as ${code(resource.plural)}${also}.`,
+    `\`${group}/${version}\`, ${scope === 'Cluster' ? 'cluster-wide' : 'in a namespace'}; name for kubectl: ${code(resource.plural)}${also}.`,
     '',
     ...section('Spec', 'spec', schema),
     ...section('Status', 'status', schema),
@@ -76,17 +76,17 @@ function meaning(schema: OpenApiSchema, isRequired: boolean): string {
 
 function limits(schema: OpenApiSchema): string[] {
   const bounds: readonly (readonly [string, number | undefined])[] = [
-    ['At least', schema.minimum],
-    ['At most', schema.maximum],
-    ['Characters at least', schema.minLength],
-    ['Characters at most', schema['x-kubernetes-list-type'] ? undefined : schema.maxLength],
-    ['Items at least', schema.minItems],
-    ['Items at most', schema.maxItems],
-    ['Entries at most', schema.maxProperties],
+    ['Minimum', schema.minimum],
+    ['Maximum', schema.maximum],
+    ['Minimum length', schema.minLength],
+    ['Maximum length', schema['x-kubernetes-list-type'] ? undefined : schema.maxLength],
+    ['Minimum number of items', schema.minItems],
+    ['Maximum number of items', schema.maxItems],
+    ['Maximum number of entries', schema.maxProperties],
   ];
-  const unique = schema['x-kubernetes-list-type'] === 'set' ? ['No value twice.'] : [];
+  const unique = schema['x-kubernetes-list-type'] === 'set' ? ['Items are unique.'] : [];
   const values = schema.enum ? [`One of ${schema.enum.map((value) => code(String(value))).join(', ')}.`] : [];
-  const pattern = schema.pattern && schema.type === 'string' ? [`Form ${code(schema.pattern)}.`] : [];
+  const pattern = schema.pattern && schema.type === 'string' ? [`Pattern ${code(schema.pattern)}.`] : [];
   return [
     ...values,
     ...bounds.flatMap(([text, bound]) => (bound === undefined ? [] : [`${text} ${bound}.`])),

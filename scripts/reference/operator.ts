@@ -25,15 +25,15 @@ const SHOWN_BUCKETS = 15;
 export function metricsPage(): string {
   return page([
     ...heading('Metrics', 'the catalogue in src/observe/metrics'),
-    'What the operator serves in the Prometheus text format at `/metrics` on its metrics port. Durations are in seconds.',
+    'Metrics in the Prometheus text format at `/metrics` on the metrics port of the operator. Durations are in seconds.',
     '',
-    `Histograms have these buckets if nothing else is said: ${DURATION_BUCKETS.join(', ')}.`,
-    `Those in the default view are ${FEW_DURATION_BUCKETS.join(', ')}.`,
+    `Histograms have these buckets, unless otherwise stated: ${DURATION_BUCKETS.join(', ')}.`,
+    `The buckets in the default view are ${FEW_DURATION_BUCKETS.join(', ')}.`,
     '',
-    'The default view (`METRICS=budget`) keeps the number of series within a budget: where a metric says so, it serves the',
-    'sum or the largest of several series, fewer buckets, or nothing. Of resources of nodes it serves `cpu`, `memory`, `pods`',
-    'and extended ones, and of instance types and offerings those that the cluster has nodes of. Labels without a value are',
-    'left out. `METRICS=karpenter` serves all of it, and `/debug/metrics?name=NAME` shows the series of one metric.',
+    'The default view (`METRICS=budget`) keeps the number of series within a budget: for metrics with a note, it serves the',
+    'sum or the maximum of several series, fewer buckets, or no series. For resources of nodes it serves `cpu`, `memory`, `pods`',
+    'and extended resources, and only instance types and offerings of existing nodes. Labels without a value are',
+    'omitted. `METRICS=karpenter` serves all series, and `/debug/metrics?name=NAME` shows the series of one metric.',
     '',
     `"Labels of a node" are ${codes(NODE_LABELS)}.`,
     ...METRIC_AREAS.flatMap(({ title, note, metrics }) => [
@@ -66,7 +66,7 @@ function shareText({ share }: MetricDeclaration): string {
     case 'sum':
       return ` By default summed over ${overText(share.over)}.`;
     case 'max':
-      return ` By default the largest over ${overText(share.over)}.`;
+      return ` By default the maximum over ${overText(share.over)}.`;
     case 'buckets':
       if (share.buckets === FEW_DURATION_BUCKETS) return '';
       return share.buckets.length === 0 ? ' By default without buckets.' : ` By default ${share.buckets.join(', ')}.`;
@@ -93,10 +93,10 @@ function bucketsText(buckets: readonly number[]): string {
 export function eventsPage(): string {
   return page([
     ...heading('Events', 'the catalogue in src/observe/events'),
-    'What the operator publishes on objects, as `kubectl describe` and `kubectl get events` show it. An event of an object',
+    'Events that the operator publishes for objects. `kubectl describe` and `kubectl get events` show them. An event of an object',
     'without a namespace is in the namespace `default`.',
     '',
-    'An event is dropped while an earlier one with the same reason and the same key is younger than the window.',
+    'An event is dropped if an event with the same reason and the same key was published within the window.',
     ...EVENT_AREAS.flatMap(({ title, events }) => [
       '',
       `## ${title}`,
@@ -126,9 +126,9 @@ function windowText({ key, windowMs = EVENT_WINDOW_MS, limit }: EventDeclaration
 export function settingsPage(): string {
   return page([
     ...heading('Settings', 'the declarations in src/process/settings.ts'),
-    'How the operator is set: a flag comes before the environment variable, and that before the default. Durations are',
-    'written as `10s`, `1m` or `2h45m`. A flag that cannot be read ends the process at its start, as does a value that is',
-    'not allowed; an environment variable that is no number, duration or boolean where one is wanted counts as not set.',
+    'Settings of the operator. A flag takes precedence over the environment variable, and the variable over the default. Durations are',
+    'written as `10s`, `1m` or `2h45m`. The process exits at its start if a flag cannot be parsed or a value is',
+    'not allowed. An environment variable that is not a valid number, duration or boolean is ignored.',
     '',
     ...markdownTable(
       ['Flag', 'Environment variable', 'Default', 'Meaning'],
@@ -147,13 +147,13 @@ export function settingsPage(): string {
       Object.values(VARIABLES).map(({ name, help }) => [code(name), `${help}.`]),
     ),
     '',
-    'The credentials, region and endpoints of AWS are those of the AWS SDK, and `KUBECONFIG` names the cluster when the',
-    'operator runs outside of it.',
+    'The credentials, region and endpoints of AWS are read by the AWS SDK. `KUBECONFIG` selects the cluster if the',
+    'operator runs outside of the cluster.',
     '',
     '## Traces',
     '',
-    "OpenTelemetry's own variables; there are no traces unless one of the first two is set. A value that cannot be used",
-    'has no effect, and the log says so at the start. See [operations.md](../operations.md#traces).',
+    "Variables of OpenTelemetry. Traces are disabled unless one of the first two is set. An invalid value",
+    'is ignored and logged at the start. See [operations.md](../operations.md#traces).',
     '',
     ...markdownTable(
       ['Environment variable', 'Meaning'],
@@ -162,7 +162,7 @@ export function settingsPage(): string {
     '',
     '## Feature gates',
     '',
-    'Written as `Name=true,Other=false`. A name that is not known has no effect, and the log says so at the start.',
+    'Written as `Name=true,Other=false`. An unknown name is ignored and logged at the start.',
     '',
     ...markdownTable(
       ['Gate', 'Setting', 'Default', 'Meaning'],

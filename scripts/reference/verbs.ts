@@ -93,24 +93,24 @@ function outputLines({ path }: CommandDescription, outputs: readonly DescribedOu
   const own = outputs.filter(({ verb }) => verb === path.slice(1).join(' '));
   if (own.length === 0) return [];
   const links = own.map(({ name, when }) => `[${name}](../output/${name}.json)${when === undefined ? '' : ` ${when}`}`);
-  return [`\`-o json\` and \`-o yaml\` print what this JSON Schema describes: ${links.join(', ')}.`, ''];
+  return [`\`-o json\` and \`-o yaml\` have this JSON Schema: ${links.join(', ')}.`, ''];
 }
 
 /** Returns the page that lists the verbs. @param verbs names and summaries from the overview of the help */
 export const indexPage = (verbs: readonly (readonly [name: string, summary: string])[]): string =>
   `${[
     ...heading('The command line', 'the verbs in src/cli.ts'),
-    '`karpenter VERB --help` says what is here. As `kubectl-karpenter` on the path it is `kubectl karpenter` as well.',
+    '`karpenter VERB --help` prints the same text. If the program is on the path as `kubectl-karpenter`, you can use `kubectl karpenter`.',
     '',
     ...markdownTable(
       ['Verb', 'Use'],
       verbs.map(([name, summary]) => [`[${name}](${name}.md)`, summary]),
     ),
     '',
-    'A command line ends with 0; with 1 when it fails, or as its page says; with 2 when it is not understood, but with 1',
-    'where `--exit-code` is given, with which 2 says that something would change.',
+    'The exit code is 0 on success, 1 on failure or as described on the page of the command, and 2 for an invalid command',
+    'line. With `--exit-code`, 2 means that there would be changes, and an invalid command line exits with 1.',
     '',
-    'Answers are on standard output. Notes, errors and progress are on standard error, and progress only in a terminal.',
-    'JSON and YAML hold the same; fields may be added to them, but none is renamed, removed or used for something else. Their',
+    'Results are on standard output. Notes, errors and progress are on standard error, and progress only in a terminal.',
+    'JSON and YAML have the same content. Fields may be added, but are not renamed, removed or used for another purpose. The',
     'schemas are in [output](../output).',
   ].join('\n')}\n`;

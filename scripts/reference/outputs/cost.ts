@@ -3,17 +3,17 @@ import { Type } from 'typebox';
 import { count, text, time, UNKNOWN, usd } from './parts.ts';
 
 const sums = {
-  nodes: count('0 where pods are grouped, which share nodes'),
-  pods: count('Pods that run, those of DaemonSets included'),
+  nodes: count('0 for groups of pods, because they share nodes'),
+  pods: count('Running pods, including pods of DaemonSets'),
   usdPerHour: usd(
-    'What is paid: instances less what commitments cover, surplus CPU credits, volumes, public addresses and fees',
+    'Effective cost: instances minus commitments, surplus CPU credits, volumes, public addresses and fees',
   ),
-  listUsdPerHour: usd("The same at AWS's list prices, as if nothing were covered"),
-  workloadsUsdPerHour: usd('Of what is paid: for pods that are not of DaemonSets'),
-  daemonSetsUsdPerHour: usd('Of what is paid: for pods of DaemonSets'),
-  idleUsdPerHour: usd('Of what is paid: for what no pod requests'),
-  surplusCreditsUsdPerHour: usd('Of what is paid: for surplus CPU credits; workloads, DaemonSets and idle contain it'),
-  usdPerMonth: usd('What is paid in 730 hours at this rate'),
+  listUsdPerHour: usd("Cost at the list prices of AWS, without commitments"),
+  workloadsUsdPerHour: usd('Part of the effective cost for pods other than DaemonSet pods'),
+  daemonSetsUsdPerHour: usd('Part of the effective cost for DaemonSet pods'),
+  idleUsdPerHour: usd('Part of the effective cost that no pod requests'),
+  surplusCreditsUsdPerHour: usd('Part of the effective cost for surplus CPU credits; included in workloads, DaemonSets and idle'),
+  usdPerMonth: usd('Effective cost of 730 hours'),
 };
 
 export const COST = Type.Object(
@@ -23,101 +23,101 @@ export const COST = Type.Object(
     total: Type.Object(sums),
     price: Type.Object(
       {
-        instancesUsdPerHour: usd('Instances at their own prices, discounts included'),
+        instancesUsdPerHour: usd('Instances at their prices, including discounts'),
         surplusCreditsUsdPerHour: usd('Expected surplus CPU credits of burstable instance types'),
         volumesUsdPerHour: usd('Volumes of the nodes'),
         publicIpv4UsdPerHour: usd('Public IPv4 addresses of the nodes'),
-        feesUsdPerHour: usd('The fee for each node'),
-        coveredUsdPerHour: usd('What Savings Plans and reserved instances cover of the instances'),
+        feesUsdPerHour: usd('Fee of each node'),
+        coveredUsdPerHour: usd('Part of the instance cost that Savings Plans and reserved instances cover'),
       },
-      { description: 'What the total is made of: the first five less the last' },
+      { description: 'Parts of the total: the sum of the first five minus the last' },
     ),
     groups: Type.Array(
       Type.Object({
-        name: text('Of a workload: namespace/Kind/name; __idle__ is what is idle where pods are grouped'),
+        name: text('For a workload: namespace/Kind/name; __idle__ is the idle cost if pods are grouped'),
         ...sums,
       }),
-      { description: 'Dearest first; together exactly the total' },
+      { description: 'Most expensive first; the sum is exactly the total' },
     ),
     unpriced: Type.Object(
-      { nodes: count('How many'), names: Type.Array(Type.String(), { description: 'Twenty of them at most' }) },
-      { description: 'Nodes of NodePools whose price nobody knows; they count nothing' },
+      { nodes: count('Number'), names: Type.Array(Type.String(), { description: 'At most twenty names' }) },
+      { description: 'Nodes of NodePools with an unknown price; not counted' },
     ),
-    otherNodes: count('Nodes of no NodePool, which count nothing'),
+    otherNodes: count('Nodes without NodePool; not counted'),
     unknown: Type.Optional(UNKNOWN),
   },
-  { description: 'What the nodes cost now, and who it is spent on' },
+  { description: 'Current cost of nodes by group' },
 );
 
 const spent = {
-  usd: usd('What was paid'),
-  listUsd: usd("The same at AWS's list prices"),
-  idleUsd: usd('Of what was paid: for what no pod requested'),
-  daemonSetsUsd: usd('Of what was paid: for pods of DaemonSets'),
-  surplusCreditsUsd: usd('Of what was paid: for surplus CPU credits'),
+  usd: usd('Effective cost'),
+  listUsd: usd("Cost at the list prices of AWS"),
+  idleUsd: usd('Part of the effective cost that no pod requested'),
+  daemonSetsUsd: usd('Part of the effective cost for DaemonSet pods'),
+  surplusCreditsUsd: usd('Part of the effective cost for surplus CPU credits'),
 };
-const hours = Type.Number({ description: 'Hours of which something is known; the others count nothing' });
+const hours = Type.Number({ description: 'Hours with data; other hours are not counted' });
 
 export const COST_HISTORY = Type.Object(
   {
     per: Type.Enum(['hour', 'day']),
-    since: time('Begin of the time that was asked for'),
-    until: time('Its end'),
-    points: Type.Array(Type.Object({ at: time('Begin of the hour or day, in UTC'), ...spent, hours }), {
-      description: 'Oldest first; what nothing is known of is left out',
+    since: time('Start of the requested period'),
+    until: time('End of the requested period'),
+    points: Type.Array(Type.Object({ at: time('Start of the hour or day, in UTC'), ...spent, hours }), {
+      description: 'Oldest first; periods without data are omitted',
     }),
     nodePools: Type.Array(
-      Type.Object({ nodePool: text('__others__ are those that an hour did not keep apart'), ...spent }),
-      { description: 'Dearest first' },
+      Type.Object({ nodePool: text('__others__ is the sum of NodePools that were not stored separately'), ...spent }),
+      { description: 'Most expensive first' },
     ),
     total: Type.Object({ ...spent, hours }),
   },
-  { description: 'What was spent' },
+  { description: 'Past cost of nodes' },
 );
 
 const moves = {
-  moves: count('Commands that were carried out'),
-  nodes: count('Nodes that they took'),
-  pods: count('Pods that had to move'),
-  ended: count('Consolidations of which it is known what their first 30 minutes brought'),
-  undone: count('Of these, those whose capacity was bought again'),
-  predictedUsdPerHour: usd('What the nodes cost less from then on, by the prediction'),
-  predictedUsd: usd('The same for the first 30 minutes of those that have ended'),
-  realisedUsd: usd('What these brought'),
+  moves: count('Executed commands'),
+  nodes: count('Disrupted nodes'),
+  pods: count('Moved pods'),
+  ended: count('Consolidations with known savings in their first 30 minutes'),
+  undone: count('Consolidations whose capacity was launched again'),
+  predictedUsdPerHour: usd('Predicted savings per hour'),
+  predictedUsd: usd('Predicted savings in the first 30 minutes of consolidations with known savings'),
+  realisedUsd: usd('Realised savings of these consolidations'),
 };
 
 export const REPORT = Type.Object(
   {
-    since: time('Begin of the time that was asked for'),
-    until: time('Its end'),
-    firstDecision: Type.Optional(time('The first decision of that time that is known')),
+    since: time('Start of the requested period'),
+    until: time('End of the requested period'),
+    firstDecision: Type.Optional(time('First recorded decision in the period')),
     spent: Type.Object({ ...spent, hours }),
     purchases: Type.Object({
-      nodes: count('NodeClaims that were created'),
-      pods: count('Pods that they were made for'),
-      replacements: count('Of the NodeClaims: in place of other nodes'),
-      failed: count('Of the NodeClaims: without an instance, or with one that never joined'),
+      nodes: count('Created NodeClaims'),
+      pods: count('Pods for which they were created'),
+      replacements: count('NodeClaims that were created as replacements'),
+      failed: count('NodeClaims that failed to launch or to register'),
     }),
     moves: Type.Object({ ...moves, byMethod: Type.Array(Type.Object({ method: Type.String(), ...moves })) }),
     deletions: Type.Array(
       Type.Object({
-        reason: text('Such as expired, unhealthy or garbage_collected'),
+        reason: text('For example expired, unhealthy or garbage_collected'),
         nodes: count('NodeClaims'),
-        pods: count('Pods that had to move'),
+        pods: count('Moved pods'),
       }),
-      { description: 'NodeClaims that were deleted for reasons of their own' },
+      { description: 'NodeClaims that were deleted for other reasons' },
     ),
     interruptions: Type.Object({
-      nodes: count('Nodes whose instance AWS took'),
-      pods: count('Pods on them'),
-      reasons: Type.Array(Type.Object({ reason: text('Such as spot_interrupted'), nodes: count('How many') })),
+      nodes: count('Nodes with an interrupted instance'),
+      pods: count('Pods on these nodes'),
+      reasons: Type.Array(Type.Object({ reason: text('For example spot_interrupted'), nodes: count('Number') })),
     }),
     podsDisturbed: count('Pods that moved for any reason'),
     now: Type.Object({
-      nodes: count('Nodes whose price is known'),
-      usdPerHour: usd('What they cost'),
-      idleUsdPerHour: usd('Of that, what no pod requests'),
-      surplusCreditsUsdPerHour: usd('Of that, surplus CPU credits'),
+      nodes: count('Nodes with a known price'),
+      usdPerHour: usd('Cost of these nodes'),
+      idleUsdPerHour: usd('Part of the cost that no pod requests'),
+      surplusCreditsUsdPerHour: usd('Part of the cost for surplus CPU credits'),
     }),
     wasteful: Type.Array(
       Type.Object({
@@ -127,16 +127,16 @@ export const REPORT = Type.Object(
         instanceType: Type.String(),
         zone: Type.String(),
         capacityType: Type.String(),
-        pods: count('Pods on it'),
-        usdPerHour: usd('What it costs'),
-        idleUsdPerHour: usd('Of that, what no pod requests'),
-        surplusCreditsUsdPerHour: usd('Of that, surplus CPU credits'),
-        code: Type.Optional(text('Why it stays, as docs/why-not.md lists the codes')),
-        why: Type.Optional(text('The same in words')),
-        nearestMiss: Type.Optional(text('What is missing, or from when on it will do')),
+        pods: count('Pods on the node'),
+        usdPerHour: usd('Cost of the node'),
+        idleUsdPerHour: usd('Part of the cost that no pod requests'),
+        surplusCreditsUsdPerHour: usd('Part of the cost for surplus CPU credits'),
+        code: Type.Optional(text('Code of the reason why the node is not disrupted; docs/why-not.md lists the codes')),
+        why: Type.Optional(text('Text of the reason')),
+        nearestMiss: Type.Optional(text('Missing condition, or time at which it is met')),
       }),
-      { description: 'Ten nodes with the most idle cost now' },
+      { description: 'The ten nodes with the highest idle cost now' },
     ),
   },
-  { description: 'What the operator did, what it saved, and which nodes are idle' },
+  { description: 'Decisions of the operator, their savings, and idle nodes' },
 );

@@ -3,15 +3,15 @@ import { Type } from 'typebox';
 import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd } from './parts.ts';
 
 const reason = {
-  code: text('Why, as docs/why-not.md lists the codes'),
-  text: text('The reason in words'),
+  code: text('Code of the reason; docs/why-not.md lists the codes'),
+  text: text('Text of the reason'),
   object: Type.Optional(OBJECT_NAME),
-  nearestMiss: Type.Optional(text('What is missing, or from when on it will do')),
+  nearestMiss: Type.Optional(text('Missing condition, or time at which it is met')),
 };
 
 const VERDICT = Type.Object(
   {
-    node: text('Name of the Node, or of the NodeClaim while there is no Node'),
+    node: text('Name of the Node, or of the NodeClaim if it has no Node yet'),
     nodeClaim: Type.Optional(Type.String()),
     nodePool: Type.Optional(Type.String()),
     ...reason,
@@ -20,113 +20,113 @@ const VERDICT = Type.Object(
         {
           method: Type.String(),
           decision: Type.Enum(['delete', 'replace']),
-          nodes: texts('Nodes that it takes'),
-          savings: usd('USD per hour that the whole command saves'),
+          nodes: texts('Nodes that the command disrupts'),
+          savings: usd('Savings of the whole command in USD per hour'),
         },
-        { description: 'The command that takes the node, or would' },
+        { description: 'Command that disrupts the node, or would disrupt it' },
       ),
     ),
     methods: Type.Array(Type.Object({ method: Type.String(), ...reason }), {
-      description: 'What every enabled method says, in the order in which they run',
+      description: 'Results of all enabled methods, in their order of execution',
     }),
     unknown: Type.Optional(UNKNOWN),
   },
-  { description: 'Whether a node would be given back or replaced, and if not, why not' },
+  { description: 'Reason why a node would be disrupted or not' },
 );
 
 export const VERDICTS = Type.Union([Type.Array(VERDICT), VERDICT], {
-  description: 'A list of all nodes, or the one that was named',
+  description: 'All nodes, or the node of the argument',
 });
 
 const BLOCKER = Type.Object({
-  code: text('What kind of thing it is'),
-  text: text('The same in words'),
+  code: text('Kind of the blocker'),
+  text: text('Text of the blocker'),
   object: Type.Optional(OBJECT_NAME),
-  pods: Type.Optional(texts('namespace/name of the pods of the node that it is about')),
+  pods: Type.Optional(texts('namespace/name of the affected pods of the node')),
   healthy: Type.Optional(
     Type.Object(
       { current: Type.Integer(), desired: Type.Integer(), allowed: Type.Integer() },
-      { description: 'Of a PodDisruptionBudget: healthy pods, how many there must be, and how many may go now' },
+      { description: 'For a PodDisruptionBudget: healthy pods, required healthy pods, and allowed evictions' },
     ),
   ),
-  since: Type.Optional(time('Since when')),
-  until: Type.Optional(time('When it ends by itself')),
+  since: Type.Optional(time('Start of the blocker')),
+  until: Type.Optional(time('Time at which the blocker ends without intervention')),
 });
 
 export const BLOCKERS = Type.Array(
   Type.Object({
-    node: text('Name of the Node, or of the NodeClaim while there is no Node'),
+    node: text('Name of the Node, or of the NodeClaim if it has no Node yet'),
     nodeClaim: Type.Optional(Type.String()),
     nodePool: Type.Optional(Type.String()),
     waitsFor: Type.Enum(['drain', 'drift', 'consolidation', 'nothing'], {
-      description: 'What would happen to the node; nothing: nobody wants to take it',
+      description: 'Pending operation of the node; nothing if there is none',
     }),
-    since: Type.Optional(time('Since when it waits; absent when nobody knows')),
-    usdPerHour: Type.Optional(usd('What the node costs; absent when its price is not known')),
-    usdSoFar: Type.Optional(usd('What it has cost since then')),
-    terminationGracePeriod: Type.Optional(text('How long a drain lasts at most, as the NodeClaim says it')),
-    endsAt: Type.Optional(time('When what is left on a node that is being drained is deleted')),
+    since: Type.Optional(time('Start of the wait; absent if unknown')),
+    usdPerHour: Type.Optional(usd('Cost of the node; absent if its price is unknown')),
+    usdSoFar: Type.Optional(usd('Cost of the node since the start of the wait')),
+    terminationGracePeriod: Type.Optional(text('Maximum duration of a drain, from the NodeClaim')),
+    endsAt: Type.Optional(time('Time at which remaining pods of a draining node are deleted')),
     blockers: Type.Array(BLOCKER),
   }),
-  { description: 'Nodes with something in the way of their drain or disruption; drains first' },
+  { description: 'Nodes whose drain or disruption is blocked; draining nodes first' },
 );
 
 const REASON = Type.Enum(['Empty', 'Drifted', 'Underutilized']);
 
 export const BUDGET_CALENDAR = Type.Object(
   {
-    from: time('Begin of the calendar'),
+    from: time('Start of the calendar'),
     until: time('End of the calendar'),
     nodePools: Type.Array(
       Type.Object({
         nodePool: Type.String(),
-        nodes: count('Nodes that the shares of budgets are computed of'),
-        disrupting: count('Of these, nodes that are away already, whatever the reason'),
+        nodes: count('Nodes from which percentages of budgets are computed'),
+        disrupting: count('Nodes of these that are not ready or being deleted, for any reason'),
         reasons: Type.Array(
           Type.Object({
             reason: REASON,
             spans: Type.Array(
               Type.Object({
                 from: time('Begin'),
-                until: Type.Optional(time('End; absent where nothing changes up to the end of the calendar')),
+                until: Type.Optional(time('End; absent if nothing changes until the end of the calendar')),
                 allowed: Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('unlimited')], {
-                  description: 'How many nodes may be away at a time',
+                  description: 'Maximum number of nodes that are disrupted at the same time',
                 }),
               }),
             ),
-            nextOpening: Type.Optional(time('When a node may go again, where none may now')),
+            nextOpening: Type.Optional(time('Next time at which a node can be disrupted, if none can be disrupted now')),
           }),
         ),
         warnings: Type.Array(
           Type.Object({
             code: Type.Enum(['unreadable', 'never-opens', 'always-zero', 'never-in-force', 'too-many-hits']),
             text: Type.String(),
-            budget: Type.Optional(count("Position among the NodePool's budgets")),
+            budget: Type.Optional(count("Position in the budgets of the NodePool")),
           }),
         ),
       }),
     ),
   },
-  { description: "How many nodes the NodePools' budgets let go, from when to when" },
+  { description: "Number of nodes that the budgets of NodePools allow to be disrupted, by time" },
 );
 
 export const MOVES = Type.Array(
   Type.Object({
     id: Type.String(),
-    command: text('What was done'),
+    command: text('Text of the command'),
     method: Type.String(),
     decision: Type.String(),
     state: Type.Enum(['watched', 'kept', 'undone']),
-    startedAt: time('When it was decided'),
-    endsAt: time('Until when it is watched, and up to when its savings count'),
+    startedAt: time('Time of the decision'),
+    endsAt: time('End of the observation and of the counted savings'),
     nodePools: Type.Array(Type.String()),
-    workloads: texts('namespace/kind/name of what had pods on the nodes'),
-    undoneBefore: count('How often such a move was undone before'),
+    workloads: texts('namespace/kind/name of workloads with pods on the nodes'),
+    undoneBefore: count('Number of similar moves that were undone before'),
     undone: Type.Optional(Type.Object({ at: time('When'), because: Type.String(), nodeClaim: Type.String() })),
-    dearerUntil: Type.Optional(time('Until when a repetition has to be worth more')),
-    predictedUsdPerHour: usd('What the nodes cost less from then on'),
-    predictedUsd: usd('The same up to endsAt'),
-    realisedUsd: usd('What it saved up to now, or up to endsAt'),
+    dearerUntil: Type.Optional(time('Time until which a repetition needs higher savings')),
+    predictedUsdPerHour: usd('Predicted savings per hour'),
+    predictedUsd: usd('Predicted savings until endsAt'),
+    realisedUsd: usd('Savings until now, or until endsAt'),
   }),
-  { description: 'What was consolidated, latest first' },
+  { description: 'Consolidations, latest first' },
 );

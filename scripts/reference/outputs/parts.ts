@@ -22,4 +22,4 @@ export const REQUIREMENT = Type.Object(
   { description: 'A requirement on a label, as in a NodePool' },
 );
 
-export const UNKNOWN = texts('What the answer depends on and cannot be known here; absent when that is nothing');
+export const UNKNOWN = texts('Unknown facts on which the result depends; absent if there are none');

@@ -6,7 +6,7 @@ const MISFIT = Type.Object(
   { code: Type.String() },
   {
     additionalProperties: true,
-    description: 'Why a NodePool cannot take the pod; its other fields depend on the code',
+    description: 'Reason why a NodePool cannot launch a node for the pod; other fields depend on the code',
   },
 );
 
@@ -15,28 +15,28 @@ export const SIMULATION = Type.Object(
     nodeClaims: Type.Array(
       Type.Object({
         nodePool: Type.String(),
-        pods: texts('namespace/name of the pods that it is for'),
-        instanceTypes: texts('All types that can hold the pods, cheapest first'),
+        pods: texts('namespace/name of the pods of the node'),
+        instanceTypes: texts('All instance types on which the pods fit, cheapest first'),
         requirements: Type.Array(REQUIREMENT),
         requests: Type.Record(Type.String(), Type.String(), { description: 'Quantities by resource' }),
         cheapest: text('Instance type of the cheapest offering'),
-        price: usd('USD per hour of the cheapest offering, by the list price of AWS'),
+        price: usd('USD per hour of the cheapest offering, at the list price of AWS'),
         effectivePrice: Type.Optional(
-          usd('USD per hour that it adds to the bill, by the price book, where it differs'),
+          usd('USD per hour with the price book, if it differs'),
         ),
         spotRisk: Type.Optional(
-          usd('USD per hour that its interruptions are expected to cost, which counts in choosing and is not paid'),
+          usd('Expected cost of interruptions in USD per hour, which is compared but not paid'),
         ),
         surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
       }),
-      { description: 'Nodes that would be bought' },
+      { description: 'Nodes that would be launched' },
     ),
     existingNodes: Type.Array(Type.Object({ name: Type.String(), pods: Type.Array(Type.String()) }), {
-      description: 'Nodes that are there on which pods fit',
+      description: 'Existing nodes on which pods fit',
     }),
     unschedulable: Type.Record(Type.String(), Type.String(), { description: 'Reasons by namespace/name of the pod' }),
-    totalPrice: usd('USD per hour of all new nodes, by the list prices of AWS'),
-    effectivePrice: Type.Optional(usd('USD per hour that they add to the bill, by the price book, where it differs')),
+    totalPrice: usd('USD per hour of all new nodes, at the list prices of AWS'),
+    effectivePrice: Type.Optional(usd('USD per hour with the price book, if it differs')),
     explanations: Type.Optional(
       Type.Record(
         Type.String(),
@@ -48,12 +48,12 @@ export const SIMULATION = Type.Object(
           },
           { additionalProperties: true },
         ),
-        { description: 'Of --explain: reasons per NodePool by namespace/name of the pod' },
+        { description: 'With --explain: reasons for each NodePool by namespace/name of the pod' },
       ),
     ),
     unknown: Type.Optional(UNKNOWN),
   },
-  { description: 'Which nodes would be bought for pending pods' },
+  { description: 'Nodes that would be launched for pending pods' },
 );
 
 const METHOD_RESULT = {
@@ -62,17 +62,17 @@ const METHOD_RESULT = {
   commands: Type.Array(
     Type.Object({
       decision: Type.Enum(['delete', 'replace']),
-      candidates: texts('Names of the nodes that go'),
+      candidates: texts('Names of the disrupted nodes'),
       replacements: Type.Array(
         Type.Object({
           nodePool: Type.String(),
           pods: Type.Array(Type.String()),
-          instanceTypes: texts('Cheapest first; none where the NodePool alone decides'),
+          instanceTypes: texts('Cheapest first; empty if only the NodePool is known'),
           requirements: Type.Array(REQUIREMENT),
           capacityTypes: Type.Array(Type.String()),
           cheapest: Type.String(),
           cheapestPrice: usd('USD per hour'),
-          spotRisk: Type.Optional(usd('USD per hour that its interruptions are expected to cost, which is not paid')),
+          spotRisk: Type.Optional(usd('Expected cost of interruptions in USD per hour, which is not paid')),
           surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
         }),
       ),
@@ -84,86 +84,86 @@ const METHOD_RESULT = {
 export const DISRUPTION = Type.Object(
   {
     first: Type.Union([Type.Object(METHOD_RESULT), Type.Null()], {
-      description: "The first method that has a command, in the operator's order",
+      description: "First method with a command, in the order of execution",
     }),
     methods: Type.Optional(
       Type.Array(
         Type.Object({
           ...METHOD_RESULT,
-          candidates: texts('Names of the nodes that it considers'),
+          candidates: texts('Names of the considered nodes'),
           budgets: Type.Record(Type.String(), Type.Integer(), {
-            description: 'How many more nodes may go, by NodePool; 2147483647 stands for no limit',
+            description: 'Number of further nodes that can be disrupted, by NodePool; 2147483647 means no limit',
           }),
         }),
-        { description: 'Of --explain: every method on its own' },
+        { description: 'With --explain: results of each method' },
       ),
     ),
     unknown: Type.Optional(UNKNOWN),
   },
-  { description: 'Which nodes would be given back or replaced' },
+  { description: 'Nodes that would be disrupted' },
 );
 
 export const POD_VERDICT = Type.Object(
   {
     pod: text('namespace/name'),
     code: Type.Enum(['running', 'held', 'not-held', 'waiting', 'fits', 'bought', 'unschedulable', 'unknown']),
-    text: text('The same in words'),
-    since: Type.Optional(time('Since when it is held')),
-    until: Type.Optional(time('Until when it is held')),
+    text: text('Text of the verdict'),
+    since: Type.Optional(time('Time since when the pod is held back')),
+    until: Type.Optional(time('Time until which the pod is held back')),
     nodePools: Type.Optional(
       Type.Array(Type.Object({ nodePool: Type.String(), code: Type.String(), text: Type.String() }), {
-        description: 'What each NodePool has against it, in the order in which they were tried',
+        description: 'Reasons of each NodePool, in the order in which they were tried',
       }),
     ),
     unknown: Type.Optional(UNKNOWN),
   },
-  { description: 'Which node a pod would get, and if none, why not' },
+  { description: 'Node on which a pod would be scheduled, or the reason why it stays pending' },
 );
 
 export const OFFERINGS = Type.Array(
   Type.Object({
     nodePool: Type.String(),
     nodeClass: Type.String(),
-    available: count('Offerings that the NodePool allows and that can be bought, or could if it were Ready'),
+    available: count('Available offerings that the NodePool allows, even if it is not Ready'),
     out: Type.Array(
       Type.Object({
         instanceType: Type.String(),
         zone: Type.String(),
         capacityType: Type.String(),
-        code: text('Why it is out'),
-        reason: Type.Optional(text("AWS's own word for it")),
-        until: Type.Optional(time('When it counts as available again; absent when nobody knows')),
-        reservation: Type.Optional(text('Id of the capacity reservation')),
+        code: text('Reason why the offering is unavailable'),
+        reason: Type.Optional(text("Error code of AWS")),
+        until: Type.Optional(time('Time at which it is available again; absent if unknown')),
+        reservation: Type.Optional(text('ID of the capacity reservation')),
       }),
     ),
-    minValuesMissed: Type.Optional(texts('Keys whose minValues the types that can be bought do not reach')),
+    minValuesMissed: Type.Optional(texts('Keys with minValues that available instance types do not satisfy')),
     spotRisk: Type.Optional(
       Type.Array(
         Type.Object({
           instanceType: Type.String(),
           zone: Type.String(),
-          interruptions: Type.Number({ description: 'Those that are remembered; older ones count less' }),
-          capacityErrors: Type.Number({ description: 'Launches for which there was no capacity, likewise' }),
-          instanceHours: Type.Number({ description: 'How long instances ran there, likewise' }),
-          interruptionsPerHour: Type.Number({ description: 'Expected of one instance' }),
-          addedPart: Type.Number({ description: 'Part of its price that is added when prices are compared' }),
+          interruptions: Type.Number({ description: 'Stored interruptions; older interruptions have less weight' }),
+          capacityErrors: Type.Number({ description: 'Stored launches without capacity, with the same weights' }),
+          instanceHours: Type.Number({ description: 'Hours of running instances, with the same weights' }),
+          interruptionsPerHour: Type.Number({ description: 'Expected number for one instance' }),
+          addedPart: Type.Number({ description: 'Part of the price that is added in price comparisons' }),
         }),
-        { description: 'Spot pools that were interrupted or out of capacity of late, the most dangerous first' },
+        { description: 'Spot pools with recent interruptions or capacity errors, highest risk first' },
       ),
     ),
-    problem: Type.Optional(text('Why the offerings are not known')),
-    notReady: Type.Optional(text('Why the NodePool buys nothing at all')),
+    problem: Type.Optional(text('Reason why the offerings are unknown')),
+    notReady: Type.Optional(text('Reason why the NodePool launches no nodes')),
   }),
-  { description: 'Offerings that NodePools allow and that cannot be bought now' },
+  { description: 'Unavailable offerings that NodePools allow' },
 );
 
 export const FINDINGS = Type.Array(
   Type.Object({
     level: Type.Enum(['ok', 'warning', 'error']),
-    subject: text('The thing that was looked at'),
+    subject: text('Checked object'),
     message: Type.String(),
-    fix: Type.Optional(text('What to do about it')),
-    unasked: Type.Optional(Type.Literal(true, { description: 'It could not be looked up: nothing is known of it' })),
+    fix: Type.Optional(text('Remedy')),
+    unasked: Type.Optional(Type.Literal(true, { description: 'The check was not possible, so the state is unknown' })),
   }),
-  { description: 'What was found in an account and a cluster' },
+  { description: 'Findings in an account and a cluster' },
 );

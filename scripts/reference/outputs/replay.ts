@@ -8,18 +8,18 @@ const column = (description: string) => Type.Array(Type.Number(), { description 
 const usdBy = (description: string) => Type.Record(Type.String(), Type.Number(), { description });
 
 const COST = Type.Object({
-  instancesUsd: usd('Instances, at the prices of list and spot market'),
+  instancesUsd: usd('Instances at list and spot prices'),
   extrasUsd: usd('Volumes and public addresses'),
   surplusCreditsUsd: usd('Surplus CPU credits of burstable instances'),
-  effectiveUsd: usd("Instances and extras after the price book's discounts and commitments, and surplus CPU credits"),
+  effectiveUsd: usd("Instances and extras with discounts and commitments of the price book, and surplus CPU credits"),
   byCapacityType: usdBy('USD by capacity type'),
   byNodePool: usdBy('USD by NodePool'),
 });
 
 const WAITING = Type.Object(
   {
-    pods: count('Pods that were bound'),
-    p50: amount('Seconds that half of them waited at most'),
+    pods: count('Bound pods'),
+    p50: amount('Maximum waiting time of half of the pods, in seconds'),
     p95: amount('Seconds'),
     p99: amount('Seconds'),
     longest: amount('Seconds'),
@@ -30,26 +30,26 @@ const WAITING = Type.Object(
       }),
     ),
   },
-  { description: "From pods' creation until they were bound to a node" },
+  { description: "Time from the creation of pods until they were bound to a node" },
 );
 
 const NODES = Type.Object({
   bought: count('Nodes'),
   givenBack: count('Nodes'),
-  most: count('Nodes that ran at the same time, at most'),
-  average: amount('Nodes that ran at the same time, on average'),
+  most: count('Maximum number of nodes at the same time'),
+  average: amount('Average number of nodes'),
   byReason: Type.Record(Type.String(), Type.Integer(), { description: 'Removed nodes by reason' }),
-  hoursByType: Type.Record(Type.String(), Type.Number(), { description: 'Hours of nodes, by instance type' }),
+  hoursByType: Type.Record(Type.String(), Type.Number(), { description: 'Hours of nodes by instance type' }),
 });
 
 const SERIES = Type.Object(
   {
-    stepSeconds: Type.Number({ exclusiveMinimum: 0, description: 'Between two rows; the first is at the start' }),
-    usdPerHour: column('What the nodes cost by the hour'),
+    stepSeconds: Type.Number({ exclusiveMinimum: 0, description: 'Seconds between two rows; the first row is at the start' }),
+    usdPerHour: column('Cost of nodes in USD per hour'),
     nodes: column('Nodes'),
-    spotNodes: column('Nodes that are spot'),
-    runningPods: column('Pods that run'),
-    waitingPods: column('Pods that wait for a node'),
+    spotNodes: column('Spot nodes'),
+    runningPods: column('Running pods'),
+    waitingPods: column('Pods waiting for a node'),
     cpuRequested: column('Cores'),
     cpuAllocatable: column('Cores'),
     memoryRequested: column('GiB'),
@@ -62,12 +62,12 @@ const NODE_EVENT = Type.Object({
   at: amount('Seconds since the start of the trace'),
   what: Type.Enum(['bought', 'given back', 'interrupted', 'launch failed']),
   nodePool: Type.String(),
-  name: text('Of the NodeClaim'),
+  name: text('Name of the NodeClaim'),
   instanceType: Type.String(),
   zone: Type.String(),
   capacityType: Type.String(),
   usdPerHour: usd('USD per hour'),
-  reason: Type.Optional(text('Why it was given back')),
+  reason: Type.Optional(text('Reason for the removal')),
 });
 
 const RUN = Type.Object({
@@ -76,7 +76,7 @@ const RUN = Type.Object({
   life: Type.Optional(count('Number of the life, from 1, if several lives were played')),
   playedSeconds: amount('Seconds of the trace that were played'),
   isComplete: Type.Boolean({
-    description: 'False: the replay was stopped, and all figures are of the time until then',
+    description: 'False if the replay was stopped; all figures then cover only the time until the stop',
   }),
   cost: COST,
   waiting: WAITING,
@@ -91,27 +91,27 @@ const RUN = Type.Object({
   ),
   nodes: NODES,
   interruptions: Type.Object({
-    count: count('Spot instances that were taken back'),
-    survived: count('Of these, nodes whose pods were all on their way before the instance was gone'),
-    capacityErrors: count('Launches that failed for want of capacity'),
+    count: count('Interrupted spot instances'),
+    survived: count('Interrupted nodes that were drained before the instance was terminated'),
+    capacityErrors: count('Launches that failed because capacity was unavailable'),
   }),
   idle: Type.Object(
-    { cpu: share('Of CPU'), memory: share('Of memory') },
-    { description: 'Share of what the nodes offered over time that no pod had requested' },
+    { cpu: share('Idle share of CPU'), memory: share('Idle share of memory') },
+    { description: 'Share of the resources of nodes that no pod requested, over time' },
   ),
   series: SERIES,
-  log: Type.Array(NODE_EVENT, { description: 'Every node that was bought or given back, in order' }),
+  log: Type.Array(NODE_EVENT, { description: 'Launched and removed nodes, in order' }),
   complaints: Type.Array(
     Type.Object({
       message: Type.String(),
-      count: count('How often; once for each object that it is about'),
+      count: count('Number of messages; one for each affected object'),
       example: Type.String(),
     }),
     {
-      description: 'Errors and warnings that the operator logged, the most frequent first',
+      description: 'Errors and warnings in the log of the operator, most frequent first',
     },
   ),
-  took: Type.Object({ seconds: amount('Real seconds'), rssBytes: amount('Highest resident memory of the process') }),
+  took: Type.Object({ seconds: amount('Real time in seconds'), rssBytes: amount('Highest resident memory of the process') }),
 });
 
 /** Schema of an object with a field for each figure that lives are compared by. */
@@ -177,14 +177,14 @@ export const REPLAY = Type.Object(
   {
     trace: Type.Object({
       name: Type.String(),
-      start: time('When it begins'),
-      seconds: amount('How long it lasts'),
-      source: Type.Optional(text('Where it comes from')),
+      start: time('Start of the trace'),
+      seconds: amount('Length of the trace'),
+      source: Type.Optional(text('Origin of the trace')),
     }),
     world: Type.Object({
       region: Type.String(),
       seed: Type.Number(),
-      says: texts('What departs from the default'),
+      says: texts('Differences from the default'),
     }),
     runs: Type.Array(RUN, {
       description:
@@ -192,5 +192,5 @@ export const REPLAY = Type.Object(
     }),
     lives: Type.Optional(LIVES),
   },
-  { description: 'What a trace led to under one or several sets of settings' },
+  { description: 'Results of a trace with one or several sets of settings' },
 );

@@ -4,26 +4,26 @@ import { count, text, texts, time } from './parts.ts';
 
 const level = (description: string) =>
   Type.Object(
-    { most: Type.Number({ description: 'At most' }), average: Type.Number({ description: 'Over the trace' }) },
+    { most: Type.Number({ description: 'Maximum' }), average: Type.Number({ description: 'Average over the trace' }) },
     { description },
   );
 
 export const TRACE_SUMMARY = Type.Object(
   {
-    name: text('What the trace is called'),
-    start: time('When it begins'),
-    seconds: Type.Number({ description: 'From its start to its end' }),
-    source: Type.Optional(text('Where it comes from')),
+    name: text('Name of the trace'),
+    start: time('Start of the trace'),
+    seconds: Type.Number({ description: 'Length of the trace' }),
+    source: Type.Optional(text('Origin of the trace')),
     events: count('Lines without the header'),
     objects: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
-      description: 'Objects that are applied, by kind',
+      description: 'Applied objects by kind',
     }),
-    podStarts: count('Pods that start, those of DaemonSets left out'),
-    pods: level('Pods that run'),
-    cpu: level('Cores that running pods request'),
-    memoryGib: level('Memory that running pods request, GiB'),
+    podStarts: count('Started pods, not counting DaemonSet pods'),
+    pods: level('Running pods'),
+    cpu: level('CPU cores that running pods request'),
+    memoryGib: level('Memory that running pods request, in GiB'),
     gpus: level('GPUs and accelerators that running pods request'),
-    warnings: texts('What a replay passes over; ten at most'),
+    warnings: texts('Lines that a replay ignores; at most ten'),
   },
-  { description: 'A trace, as if each pod started at once and ended when the trace says so' },
+  { description: 'Summary of a trace, as if each pod started immediately' },
 );

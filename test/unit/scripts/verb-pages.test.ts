@@ -52,7 +52,7 @@ karpenter look twice
 karpenter look now.yaml
 \`\`\`
 
-\`-o json\` and \`-o yaml\` print what this JSON Schema describes: [look](../output/look.json).
+\`-o json\` and \`-o yaml\` have this JSON Schema: [look](../output/look.json).
 "
 `);
   });
