@@ -149,5 +149,5 @@ function complaintsText(runs: readonly ReplayRun[], width: number): string {
       ? [`  ${name}: and ${complaints.length - MOST_COMPLAINTS} more messages`]
       : []),
   ]);
-  return lines.length === 0 ? '' : ['MESSAGES IN THE LOG OF THE OPERATOR', ...lines].join('\n');
+  return lines.length === 0 ? '' : ['ERRORS AND WARNINGS IN THE LOG', ...lines].join('\n');
 }

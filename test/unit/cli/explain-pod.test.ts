@@ -81,7 +81,7 @@ describe('karpenter explain pod', () => {
   describe('with an operator that holds pods back', () => {
     const hold = {
       code: 'not-bound',
-      text: 'nodes were bought for such pods in vain: it has no label team, and the pod selects team In [a]',
+      text: 'nodes that were launched for such pods did not run them: the node does not have the label team, but the pod selects team In [a]',
       since: '2026-01-01T00:00:00Z',
       until: '2026-01-01T00:10:00Z',
       times: 1,

@@ -185,8 +185,8 @@ export const settingsOf = ({ runs, world }: ReplayResult): Html =>
 
 function complaintsOf(runs: readonly ReplayRun[]): Html {
   const all = runs.flatMap(({ name, complaints }) => complaints.map((each) => ({ name, ...each })));
-  if (all.length === 0) return html`<p class="soft">The operator logged no error.</p>`;
-  return html`<h3>Messages in the log of the operator</h3><ul class="complaints">${all.map(
+  if (all.length === 0) return html`<p class="soft">The operator logged no errors and warnings.</p>`;
+  return html`<h3>Errors and warnings in the log</h3><ul class="complaints">${all.map(
     ({ name, message, count, example }) =>
       html`<li><b>${name}</b>, ${count} ×: ${message}<br><code>${example}</code></li>`,
   )}</ul>`;

@@ -116,7 +116,7 @@ describe('migrate status of a live cluster', () => {
     });
     expect(id).toMatch(/^i-/);
     expect(about(await status(), 'instances of Provisioners')).toMatchObject([
-      { state: 'todo', next: `look at them, then: aws ec2 terminate-instances --instance-ids ${id}` },
+      { state: 'todo', next: `check the instances, then run: aws ec2 terminate-instances --instance-ids ${id}` },
     ]);
     const own = node('old', { 'karpenter.sh/provisioner-name': 'default' }) as Node;
     await world.kube.client.create(NODE, { ...own, spec: { providerID: `aws:///us-west-2a/${id}` } });
@@ -147,7 +147,7 @@ describe('migrate status of a live cluster', () => {
     delete process.env.AWS_REGION;
     process.env.AWS_EC2_METADATA_DISABLED = 'true';
     expect(about(await status(), 'AWS account')).toMatchObject([
-      { state: 'unknown', message: expect.stringContaining('the AWS region is not known') },
+      { state: 'unknown', message: expect.stringContaining('the AWS region is unknown') },
     ]);
     const file = join(folder, 'now.json');
     writeFileSync(file, JSON.stringify(karpenter('1.14.1')));

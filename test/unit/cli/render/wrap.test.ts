@@ -68,7 +68,7 @@ describe('output at 80 columns', () => {
 
 describe('pods that are refused for the same reason', () => {
   const reason = (cpu: string): string =>
-    `no instance type has enough resources, requirements=a In [b], resources={"cpu":"${cpu}"}; NodePool z takes no part (static): it is`;
+    `no instance type has enough resources, requirements=a In [b], resources={"cpu":"${cpu}"}; NodePool z is not used (static): it is`;
 
   it('share a line, whatever their requests', () => {
     const text = simulationText({

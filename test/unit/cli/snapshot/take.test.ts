@@ -221,7 +221,7 @@ describe('the command', () => {
   it('lists the existing contexts', async () => {
     expect(await run('--context', 'other')).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/Cannot find context "other" in the kubeconfig; it has \w+/),
+      errors: expect.stringMatching(/Cannot find context "other" in the kubeconfig; existing contexts: \w+/),
     });
   });
 });
