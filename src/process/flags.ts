@@ -53,7 +53,8 @@ const shortened = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/
 
 function split(argument: string): { readonly flag: string; readonly inline: string | undefined } {
   const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(argument);
-  if (!match?.[1]) throw new SettingsError(`unexpected argument ${quoted(argument)}, use flags of the form --name=value`);
+  if (!match?.[1])
+    throw new SettingsError(`unexpected argument ${quoted(argument)}, use flags of the form --name=value`);
   return { flag: match[1], inline: match[2] };
 }
 

@@ -28,7 +28,8 @@ export interface HourView {
 export function historyView(history: OperatorHistory, query: URLSearchParams): HistoryView {
   const since = query.get('since');
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : Date.parse(since);
-  if (Number.isNaN(sinceMs)) throw new BadQuery(`since: "${since}" is not a valid time; use RFC 3339, for example 2026-06-03T10:00:00Z`);
+  if (Number.isNaN(sinceMs))
+    throw new BadQuery(`since: "${since}" is not a valid time; use RFC 3339, for example 2026-06-03T10:00:00Z`);
   return historySince(history, sinceMs);
 }
 

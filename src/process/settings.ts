@@ -16,7 +16,7 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 /** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
 /** Derived from replays; see docs/consolidation.md. */
-const DEFAULT_EVICTION_PRICE = 0.02;
+const DEFAULT_EVICTION_PRICE = 0.005;
 const MOST_EVICTION_PRICE = 1000;
 const MOST_SPOT_RISK = 100;
 
@@ -36,7 +36,11 @@ export const OPTIONS = {
   kubeClientQps: integer('kube-client-qps', 200, 'Requests per second to the API server'),
   kubeClientBurst: integer('kube-client-burst', 300, 'Requests to the API server in a burst'),
   enableProfiling: toggle('enable-profiling', false, 'Serve profiles on the metrics port'),
-  debugEndpoints: text('debug-endpoints', 'loopback', 'Clients that can read /debug on the metrics port: loopback, all or off'),
+  debugEndpoints: text(
+    'debug-endpoints',
+    'loopback',
+    'Clients that can read /debug on the metrics port: loopback, all or off',
+  ),
   livePage: text('live-page', '', 'Address of the live page, for example 127.0.0.1:8090; empty to disable the page'),
   metrics: text('metrics', 'budget', 'Series of /metrics: budget, or karpenter for all series of Karpenter'),
   disableControllerWarmup: toggle(
@@ -51,7 +55,11 @@ export const OPTIONS = {
     'Disable metrics of pods, nodes, NodePools and status conditions, and events of status conditions',
   ),
   leaderElectionName: text('leader-election-name', 'karpenter-leader-election', 'Name of the Lease'),
-  leaderElectionNamespace: text('leader-election-namespace', '', "Namespace of the Lease; empty for the namespace of the pod"),
+  leaderElectionNamespace: text(
+    'leader-election-namespace',
+    '',
+    'Namespace of the Lease; empty for the namespace of the pod',
+  ),
   memoryLimit: integer('memory-limit', -1, 'Memory limit of the container in bytes'),
   cpuRequests: integer('cpu-requests', 1000, 'CPU requests of the container in milli-cores'),
   logLevel: text('log-level', 'info', 'One of debug, info and error'),
@@ -95,7 +103,7 @@ export const OPTIONS = {
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
   clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
   clusterEndpoint: text('cluster-endpoint', '', 'URL of the API server for new nodes; empty to read it from EKS'),
-  clusterCaBundle: text('cluster-ca-bundle', '', "CA of the API server in base64; empty to use the CA of the operator"),
+  clusterCaBundle: text('cluster-ca-bundle', '', 'CA of the API server in base64; empty to use the CA of the operator'),
   isolatedVpc: toggle('isolated-vpc', false, 'Make no calls to the pricing API'),
   eksControlPlane: toggle('eks-control-plane', false, 'Read cluster details from EKS'),
   vmMemoryOverheadPercent: decimal('vm-memory-overhead-percent', 0.075, 'Part of memory that the hypervisor uses'),
@@ -112,7 +120,7 @@ export const OPTIONS = {
 export const VARIABLES = {
   systemNamespace: {
     name: 'SYSTEM_NAMESPACE',
-    help: "Namespace of the operator pod, and of its Lease unless another namespace is set; set by the chart",
+    help: 'Namespace of the operator pod, and of its Lease unless another namespace is set; set by the chart',
   },
   livePageToken: {
     name: 'LIVE_PAGE_TOKEN',
@@ -253,7 +261,9 @@ function livePage(text: string, token: string): Settings['livePage'] {
   if (text === '') return undefined;
   const address = parseAddress(text);
   if (address === undefined)
-    throw new SettingsError(`${invalid('LIVE_PAGE', text)}, must be an IP address and a port, for example 127.0.0.1:8090`);
+    throw new SettingsError(
+      `${invalid('LIVE_PAGE', text)}, must be an IP address and a port, for example 127.0.0.1:8090`,
+    );
   if (token !== '' && token.length < SHORTEST_TOKEN)
     throw new SettingsError(`LIVE_PAGE_TOKEN must be at least ${SHORTEST_TOKEN} characters long`);
   if (token === '' && !isLoopback(address.host))

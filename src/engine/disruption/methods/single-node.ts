@@ -97,7 +97,10 @@ async function attempt(candidate: Candidate, input: MethodInput, failures: Failu
     return await consolidate([candidate], input);
   } catch (error) {
     failures.push({ node: candidate.name, error: messageOf(error) });
-    return { reason: { code: 'failed', text: 'the evaluation of the node failed; see the error in the log' }, events: [] };
+    return {
+      reason: { code: 'failed', text: 'the evaluation of the node failed; see the error in the log' },
+      events: [],
+    };
   }
 }
 

@@ -28,8 +28,8 @@ const NODE_START_MS = MINUTE_MS;
 /** Expectations about the nodes of a NodePool. */
 export interface Forecast {
   /**
-   * Time for which savings are expected to last: the mean age of the nodes. If nodes end at a steady rate, each is expected to
-   * last as long again.
+   * Time for which savings are expected to last: the mean age of the nodes, because nodes that end at a steady rate are expected
+   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit from one hour on.
    */
   readonly hours: number;
   /** Worth of the resources of its pods, at the best prices of new nodes. */
@@ -52,7 +52,7 @@ export function forecastsOf(
       const pool = pools.get(name);
       if (pool === undefined) return [];
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
-      const hours = sum(ages) / ages.length / HOUR_MS;
+      const hours = Math.min(sum(ages) / ages.length, Math.max(HOUR_MS, Math.min(...ages))) / HOUR_MS;
       return [[name, { hours, unitPrices: unitPricesIn(pool, members), evictionUsd }] as const];
     }),
   );
