@@ -1,4 +1,4 @@
-/** Compares what a move saves with what it costs. */
+/** Comparison of the savings of a move with its price. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, Taint } from '../../../../../src/api/kubernetes.ts';
 import { EMPTYING_TAINT } from '../../../../../src/api/labels.ts';
@@ -84,7 +84,7 @@ describe('a move', () => {
     expect(verdict({ pods: [running('a')], ageMs: MINUTE })?.code).toBe('not-worth-moving');
   });
 
-  it('says what it would save and cost', () => {
+  it('has a reason with the calculation', () => {
     // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for a minute; a minute of a fifth of $0.1
     const pods = [running('a', { cpu: '400m' })];
     expect(verdict({ pods, ageMs: MINUTE })).toEqual({
