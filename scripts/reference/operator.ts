@@ -152,7 +152,7 @@ export function settingsPage(): string {
     '',
     '## Traces',
     '',
-    "Variables of OpenTelemetry. Traces are disabled unless one of the first two is set. An invalid value",
+    'Variables of OpenTelemetry. Traces are disabled unless one of the first two is set. An invalid value',
     'is ignored and logged at the start. See [operations.md](../operations.md#traces).',
     '',
     ...markdownTable(

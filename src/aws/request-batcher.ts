@@ -73,7 +73,8 @@ export class RequestBatcher<I, O> {
       const results = await this.#options.run(bucket.map((each) => each.input));
       bucket.forEach((each, at) => {
         const result = results[at];
-        if (result === undefined) each.reject(new Error(`batcher ${this.#options.name} returned no result for a request`));
+        if (result === undefined)
+          each.reject(new Error(`batcher ${this.#options.name} returned no result for a request`));
         else if (result.status === 'fulfilled') each.resolve(result.value);
         else each.reject(result.reason);
       });

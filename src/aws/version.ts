@@ -47,7 +47,8 @@ export class ClusterVersion {
     const { eks, clusterName, eksControlPlane, apiServerVersion } = this.#options;
     if (eksControlPlane) {
       const answer = await eks.send(new DescribeClusterCommand({ name: clusterName }));
-      if (answer.cluster?.version === undefined) throw new Error(`EKS returned no version for cluster "${clusterName}"`);
+      if (answer.cluster?.version === undefined)
+        throw new Error(`EKS returned no version for cluster "${clusterName}"`);
       return answer.cluster.version;
     }
     try {

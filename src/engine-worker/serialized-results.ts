@@ -47,12 +47,14 @@ export function deserializedResult(result: SerializedMethodResult, input: Method
   const byId = new Map(input.candidates.map((candidate) => [candidate.providerId, candidate]));
   const candidateOf = (id: string): Candidate => {
     const candidate = byId.get(id);
-    if (candidate === undefined) throw new Error(`The engine worker returned a result for "${id}", which is not a candidate`);
+    if (candidate === undefined)
+      throw new Error(`The engine worker returned a result for "${id}", which is not a candidate`);
     return candidate;
   };
   const poolOf = (name: string): NodePool => {
     const pool = input.pools.get(name);
-    if (pool === undefined) throw new Error(`The engine worker returned a result for NodePool "${name}", which is unknown`);
+    if (pool === undefined)
+      throw new Error(`The engine worker returned a result for NodePool "${name}", which is unknown`);
     return pool.nodePool;
   };
   const evaluationOf = ({ nodePool, ...evaluation }: SerializedEvaluation): Evaluation => ({

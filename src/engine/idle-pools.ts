@@ -11,7 +11,10 @@ import type { Misfit } from './model.ts';
 export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): Misfit | undefined {
   if (pool.metadata.deletionTimestamp) return { code: 'deleting', text: 'the NodePool is being deleted' };
   if (pool.spec.replicas !== undefined)
-    return { code: 'static', text: 'the NodePool has a fixed number of nodes (spec.replicas) and launches none for pending pods' };
+    return {
+      code: 'static',
+      text: 'the NodePool has a fixed number of nodes (spec.replicas) and launches none for pending pods',
+    };
   return isTrue(pool, READY) ? undefined : { code: 'not-ready', text: unreadyText(pool, nodeClass) };
 }
 

@@ -94,7 +94,9 @@ function load(options: ConnectionOptions): KubeConfig {
 function choose(config: KubeConfig, context: string): void {
   const known = config.contexts.map(({ name }) => name);
   if (!known.includes(context))
-    throw new Error(`Cannot find context "${context}" in the kubeconfig; existing contexts: ${known.join(', ') || 'none'}`);
+    throw new Error(
+      `Cannot find context "${context}" in the kubeconfig; existing contexts: ${known.join(', ') || 'none'}`,
+    );
   config.setCurrentContext(context);
 }
 

@@ -29,7 +29,8 @@ export function pageCount(kind: Kind, most = MOST_PAGES): PageCount {
       const beginning = `${namespace}/${name ?? count}`;
       if (token === last || beginnings.has(beginning))
         throw new Error(`the API server returned an endless list of ${kind.plural}: the same page was returned again`);
-      if (count >= most) throw new Error(`the API server returned an endless list of ${kind.plural}: more than ${most} pages`);
+      if (count >= most)
+        throw new Error(`the API server returned an endless list of ${kind.plural}: more than ${most} pages`);
       if (objects >= MOST_OBJECTS)
         throw new Error(`the API server returned an endless list of ${kind.plural}: more than ${MOST_OBJECTS} objects`);
       beginnings.add(beginning);

@@ -24,7 +24,8 @@ const REASONS: Readonly<Record<number, string>> = {
 /** Returns the error for a failure response. `retryAfter` is the value of the header: seconds, or a date. */
 export function apiError(code: number, body: string, retryAfter?: string): ApiError {
   const { reason, message, details } = statusIn(body);
-  const text = textIn(message)?.slice(0, LONGEST_MESSAGE) ?? `the API server returned HTTP status ${code}${excerptOf(body)}`;
+  const text =
+    textIn(message)?.slice(0, LONGEST_MESSAGE) ?? `the API server returned HTTP status ${code}${excerptOf(body)}`;
   const seconds = Number(isObject(details) ? details.retryAfterSeconds : 0);
   const waitMs = waitOf(retryAfter) ?? seconds * 1_000;
   return new ApiError(code, textIn(reason) ?? REASONS[code] ?? 'Unknown', text, waitMs > 0 ? waitMs : undefined);

@@ -75,7 +75,8 @@ export const realClock = (): Clock => ({
  * @throws RangeError if `factor` is not above 0
  */
 export function steadyClock(factor = 1, originMs: number = Date.now()): Clock {
-  if (!(factor > 0)) throw new RangeError(`Cannot run a clock: the time scale is ${factor}, but must be greater than 0`);
+  if (!(factor > 0))
+    throw new RangeError(`Cannot run a clock: the time scale is ${factor}, but must be greater than 0`);
   const started = performance.now();
   return ticking(factor, () => Math.floor(originMs + (performance.now() - started) * factor), true);
 }

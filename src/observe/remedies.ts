@@ -56,7 +56,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed to create valid sqs provider':
     'set INTERRUPTION_QUEUE to the name of an existing queue that the operator may read',
   'failed parsing interruption message': 'no action is needed, it is deleted; check for other senders to the queue',
-  'ignoring ssm parameter, its value is not an image ID': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
+  'ignoring ssm parameter, its value is not an image ID':
+    'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
   'ignoring ssm parameter, it does not exist': 'correct the alias in spec.amiSelectorTerms of the EC2NodeClass',
   'ignoring ssm parameter, access is denied': 'allow ssm:GetParameter for it; otherwise its variant is not launched',
   'failed parsing instance id': 'correct or delete the NodeClaim: its providerID is not one of EC2',

@@ -137,7 +137,9 @@ describe('a standby operator', () => {
       expect(response.status).toBe(503);
       expect(await response.text()).toMatch(/^this replica is on standby; find the leader with kubectl get lease /);
     }
-    await expect(explained('node', '--server', standby)).rejects.toThrow('returned HTTP status 503: this replica is on standby');
+    await expect(explained('node', '--server', standby)).rejects.toThrow(
+      'returned HTTP status 503: this replica is on standby',
+    );
     expect(await explained('node', '--server', leader)).toBe('no nodes found\n');
   }, 300_000);
 });

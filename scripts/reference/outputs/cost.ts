@@ -8,11 +8,13 @@ const sums = {
   usdPerHour: usd(
     'Effective cost: instances minus commitments, surplus CPU credits, volumes, public addresses and fees',
   ),
-  listUsdPerHour: usd("Cost at the list prices of AWS, without commitments"),
+  listUsdPerHour: usd('Cost at the list prices of AWS, without commitments'),
   workloadsUsdPerHour: usd('Part of the effective cost for pods other than DaemonSet pods'),
   daemonSetsUsdPerHour: usd('Part of the effective cost for DaemonSet pods'),
   idleUsdPerHour: usd('Part of the effective cost that no pod requests'),
-  surplusCreditsUsdPerHour: usd('Part of the effective cost for surplus CPU credits; included in workloads, DaemonSets and idle'),
+  surplusCreditsUsdPerHour: usd(
+    'Part of the effective cost for surplus CPU credits; included in workloads, DaemonSets and idle',
+  ),
   usdPerMonth: usd('Effective cost of 730 hours'),
 };
 
@@ -51,7 +53,7 @@ export const COST = Type.Object(
 
 const spent = {
   usd: usd('Effective cost'),
-  listUsd: usd("Cost at the list prices of AWS"),
+  listUsd: usd('Cost at the list prices of AWS'),
   idleUsd: usd('Part of the effective cost that no pod requested'),
   daemonSetsUsd: usd('Part of the effective cost for DaemonSet pods'),
   surplusCreditsUsd: usd('Part of the effective cost for surplus CPU credits'),

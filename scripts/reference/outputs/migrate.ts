@@ -31,7 +31,9 @@ export const MIGRATE_STATUS = Type.Object(
 export const MIGRATE_PLAN = Type.Object(
   {
     from: Type.Enum(['cluster-autoscaler', 'managed-node-groups', 'karpenter-alpha', 'karpenter']),
-    guessed: Type.Union([Type.String(), Type.Null()], { description: 'Reason for the detected source; null if --from is set' }),
+    guessed: Type.Union([Type.String(), Type.Null()], {
+      description: 'Reason for the detected source; null if --from is set',
+    }),
     cluster: text('Name of the cluster, or $CLUSTER_NAME'),
     open: texts('Values that you must set before the first step'),
     steps: Type.Array(

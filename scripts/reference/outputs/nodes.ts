@@ -94,20 +94,22 @@ export const BUDGET_CALENDAR = Type.Object(
                 }),
               }),
             ),
-            nextOpening: Type.Optional(time('Next time at which a node can be disrupted, if none can be disrupted now')),
+            nextOpening: Type.Optional(
+              time('Next time at which a node can be disrupted, if none can be disrupted now'),
+            ),
           }),
         ),
         warnings: Type.Array(
           Type.Object({
             code: Type.Enum(['unreadable', 'never-opens', 'always-zero', 'never-in-force', 'too-many-hits']),
             text: Type.String(),
-            budget: Type.Optional(count("Position in the budgets of the NodePool")),
+            budget: Type.Optional(count('Position in the budgets of the NodePool')),
           }),
         ),
       }),
     ),
   },
-  { description: "Number of nodes that the budgets of NodePools allow to be disrupted, by time" },
+  { description: 'Number of nodes that the budgets of NodePools allow to be disrupted, by time' },
 );
 
 export const MOVES = Type.Array(

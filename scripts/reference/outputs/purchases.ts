@@ -21,12 +21,8 @@ export const SIMULATION = Type.Object(
         requests: Type.Record(Type.String(), Type.String(), { description: 'Quantities by resource' }),
         cheapest: text('Instance type of the cheapest offering'),
         price: usd('USD per hour of the cheapest offering, at the list price of AWS'),
-        effectivePrice: Type.Optional(
-          usd('USD per hour with the price book, if it differs'),
-        ),
-        spotRisk: Type.Optional(
-          usd('Expected cost of interruptions in USD per hour, which is compared but not paid'),
-        ),
+        effectivePrice: Type.Optional(usd('USD per hour with the price book, if it differs')),
+        spotRisk: Type.Optional(usd('Expected cost of interruptions in USD per hour, which is compared but not paid')),
         surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
       }),
       { description: 'Nodes that would be launched' },
@@ -84,7 +80,7 @@ const METHOD_RESULT = {
 export const DISRUPTION = Type.Object(
   {
     first: Type.Union([Type.Object(METHOD_RESULT), Type.Null()], {
-      description: "First method with a command, in the order of execution",
+      description: 'First method with a command, in the order of execution',
     }),
     methods: Type.Optional(
       Type.Array(
@@ -131,7 +127,7 @@ export const OFFERINGS = Type.Array(
         zone: Type.String(),
         capacityType: Type.String(),
         code: text('Reason why the offering is unavailable'),
-        reason: Type.Optional(text("Error code of AWS")),
+        reason: Type.Optional(text('Error code of AWS')),
         until: Type.Optional(time('Time at which it is available again; absent if unknown')),
         reservation: Type.Optional(text('ID of the capacity reservation')),
       }),

@@ -11,7 +11,7 @@ const COST = Type.Object({
   instancesUsd: usd('Instances at list and spot prices'),
   extrasUsd: usd('Volumes and public addresses'),
   surplusCreditsUsd: usd('Surplus CPU credits of burstable instances'),
-  effectiveUsd: usd("Instances and extras with discounts and commitments of the price book, and surplus CPU credits"),
+  effectiveUsd: usd('Instances and extras with discounts and commitments of the price book, and surplus CPU credits'),
   byCapacityType: usdBy('USD by capacity type'),
   byNodePool: usdBy('USD by NodePool'),
 });
@@ -30,7 +30,7 @@ const WAITING = Type.Object(
       }),
     ),
   },
-  { description: "Time from the creation of pods until they were bound to a node" },
+  { description: 'Time from the creation of pods until they were bound to a node' },
 );
 
 const NODES = Type.Object({
@@ -44,7 +44,10 @@ const NODES = Type.Object({
 
 const SERIES = Type.Object(
   {
-    stepSeconds: Type.Number({ exclusiveMinimum: 0, description: 'Seconds between two rows; the first row is at the start' }),
+    stepSeconds: Type.Number({
+      exclusiveMinimum: 0,
+      description: 'Seconds between two rows; the first row is at the start',
+    }),
     usdPerHour: column('Cost of nodes in USD per hour'),
     nodes: column('Nodes'),
     spotNodes: column('Spot nodes'),
@@ -111,7 +114,10 @@ const RUN = Type.Object({
       description: 'Errors and warnings in the log of the operator, most frequent first',
     },
   ),
-  took: Type.Object({ seconds: amount('Real time in seconds'), rssBytes: amount('Highest resident memory of the process') }),
+  took: Type.Object({
+    seconds: amount('Real time in seconds'),
+    rssBytes: amount('Highest resident memory of the process'),
+  }),
 });
 
 /** Schema of an object with a field for each figure that lives are compared by. */

@@ -49,7 +49,11 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
       const missing = missingFields(version?.schema.openAPIV3Schema, served.schema.openAPIV3Schema);
       return missing.length === 0
         ? fine(subject, `serves ${served.name} with every field`)
-        : warning(subject, `is older than this version and does not contain ${missing.slice(0, 3).join(', ')}`, INSTALL);
+        : warning(
+            subject,
+            `is older than this version and does not contain ${missing.slice(0, 3).join(', ')}`,
+            INSTALL,
+          );
     }),
   );
 }

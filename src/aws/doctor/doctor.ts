@@ -77,7 +77,8 @@ async function found(subject: string, look: () => Promise<readonly Finding[]>): 
   try {
     return await look();
   } catch (error) {
-    const fix = 'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
+    const fix =
+      'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
     return [unasked(subject, `cannot be checked: ${(error as Error).message}`, fix)];
   }
 }

@@ -60,6 +60,10 @@ export async function permitted(action: string, call: () => Promise<unknown>, le
         message: describeError(error),
         fix: `allow ${action} in ${policyFor(action)}, attached to the role of the controller`,
       } satisfies Finding;
-    return unasked(action, `could not be tried: ${describeError(error)}`, 'correct the cause in the error, then run doctor again');
+    return unasked(
+      action,
+      `could not be tried: ${describeError(error)}`,
+      'correct the cause in the error, then run doctor again',
+    );
   }
 }

@@ -38,7 +38,10 @@ async function selected<T>(
   try {
     const found = await find();
     if (found.length > 0) return [fine(subject, describe(found)), found];
-    return [problem(subject, `${selector} matches nothing`, `correct ${selector}, or tag the objects that it should match`), []];
+    return [
+      problem(subject, `${selector} matches nothing`, `correct ${selector}, or tag the objects that it should match`),
+      [],
+    ];
   } catch (error) {
     return [
       problem(subject, `${selector}: ${describeError(error)}`, 'see the error; permissions are listed above'),
@@ -63,7 +66,11 @@ async function profile(nodeClass: EC2NodeClass, subject: string, { iam }: Client
     const trust = decodeURIComponent(Role?.AssumeRolePolicyDocument ?? '');
     return trust.includes('ec2.amazonaws.com')
       ? fine(subject, `role ${name}`)
-      : problem(subject, `EC2 is not allowed to assume role ${name}`, 'allow ec2.amazonaws.com to assume it in its trust policy');
+      : problem(
+          subject,
+          `EC2 is not allowed to assume role ${name}`,
+          'allow ec2.amazonaws.com to assume it in its trust policy',
+        );
   } catch (error) {
     if (isNotFound(error))
       return problem(subject, `role ${role} does not exist`, 'create the node role, or correct spec.role');
@@ -158,7 +165,11 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   const restricted = restrictedTags(nodeClass.spec.tags);
   if (restricted.length > 0)
     findings.push(
-      problem(subject, `spec.tags sets ${restricted.join(', ')}`, 'remove them, because the controller sets these tags'),
+      problem(
+        subject,
+        `spec.tags sets ${restricted.join(', ')}`,
+        'remove them, because the controller sets these tags',
+      ),
     );
   if (nodeClass.spec.placementGroupSelector !== undefined)
     findings.push(await placementGroup(nodeClass, subject, checks));

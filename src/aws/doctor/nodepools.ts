@@ -82,7 +82,11 @@ async function checkNodePool(pool: NodePool, { nodeClasses, survey }: PoolChecks
   const { group, kind, name } = pool.spec.template.spec.nodeClassRef;
   if (group !== EC2_NODE_CLASS.group || kind !== EC2_NODE_CLASS.kind)
     return [
-      warning(subject, `refers to ${kind}.${group}, which this operator does not support`, 'run a controller that supports it'),
+      warning(
+        subject,
+        `refers to ${kind}.${group}, which this operator does not support`,
+        'run a controller that supports it',
+      ),
     ];
   const nodeClass = nodeClasses.get(name);
   if (nodeClass === undefined)
@@ -133,7 +137,11 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
   const allowed = surveyed.filter(({ type }) => requirements.compatible(requirementsOf(type), LOOSE));
   if (allowed.length === 0)
     return [
-      problem(subject, `cannot launch nodes: no instance type matches its requirements${culprits(pool, surveyed)}`, FIX),
+      problem(
+        subject,
+        `cannot launch nodes: no instance type matches its requirements${culprits(pool, surveyed)}`,
+        FIX,
+      ),
     ];
   const sold = allowed.filter(({ entries }) =>
     entries.some(
@@ -150,7 +158,9 @@ async function purchases(pool: NodePool, { subject, nodeClass, survey }: Purchas
   );
   if (unsatisfied.length > 0) {
     const missed = unsatisfied.map(([key]) => key).join(', ');
-    return [problem(subject, `cannot launch nodes: its instance types have fewer values than minValues of ${missed}`, FIX)];
+    return [
+      problem(subject, `cannot launch nodes: its instance types have fewer values than minValues of ${missed}`, FIX),
+    ];
   }
   return [fine(subject, `${uses} and can launch ${sold.length} instance types`)];
 }
@@ -179,7 +189,5 @@ function limits(pool: NodePool, subject: string): readonly Finding[] {
   );
   if (reached.length === 0) return [];
   const texts = reached.map(([name, limit]) => `${name} ${used[name] ?? 0} of ${limit}`);
-  return [
-    warning(subject, `has reached its limits: ${texts.join(', ')}`, 'increase spec.limits to allow more nodes'),
-  ];
+  return [warning(subject, `has reached its limits: ${texts.join(', ')}`, 'increase spec.limits to allow more nodes')];
 }

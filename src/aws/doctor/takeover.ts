@@ -169,7 +169,9 @@ function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readon
   const findings: Finding[] = [];
   const addWarning = (objects: readonly KubeObject[], kind: string, text: string): void => {
     if (objects.length > 0)
-      findings.push(warning(kind, `${listed(objects)} ${text}`, 'wait until this is finished, or expect it to continue'));
+      findings.push(
+        warning(kind, `${listed(objects)} ${text}`, 'wait until this is finished, or expect it to continue'),
+      );
   };
   addWarning(
     claims.filter((claim) => isTrue(claim, 'Drifted')),

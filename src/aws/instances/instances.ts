@@ -231,7 +231,8 @@ export class Instances {
       );
     if (instance.state === 'shutting-down') return;
     try {
-      if ((await this.#terminate.add(id)) === undefined) throw new Error('EC2 did not confirm that the instance is shutting down');
+      if ((await this.#terminate.add(id)) === undefined)
+        throw new Error('EC2 did not confirm that the instance is shutting down');
     } catch (error) {
       if (isNotFound(error) && !this.#isNew(id))
         throw new NodeClaimNotFound(`instance ${id} does not exist`, { cause: error });

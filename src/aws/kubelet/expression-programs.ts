@@ -102,7 +102,9 @@ export function compiled(text: string): Program {
   const known = programs.get(text);
   if (known !== undefined) return known;
   if (text.length > LONGEST)
-    throw new ExpressionError(`compiling expression, it has ${text.length} characters, but at most ${LONGEST} are allowed`);
+    throw new ExpressionError(
+      `compiling expression, it has ${text.length} characters, but at most ${LONGEST} are allowed`,
+    );
   try {
     const program = counted(linearText(text));
     programs.set(text, program);

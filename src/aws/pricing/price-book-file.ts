@@ -78,7 +78,8 @@ export class PriceBookFile {
       const { dev, ino, size, mtimeMs } = await file.stat();
       const seen = [dev, ino, size, mtimeMs].join();
       if (seen === this.#seen) return;
-      if (size > MOST_BYTES) throw new InputError(path, `the price book has ${size} bytes, but at most ${MOST_BYTES} are allowed`);
+      if (size > MOST_BYTES)
+        throw new InputError(path, `the price book has ${size} bytes, but at most ${MOST_BYTES} are allowed`);
       const { book, problems } = readPriceBook(await contentOf(file), path);
       this.#seen = seen;
       this.#book = book;

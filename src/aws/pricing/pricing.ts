@@ -71,7 +71,9 @@ export class Pricing {
     const { pricing, region, isolatedVpc, log } = this.#options;
     if (isolatedVpc || region.startsWith('us-gov')) {
       if (!this.#skipLogged)
-        log.debug('skipping on-demand pricing update, the pricing API is not used in this partition or VPC', { region });
+        log.debug('skipping on-demand pricing update, the pricing API is not used in this partition or VPC', {
+          region,
+        });
       this.#skipLogged = true;
       return;
     }

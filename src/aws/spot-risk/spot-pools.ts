@@ -143,7 +143,8 @@ const factorsOf = (elapsedMs: number): PoolCounts => ({
 
 function readStored(text: string): { readonly at: number; readonly pools: Stored['pools'] } {
   const stored = JSON.parse(text) as Partial<Stored> | null;
-  if (stored?.version !== 1 || !Array.isArray(stored.pools)) throw new Error('it is not a spot risk document of version 1');
+  if (stored?.version !== 1 || !Array.isArray(stored.pools))
+    throw new Error('it is not a spot risk document of version 1');
   const at = typeof stored.at === 'string' ? Date.parse(stored.at) : Number.NaN;
   if (Number.isNaN(at)) throw new Error('at: it is not a time');
   for (const [position, pool] of stored.pools.entries()) checkPool(pool, `pools[${position}]`);
@@ -154,7 +155,8 @@ function readStored(text: string): { readonly at: number; readonly pools: Stored
 function checkPool(pool: Partial<SpotPool & PoolCounts> | null, where: string): void {
   if (pool === null || typeof pool !== 'object') throw new Error(`${where}: it is not an object`);
   for (const field of ['instanceType', 'zone'] as const)
-    if (typeof pool[field] !== 'string' || !NAME.test(pool[field])) throw new Error(`${where}.${field}: it is not a name`);
+    if (typeof pool[field] !== 'string' || !NAME.test(pool[field]))
+      throw new Error(`${where}.${field}: it is not a name`);
   for (const part of PARTS) {
     const count = pool[part];
     if (typeof count !== 'number' || !(count >= 0 && count <= MOST_COUNT))

@@ -76,7 +76,10 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
       const inputs = (await Promise.all(pools.map((pool) => inputOf(pool, log)))).flat();
       const evaluation = await inSlices(evaluationSteps(present, inputs), clock);
       if (present.length > MOST_OVERLAYS)
-        log.error('ignoring node overlays that exceed the limit', { count: present.length - MOST_OVERLAYS, limit: MOST_OVERLAYS });
+        log.error('ignoring node overlays that exceed the limit', {
+          count: present.length - MOST_OVERLAYS,
+          limit: MOST_OVERLAYS,
+        });
       const evaluated = new Set(inputs.map(({ nodePool }) => nodePool.metadata.name));
       if (overlays.replace(evaluation.accepted, evaluated)) {
         cluster.markChanged();

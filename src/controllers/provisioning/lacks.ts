@@ -102,9 +102,7 @@ function misplacedVolume(pod: Pod, { labels, csiNode }: StateNode, volumes: Volu
   const there = Requirements.fromLabels(labels);
   if (!leaveFree && !alternatives.some((place) => there.compatible(place, STRICT)))
     return `volumes of the pod require ${alternatives[0]}`;
-  return new VolumeSlots(csiNode, []).hasRoomFor(claims)
-    ? undefined
-    : 'the node cannot attach all volumes of the pod';
+  return new VolumeSlots(csiNode, []).hasRoomFor(claims) ? undefined : 'the node cannot attach all volumes of the pod';
 }
 
 /** Returns the first lack of the node for the pod. Only daemon pods are taken into account. */
@@ -120,7 +118,8 @@ function lackOf(pod: Pod, node: StateNode, volumes: () => Volumes): Lack | undef
   const short = shortOf(pod, node, daemons);
   if (short !== undefined) return short;
   const port = takenPort(pod, daemons);
-  if (port !== undefined) return { text: `a DaemonSet pod uses its host port ${port}`, cause: { code: 'host-port', port } };
+  if (port !== undefined)
+    return { text: `a DaemonSet pod uses its host port ${port}`, cause: { code: 'host-port', port } };
   const volume = (pod.spec.volumes ?? []).length === 0 ? undefined : misplacedVolume(pod, node, volumes());
   return volume === undefined ? undefined : { text: volume, cause: { code: 'volume', likeness: likenessOf(pod) } };
 }

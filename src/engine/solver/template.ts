@@ -176,7 +176,8 @@ const tooFewValues = (requirements: Requirements, unsatisfied: MinValuesResult['
   code: 'min-values',
   text: unsatisfied
     .map(
-      ([key, reached]) => `minValues of ${key} is ${requirements.get(key).minValues}, but its instance types have only ${reached} values`,
+      ([key, reached]) =>
+        `minValues of ${key} is ${requirements.get(key).minValues}, but its instance types have only ${reached} values`,
     )
     .join('; '),
 });

@@ -50,10 +50,7 @@ function nodeContent({ node, labels, taints, conditions, methods, command, pods,
       ['NodePool', node.nodePool],
       ['NodeClaim', node.nodeClaim],
       ['State', node.state],
-      [
-        'Would it be disrupted?',
-        node.verdict === undefined ? 'unknown' : `${node.verdict.code}: ${node.verdict.text}`,
-      ],
+      ['Would it be disrupted?', node.verdict === undefined ? 'unknown' : `${node.verdict.code}: ${node.verdict.text}`],
       ['Blocked by', node.verdict?.object],
       [
         'Command',

@@ -23,7 +23,8 @@ export const TRACING_VARIABLES: Readonly<Record<string, string>> = {
   OTEL_TRACES_SAMPLER:
     'Sampler of traces: `always_on`, `always_off` or `traceidratio`, each also after `parentbased_`; default all',
   OTEL_TRACES_SAMPLER_ARG: 'Part of the traces that `traceidratio` sends, from 0 to 1; default 1',
-  OTEL_BSP_MAX_QUEUE_SIZE: 'Maximum number of finished spans that wait for the collector, default 2048; further spans are dropped',
+  OTEL_BSP_MAX_QUEUE_SIZE:
+    'Maximum number of finished spans that wait for the collector, default 2048; further spans are dropped',
   OTEL_BSP_SCHEDULE_DELAY: 'Milliseconds between exports, default 5000',
   OTEL_TRACES_EXPORTER: '`none` disables traces even if an endpoint is set; otherwise `otlp`',
   OTEL_SDK_DISABLED: '`true` disables traces even if an endpoint is set',
@@ -109,7 +110,9 @@ class Reader {
     if (name === undefined) return fallback;
     const value = Number(this.value(name));
     if (Number.isSafeInteger(value) && value > 0) return value;
-    this.refuse(`${name} ${quoted(this.value(name) ?? '')} is invalid, using ${fallback}: set an integer greater than 0`);
+    this.refuse(
+      `${name} ${quoted(this.value(name) ?? '')} is invalid, using ${fallback}: set an integer greater than 0`,
+    );
     return fallback;
   }
 

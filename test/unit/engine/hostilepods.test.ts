@@ -290,9 +290,7 @@ describe('running pods with very many anti-affinity rules', () => {
         kind: 'Pod',
         namespace: 'default',
         name: 'running-62',
-        text: expect.stringMatching(
-          /too many different required pod anti-affinity terms; only 3998 are considered/,
-        ),
+        text: expect.stringMatching(/too many different required pod anti-affinity terms; only 3998 are considered/),
       },
     ]);
   });

@@ -54,7 +54,9 @@ const page = (items: readonly unknown[], next = '', resourceVersion = '7'): Answ
 describe('a list', () => {
   it('with the same page again and again is rejected', async () => {
     server.script(page([widget('a', 1)], 'next'));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: the same page was returned again');
+    await expect(client.listAll(WIDGET)).rejects.toThrow(
+      'returned an endless list of widgets: the same page was returned again',
+    );
     expect(server.seen.length).toBeLessThan(5);
   });
 
@@ -67,7 +69,9 @@ describe('a list', () => {
   it('with new tokens for the same page is rejected', async () => {
     let count = 0;
     server.script((seen, response) => page([widget('a', 1)], `page-${++count}`)(seen, response));
-    await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: the same page was returned again');
+    await expect(client.listAll(WIDGET)).rejects.toThrow(
+      'returned an endless list of widgets: the same page was returned again',
+    );
     expect(server.seen).toHaveLength(2);
   });
 

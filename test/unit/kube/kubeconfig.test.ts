@@ -23,6 +23,8 @@ describe('the connection to the API server', () => {
   it('is the connection of the named context', () => {
     const serverOf = (context?: string) => openConnection({ kubeconfig: KUBECONFIG, context }).server.port;
     expect([serverOf(), serverOf('two')]).toEqual(['1', '2']);
-    expect(() => serverOf('three')).toThrow('Cannot find context "three" in the kubeconfig; existing contexts: one, two');
+    expect(() => serverOf('three')).toThrow(
+      'Cannot find context "three" in the kubeconfig; existing contexts: one, two',
+    );
   });
 });

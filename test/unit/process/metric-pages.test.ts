@@ -80,10 +80,7 @@ describe('/debug/metrics', () => {
   });
 
   it.each([
-    [
-      'name=karpenter_pod_state',
-      'name: unknown metric "karpenter_pod_state", did you mean karpenter_pods_state?\n',
-    ],
+    ['name=karpenter_pod_state', 'name: unknown metric "karpenter_pod_state", did you mean karpenter_pods_state?\n'],
     ['name=x', 'name: unknown metric "x", see /debug/metrics for all metrics\n'],
     ['name=karpenter_pods_state&offset=-1', 'offset: "-1" is not a number of series, for example 1000\n'],
   ])('returns 400 for ?%s', async (query, text) => {

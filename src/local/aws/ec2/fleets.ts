@@ -67,7 +67,10 @@ function checkRequest(input: CreateFleetRequest): void {
   const total = input.TargetCapacitySpecification?.TotalTargetCapacity;
   if (total === undefined) throw missingParameter('TargetCapacitySpecification.TotalTargetCapacity');
   if (!Number.isInteger(total) || total < 1) {
-    throw new AwsError('InvalidParameterValue', `TotalTargetCapacity must be an integer greater than zero, not ${total}`);
+    throw new AwsError(
+      'InvalidParameterValue',
+      `TotalTargetCapacity must be an integer greater than zero, not ${total}`,
+    );
   }
   const unsupported = [
     input.SpotOptions?.MinTargetCapacity && 'SpotOptions.MinTargetCapacity',

@@ -103,7 +103,8 @@ function findSubnet(account: Account, { subnetId, zone, data }: LaunchRequest): 
   if (!id) {
     const wanted = zone ?? data.Placement?.AvailabilityZone;
     const subnet = [...account.subnets.values()].find((each) => wanted === undefined || each.zone === wanted);
-    if (!subnet) throw new AwsError('MissingInput', `No subnet was specified, and ${wanted ?? account.region} has no subnet`);
+    if (!subnet)
+      throw new AwsError('MissingInput', `No subnet was specified, and ${wanted ?? account.region} has no subnet`);
     return subnet;
   }
   const subnet = account.subnets.get(id);

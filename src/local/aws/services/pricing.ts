@@ -45,7 +45,10 @@ export function pricingHandlers(account: Account): Handlers {
   return {
     GetProducts: (input: GetProductsRequest): GetProductsResponse => {
       if (input.ServiceCode !== 'AmazonEC2') {
-        throw new AwsError('NotFoundException', `The local price list supports only AmazonEC2, not ${input.ServiceCode}`);
+        throw new AwsError(
+          'NotFoundException',
+          `The local price list supports only AmazonEC2, not ${input.ServiceCode}`,
+        );
       }
       const { items, next } = page(matching(input.Filters ?? []), input, { max: 100, fallback: 100 });
       return { FormatVersion: 'aws_v1', PriceList: items, NextToken: next };

@@ -154,7 +154,10 @@ async function failureOf(operation: string, body: string): Promise<UnusableAnswe
       () => new Error('the answer was used'),
       (reason: unknown) => reason,
     );
-  expect(error).toMatchObject({ name: 'UnusableAnswer', message: expect.stringContaining(` to ${operation} is invalid`) });
+  expect(error).toMatchObject({
+    name: 'UnusableAnswer',
+    message: expect.stringContaining(` to ${operation} is invalid`),
+  });
   expect(isUnanswered(error)).toBe(true);
   return error as UnusableAnswer;
 }

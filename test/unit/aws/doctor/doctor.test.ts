@@ -298,9 +298,7 @@ describe('rules of EventBridge', () => {
   const subject = `EventBridge rules for ${CLUSTER}`;
 
   it('send every event that the operator handles', async () => {
-    expect(of(await run(), subject)).toEqual([
-      { level: 'ok', subject, message: '4 rules send all required events' },
-    ]);
+    expect(of(await run(), subject)).toEqual([{ level: 'ok', subject, message: '4 rules send all required events' }]);
     expect(targets.at(-1)).toMatch(/^arn:aws:sqs:us-west-2:\d+:test$/);
   });
 

@@ -106,7 +106,10 @@ describe('the finding about a NodePool', () => {
     });
     await make(nodePoolOf());
     expect(await found()).toMatchObject([
-      { level: 'warning', message: expect.stringMatching(/^its instance types cannot be determined: .*UnauthorizedOperation/) },
+      {
+        level: 'warning',
+        message: expect.stringMatching(/^its instance types cannot be determined: .*UnauthorizedOperation/),
+      },
     ]);
     examined.world.aws.faults.clear();
   });

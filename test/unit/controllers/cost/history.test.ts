@@ -241,7 +241,9 @@ describe('a history', () => {
     const { keeper, document, lines, history } = keeping();
     await document.write(['{"version":9}']);
     await keeper.reconcile();
-    expect(lines.map(({ message }) => message)).toEqual(['failed reading the stored document, starting with an empty one']);
+    expect(lines.map(({ message }) => message)).toEqual([
+      'failed reading the stored document, starting with an empty one',
+    ]);
     history.hours.sample(0, new Map());
     await keeper.reconcile();
     expect(await document.read()).toMatch(/^{"version":1,/);

@@ -97,7 +97,9 @@ describe('nodes without the label that a pod selects', () => {
     expect(told('NotBound', 'NodePool')).toContain(
       `Pod default/${pod.metadata.name} is not bound to node/node-1 of this NodePool, which was launched for it: ${lack}`,
     );
-    expect(told('PodHeld')[0]).toMatch(/^No nodes are launched for this pod until 2026-.*Z: .*does not have the label team/);
+    expect(told('PodHeld')[0]).toMatch(
+      /^No nodes are launched for this pod until 2026-.*Z: .*does not have the label team/,
+    );
     expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
@@ -221,9 +223,7 @@ describe('a node that fits its pod', () => {
     const pod = podOf({ schedulerName: 'elsewhere' });
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(1);
-    expect(told('NotBound')[0]).toContain(
-      'the node is suitable, but the scheduler elsewhere has not bound',
-    );
+    expect(told('NotBound')[0]).toContain('the node is suitable, but the scheduler elsewhere has not bound');
     expect(told('NotBound', 'NodePool')).not.toEqual([]);
     schedules = () => true;
     expect(await boundWithin(pod, 5)).toBe(true);

@@ -131,7 +131,10 @@ describe('verdicts', () => {
     {
       why: 'what comes when its pods are gone',
       question: { nodes: [stateNode('a', { state: { markedForDeletion: true } })] },
-      verdict: { code: 'deleting', nearestMiss: 'no pods are left to evict; volumes are detached and the instance is terminated next' },
+      verdict: {
+        code: 'deleting',
+        nearestMiss: 'no pods are left to evict; volumes are detached and the instance is terminated next',
+      },
     },
     {
       why: 'the price',
@@ -249,7 +252,10 @@ describe('verdicts', () => {
     const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
     expect(verdicts).toMatchObject([
       { code: 'chosen' },
-      { code: 'budget', nearestMiss: '0 of 2 nodes are not ready or being deleted, 1 allowed: other nodes are disrupted first' },
+      {
+        code: 'budget',
+        nearestMiss: '0 of 2 nodes are not ready or being deleted, 1 allowed: other nodes are disrupted first',
+      },
     ]);
   });
 

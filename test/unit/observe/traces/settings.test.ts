@@ -95,7 +95,9 @@ describe('traces', () => {
   ])('say that $name "$value" cannot be used, and go on', ({ name, value, is }) => {
     const { tracing, problems } = parsed({ [name]: value });
     expect(tracing).toMatchObject(is);
-    expect(problems).toEqual([expect.stringMatching(new RegExp(`${name} "${value}" is (?:not supported|invalid), .*: set `))]);
+    expect(problems).toEqual([
+      expect.stringMatching(new RegExp(`${name} "${value}" is (?:not supported|invalid), .*: set `)),
+    ]);
   });
 
   it('say what is wrong with a list without a word of its values', () => {

@@ -58,7 +58,8 @@ function mergeList(target: readonly unknown[], patch: readonly unknown[], key: s
   }
   const out: unknown[] = [...target];
   for (const item of patch) {
-    if (!isRecord(item)) throw badRequest('invalid patch: a list with a merge key contains an item that is not an object');
+    if (!isRecord(item))
+      throw badRequest('invalid patch: a list with a merge key contains an item that is not an object');
     const id = item[key];
     if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`);
     const index = out.findIndex((kept) => isRecord(kept) && kept[key] === id);

@@ -124,7 +124,9 @@ describe('calendarOf', () => {
     const budget: Budget = { nodes: '0', schedule: '* * * * *', duration: '1s' };
     const { warnings } = calendarOf(standing([budget]), { fromMs: NOW, toMs: NOW + 30 * DAY });
     const end = new Date(NOW + MOST_HITS * 60_000).toISOString().replace('.000', '');
-    expect(warnings.map(({ text }) => text)).toEqual([`the schedule of budgets[0] starts too often to be computed beyond ${end}`]);
+    expect(warnings.map(({ text }) => text)).toEqual([
+      `the schedule of budgets[0] starts too often to be computed beyond ${end}`,
+    ]);
   });
 
   it('agrees with the operator at any time', () => {
