@@ -175,7 +175,7 @@ describe('many overlays', () => {
     expect(found.get('o-0000')).toEqual({
       reason: 'TooManyNodeOverlays',
       message:
-        'not evaluated: this is NodeOverlay 502 of 502, and only the first 500 are evaluated, the heaviest first, ' +
+        'not evaluated: this is NodeOverlay 502 of 502, and only the first 500 are evaluated, ordered by descending weight and ' +
         'descending name; merge or delete NodeOverlays, or increase the weight of this one',
     });
   });

@@ -114,7 +114,7 @@ describe('the offerings of a NodePool', () => {
     expect(told()).toContainEqual({
       reason: 'OfferingsUnavailable',
       message: expect.stringMatching(
-        /^The 3 available offerings do not satisfy minValues of n of this NodePoolode\.kubernetes\.io\/instance-type: 3 of m5\.large out of capacity/,
+        /^The 3 available offerings do not satisfy minValues of node\.kubernetes\.io\/instance-type of this NodePool: 3 of m5\.large out of capacity/,
       ),
     });
   });

@@ -77,7 +77,7 @@ describe('CapacityBuffers beyond the common limit', () => {
     expect(refused).toHaveLength(1);
     const [name = ''] = refused;
     expect(getCondition(found(name), 'ReadyForProvisioning')?.message).toMatch(
-      /^Cannot reserve capacity for 10000 pods in addition to 20000 pods of other capacity buffers: at most 20000 in all, lower/,
+      /^Cannot reserve capacity for 10000 pods in addition to 20000 pods of other capacity buffers: at most 20000 are allowed in total; decrease/,
     );
     expect(world.cluster.virtualPods.list()).toHaveLength(20_000);
     world.kube.delete(CAPACITY_BUFFER, { name: name === 'a' ? 'b' : 'a', namespace: NAMESPACE });
